@@ -1,0 +1,34 @@
+"""Identifiers: UUIDv7 for new entities, UUIDv5 for those derived from a business key."""
+
+import os
+import time
+import uuid
+
+# The namespace of every derived id; changing it would orphan deduplication keys.
+_NAMESPACE = uuid.UUID("6f6a9f0e-52a5-5cb4-9f5e-0d2c6f3b7a11")
+
+
+def new_id() -> uuid.UUID:
+    """A fresh UUIDv7 (RFC 9562 section 5.7): 48 bits of milliseconds, then 74 random bits."""
+    milliseconds = time.time_ns() // 1_000_000
+    random_bits = int.from_bytes(os.urandom(10), "big")
+    value = milliseconds << 80
+    value |= 0x7 << 76
+    value |= (random_bits >> 68) << 64
+    value |= 0b10 << 62
+    value |= random_bits & ((1 << 62) - 1)
+    return uuid.UUID(int=value)
+
+
+def derived_id(*parts: object) -> uuid.UUID:
+    """The UUIDv5 that the same parts always give, so that a repeated request makes one entity."""
+    return uuid.uuid5(_NAMESPACE, "\x1f".join(str(part) for part in parts))
+
+
+def parse_id(text: str) -> uuid.UUID | None:
+    """The id a client wrote in canonical form, or None; odd spellings name nothing."""
+    try:
+        value = uuid.UUID(text)
+    except ValueError:
+        return None
+    return value if str(value) == text.lower() else None
