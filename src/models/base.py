@@ -6,29 +6,29 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, PlainSerializer
 from pydantic.alias_generators import to_camel
-from sqlalchemy import DateTime, MetaData
-from sqlmodel import SQLModel
 
 from runtime.clock import wire_timestamp
+from runtime.schema import Timestamp, metadata
 
-SQLModel.metadata.naming_convention = {
-    "ix": "ix_%(table_name)s_%(column_0_N_name)s",
-    "uq": "uq_%(table_name)s_%(column_0_N_name)s",
-    "ck": "ck_%(table_name)s_%(constraint_name)s",
-    "fk": "fk_%(table_name)s_%(column_0_N_name)s_%(referred_table_name)s",
-    "pk": "pk_%(table_name)s",
-}
-metadata: MetaData = SQLModel.metadata
-
-Timestamp = DateTime(timezone=True)
-"""The column type of every moment: `timestamptz`."""
-
-Moment = Annotated[
-    datetime, PlainSerializer(wire_timestamp, return_type=str, when_used="json")
+__all__ = [
+    "Id",
+    "Input",
+    "InputId",
+    "JsonObject",
+    "Label",
+    "Moment",
+    "Shape",
+    "Timestamp",
+    "metadata",
 ]
+
+Moment = Annotated[datetime, PlainSerializer(wire_timestamp, return_type=str, when_used="json")]
 """A timestamp on the wire: ISO 8601 UTC with milliseconds (interface, general rule 4)."""
 
 Id = uuid.UUID
+
+InputId = Annotated[uuid.UUID, Field(strict=False)]
+"""An id inside a body: JSON has only strings for it, so strictness stops here."""
 
 Label = Annotated[str, Field(min_length=1, max_length=200)]
 """Labels and names are 1 to 200 characters (decisions C3)."""
@@ -40,7 +40,9 @@ class Shape(BaseModel):
     """A body on the wire: camelCase keys; answers are read from rows by attribute."""
 
     model_config = ConfigDict(
-        alias_generator=to_camel, validate_by_name=True, validate_by_alias=True,
+        alias_generator=to_camel,
+        validate_by_name=True,
+        validate_by_alias=True,
         from_attributes=True,
     )
 
@@ -49,6 +51,9 @@ class Input(BaseModel):
     """A body a client sends: strict types, camelCase keys only, unknown keys refused (C1)."""
 
     model_config = ConfigDict(
-        alias_generator=to_camel, validate_by_name=False, validate_by_alias=True,
-        extra="forbid", strict=True,
+        alias_generator=to_camel,
+        validate_by_name=False,
+        validate_by_alias=True,
+        extra="forbid",
+        strict=True,
     )

@@ -5,7 +5,7 @@
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import Row
@@ -13,7 +13,7 @@ from sqlalchemy.engine import CursorResult
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 from sqlalchemy.sql import Executable
 
-from runtime.clock import utc_now
+from runtime.clock import truncate, utc_now
 
 
 class UnitOfWork:
@@ -22,7 +22,12 @@ class UnitOfWork:
     def __init__(self, connection: AsyncConnection) -> None:
         self.connection = connection
         self.now: datetime = utc_now()
-        self._after_commit: list[Callable[[], None]] = []
+        self.wake_outbox = False
+        """Set when this transaction wrote to the outbox, so that its commit wakes the relay."""
+
+    def now_after(self, seconds: float) -> datetime:
+        """The moment `seconds` after this transaction's own."""
+        return truncate(self.now + timedelta(seconds=seconds))
 
     async def execute(
         self, statement: Executable, parameters: Sequence[Mapping[str, Any]] | None = None
@@ -42,20 +47,19 @@ class UnitOfWork:
         """The first column of the first row, or None."""
         return await self.connection.scalar(statement)
 
-    def after_commit(self, hook: Callable[[], None]) -> None:
-        """Call `hook` once the transaction is durable; a rolled-back one never calls it."""
-        self._after_commit.append(hook)
-
-    def committed(self) -> None:
-        """Run the hooks; called by the edge that committed."""
-        for hook in self._after_commit:
-            hook()
-
 
 class Database:
     """A pool of connections to one PostgreSQL database."""
 
-    def __init__(self, url: str, *, pool_size: int = 10, application: str = "workspace") -> None:
+    def __init__(
+        self,
+        url: str,
+        *,
+        pool_size: int = 10,
+        application: str = "workspace",
+        on_outbox: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.on_outbox = on_outbox
         self.engine: AsyncEngine = create_async_engine(
             driver_url(url),
             pool_size=pool_size,
@@ -75,7 +79,8 @@ class Database:
             work = UnitOfWork(connection)
             yield work
             await connection.commit()
-        work.committed()
+        if work.wake_outbox:
+            self.on_outbox()
 
     async def close(self) -> None:
         await self.engine.dispose()
@@ -87,3 +92,8 @@ def driver_url(url: str) -> str:
         if url.startswith(scheme):
             return "postgresql+psycopg://" + url.removeprefix(scheme)
     return url
+
+
+def libpq_url(url: str) -> str:
+    """The same URL as psycopg itself takes it, for connections outside the pool."""
+    return url.replace("postgresql+psycopg://", "postgresql://", 1)

@@ -1,0 +1,19 @@
+# One image for `workspace api`, `workspace worker` and `workspace migrate`.
+FROM python:3.13-slim AS build
+WORKDIR /build
+RUN python -m venv /opt/workspace
+COPY requirements.lock ./
+RUN /opt/workspace/bin/pip install --no-cache-dir --require-hashes -r requirements.lock
+COPY pyproject.toml ./
+COPY temporal/dynamicconfig.yaml temporal/
+COPY src src
+RUN /opt/workspace/bin/pip install --no-cache-dir --no-deps --no-build-isolation .
+
+FROM python:3.13-slim
+RUN useradd --system --uid 10001 --home-dir /nonexistent workspace
+COPY --from=build /opt/workspace /opt/workspace
+ENV PATH=/opt/workspace/bin:$PATH PYTHONUNBUFFERED=1
+USER 10001
+EXPOSE 8000
+ENTRYPOINT ["workspace"]
+CMD ["--help"]

@@ -1,0 +1,67 @@
+# Every target makes its own virtual environment first, from the hashed lock files.
+# Only Python >= 3.11 and make are needed.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+# Test processes side by side; each has its own database.
+WORKERS ?= 2
+# Options for `workspace up`, for example: make up UP="--port 0 --state-dir /tmp/trial"
+UP ?=
+UV ?= uv
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+
+.DEFAULT_GOAL := help
+.PHONY: help setup up test check fix demo bench openapi lock clean
+
+help: ## Show this list.
+	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "%-10s %s\n", $$1, $$2}'
+
+setup: $(INSTALLED) ## Install everything into .venv.
+
+$(INSTALLED): requirements-dev.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "$(PYTHON) is not Python 3.11 or newer: name one that is, as in make setup PYTHON=python3.12"; \
+		exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PIP) install --require-hashes -r requirements-dev.lock
+	$(PIP) install --no-deps --no-build-isolation -e .
+	@touch $@
+
+up: setup ## Start the whole platform and keep it running until Ctrl-C.
+	$(BIN)/workspace up $(UP)
+
+test: setup ## Run all tests.
+	$(BIN)/pytest -n $(WORKERS)
+
+check: setup ## Lint, types, import rules, migrations, openapi.json.
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/workspace migrate --check
+	$(BIN)/workspace openapi | cmp openapi.json -
+
+fix: setup ## Let ruff repair what it can.
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+demo: setup ## Run an automation on real data, with a worker killed in the middle.
+	$(BIN)/workspace demo
+
+bench: setup ## Measure against the floors and print ratios.
+	$(BIN)/python -m bench
+
+openapi: setup ## Write openapi.json anew.
+	$(BIN)/workspace openapi > openapi.json
+
+COMPILE := $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	--no-emit-index-url --no-header --no-annotate --group build --extra embedded --extra demo
+
+lock: ## Resolve the lock files anew; needs uv.
+	$(COMPILE) pyproject.toml --output-file requirements.lock
+	$(COMPILE) --group dev pyproject.toml --output-file requirements-dev.lock
+
+clean: ## Remove the environment and the caches; the state directory stays.
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,0 +1,88 @@
+"""Graphs as runs execute them, kept in memory: addressed by content, a graph never changes."""
+
+from collections import OrderedDict
+from dataclasses import dataclass
+
+from sqlalchemy import select
+
+from models.automations.queries import read_graph
+from models.automations.rules.bindings import references
+from models.automations.rules.graph import GraphNode
+from models.automations.rules.plan import Plan, PlanNode, PlanRetry
+from models.automations.tables import automation_graph
+from models.base import Id, JsonObject
+from runtime.database import UnitOfWork
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutableNode:
+    """A node with what its execution needs; `reads` None means any other node's output."""
+
+    id: str
+    kind: str
+    label: str
+    retry: PlanRetry | None
+    timeout_seconds: int
+    parameters: JsonObject
+    mock: JsonObject | None
+    reads: frozenset[str] | None
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutableGraph:
+    plan: Plan
+    nodes: dict[str, ExecutableNode]
+
+    def label(self, node_id: str) -> str:
+        """What a person calls the node."""
+        return self.nodes[node_id].label or node_id
+
+
+class GraphCache:
+    """The graphs used last, by automation and checksum."""
+
+    def __init__(self, capacity: int = 500) -> None:
+        self._capacity = capacity
+        self._graphs: OrderedDict[tuple[Id, str], ExecutableGraph] = OrderedDict()
+
+    async def get(self, work: UnitOfWork, automation_id: Id, checksum: str) -> ExecutableGraph:
+        """The graph a run was accepted with."""
+        key = (automation_id, checksum)
+        graph = self._graphs.get(key)
+        if graph is None:
+            graph = await _load(work, automation_id, checksum)
+            self._graphs[key] = graph
+            if len(self._graphs) > self._capacity:
+                self._graphs.popitem(last=False)
+        else:
+            self._graphs.move_to_end(key)
+        return graph
+
+
+async def _load(work: UnitOfWork, automation_id: Id, checksum: str) -> ExecutableGraph:
+    row = await work.first(
+        select(automation_graph.c.plan, automation_graph.c.graph).where(
+            automation_graph.c.automation_id == automation_id,
+            automation_graph.c.checksum == checksum,
+        )
+    )
+    assert row is not None
+    assert row.plan is not None, "only a graph that compiled is accepted for a run"
+    plan = Plan.from_json(row.plan)
+    planned = plan.nodes_by_id()
+    nodes = {node.id: _executable(node, planned[node.id]) for node in read_graph(row.graph).nodes}
+    return ExecutableGraph(plan, nodes)
+
+
+def _executable(node: GraphNode, planned: PlanNode) -> ExecutableNode:
+    parameters = node.parameters()
+    return ExecutableNode(
+        id=node.id,
+        kind=node.kind,
+        label=node.label or "",
+        retry=planned.retry,
+        timeout_seconds=planned.timeout_seconds,
+        parameters=parameters,
+        mock=node.mock.output if node.mock is not None and node.mock.enabled else None,
+        reads=references(parameters),
+    )

@@ -1,0 +1,139 @@
+"""The reconciler: rows and executions that drifted apart are brought together (promise I7).
+
+Temporal is asked about each open row by `describe`, which is strongly consistent; visibility only
+finds candidates, and the row under its lock decides.
+"""
+
+from datetime import timedelta
+
+import structlog
+from sqlalchemy import exists, select
+from temporalio import activity
+from temporalio.client import Client, WorkflowExecutionStatus
+from temporalio.service import RPCError, RPCStatusCode
+
+from models.automation_runs import execution
+from models.automation_runs.rules import OPEN_RUN, RunStatus
+from models.automation_runs.tables import automation_run
+from models.base import Id
+from runtime.database import Database
+from runtime.families import Family
+from runtime.ids import parse_id
+from runtime.outbox import Intent, append, outbox
+
+log = structlog.get_logger()
+
+GRACE = timedelta(seconds=20)
+"""A row or execution younger than this is still on its way."""
+BATCH = 500
+
+_ENDS = {
+    WorkflowExecutionStatus.CANCELED: (RunStatus.CANCELLED, "Cancelled in Temporal."),
+    WorkflowExecutionStatus.TERMINATED: (RunStatus.FAILED, "Terminated in Temporal."),
+    WorkflowExecutionStatus.TIMED_OUT: (RunStatus.TIMED_OUT, "The execution timed out."),
+    WorkflowExecutionStatus.FAILED: (RunStatus.FAILED, "The execution failed."),
+    WorkflowExecutionStatus.COMPLETED: (
+        RunStatus.FAILED,
+        "The execution ended without writing its result.",
+    ),
+}
+
+
+class MaintenanceActivities:
+    """Sweeps over open runs and open executions."""
+
+    def __init__(self, database: Database, client: Client) -> None:
+        self._database = database
+        self._client = client
+
+    @activity.defn(name="reconcile")
+    async def reconcile(self) -> dict[str, int]:
+        """One sweep. Safe to repeat: every repair is a conditional update or idempotent by id."""
+        counts = {"restarted": 0, "closed": 0, "terminated": 0}
+        for run_id, workspace_id, status in await self._open_runs():
+            activity.heartbeat()
+            repair = await self._repair(run_id, workspace_id, status)
+            if repair is not None:
+                counts[repair] += 1
+        counts["terminated"] = await self._terminate_orphans()
+        return counts
+
+    async def _open_runs(self) -> list[tuple[Id, Id, str]]:
+        run = automation_run.c
+        undelivered = exists().where(outbox.c.subject_id == run.id, outbox.c.intent == Intent.START)
+        async with self._database.transaction() as work:
+            rows = await work.rows(
+                select(run.id, run.workspace_id, run.status)
+                .where(
+                    run.status.in_(OPEN_RUN),
+                    run.created_at < work.now - GRACE,
+                    ~undelivered,
+                )
+                .order_by(run.id)
+                .limit(BATCH)
+            )
+        return [(row.id, row.workspace_id, row.status) for row in rows]
+
+    async def _repair(self, run_id: Id, workspace_id: Id, status: str) -> str | None:
+        try:
+            execution_status = await self._status(run_id)
+            if execution_status is WorkflowExecutionStatus.RUNNING:
+                return None
+            if execution_status is None and status == RunStatus.QUEUED:
+                await self._restart(run_id, workspace_id)
+                return "restarted"
+            end, reason = (
+                _ENDS.get(execution_status, _ENDS[WorkflowExecutionStatus.FAILED])
+                if execution_status is not None
+                else (RunStatus.FAILED, "The execution is gone from Temporal.")
+            )
+            async with self._database.transaction() as work:
+                closed = await execution.finish(work, run_id, status=end, output=None, error=reason)
+            return "closed" if closed else None
+        except Exception:
+            # One row's trouble must not keep the sweep from the others.
+            log.exception("a run could not be reconciled", run_id=str(run_id))
+            return None
+
+    async def _status(self, run_id: Id) -> WorkflowExecutionStatus | None:
+        handle = self._client.get_workflow_handle(Family.AUTOMATION_RUN.workflow_id(run_id))
+        try:
+            return (await handle.describe()).status
+        except RPCError as error:
+            if error.status is RPCStatusCode.NOT_FOUND:
+                return None
+            raise
+
+    async def _restart(self, run_id: Id, workspace_id: Id) -> None:
+        async with self._database.transaction() as work:
+            await append(
+                work,
+                intent=Intent.START,
+                family=Family.AUTOMATION_RUN,
+                workspace_id=workspace_id,
+                subject_id=run_id,
+                facts={"summary": "Restarted by the reconciler"},
+            )
+
+    async def _terminate_orphans(self) -> int:
+        """Terminate open executions whose row does not exist, cancel those whose row is closed."""
+        terminated = 0
+        started_before = (activity.info().started_time - GRACE).isoformat()
+        query = (
+            "WorkflowType = 'AutomationRun' AND ExecutionStatus = 'Running'"
+            f" AND StartTime < '{started_before}'"
+        )
+        async for listed in self._client.list_workflows(query):
+            activity.heartbeat()
+            run_id = parse_id(listed.id.rpartition("/")[2])
+            async with self._database.transaction() as work:
+                status = await work.scalar(
+                    select(automation_run.c.status).where(automation_run.c.id == run_id)
+                )
+            handle = self._client.get_workflow_handle(listed.id)
+            if status is None:
+                await handle.terminate(reason="No run of this id exists.")
+                terminated += 1
+            elif status not in OPEN_RUN:
+                await handle.cancel()
+        return terminated

@@ -1,0 +1,46 @@
+"""Why a node failed, in the words and codes its run shows (decisions D2, Node execution)."""
+
+from dataclasses import dataclass
+
+import pydantic
+import structlog
+from sqlalchemy.exc import DataError, InterfaceError, OperationalError
+
+from models.automation_runs.errors import NodeError
+from runtime.errors import PlatformError
+from runtime.outbound.errors import OutboundError
+
+log = structlog.get_logger()
+
+DATABASE_AWAY = (OperationalError, InterfaceError)
+"""The database did not take the transaction (gone, deadlock, time-out): blame no node."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A node's failure; `retry_after` in seconds is what the other side asked for."""
+
+    code: str
+    message: str
+    retryable: bool = False
+    retry_after: float | None = None
+
+
+def failure_of(error: Exception) -> Failure:
+    """The failure an exception stands for. Unknown ones are ours: logged, and named no further."""
+    match error:
+        case OutboundError():
+            return Failure(error.code, error.message, error.retryable)
+        case NodeError():
+            return Failure(error.failure_code, error.message, error.retryable, error.retry_after)
+        case PlatformError():
+            return Failure(error.code, error.message)
+        case pydantic.ValidationError():
+            first = error.errors(include_url=False, include_context=False)[0]
+            path = ".".join(str(part) for part in first["loc"])
+            return Failure("binding_error", f"{path}: {first['msg']}")
+        case DataError():
+            return Failure("validation_error", "A value cannot be stored as it is.")
+        case _:
+            log.error("node failed for an unknown reason", exc_info=error)
+            return Failure("internal_error", "The platform failed to execute this node.")

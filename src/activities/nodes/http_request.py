@@ -1,0 +1,88 @@
+"""The http_request node: one call through the outbound client (decisions C6, C8, D2)."""
+
+import base64
+from email.utils import parsedate_to_datetime
+
+from activities.nodes.invocation import NodeResult
+from models.automation_runs.errors import NodeError
+from models.automations.rules.configs import HttpAuth, HttpRequestConfig
+from models.base import JsonObject
+from runtime.clock import utc_now
+from runtime.outbound.client import OutboundClient
+from runtime.outbound.messages import OutboundRequest, OutboundResponse
+
+MAX_RESPONSE_BYTES = 1024 * 1024
+"""A node's output is kept with its run; a larger answer fails the node."""
+
+RETRYABLE_CLIENT_ERRORS = frozenset({408, 409, 425, 429})
+_SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+
+
+async def http_request(
+    outbound: OutboundClient, parameters: JsonObject, idempotency_key: str
+) -> NodeResult:
+    """`{status, headers, body}` of an expected answer.
+
+    Raises NodeError for any other status (4xx but 408/409/425/429 is final) and OutboundError
+    when there is no answer.
+    """
+    config = HttpRequestConfig.model_validate(parameters)
+    headers = {**config.headers, **_auth_headers(config.auth)}
+    if config.method not in _SAFE_METHODS:
+        headers.setdefault("Idempotency-Key", idempotency_key)
+    response = await outbound.send(
+        OutboundRequest(
+            method=config.method,
+            url=config.url,
+            headers=headers,
+            query=config.query,
+            body=config.body,
+            timeout_seconds=config.timeout_seconds or 30,
+            max_bytes=MAX_RESPONSE_BYTES,
+        )
+    )
+    if not config.expects(response.status):
+        raise _unexpected(response)
+    return NodeResult(
+        {
+            "status": response.status,
+            "headers": dict(response.headers),
+            "body": response.json(),
+        }
+    )
+
+
+def _unexpected(response: OutboundResponse) -> NodeError:
+    status = response.status
+    final = 400 <= status < 500 and status not in RETRYABLE_CLIENT_ERRORS
+    return NodeError(
+        f"http_{status}",
+        f"The server answered {status}.",
+        retryable=not final,
+        retry_after=_retry_after(response.headers.get("retry-after")),
+    )
+
+
+def _retry_after(value: str | None) -> float | None:
+    """Seconds from a Retry-After header, a number or a date (RFC 9110 section 10.2.3)."""
+    if value is None:
+        return None
+    if value.isdigit():
+        return float(min(int(value), 86_400))
+    try:
+        moment = parsedate_to_datetime(value)
+    except ValueError:
+        return None
+    return min(max(0.0, (moment - utc_now()).total_seconds()), 86_400.0)
+
+
+def _auth_headers(auth: HttpAuth | None) -> dict[str, str]:
+    if auth is None or auth.type == "none":
+        return {}
+    if auth.type == "bearer":
+        return {"Authorization": f"Bearer {auth.token}"}
+    if auth.type == "basic":
+        credentials = base64.b64encode(f"{auth.username}:{auth.password}".encode()).decode()
+        return {"Authorization": f"Basic {credentials}"}
+    assert auth.name is not None, "the config names the header"
+    return {auth.name: auth.value or ""}

@@ -1,0 +1,71 @@
+"""Nodes that read and write records; their effect is part of the node's own transaction."""
+
+from activities.nodes.invocation import Invocation, NodeResult
+from models.automations.rules.configs import (
+    CreateRecordConfig,
+    DeleteRecordConfig,
+    QueryRecordsConfig,
+    UpdateRecordConfig,
+)
+from models.base import Id
+from models.records import commands, queries
+from models.records.shapes import CreateRecord, RecordDetail, RecordQuery, UpdateRecord
+from models.records.upsert import upsert_record
+from runtime.crypto import KeyRing
+from runtime.errors import NotFoundError
+
+
+class RecordNodes:
+    """Handlers of the record kinds; `keys` sign the cursor of a query that has more to show."""
+
+    def __init__(self, keys: KeyRing) -> None:
+        self._keys = keys
+
+    async def query_records(self, node: Invocation) -> NodeResult:
+        """`{records, cursor, count}` of one page."""
+        config = QueryRecordsConfig.model_validate(node.parameters)
+        query = RecordQuery.model_validate(config.query.model_dump(by_alias=True))
+        found = await queries.query_records(
+            node.work, node.actor.workspace_id, config.database_id, query, self._keys
+        )
+        output = found.model_dump(mode="json", by_alias=True)
+        return NodeResult({**output, "count": len(found.records)})
+
+    async def create_record(self, node: Invocation) -> NodeResult:
+        """`{record, created}`; with `upsertBy`, `created` tells whether it is new."""
+        config = CreateRecordConfig.model_validate(node.parameters)
+        body = CreateRecord(title=config.title, data=config.data)
+        if config.upsert_by:
+            upserted = await upsert_record(
+                node.work, node.actor, config.database_id, config.upsert_by, body
+            )
+            return _written(upserted.record, created=upserted.created)
+        record = await commands.create_record(node.work, node.actor, config.database_id, body)
+        return _written(record, created=True)
+
+    async def update_record(self, node: Invocation) -> NodeResult:
+        """`{record}`, the values merged per key."""
+        config = UpdateRecordConfig.model_validate(node.parameters)
+        body = UpdateRecord.model_validate(
+            {"data": config.data, **({} if config.title is None else {"title": config.title})}
+        )
+        record = await commands.update_record(node.work, node.actor, config.record_id, body)
+        _require_database(record, config.database_id)
+        return _written(record)
+
+    async def delete_record(self, node: Invocation) -> NodeResult:
+        """`{record}` as it was."""
+        config = DeleteRecordConfig.model_validate(node.parameters)
+        record = await commands.delete_record(node.work, node.actor, config.record_id)
+        _require_database(record, config.database_id)
+        return _written(record)
+
+
+def _require_database(record: RecordDetail, database_id: Id | None) -> None:
+    """Raises NotFoundError for a record of another database; the transaction takes it back."""
+    if database_id is not None and record.database_id != database_id:
+        raise NotFoundError("record")
+
+
+def _written(record: RecordDetail, **facts: bool) -> NodeResult:
+    return NodeResult({"record": record.model_dump(mode="json", by_alias=True), **facts})

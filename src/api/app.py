@@ -1,0 +1,120 @@
+"""The application: routers, kernel, and what runs beside the requests."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
+
+from fastapi import FastAPI
+from starlette.types import ASGIApp
+from typing_extensions import override
+
+from api.kernel.middleware import RequestContext
+from api.kernel.openapi import TITLE, VERSION, render
+from api.kernel.request_log import RequestLogWriter
+from api.kernel.resources import RESOURCES
+from api.kernel.routing import Route
+from api.kernel.services import outbox_notifications
+from api.kernel.sessions import SessionVerifier
+from api.kernel.state import Kernel, Service
+from api.routers import ROUTERS
+from runtime.crypto import KeyRing
+from runtime.database import Database
+from runtime.settings import Settings
+
+
+class WorkspaceApi(FastAPI):
+    """FastAPI with the kernel around its router instead of the framework's own layers."""
+
+    def __init__(self, routes: Sequence[Route], **options: Any) -> None:
+        super().__init__(**options)
+        self._operations = tuple(routes)
+        self.router.routes.extend(routes)
+
+    @override
+    def build_middleware_stack(self) -> ASGIApp:
+        return RequestContext(self.router)
+
+    @override
+    def openapi(self) -> dict[str, Any]:
+        if self.openapi_schema is None:
+            self.openapi_schema = render(self._operations)
+        return self.openapi_schema
+
+
+def create_app(
+    settings: Settings,
+    *,
+    database: Database | None = None,
+    services: Sequence[Service] = (outbox_notifications,),
+) -> FastAPI:
+    """The API; `services` run from start to shutdown, entered in order and left in reverse.
+
+    A `database` that is handed in is left open at the end.
+    """
+    routes = [route for router in ROUTERS for route in router.routes]
+    _check_resources(routes)
+    app = WorkspaceApi(
+        routes,
+        title=TITLE,
+        version=VERSION,
+        openapi_url=None,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        lifespan=_lifespan(database is None, services),
+    )
+    app.state.kernel = _kernel(settings, database)
+    return app
+
+
+def _kernel(settings: Settings, database: Database | None) -> Kernel:
+    if database is None:
+        database = Database(
+            settings.database_url.get_secret_value(),
+            pool_size=settings.database_pool_size,
+            application="workspace-api",
+        )
+    sessions = None
+    if settings.oidc_issuer and settings.oidc_audience and settings.oidc_jwks:
+        sessions = SessionVerifier(
+            settings.oidc_issuer,
+            settings.oidc_audience,
+            settings.oidc_jwks,
+            settings.platform_admin_claim,
+        )
+    return Kernel(
+        settings=settings,
+        database=database,
+        keys=KeyRing(settings.secret_keys),
+        sessions=sessions,
+        request_log=RequestLogWriter(database),
+    )
+
+
+def _lifespan(owns_database: bool, services: Sequence[Service]) -> Any:
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        kernel: Kernel = app.state.kernel
+        async with AsyncExitStack() as stack:
+            if owns_database:
+                stack.push_async_callback(kernel.database.close)
+            kernel.request_log.start()
+            stack.push_async_callback(kernel.request_log.stop)
+            for service in services:
+                await stack.enter_async_context(service(kernel))
+            yield
+
+    return lifespan
+
+
+def _check_resources(routes: Sequence[Route]) -> None:
+    """A route that names a resource nobody can find would fail at its first request."""
+    for route in routes:
+        access = route.operation.access
+        if access.resource is None:
+            continue
+        if access.resource not in RESOURCES or access.parameter not in route.operation.ids:
+            raise RuntimeError(
+                f"{route.path}: resource {access.resource} needs a line in api.kernel.resources"
+                f" and the path parameter {access.parameter}."
+            )

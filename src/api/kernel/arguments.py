@@ -1,0 +1,133 @@
+"""Turning query string and body into an endpoint's arguments, or into a validation error."""
+
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import parse_qsl
+
+from pydantic import ValidationError as ShapeError
+from pydantic_core import ErrorDetails
+
+from api.kernel.operation import BodyParameter, Operation
+from runtime.errors import Detail, ValidationError
+from runtime.strict_json import StrictJsonError, parse
+
+_MAX_DETAILS = 20
+_MAX_PARAMETERS = 50
+
+
+def query_arguments(operation: Operation, query_string: bytes) -> dict[str, Any]:
+    """The parameters of the query; unknown, repeated and malformed ones are refused."""
+    given = _read_query(query_string) if query_string else {}
+    details: list[Detail] = []
+    arguments: dict[str, Any] = {}
+    for wire, text in given.items():
+        parameter = operation.query.get(wire)
+        if parameter is None and wire == "workspaceId" and operation.chooses_workspace:
+            continue
+        if parameter is None:
+            details.append(Detail(wire[:100], "This operation has no such query parameter."))
+            continue
+        try:
+            arguments[parameter.name] = parameter.adapter.validate_python(text)
+        except ShapeError as error:
+            details.append(Detail(wire, _sentence(error.errors()[0])))
+    details.extend(
+        Detail(wire, "This query parameter is required.")
+        for wire, parameter in operation.query.items()
+        if parameter.required and wire not in given
+    )
+    if details:
+        raise _refusal(details)
+    return arguments
+
+
+def _read_query(query_string: bytes) -> dict[str, str]:
+    try:
+        pairs = parse_qsl(
+            query_string.decode("ascii"),
+            keep_blank_values=True,
+            errors="strict",
+            max_num_fields=_MAX_PARAMETERS,
+        )
+    except ValueError:
+        raise ValidationError("The query string is not readable UTF-8 text.") from None
+    given: dict[str, str] = {}
+    for name, value in pairs:
+        if name in given:
+            raise ValidationError.at(name[:100], "Give this query parameter once.")
+        if "\x00" in value or "\x00" in name:
+            raise ValidationError.at(name.replace("\x00", "")[:100], "NUL is not text.")
+        given[name] = value
+    return given
+
+
+def body_argument(body: BodyParameter | None, raw: bytes) -> tuple[Any, Any]:
+    """The validated body and the JSON it was read from."""
+    if body is None:
+        return None, _nothing(raw)
+    if not raw:
+        if not body.optional:
+            raise ValidationError.at("", "The body is empty; send a JSON object.")
+        raw = b"{}"
+    value = _strict(raw)
+    try:
+        return body.adapter.validate_json(raw), value
+    except ShapeError as error:
+        problems = error.errors(include_url=False, include_context=False, include_input=False)
+        details = [Detail(_path(problem, value), _sentence(problem)) for problem in problems]
+        raise _refusal(details) from None
+
+
+def _nothing(raw: bytes) -> Any:
+    """An operation without a body takes none, or an object without keys."""
+    if raw and _strict(raw) != {}:
+        raise ValidationError.at("", "This operation takes no body.")
+    return {}
+
+
+def _strict(raw: bytes) -> Any:
+    try:
+        return parse(raw)
+    except StrictJsonError as error:
+        raise ValidationError.at(error.path, error.message) from None
+
+
+def _refusal(details: Sequence[Detail]) -> ValidationError:
+    first = details[0]
+    more = f" (and {len(details) - 1} more)" if len(details) > 1 else ""
+    where = f"{first.path}: " if first.path else ""
+    return ValidationError(f"{where}{first.message}{more}", details[:_MAX_DETAILS])
+
+
+def _path(problem: ErrorDetails, value: Any) -> str:
+    """The location as the client wrote it: names of union members are not part of the body."""
+    parts: list[str] = []
+    node = value
+    location = problem["loc"]
+    for index, part in enumerate(location):
+        if _has(node, part):
+            node = node[part]
+        elif index < len(location) - 1 or problem["type"] != "missing":
+            continue
+        parts.append(str(part)[:100])
+    return ".".join(parts)
+
+
+def _has(node: Any, part: str | int) -> bool:
+    if isinstance(node, list):
+        return isinstance(part, int) and part < len(node)
+    return isinstance(node, dict) and part in node
+
+
+_SENTENCES = {
+    "missing": "This key is required.",
+    "extra_forbidden": "This key is not known here.",
+    "model_type": "This must be a JSON object.",
+    "model_attributes_type": "This must be a JSON object.",
+    "dict_type": "This must be a JSON object.",
+}
+
+
+def _sentence(problem: ErrorDetails) -> str:
+    known = _SENTENCES.get(problem["type"])
+    return known or problem["msg"].removeprefix("Value error, ")

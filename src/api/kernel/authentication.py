@@ -1,0 +1,99 @@
+"""Who is calling: one statement per request, for keys and for sessions (decisions C4)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import lru_cache
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Row
+
+from api.kernel.credentials import KeyToken, SessionToken, unauthorized
+from api.kernel.sessions import Session
+from api.kernel.state import Kernel
+from models.access.queries import key_by_digest, session_user
+from models.access.rules import Principal, PrincipalType, Role, Scope
+from models.users.commands import sync_profile
+from runtime.database import UnitOfWork
+
+_USE_WRITTEN_EVERY = timedelta(minutes=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who called, and their role in each workspace the credential opens."""
+
+    principal: Principal
+    roles: Mapping[UUID, Role]
+
+
+async def prove(kernel: Kernel, credential: KeyToken | SessionToken) -> KeyToken | Session:
+    """What can be known without the database; a session's signature is checked here."""
+    if isinstance(credential, KeyToken):
+        return credential
+    if kernel.sessions is None:
+        raise unauthorized()
+    return await kernel.sessions.verify(credential.token)
+
+
+async def authenticate(kernel: Kernel, work: UnitOfWork, proof: KeyToken | Session) -> Caller:
+    """The caller a credential belongs to; raises UnauthorizedError."""
+    if isinstance(proof, KeyToken):
+        return await _key(kernel, work, proof)
+    return await _session(kernel, work, proof)
+
+
+async def _key(kernel: Kernel, work: UnitOfWork, proof: KeyToken) -> Caller:
+    row = await key_by_digest(work, kernel.keys.digests(proof.token.encode()))
+    if row is None or (row.expires_at is not None and row.expires_at <= work.now):
+        raise unauthorized()
+    if row.last_used_at is None or row.last_used_at <= work.now - _USE_WRITTEN_EVERY:
+        kernel.request_log.touch(row.id, work.now)
+    principal = Principal(
+        type=PrincipalType.API_KEY,
+        id=row.id,
+        user_id=row.user_id,
+        key_workspace_id=row.workspace_id,
+        key_scopes=_scopes(tuple(row.scopes)),
+        platform_admin=row.platform_admin or kernel.settings.is_platform_admin(row.email),
+    )
+    return Caller(principal, {} if row.role is None else {row.workspace_id: Role(row.role)})
+
+
+async def _session(kernel: Kernel, work: UnitOfWork, session: Session) -> Caller:
+    rows = await session_user(work, session.issuer, session.subject)
+    if rows and not _changed(rows[0], session):
+        user_id: UUID = rows[0].id
+    else:
+        user_id = await sync_profile(
+            work,
+            issuer=session.issuer,
+            subject=session.subject,
+            email=session.email,
+            name=session.name,
+            platform_admin=session.platform_admin,
+        )
+    stored = bool(rows) and rows[0].platform_admin
+    named = kernel.settings.is_platform_admin(session.email)
+    admin = stored if session.platform_admin is None else session.platform_admin
+    principal = Principal(
+        type=PrincipalType.SESSION, id=user_id, user_id=user_id, platform_admin=admin or named
+    )
+    return Caller(principal, _roles(rows))
+
+
+def _roles(rows: Sequence[Row[Any]]) -> dict[UUID, Role]:
+    return {row.workspace_id: Role(row.role) for row in rows if row.workspace_id is not None}
+
+
+def _changed(row: Row[Any], session: Session) -> bool:
+    if session.platform_admin not in {None, row.platform_admin}:
+        return True
+    return (row.email, row.name) != (session.email, session.name)
+
+
+@lru_cache(maxsize=1024)
+def _scopes(names: tuple[str, ...]) -> frozenset[Scope]:
+    """The scopes of a key; most keys share a few sets."""
+    return frozenset(Scope(name) for name in names)

@@ -1,0 +1,84 @@
+"""Reading a request's body: how much, of what type, and never more than allowed."""
+
+from dataclasses import dataclass
+
+from starlette.types import Message, Receive, Scope
+
+from runtime.errors import PayloadTooLargeError, PlatformError, UnsupportedMediaTypeError
+
+
+class ClientGoneError(Exception):
+    """The client closed the connection before its request was whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """The bytes, or why they were not taken; the refusal is told after the caller is known."""
+
+    raw: bytes = b""
+    refusal: PlatformError | None = None
+
+
+_EMPTY = Body()
+
+
+async def read_body(scope: Scope, receive: Receive, limit: int) -> Body:
+    """Read at most `limit` bytes of JSON; raises ClientGoneError."""
+    headers = {name: value for name, value in scope["headers"] if name in _RELEVANT}
+    if b"content-length" not in headers and b"transfer-encoding" not in headers:
+        return _EMPTY
+    if headers.get(b"content-encoding", b"identity").lower() != b"identity":
+        return Body(refusal=UnsupportedMediaTypeError("Send the body without content encoding."))
+    declared = headers.get(b"content-length", b"0")
+    if declared == b"0" and b"transfer-encoding" not in headers:
+        return _EMPTY
+    if not declared.isdigit() or len(declared) > 18 or int(declared) > limit:
+        return Body(refusal=_too_large(limit))
+    raw = await _collect(receive, limit)
+    if raw is None:
+        return Body(refusal=_too_large(limit))
+    if raw and not _is_json(headers.get(b"content-type", b"")):
+        return Body(
+            refusal=UnsupportedMediaTypeError(
+                "Send the body as JSON, with Content-Type: application/json."
+            )
+        )
+    return Body(raw)
+
+
+_RELEVANT = frozenset(
+    {b"content-length", b"transfer-encoding", b"content-encoding", b"content-type"}
+)
+
+
+async def _collect(receive: Receive, limit: int) -> bytes | None:
+    """What arrives, counted as it arrives; None when it is more than allowed."""
+    chunks: list[bytes] = []
+    size = 0
+    while True:
+        message: Message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ClientGoneError
+        chunk: bytes = message.get("body", b"")
+        size += len(chunk)
+        if size > limit:
+            return None
+        chunks.append(chunk)
+        if not message.get("more_body", False):
+            return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+
+
+def _is_json(content_type: bytes) -> bool:
+    """`application/json`, with no charset but UTF-8 (RFC 8259, 11)."""
+    media_type, _, parameters = content_type.lower().partition(b";")
+    if media_type.strip() != b"application/json":
+        return False
+    for parameter in parameters.split(b";"):
+        name, _, value = parameter.partition(b"=")
+        if name.strip() == b"charset" and value.strip().strip(b'"') != b"utf-8":
+            return False
+    return True
+
+
+def _too_large(limit: int) -> PayloadTooLargeError:
+    return PayloadTooLargeError(f"The body is larger than {limit // 1024} KiB.")

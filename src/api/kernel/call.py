@@ -1,0 +1,89 @@
+"""One request on its way through the kernel, and what its endpoint may know of it."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from starlette.requests import Request
+from starlette.types import Receive, Scope
+
+from models.access.placement import Placement
+from models.access.rules import Actor, Principal, Role
+from models.pagination import PageRequest, page_request
+from runtime.database import UnitOfWork
+
+if TYPE_CHECKING:
+    from api.kernel.state import Kernel
+
+
+class Call(Request):
+    """A request with its transaction, its caller and the ids its path names.
+
+    It is a request, so that FastAPI leaves the parameter out of the OpenAPI document.
+    """
+
+    def __init__(self, scope: Scope, receive: Receive, kernel: "Kernel") -> None:
+        super().__init__(scope, receive)
+        self.kernel = kernel
+        self.ids: Mapping[str, UUID] = {}
+        self.placement: Placement | None = None
+        self.error: str | None = None
+        self.idempotency_key: str | None = None
+        self.caller: Principal | None = None
+        self.roles: Mapping[UUID, Role] = {}
+        self._actor: Actor | None = None
+        self._work: UnitOfWork | None = None
+
+    @property
+    def request(self) -> Request:
+        return self
+
+    @property
+    def work(self) -> UnitOfWork:
+        """The request's one transaction."""
+        if self._work is None:
+            raise RuntimeError("This operation declared that it needs no transaction.")
+        return self._work
+
+    @property
+    def principal(self) -> Principal:
+        """Whoever called."""
+        if self.caller is None:
+            raise RuntimeError("This operation declared that anybody may call it.")
+        return self.caller
+
+    @property
+    def actor(self) -> Actor:
+        """The caller inside the workspace this call is about."""
+        if self._actor is None:
+            raise RuntimeError("This operation is about no workspace.")
+        return self._actor
+
+    @property
+    def workspace_id(self) -> UUID | None:
+        """The workspace this call is about, as far as the caller belongs to it."""
+        return None if self._actor is None else self._actor.workspace_id
+
+    def headers_named(self, name: bytes) -> list[bytes]:
+        """Every value of a header, in order; `name` in lower case."""
+        return [value for header, value in self.scope["headers"] if header == name]
+
+    def begin(self, work: UnitOfWork) -> None:
+        """Set by the kernel when the transaction opens."""
+        self._work = work
+
+    def enter(self, actor: Actor) -> None:
+        """Set by the kernel when the caller was found to belong to the workspace."""
+        self._actor = actor
+
+    def page(self, name: str, limit: int, cursor: str | None, *filters: object) -> PageRequest:
+        """The page of the list `name` that was asked for; a cursor is bound to the filters too."""
+        return page_request(
+            self.kernel.keys,
+            limit,
+            cursor,
+            name,
+            self.workspace_id,
+            self.principal.user_id,
+            *filters,
+        )

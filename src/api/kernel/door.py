@@ -1,0 +1,112 @@
+"""The way of one request: the order of checks of decisions C2, and one transaction (I1)."""
+
+import time
+
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from api.kernel.arguments import body_argument, query_arguments
+from api.kernel.authentication import Caller, authenticate, prove
+from api.kernel.authorization import admit
+from api.kernel.body import Body, ClientGoneError, read_body
+from api.kernel.call import Call
+from api.kernel.credentials import read_credential
+from api.kernel.errors import as_refusal, error_response
+from api.kernel.idempotency import once
+from api.kernel.operation import Operation
+from api.kernel.state import Kernel
+from models.access.rules import PrincipalType
+from models.request_logs.commands import LogEntry
+from runtime.clock import utc_now
+
+_MAX_LOGGED_PATH = 2000
+
+
+async def serve(operation: Operation, scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer one request; the answer leaves only after its transaction is durable."""
+    started = time.perf_counter()
+    kernel: Kernel = scope["app"].state.kernel
+    call = Call(scope, receive, kernel)
+    try:
+        response = await _answer(kernel, operation, call)
+    except ClientGoneError:
+        return
+    except Exception as error:  # noqa: BLE001  # the last line: whatever it is, the client is told
+        refusal = as_refusal(error)
+        call.error = refusal.code
+        response = error_response(refusal)
+    if call.caller is not None:
+        _log(kernel, call, response.status_code, started)
+    await response(scope, receive, send)
+
+
+async def _answer(kernel: Kernel, operation: Operation, call: Call) -> Response:
+    access = operation.access
+    proof = None
+    if access.credential != "none":
+        proof = await prove(kernel, read_credential(call.scope["headers"]))
+    settings = kernel.settings
+    limit = settings.batch_body_limit if operation.batch else settings.body_limit
+    # Read before the transaction opens: a slow client must not hold a connection.
+    body = await read_body(call.scope, call.receive, limit)
+    if not access.transaction:
+        return await _perform(operation, call, body)
+    async with kernel.database.transaction() as work:
+        call.begin(work)
+        caller: Caller | None = None
+        if proof is not None:
+            caller = await authenticate(kernel, work, proof)
+            call.caller, call.roles = caller.principal, caller.roles
+        if body.refusal is not None:
+            raise body.refusal
+        if caller is not None:
+            await admit(operation, call, caller)
+        return await _perform(operation, call, body)
+
+
+async def _perform(operation: Operation, call: Call, body: Body) -> Response:
+    """Read the arguments, run the endpoint, and have its bytes before the commit."""
+    if body.refusal is not None:
+        raise body.refusal
+    arguments = query_arguments(operation, call.scope["query_string"])
+    argument, value = body_argument(operation.body, body.raw)
+    if operation.body is not None:
+        arguments[operation.body.name] = argument
+    if operation.call_name is not None:
+        arguments[operation.call_name] = call
+
+    async def run() -> Response:
+        return _respond(operation, await operation.endpoint(**arguments))
+
+    if operation.access.idempotent:
+        return await once(call, value, run)
+    return await run()
+
+
+def _respond(operation: Operation, result: object) -> Response:
+    if operation.result is None:
+        assert isinstance(result, Response)
+        return result
+    data = operation.result.dump_json(result.data, by_alias=True)  # type: ignore[attr-defined]
+    return Response(b'{"data":' + data + b"}", operation.status, media_type="application/json")
+
+
+def _log(kernel: Kernel, call: Call, status: int, started: float) -> None:
+    principal = call.principal
+    is_key = principal.type is PrincipalType.API_KEY
+    raw_path: bytes = call.scope.get("raw_path") or b""
+    kernel.request_log.record(
+        LogEntry(
+            workspace_id=principal.key_workspace_id if is_key else call.workspace_id,
+            principal_type=principal.type,
+            principal_id=principal.id,
+            api_key_id=principal.id if is_key else None,
+            method=call.method,
+            path=raw_path.partition(b"?")[0].decode("ascii", "replace")[:_MAX_LOGGED_PATH],
+            status=status,
+            idempotency_key=call.idempotency_key,
+            error=call.error,
+            duration_ms=round((time.perf_counter() - started) * 1000, 3),
+            created_at=utc_now(),
+        )
+    )

@@ -1,0 +1,85 @@
+"""Every refusal in one shape (interface, Errors; decisions C2)."""
+
+import json
+from typing import Any
+
+import structlog
+from pydantic import BaseModel, ConfigDict, Field
+from sqlalchemy import exc
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from runtime.errors import (
+    InternalError,
+    MethodNotAllowedError,
+    NotFoundError,
+    PlatformError,
+    UnavailableError,
+    ValidationError,
+)
+from runtime.telemetry import describe
+
+_log = structlog.get_logger(__name__)
+
+
+class ErrorDetail(BaseModel):
+    """One thing that is wrong with the input."""
+
+    path: str = Field(description="Where: camelCase keys and indexes joined by dots.")
+    message: str
+
+
+class ErrorBody(BaseModel):
+    """The body of every refusal; only a validation error has details."""
+
+    model_config = ConfigDict(title="Error", extra="forbid")
+
+    tag: str = Field(alias="_tag")
+    error: str
+    message: str
+    status: int
+    details: list[ErrorDetail] | None = None
+
+
+def error_response(error: PlatformError) -> Response:
+    """The answer that tells this refusal."""
+    body: dict[str, Any] = {
+        "_tag": error.tag,
+        "error": error.code,
+        "message": error.message,
+        "status": error.status,
+    }
+    if isinstance(error, ValidationError):
+        body["details"] = [
+            {"path": detail.path, "message": detail.message} for detail in error.details
+        ]
+    return Response(
+        json.dumps(body, ensure_ascii=False).encode("utf-8", "replace"),
+        status_code=error.status,
+        headers=dict(error.headers),
+        media_type="application/json",
+    )
+
+
+def as_refusal(error: Exception) -> PlatformError:
+    """The refusal an exception amounts to; what nobody expected is logged and tells nothing."""
+    if isinstance(error, PlatformError):
+        return error
+    if isinstance(error, HTTPException):
+        return _framework_refusal(error)
+    if isinstance(error, exc.OperationalError | exc.InterfaceError | exc.TimeoutError):
+        _log.warning("database_unavailable", **describe(error))
+        return UnavailableError("The service cannot reach its database; try again soon.")
+    _log.error("unexpected_error", **describe(error))
+    return InternalError("Something went wrong on our side; the request id names it in our logs.")
+
+
+def _framework_refusal(error: HTTPException) -> PlatformError:
+    if error.status_code == 405:
+        refusal = MethodNotAllowedError("This path does not know that method.")
+        refusal.headers = dict(error.headers or {})  # type: ignore[misc]  # Allow is this call's
+        return refusal
+    if error.status_code == 404:
+        return NotFoundError("path")
+    _log.error("unexpected_framework_error", status=error.status_code)
+    return InternalError("Something went wrong on our side; the request id names it in our logs.")

@@ -1,0 +1,49 @@
+"""The same call twice has one effect and one answer (decisions C3)."""
+
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from starlette.responses import Response
+
+from api.kernel.call import Call
+from models.idempotency.commands import Reply, recall, remember
+from models.idempotency.rules import read_key
+from runtime.crypto import fingerprint
+
+
+async def once(call: Call, value: Any, perform: Callable[[], Awaitable[Response]]) -> Response:
+    """The stored reply if this call was made before, else the reply of performing it now.
+
+    Only successes are kept: a refusal rolls its transaction back, and the key stays unused.
+    """
+    key = read_key(call.headers_named(b"idempotency-key"))
+    if key is None:
+        return await perform()
+    call.idempotency_key = key
+    principal = call.principal
+    place = fingerprint(
+        principal.type.encode(),
+        principal.id.bytes,
+        call.method.encode(),
+        call.scope["path"].encode("utf-8", "replace"),
+        key.encode(),
+    )
+    request = fingerprint(
+        call.scope["query_string"],
+        json.dumps(value, sort_keys=True, separators=(",", ":")).encode(),
+    )
+    keys = call.kernel.keys
+    stored = await recall(call.work, keys, place, request)
+    if stored is not None:
+        return Response(
+            stored.body,
+            stored.status,
+            {"Idempotency-Replayed": "true"},
+            media_type="application/json",
+        )
+    response = await perform()
+    if 200 <= response.status_code < 300:
+        reply = Reply(response.status_code, bytes(response.body))
+        await remember(call.work, keys, place, request, reply)
+    return response

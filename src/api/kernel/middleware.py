@@ -1,0 +1,53 @@
+"""The outermost layer: request ids, headers every answer carries, and framework refusals."""
+
+import re
+import secrets
+
+import structlog
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from api.kernel.errors import as_refusal, error_response
+
+_SANE_ID = re.compile(rb"[A-Za-z0-9._:-]{1,128}")
+_NO_STORE = (b"cache-control", b"no-store")
+
+
+class RequestContext:
+    """Pure ASGI: a task or a queue per request would cost more than the request itself."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        request_id = _request_id(scope)
+        structlog.contextvars.bind_contextvars(request_id=request_id.decode())
+        started = False
+
+        async def send_with_headers(message: Message) -> None:
+            nonlocal started
+            if message["type"] == "http.response.start":
+                started = True
+                headers = message["headers"]
+                headers.append((b"x-request-id", request_id))
+                if not any(name == b"cache-control" for name, _ in headers):
+                    headers.append(_NO_STORE)
+            await send(message)
+
+        try:
+            await self._app(scope, receive, send_with_headers)
+        except Exception as error:
+            if started:
+                raise
+            await error_response(as_refusal(error))(scope, receive, send_with_headers)
+
+
+def _request_id(scope: Scope) -> bytes:
+    """The client's id when it is one, else a fresh one."""
+    for name, value in scope["headers"]:
+        if name == b"x-request-id" and _SANE_ID.fullmatch(value):
+            given: bytes = value
+            return given
+    return secrets.token_hex(16).encode()

@@ -1,0 +1,111 @@
+"""An operation as the kernel runs it, worked out once from the signature of its endpoint."""
+
+import inspect
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, get_args, get_origin
+
+from pydantic import TypeAdapter
+from pydantic.alias_generators import to_camel
+from starlette.responses import Response
+
+from api.kernel.access import Access
+from api.kernel.call import Call
+from api.kernel.envelope import Data
+
+Endpoint = Callable[..., Awaitable[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class QueryParameter:
+    """One parameter of the query string; `name` is the endpoint's, the wire's is camelCase."""
+
+    name: str
+    adapter: TypeAdapter[Any]
+    required: bool
+
+
+@dataclass(frozen=True, slots=True)
+class BodyParameter:
+    """The endpoint's body; an optional one may be left empty by the client."""
+
+    name: str
+    adapter: TypeAdapter[Any]
+    optional: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """Everything about one route that does not change from request to request."""
+
+    endpoint: Endpoint
+    access: Access
+    status: int
+    ids: tuple[str, ...]
+    call_name: str | None
+    body: BodyParameter | None
+    query: Mapping[str, QueryParameter]
+    result: TypeAdapter[Any] | None
+    batch: bool
+    chooses_workspace: bool
+    """Neither path nor resource name a workspace: a session says `workspaceId` in the query."""
+
+
+def describe_operation(
+    endpoint: Endpoint,
+    *,
+    access: Access,
+    status: int,
+    path_parameters: frozenset[str],
+    body_name: str | None,
+    batch: bool,
+) -> Operation:
+    """Read an endpoint's signature; raises TypeError for one the kernel cannot call."""
+    signature = inspect.signature(endpoint, eval_str=True)
+    call_name: str | None = None
+    body: BodyParameter | None = None
+    query: dict[str, QueryParameter] = {}
+    for name, parameter in signature.parameters.items():
+        annotation = parameter.annotation
+        if annotation is Call:
+            call_name = name
+        elif name == body_name:
+            body = _body(name, parameter)
+        else:
+            if to_camel(name) in path_parameters:
+                raise TypeError(f"{endpoint.__name__}: take {name} from call.ids or path_params.")
+            required = parameter.default is inspect.Parameter.empty
+            query[to_camel(name)] = QueryParameter(name, TypeAdapter(annotation), required)
+    return Operation(
+        endpoint=endpoint,
+        access=access,
+        status=status,
+        ids=tuple(sorted(name for name in path_parameters if name.endswith("Id"))),
+        call_name=call_name,
+        body=body,
+        query=query,
+        result=_result(endpoint, signature.return_annotation),
+        batch=batch,
+        chooses_workspace=bool(access.scopes)
+        and access.resource is None
+        and "workspaceId" not in path_parameters,
+    )
+
+
+def _body(name: str, parameter: inspect.Parameter) -> BodyParameter:
+    adapter = TypeAdapter(parameter.annotation)
+    fields = getattr(parameter.annotation, "model_fields", None)
+    optional = fields is not None and not any(field.is_required() for field in fields.values())
+    return BodyParameter(name, adapter, optional)
+
+
+def _result(endpoint: Endpoint, annotation: Any) -> TypeAdapter[Any] | None:
+    """The serializer of what stands under `data`; None for an endpoint that answers bytes."""
+    if inspect.isclass(annotation) and issubclass(annotation, Response):
+        return None
+    metadata = getattr(annotation, "__pydantic_generic_metadata__", None)
+    origin = metadata["origin"] if metadata else get_origin(annotation)
+    arguments = metadata["args"] if metadata else get_args(annotation)
+    if origin is not Data:
+        raise TypeError(f"{endpoint.__name__} must be annotated to return Data[…] or a Response.")
+    return TypeAdapter(arguments[0])

@@ -1,0 +1,56 @@
+"""Query parameters that several lists share, read without any guessing (decisions C1)."""
+
+import re
+from typing import Annotated, Any
+from uuid import UUID
+
+from pydantic import BeforeValidator, WithJsonSchema
+
+from models.pagination import DEFAULT_LIMIT, MAX_LIMIT
+from runtime.ids import parse_id
+
+_DIGITS = re.compile(r"[0-9]{1,9}")
+
+
+def _limit(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    if not _DIGITS.fullmatch(value) or int(value) < 1:
+        raise ValueError("The limit must be a whole number from 1.")
+    return min(int(value), MAX_LIMIT)
+
+
+def _flag(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    if value not in {"true", "false"}:
+        raise ValueError("A flag is either true or false.")
+    return value == "true"
+
+
+def _id(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    parsed = parse_id(value)
+    if parsed is None:
+        raise ValueError("An id is a UUID such as 0198c5c2-7a3b-7c1d-9e4f-2b6a8d1c0e5f.")
+    return parsed
+
+
+Limit = Annotated[
+    int,
+    BeforeValidator(_limit),
+    WithJsonSchema({"type": "integer", "minimum": 1, "default": DEFAULT_LIMIT}),
+]
+"""How many rows to show: default 30, more than 100 is read as 100."""
+
+Cursor = Annotated[str | None, WithJsonSchema({"type": "string"})]
+"""Where the previous page ended."""
+
+Flag = Annotated[bool, BeforeValidator(_flag), WithJsonSchema({"type": "boolean"})]
+"""`true` or `false`, nothing else."""
+
+QueryId = Annotated[
+    UUID, BeforeValidator(_id), WithJsonSchema({"type": "string", "format": "uuid"})
+]
+"""An id given in the query."""

@@ -1,0 +1,84 @@
+"""The request log, written in batches beside the requests and never inside them."""
+
+import asyncio
+from collections import deque
+from contextlib import suppress
+from datetime import datetime
+from uuid import UUID
+
+import structlog
+from sqlalchemy import exc
+
+from models.request_logs.commands import LogEntry, append_entries, mark_keys_used
+from runtime.database import Database
+
+_INTERVAL_SECONDS = 0.2
+_CAPACITY = 20_000
+_BATCH = 1_000
+
+_log = structlog.get_logger(__name__)
+
+
+class RequestLogWriter:
+    """A bounded queue and the task that empties it; what does not fit is counted and dropped."""
+
+    def __init__(self, database: Database, capacity: int = _CAPACITY) -> None:
+        self._database = database
+        self._capacity = capacity
+        self._entries: deque[LogEntry] = deque()
+        self._used_keys: dict[UUID, datetime] = {}
+        self._stopping = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self.dropped = 0
+
+    def record(self, entry: LogEntry) -> None:
+        """Queue one row."""
+        if len(self._entries) >= self._capacity:
+            self.dropped += 1
+            return
+        self._entries.append(entry)
+
+    def touch(self, key_id: UUID, moment: datetime) -> None:
+        """Note that a key was used; asked for at most once a minute and key."""
+        self._used_keys[key_id] = moment
+
+    def start(self) -> None:
+        """Begin to empty the queue."""
+        self._stopping.clear()
+        self._task = asyncio.create_task(self._run(), name="request-log")
+
+    async def stop(self) -> None:
+        """Write what is queued and end."""
+        self._stopping.set()
+        if self._task is not None:
+            await self._task
+            self._task = None
+
+    async def flush(self) -> None:
+        """Write everything queued so far; keeps it for later when the database is away."""
+        while self._entries or self._used_keys:
+            count = min(_BATCH, len(self._entries))
+            batch = [self._entries.popleft() for _ in range(count)]
+            used, self._used_keys = self._used_keys, {}
+            try:
+                async with self._database.transaction() as work:
+                    await append_entries(work, batch)
+                    await mark_keys_used(work, used)
+            except (exc.OperationalError, exc.InterfaceError, exc.TimeoutError):
+                self._entries.extendleft(reversed(batch))
+                self._used_keys = {**used, **self._used_keys}
+                _log.warning("request_log_waits_for_the_database", queued=len(self._entries))
+                return
+            except exc.DBAPIError as error:
+                self.dropped += len(batch)
+                _log.warning("request_log_batch_refused", error_type=type(error.orig).__name__)
+
+    async def _run(self) -> None:
+        reported = 0
+        while not self._stopping.is_set():
+            with suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(self._stopping.wait(), _INTERVAL_SECONDS)
+            await self.flush()
+            if self.dropped != reported:
+                reported = self.dropped
+                _log.warning("request_log_dropped", total=reported)

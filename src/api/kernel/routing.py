@@ -1,0 +1,143 @@
+"""How a noun's router declares its operations.
+
+    router = Router(tags=["automations"])
+
+    @router.post("/v1/workspaces/{workspaceId}/automations", access=Access(...), status_code=201)
+    async def create_automation(call: Call, body: CreateAutomation) -> Data[AutomationDetail]:
+        \"\"\"Create an automation.\"\"\"
+        return Data(await commands.create_automation(call.work, call.actor, body))
+
+FastAPI draws the OpenAPI document from these declarations; the kernel runs them.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from fastapi.routing import APIRoute
+from starlette.types import Receive, Scope, Send
+
+from api.kernel.access import Access
+from api.kernel.call import Call
+from api.kernel.door import serve
+from api.kernel.envelope import Data
+from api.kernel.openapi import declare
+from api.kernel.operation import Endpoint, describe_operation
+from api.kernel.parameters import Cursor, Flag, Limit, QueryId
+from runtime.errors import PlatformError
+
+__all__ = ["Access", "Call", "Cursor", "Data", "Flag", "Limit", "QueryId", "Route", "Router"]
+
+E = TypeVar("E", bound=Endpoint)
+
+_PARAMETER = re.compile(r"{(\w+)}")
+
+
+class Route(APIRoute):
+    """A FastAPI route whose requests go through the kernel's door."""
+
+    def __init__(  # noqa: PLR0913  # the parts of a declaration
+        self,
+        path: str,
+        endpoint: Endpoint,
+        *,
+        method: str,
+        access: Access,
+        errors: Sequence[type[PlatformError]],
+        status_code: int,
+        tags: Sequence[str],
+        batch: bool,
+        media_type: str,
+    ) -> None:
+        parameters = tuple(_PARAMETER.findall(path))
+        summary, _, description = (endpoint.__doc__ or "").strip().partition("\n")
+        super().__init__(
+            path,
+            endpoint,
+            methods=[method],
+            status_code=status_code,
+            tags=list(tags),
+            operation_id=endpoint.__name__,
+            summary=summary.removesuffix("."),
+            description=" ".join(description.split()) or None,
+            response_description="Done",
+        )
+        bodies = [field.name for field in self.dependant.body_params]
+        self.operation = describe_operation(
+            endpoint,
+            access=access,
+            status=status_code,
+            path_parameters=frozenset(parameters),
+            body_name=bodies[0] if bodies else None,
+            batch=batch,
+        )
+        declare(self, self.operation, parameters, errors, media_type)
+        self.app = self._serve
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await serve(self.operation, scope, receive, send)
+
+
+class Router:
+    """The operations of one noun, in the order in which paths are tried."""
+
+    def __init__(self, *, tags: Sequence[str]) -> None:
+        self.tags = tuple(tags)
+        self.routes: list[Route] = []
+
+    def get(self, path: str, **options: Any) -> Callable[[E], E]:
+        """Declare a GET; options as for `add`."""
+        return self._declaring("GET", path, **options)
+
+    def post(self, path: str, **options: Any) -> Callable[[E], E]:
+        """Declare a POST; options as for `add`."""
+        return self._declaring("POST", path, **options)
+
+    def put(self, path: str, **options: Any) -> Callable[[E], E]:
+        """Declare a PUT; options as for `add`."""
+        return self._declaring("PUT", path, **options)
+
+    def patch(self, path: str, **options: Any) -> Callable[[E], E]:
+        """Declare a PATCH; options as for `add`."""
+        return self._declaring("PATCH", path, **options)
+
+    def delete(self, path: str, **options: Any) -> Callable[[E], E]:
+        """Declare a DELETE; options as for `add`."""
+        return self._declaring("DELETE", path, **options)
+
+    def add(
+        self,
+        method: str,
+        path: str,
+        endpoint: Endpoint,
+        *,
+        access: Access,
+        errors: Sequence[type[PlatformError]] = (),
+        status_code: int = 200,
+        batch: bool = False,
+        media_type: str = "application/json",
+    ) -> None:
+        """Declare one operation.
+
+        `errors` are refusals beyond those every operation has; `batch` raises the body limit to
+        that of batches; `media_type` is that of an endpoint which answers a Response.
+        """
+        route = Route(
+            path,
+            endpoint,
+            method=method,
+            access=access,
+            errors=errors,
+            status_code=status_code,
+            tags=self.tags,
+            batch=batch,
+            media_type=media_type,
+        )
+        self.routes.append(route)
+
+    def _declaring(self, method: str, path: str, **options: Any) -> Callable[[E], E]:
+        def declaring(endpoint: E) -> E:
+            self.add(method, path, endpoint, **options)
+            return endpoint
+
+        return declaring

@@ -1,0 +1,26 @@
+"""What the kernel keeps while the process lives."""
+
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+
+from api.kernel.request_log import RequestLogWriter
+from api.kernel.sessions import SessionVerifier
+from runtime.crypto import KeyRing
+from runtime.database import Database
+from runtime.settings import Settings
+
+
+@dataclass(slots=True)
+class Kernel:
+    """Found by every request at `app.state.kernel`."""
+
+    settings: Settings
+    database: Database
+    keys: KeyRing
+    sessions: SessionVerifier | None
+    request_log: RequestLogWriter
+
+
+Service = Callable[[Kernel], AbstractAsyncContextManager[None]]
+"""Something that runs beside the requests: entered at start, left at shutdown."""

@@ -1,0 +1,15 @@
+"""One router per noun. A new one adds its two lines here."""
+
+from collections.abc import Sequence
+
+from api.kernel.routing import Router
+from api.routers import api_keys, databases, me, records, service, workspaces
+
+ROUTERS: Sequence[Router] = (
+    service.router,
+    me.router,
+    workspaces.router,
+    api_keys.router,
+    databases.router,
+    records.router,
+)

@@ -1,0 +1,31 @@
+"""What commands share: the terminal, and how a refusal reaches the person at it."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import typer
+from rich.console import Console
+
+from cli.supervisor.errors import StartError
+from runtime.settings import SettingsError
+from runtime.temporal_client import TemporalUnreachableError
+
+
+@contextmanager
+def reported() -> Iterator[None]:
+    """Tell errors that have a remedy in words instead of a trace, and exit with code 1."""
+    try:
+        yield
+    except (StartError, SettingsError, TemporalUnreachableError) as error:
+        complain(str(error))
+        raise typer.Exit(1) from None
+
+
+def terminal() -> Console:
+    """The console for output that a person reads."""
+    return Console(highlight=False)
+
+
+def complain(text: str) -> None:
+    """Say to standard error what is wrong."""
+    Console(stderr=True, highlight=False).print(text, markup=False, soft_wrap=True, style="red")

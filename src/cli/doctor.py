@@ -1,0 +1,105 @@
+"""`workspace doctor`: what a process started here would find."""
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+import typer
+from rich.table import Table
+
+from cli.console import reported, terminal
+from runtime.settings import Settings, load_settings
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at; a remedy makes it a fault."""
+
+    subject: str
+    fact: str
+    remedy: str | None = None
+
+
+def doctor() -> None:
+    """Check the settings, the database and Temporal; exits with 1 when something is wrong."""
+    with reported():
+        findings = asyncio.run(_examine(load_settings()))
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for column in ("", "checked", "found", "do this"):
+        table.add_column(column)
+    for finding in findings:
+        mark = "[green]ok[/]" if finding.remedy is None else "[red]fault[/]"
+        table.add_row(mark, finding.subject, finding.fact, finding.remedy or "")
+    terminal().print(table)
+    raise typer.Exit(1 if any(finding.remedy for finding in findings) else 0)
+
+
+async def _examine(settings: Settings) -> Sequence[Finding]:
+    checks: list[Callable[[Settings], Awaitable[Finding]]] = [
+        _database, _schema, _temporal, _search_attributes,
+    ]  # fmt: skip
+    version = sys.version.split()[0]
+    return [Finding("Python", version), *[await check(settings) for check in checks]]
+
+
+async def _database(settings: Settings) -> Finding:
+    import psycopg
+
+    from runtime.database import libpq_url
+
+    url = libpq_url(settings.database_url.get_secret_value())
+    try:
+        async with await psycopg.AsyncConnection.connect(url, connect_timeout=5) as connection:
+            version = connection.info.server_version // 10_000
+    except psycopg.OperationalError:
+        return Finding("PostgreSQL", "does not answer", "check DATABASE_URL, and that it is up")
+    remedy = None if version >= 18 else "use PostgreSQL 18 or newer"
+    return Finding("PostgreSQL", f"version {version}", remedy)
+
+
+async def _schema(settings: Settings) -> Finding:
+    from sqlalchemy.exc import SQLAlchemyError
+
+    from models.migrations.runner import current, head
+
+    try:
+        found = await asyncio.to_thread(current, settings.database_url.get_secret_value())
+    except SQLAlchemyError:
+        return Finding("Schema", "cannot be read", "reach the database first")
+    if found == head():
+        return Finding("Schema", f"revision {found}")
+    return Finding("Schema", f"revision {found}, not {head()}", "run `workspace migrate`")
+
+
+async def _temporal(settings: Settings) -> Finding:
+    from runtime.temporal_client import TemporalUnreachableError, connect
+
+    try:
+        client = await connect(settings, seconds=3)
+    except TemporalUnreachableError:
+        return Finding("Temporal", "does not answer", "check TEMPORAL_ADDRESS, and that it is up")
+    return Finding("Temporal", f"namespace {client.namespace}")
+
+
+async def _search_attributes(settings: Settings) -> Finding:
+    from temporalio.api.operatorservice.v1 import ListSearchAttributesRequest
+    from temporalio.service import RPCError
+
+    from runtime.families import SearchAttribute
+    from runtime.temporal_client import TemporalUnreachableError, connect
+
+    subject = "Search attributes"
+    try:
+        client = await connect(settings, seconds=3)
+        request = ListSearchAttributesRequest(namespace=client.namespace)
+        answer = await client.operator_service.list_search_attributes(
+            request, timeout=timedelta(seconds=5)
+        )
+    except (TemporalUnreachableError, RPCError):
+        return Finding(subject, "cannot be read", "reach Temporal and its namespace first")
+    missing = [name.value for name in SearchAttribute if name.value not in answer.custom_attributes]
+    if not missing:
+        return Finding(subject, "all registered")
+    return Finding(subject, f"missing: {', '.join(missing)}", "run temporal/set-up-namespace.sh")

@@ -1,0 +1,146 @@
+"""Child processes: started in a group and with a log of their own, found again after a crash."""
+
+import asyncio
+import os
+import signal
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
+
+from cli.supervisor.errors import StartError
+from cli.supervisor.files import read_object, write_private
+from cli.supervisor.state import StateDir
+
+
+def _nothing() -> None:
+    pass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Service:
+    """One process of the platform, and how to tell that it does its work."""
+
+    name: str
+    command: Sequence[str]
+    environment: Mapping[str, str]
+    is_ready: Callable[[], Awaitable[bool]]
+    needs: tuple[str, ...] = ()
+    """Services that must be ready before this one is started or started again."""
+    before_start: Callable[[], None] = field(default=_nothing)
+    stop_signal: signal.Signals = signal.SIGTERM
+    stop_seconds: float = 10
+    directory: Path = field(default_factory=Path.cwd)
+
+
+class Child:
+    """A running process of a service."""
+
+    def __init__(self, service: Service, process: asyncio.subprocess.Process, record: Path) -> None:
+        self.service = service
+        self.pid = process.pid
+        self._process = process
+        self._record = record
+
+    @classmethod
+    async def start(cls, service: Service, state: StateDir) -> "Child":
+        """Start the process. Raises StartError when its program cannot be run."""
+        service.before_start()
+        with state.log(service.name).open("ab") as log:
+            try:
+                process = await asyncio.create_subprocess_exec(
+                    *service.command,
+                    env=dict(service.environment),
+                    cwd=service.directory,
+                    stdin=asyncio.subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    start_new_session=True,
+                )
+            except OSError as error:
+                raise StartError(
+                    f"{service.name} cannot be started: {service.command[0]}: {error.strerror}."
+                ) from None
+        record = state.pids / f"{service.name}.json"
+        with suppress(psutil.NoSuchProcess):
+            started = psutil.Process(process.pid).create_time()
+            write_private(
+                record,
+                {
+                    "pid": process.pid,
+                    "startedAt": started,
+                    "stopSignal": service.stop_signal.value,
+                },
+            )
+        return cls(service, process, record)
+
+    @property
+    def is_running(self) -> bool:
+        return self._process.returncode is None
+
+    async def wait(self) -> int:
+        """The exit code; negative for a signal."""
+        code = await self._process.wait()
+        kill_group(self.pid)
+        self._record.unlink(missing_ok=True)
+        return code
+
+    async def stop(self) -> None:
+        """Ask the process to end; after its time, end it and all it started."""
+        if self.is_running:
+            with suppress(ProcessLookupError):
+                self._process.send_signal(self.service.stop_signal)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(
+                    asyncio.shield(self._process.wait()), self.service.stop_seconds
+                )
+        kill_group(self.pid)
+        await self.wait()
+
+    def kill(self) -> None:
+        """End the process at once."""
+        kill_group(self.pid)
+
+
+def kill_group(pid: int) -> None:
+    """SIGKILL to whatever is left of the process group that `pid` led."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(pid, signal.SIGKILL)
+
+
+def clear_strays(state: StateDir, order: Sequence[str], seconds: float = 5) -> list[str]:
+    """End children that a killed supervisor left behind, in order; the names of those found.
+
+    A process counts as ours only if its start time is the recorded one: process ids are reused.
+    """
+    found: list[str] = []
+    records = {path.stem: path for path in state.pids.glob("*.json")}
+    for name in [*order, *(records.keys() - set(order))]:
+        if name not in records:
+            continue
+        record = read_object(records[name])
+        if _end_stray(record, seconds):
+            found.append(name)
+        records[name].unlink(missing_ok=True)
+    return found
+
+
+def _end_stray(record: Mapping[str, float], seconds: float) -> bool:
+    try:
+        stray = psutil.Process(int(record["pid"]))
+        if abs(stray.create_time() - record["startedAt"]) > 1:
+            return False
+        stray.send_signal(int(record["stopSignal"]))
+        deadline = time.monotonic() + seconds
+        # Nobody may be there to reap it: a zombie has ended too.
+        while stray.is_running() and stray.status() != psutil.STATUS_ZOMBIE:
+            if time.monotonic() > deadline:
+                break
+            time.sleep(0.05)
+    except (psutil.NoSuchProcess, KeyError):
+        return False
+    kill_group(int(record["pid"]))
+    return True

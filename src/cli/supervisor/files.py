@@ -1,0 +1,45 @@
+"""Small files that are either the old or the new one, and readable by their owner alone."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from cli.supervisor.errors import StartError
+
+
+def write_private(path: Path, value: Any) -> None:
+    """Replace a file with JSON, mode 0600, so that a crash leaves the old file or the new one."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    draft.unlink(missing_ok=True)
+    handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        json.dump(value, file, indent=2)
+        file.write("\n")
+        file.flush()
+        os.fsync(file.fileno())
+    draft.replace(path)
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    """The JSON object in a file, empty when there is no file. Raises StartError for other text."""
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except ValueError:
+        value = None
+    if not isinstance(value, dict):
+        raise StartError(f"{path} is damaged: restore it, or start with another --state-dir.")
+    return value
+
+
+def tail(path: Path, lines: int = 15) -> str:
+    """The last lines of a log, for the person who must find out what went wrong."""
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, path.stat().st_size - 16_384))
+            text = file.read().decode(errors="replace")
+    except FileNotFoundError:
+        return ""
+    return "\n".join(text.splitlines()[-lines:])

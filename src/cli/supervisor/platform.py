@@ -1,0 +1,195 @@
+"""The whole platform on one machine: what is started, in which order, with which settings."""
+
+import asyncio
+import os
+import sys
+import time
+from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx2
+
+from cli.supervisor.children import Service
+from cli.supervisor.errors import StartError
+from cli.supervisor.first_start import development_sessions, ensure_first_key
+from cli.supervisor.ports import LOOPBACK, choose_port
+from cli.supervisor.postgres import EmbeddedPostgres
+from cli.supervisor.state import StateDir
+from cli.supervisor.status import Status
+from cli.supervisor.supervisor import Supervisor
+from cli.supervisor.temporal import temporal_probe, temporal_service
+
+STOP_ORDER = ("worker", "api", "migrate", "temporal", "postgres")
+_HEARTBEAT_SECONDS = 10
+_EXTERNAL_SECONDS = 30
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpOptions:
+    """What the person who starts the platform chose."""
+
+    state_dir: Path
+    port: int
+    temporal_port: int
+    ui_port: int
+    database_url: str | None
+    temporal_address: str | None
+
+
+class Platform:
+    """Starts the services of one state directory and says how to reach them."""
+
+    def __init__(self, options: UpOptions, state: StateDir, status: Status) -> None:
+        self._options = options
+        self._state = state
+        self._status = status
+        self._supervisor = Supervisor(state, status)
+        self._environment: dict[str, str] = {}
+        self._embedded: tuple[str, ...] = ()
+
+    async def start(self) -> dict[str, str]:
+        """Start everything; the content of connection.json. Raises StartError."""
+        ports = self._choose_ports()
+        sessions = development_sessions(self._state)
+        base_url = f"http://{LOOPBACK}:{ports['api']}"
+        temporal_address = self._options.temporal_address or f"{LOOPBACK}:{ports['temporal']}"
+        ui_url = os.environ.get("WORKSPACE_TEMPORAL_UI_URL", "")
+        if self._options.temporal_address is None:
+            ui_url = f"http://{LOOPBACK}:{ports['temporalUi']}"
+        self._environment = self._shared_environment(temporal_address, ui_url)
+        self._environment |= sessions.environment
+        await together(self._start_database(), self._start_temporal(ports, temporal_address))
+        workspace_id, api_key = await ensure_first_key(
+            self._state, self._environment["DATABASE_URL"]
+        )
+        await together(
+            self._supervisor.start(self._api(ports["api"], base_url)),
+            self._supervisor.start(self._worker()),
+        )
+        return {
+            "baseUrl": base_url,
+            "docsUrl": f"{base_url}/docs",
+            "temporalAddress": temporal_address,
+            "temporalUiUrl": ui_url,
+            "workspaceId": workspace_id,
+            "apiKey": api_key,
+            "sessionToken": sessions.mint(),
+        }
+
+    async def stop(self) -> None:
+        """End everything, those who use a service before the service."""
+        await self._supervisor.stop(STOP_ORDER)
+
+    def kill(self) -> None:
+        """End everything at once."""
+        self._supervisor.kill()
+
+    def _choose_ports(self) -> dict[str, int]:
+        known = self._state.ports()
+        options = self._options
+        wanted = {"api": (options.port, "--port")}
+        if options.temporal_address is None:
+            wanted["temporal"] = (options.temporal_port, "--temporal-port")
+            wanted["temporalUi"] = (options.ui_port, "--ui-port")
+        ports: dict[str, int] = {}
+        for name, (requested, option) in wanted.items():
+            ports[name] = choose_port(requested, known.get(name), option)
+        self._state.remember_ports(ports)
+        return ports
+
+    def _shared_environment(self, temporal_address: str, ui_url: str) -> dict[str, str]:
+        environment = dict(os.environ)
+        if self._options.temporal_address is None:
+            # A profile for some other Temporal must not add its TLS or key to ours.
+            environment = {k: v for k, v in environment.items() if not k.startswith("TEMPORAL_")}
+            environment["TEMPORAL_CONFIG_FILE"] = os.devnull
+        environment |= {
+            "TEMPORAL_ADDRESS": temporal_address,
+            "WORKSPACE_SECRET_KEY": self._state.secret_key(),
+            "WORKSPACE_STATE_DIR": str(self._state.root),
+            "WORKSPACE_HEARTBEAT_FILE": str(self._state.heartbeat),
+        }
+        if ui_url:
+            environment["WORKSPACE_TEMPORAL_UI_URL"] = ui_url
+        return environment
+
+    async def _start_database(self) -> None:
+        url = self._options.database_url
+        if url is None:
+            postgres = EmbeddedPostgres(self._state)
+            self._status.set("postgres", "starting")
+            await asyncio.to_thread(postgres.initialise)
+            await self._supervisor.start(postgres.service())
+            await asyncio.to_thread(postgres.create_database)
+            self._embedded += ("postgres",)
+            url = postgres.url()
+        self._environment["DATABASE_URL"] = url
+        await self._supervisor.run_once(self._own("migrate", "migrate", ready=_always))
+
+    async def _start_temporal(self, ports: dict[str, int], address: str) -> None:
+        if self._options.temporal_address is None:
+            service = temporal_service(self._state, ports["temporal"], ports["temporalUi"])
+            await self._supervisor.start(service)
+            self._embedded += ("temporal",)
+            return
+        probe = temporal_probe(address)
+        deadline = time.monotonic() + _EXTERNAL_SECONDS
+        while not await probe():
+            if time.monotonic() > deadline:
+                raise StartError(f"Temporal does not answer at {address}: check TEMPORAL_ADDRESS.")
+            await asyncio.sleep(0.5)
+
+    def _api(self, port: int, base_url: str) -> Service:
+        async def answers() -> bool:
+            try:
+                async with httpx2.AsyncClient(trust_env=False, timeout=2) as client:
+                    return (await client.get(f"{base_url}/readyz")).status_code == 200
+            except httpx2.TransportError:
+                return False
+
+        return self._own("api", "api", f"--host={LOOPBACK}", f"--port={port}", ready=answers)
+
+    def _worker(self) -> Service:
+        heartbeat = self._state.heartbeat
+
+        async def beats() -> bool:
+            return (
+                heartbeat.exists() and time.time() - heartbeat.stat().st_mtime < _HEARTBEAT_SECONDS
+            )
+
+        return self._own(
+            "worker", "worker", ready=beats, before=lambda: heartbeat.unlink(missing_ok=True)
+        )
+
+    def _own(
+        self,
+        name: str,
+        *arguments: str,
+        ready: Callable[[], Awaitable[bool]],
+        before: Callable[[], None] = lambda: None,
+    ) -> Service:
+        """One of our own commands as a service."""
+        return Service(
+            name=name,
+            command=[sys.executable, "-m", "cli.main", *arguments],
+            environment=self._environment,
+            is_ready=ready,
+            needs=self._embedded,
+            before_start=before,
+        )
+
+
+async def _always() -> bool:
+    return True
+
+
+async def together(*works: Coroutine[Any, Any, None]) -> None:
+    """Do works side by side; the first StartError ends the others and is raised itself."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            for work in works:
+                group.create_task(work)
+    except* StartError as errors:
+        raise errors.exceptions[0] from None

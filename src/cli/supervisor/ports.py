@@ -1,0 +1,36 @@
+"""Ports on loopback that stay the same from one start to the next."""
+
+import socket
+
+from cli.supervisor.errors import StartError
+
+LOOPBACK = "127.0.0.1"
+
+
+def choose_port(requested: int, remembered: int | None, option: str) -> int:
+    """The port asked for; for 0 the one remembered if it is still free, else a free one.
+
+    Raises StartError when the port asked for is taken.
+    """
+    if requested != 0:
+        if _is_free(requested):
+            return requested
+        raise StartError(
+            f"Port {requested} is in use: choose another with {option}, or {option} 0 for any."
+        )
+    if remembered is not None and _is_free(remembered):
+        return remembered
+    with socket.socket() as probe:
+        probe.bind((LOOPBACK, 0))
+        return int(probe.getsockname()[1])
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        # As servers do: a port whose last connections are still being closed counts as free.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((LOOPBACK, port))
+        except OSError:
+            return False
+    return True

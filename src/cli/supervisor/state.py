@@ -1,0 +1,100 @@
+"""The state directory: everything one platform keeps between two starts."""
+
+import fcntl
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from cli.supervisor.errors import StartError
+from cli.supervisor.files import read_object, write_private
+
+_LOG_LIMIT = 10 * 1024 * 1024
+
+
+class StateDir:
+    """Paths and small files below one directory."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root.absolute()
+        self.logs = self.root / "logs"
+        self.pids = self.root / "pids"
+        self.connection = self.root / "connection.json"
+        self.postgres = self.root / "postgres"
+        self.temporal_database = self.root / "temporal.db"
+        self.heartbeat = self.root / "worker.heartbeat"
+        self._secrets = self.root / "secrets.json"
+        self._ports = self.root / "ports.json"
+
+    def prepare(self) -> None:
+        """Make the directories. Raises StartError when that is not possible."""
+        try:
+            for directory in (self.root, self.logs, self.pids):
+                directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if os.geteuid() == 0:
+                # PostgreSQL's account must pass through to its own directory, and sees no other.
+                self.root.chmod(0o711)
+        except OSError as error:
+            raise StartError(
+                f"{self.root} cannot be used ({error.strerror}): choose another --state-dir."
+            ) from None
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Own the directory for the length of the block. Raises StartError when another does."""
+        handle = os.open(self.root / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                owner = os.pread(handle, 32, 0).decode(errors="replace").strip()
+                raise StartError(
+                    f"A platform already runs on {self.root} (process {owner}): stop it, or choose"
+                    " another --state-dir."
+                ) from None
+            os.ftruncate(handle, 0)
+            os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
+            yield
+        finally:
+            os.close(handle)
+
+    def log(self, name: str) -> Path:
+        """The log file of a child; one that grew large is set aside first."""
+        path = self.logs / f"{name}.log"
+        if path.exists() and path.stat().st_size > _LOG_LIMIT:
+            path.replace(path.with_suffix(".log.1"))
+        return path
+
+    def secret_key(self) -> str:
+        """The platform's master secret: the environment's, else this directory's own."""
+        if given := os.environ.get("WORKSPACE_SECRET_KEY"):
+            return given
+        stored = self.secrets()
+        if "WORKSPACE_SECRET_KEY" not in stored:
+            stored["WORKSPACE_SECRET_KEY"] = secrets.token_urlsafe(48)
+            write_private(self._secrets, stored)
+        return str(stored["WORKSPACE_SECRET_KEY"])
+
+    def secrets(self) -> dict[str, Any]:
+        """What must survive a restart and stay private: master secret, workspace id, first key."""
+        return read_object(self._secrets)
+
+    def remember_secrets(self, **values: str) -> None:
+        """Add to the secrets."""
+        write_private(self._secrets, self.secrets() | values)
+
+    def ports(self) -> dict[str, Any]:
+        """The ports that were chosen the last time, by service."""
+        return read_object(self._ports)
+
+    def remember_ports(self, ports: dict[str, int]) -> None:
+        write_private(self._ports, ports)
+
+    def publish(self, connection: dict[str, str]) -> None:
+        """Say how to reach the platform; the file exists only while everything has been ready."""
+        write_private(self.connection, connection)
+
+    def unpublish(self) -> None:
+        self.connection.unlink(missing_ok=True)

@@ -1,0 +1,90 @@
+"""The embedded Temporal server: the real one, file-backed, with the settings production has."""
+
+import importlib.resources
+import json
+import os
+import shutil
+import sysconfig
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import yaml
+from temporalio.service import ConnectConfig, RPCError, ServiceClient
+
+from cli.supervisor.children import Service
+from cli.supervisor.errors import StartError
+from cli.supervisor.ports import LOOPBACK
+from cli.supervisor.state import StateDir
+from runtime.families import SearchAttribute
+
+_PROBE_TIMEOUT = timedelta(seconds=2)
+
+
+def temporal_service(state: StateDir, port: int, ui_port: int) -> Service:
+    """Temporal's development server as a supervised process. Raises StartError."""
+    options = {
+        "ip": LOOPBACK,
+        "port": str(port),
+        "ui-port": str(ui_port),
+        "db-filename": str(state.temporal_database),
+        "log-level": "warn",
+    }
+    command = [str(temporal_binary()), "server", "start-dev", "--ui-disable-news-fetch"]
+    command += [f"--{name}={value}" for name, value in options.items()]
+    # Without these two pragmas the throughput of a file-backed server halves.
+    command += ["--sqlite-pragma=journal_mode=WAL", "--sqlite-pragma=synchronous=NORMAL"]
+    command += [f"--search-attribute={name.value}=Keyword" for name in SearchAttribute]
+    command += [f"--dynamic-config-value={pair}" for pair in dynamic_config()]
+    return Service(
+        name="temporal",
+        command=command,
+        # Settings of the person's own Temporal clients do not concern this server.
+        environment={k: v for k, v in os.environ.items() if not k.startswith("TEMPORAL_")},
+        is_ready=temporal_probe(f"{LOOPBACK}:{port}"),
+    )
+
+
+def temporal_binary() -> Path:
+    """The `temporal` program of the wheel, else the one on PATH. Raises StartError."""
+    installed = Path(sysconfig.get_path("scripts")) / "temporal"
+    if installed.exists():
+        return installed
+    if found := shutil.which("temporal"):
+        return Path(found)
+    raise StartError(
+        "The embedded Temporal server is not installed: install workspace-platform[embedded], or"
+        " set TEMPORAL_ADDRESS."
+    )
+
+
+def dynamic_config() -> list[str]:
+    """The dynamic configuration as `KEY=JSON` pairs, from the file a cluster mounts."""
+    document: dict[str, list[dict[str, Any]]] = yaml.safe_load(_dynamic_config_text())
+    return [f"{key}={json.dumps(entries[0]['value'])}" for key, entries in document.items()]
+
+
+def _dynamic_config_text() -> str:
+    packaged = importlib.resources.files("cli") / "dynamicconfig.yaml"
+    if packaged.is_file():
+        return packaged.read_text(encoding="utf-8")
+    source = Path(__file__).parents[3] / "temporal" / "dynamicconfig.yaml"
+    return source.read_text(encoding="utf-8")
+
+
+def temporal_probe(address: str) -> Callable[[], Awaitable[bool]]:
+    """A check whether the frontend at `address` is serving; it keeps its connection."""
+    clients: list[ServiceClient] = []
+
+    async def is_serving() -> bool:
+        if not clients:
+            clients.append(
+                await ServiceClient.connect(ConnectConfig(target_host=address, lazy=True))
+            )
+        try:
+            return await clients[0].check_health(timeout=_PROBE_TIMEOUT)
+        except (RPCError, RuntimeError):
+            return False
+
+    return is_serving

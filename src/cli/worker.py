@@ -1,0 +1,48 @@
+"""`workspace worker`: executes workflows and activities."""
+
+import asyncio
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cli.console import reported
+from runtime.families import Queue
+from runtime.settings import Settings, load_settings
+
+_BEAT_SECONDS = 1.0
+
+
+def worker(
+    queues: Annotated[
+        list[Queue] | None, typer.Option("--queue", help="Task queue to work on; all by default.")
+    ] = None,
+) -> None:
+    """Execute workflows and activities until SIGTERM, then drain."""
+    from runtime.telemetry import configure_logging
+
+    with reported():
+        settings = load_settings()
+        configure_logging(settings.log_format, settings.log_level)
+        asyncio.run(_run(settings, queues or list(Queue)))
+
+
+async def _run(settings: Settings, queues: list[Queue]) -> None:
+    from cli.worker_process import run_worker
+
+    beating = asyncio.create_task(_beat(os.environ.get("WORKSPACE_HEARTBEAT_FILE")))
+    try:
+        await run_worker(settings, queues)
+    finally:
+        beating.cancel()
+
+
+async def _beat(path: str | None) -> None:
+    """Touch a file for as long as the event loop turns: what a supervisor can see of a worker."""
+    if path is None:
+        return
+    heartbeat = Path(path)
+    while True:
+        await asyncio.to_thread(heartbeat.touch)
+        await asyncio.sleep(_BEAT_SECONDS)

@@ -1,0 +1,152 @@
+"""A worker process: Temporal workers for the chosen queues, the relay, and the schedules."""
+
+import asyncio
+import contextlib
+import signal
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+
+import structlog
+from temporalio.client import (
+    Client,
+    Schedule,
+    ScheduleActionStartWorkflow,
+    ScheduleAlreadyRunningError,
+    ScheduleIntervalSpec,
+    ScheduleOverlapPolicy,
+    SchedulePolicy,
+    ScheduleSpec,
+)
+from temporalio.worker import Worker
+
+from activities.automation_runs import AutomationRunActivities
+from activities.graphs import GraphCache
+from activities.maintenance import MaintenanceActivities
+from activities.nodes.registry import quick_nodes
+from activities.outside_nodes import OutsideNodes
+from activities.relay import Relay, listen
+from runtime.crypto import KeyRing
+from runtime.database import Database, libpq_url
+from runtime.families import Family, Queue
+from runtime.outbound.client import OutboundClient
+from runtime.outbound.policy import OutboundPolicy
+from runtime.settings import Settings
+from runtime.temporal_client import connect
+from workflows.maintenance import Maintenance
+from workflows.registry import ROUTES, WORKFLOWS, workflow_runner
+
+log = structlog.get_logger()
+
+GRACE = timedelta(seconds=20)
+"""How long a stopping worker lets activities end."""
+SWEEP_EVERY = timedelta(seconds=30)
+WORKFLOW_SLOTS = 100
+LOCAL_ACTIVITY_SLOTS = 100
+ACTIVITY_SLOTS = 100
+CACHED_WORKFLOWS = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What the workers of one process share."""
+
+    database: Database
+    client: Client
+    outbound: OutboundClient
+    keys: KeyRing
+
+
+@asynccontextmanager
+async def running_workers(
+    parts: Parts, database_url: str, queues: Sequence[Queue] = tuple(Queue)
+) -> AsyncIterator[Relay]:
+    """Workers, relay and listener, running until the block ends."""
+    relay = Relay(parts.database, parts.client, ROUTES)
+    parts.database.on_outbox = relay.wake
+    async with contextlib.AsyncExitStack() as stack:
+        for worker in _workers(parts, queues):
+            await stack.enter_async_context(worker)
+        if Queue.AUTOMATION in queues:
+            await _ensure_schedule(parts.client)
+            for service in (relay.run(), listen(libpq_url(database_url), relay.wake)):
+                task = asyncio.create_task(service)
+                stack.push_async_callback(_stop, task)
+        yield relay
+
+
+def _workers(parts: Parts, queues: Sequence[Queue]) -> list[Worker]:
+    graphs = GraphCache()
+    runs = AutomationRunActivities(parts.database, graphs, quick_nodes(parts.keys))
+    maintenance = MaintenanceActivities(parts.database, parts.client)
+    outside = OutsideNodes(parts.database, graphs, parts.outbound)
+    workers = {
+        Queue.AUTOMATION: lambda: Worker(
+            parts.client,
+            task_queue=Queue.AUTOMATION,
+            workflows=WORKFLOWS,
+            activities=[*runs.all(), maintenance.reconcile],
+            workflow_runner=workflow_runner(),
+            max_concurrent_workflow_tasks=WORKFLOW_SLOTS,
+            max_concurrent_local_activities=LOCAL_ACTIVITY_SLOTS,
+            max_cached_workflows=CACHED_WORKFLOWS,
+            graceful_shutdown_timeout=GRACE,
+        ),
+        Queue.IO: lambda: Worker(
+            parts.client,
+            task_queue=Queue.IO,
+            activities=[outside.http_request],
+            max_concurrent_activities=ACTIVITY_SLOTS,
+            graceful_shutdown_timeout=GRACE,
+            # A cancelled activity learns of it with its next heartbeat.
+            max_heartbeat_throttle_interval=timedelta(seconds=2),
+            default_heartbeat_throttle_interval=timedelta(seconds=2),
+        ),
+    }
+    return [workers[queue]() for queue in queues]
+
+
+async def _ensure_schedule(client: Client) -> None:
+    """The reconciler's schedule, made by whichever worker comes first."""
+    schedule_id = Family.MAINTENANCE.workflow_id("reconcile")
+    with contextlib.suppress(ScheduleAlreadyRunningError):
+        await client.create_schedule(
+            schedule_id,
+            Schedule(
+                action=ScheduleActionStartWorkflow(
+                    Maintenance.run,
+                    id=schedule_id,
+                    task_queue=Queue.AUTOMATION,
+                    static_summary="Reconcile rows and executions",
+                    execution_timeout=timedelta(minutes=10),
+                ),
+                spec=ScheduleSpec(intervals=[ScheduleIntervalSpec(every=SWEEP_EVERY)]),
+                policy=SchedulePolicy(
+                    overlap=ScheduleOverlapPolicy.SKIP, catchup_window=SWEEP_EVERY
+                ),
+            ),
+        )
+
+
+async def _stop(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await task
+
+
+async def run_worker(settings: Settings, queues: Sequence[Queue] = tuple(Queue)) -> None:
+    """Work until SIGTERM or SIGINT, then drain."""
+    stopping = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stopping.set)
+    url = settings.database_url.get_secret_value()
+    database = Database(url, pool_size=settings.database_pool_size, application="workspace-worker")
+    async with OutboundClient(OutboundPolicy.from_entries(settings.outbound_allow)) as outbound:
+        parts = Parts(database, await connect(settings), outbound, KeyRing(settings.secret_keys))
+        async with running_workers(parts, url, queues):
+            log.info("worker is ready", queues=[queue.value for queue in queues])
+            await stopping.wait()
+            log.info("worker is draining")
+    await database.close()

@@ -1,0 +1,84 @@
+"""Who a credential belongs to: one statement per credential, prepared once."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Row, Select, and_, bindparam, select
+from sqlalchemy.dialects.postgresql import BYTEA
+
+from models.api_keys.tables import api_key
+from models.users.tables import app_user
+from models.workspaces.tables import workspace, workspace_member
+from runtime.database import UnitOfWork
+
+_KEY: Select[Any] = (
+    select(
+        api_key.c.id,
+        api_key.c.workspace_id,
+        api_key.c.scopes,
+        api_key.c.expires_at,
+        api_key.c.last_used_at,
+        app_user.c.id.label("user_id"),
+        app_user.c.email,
+        app_user.c.platform_admin,
+        workspace_member.c.role,
+    )
+    .select_from(api_key)
+    .join(workspace, workspace.c.id == api_key.c.workspace_id)
+    .join(app_user, app_user.c.id == api_key.c.bound_user_id)
+    .outerjoin(
+        workspace_member,
+        and_(
+            workspace_member.c.workspace_id == api_key.c.workspace_id,
+            workspace_member.c.user_id == api_key.c.bound_user_id,
+        ),
+    )
+    .where(
+        api_key.c.digest == bindparam("digest", type_=BYTEA),
+        api_key.c.revoked_at.is_(None),
+        workspace.c.deleted_at.is_(None),
+    )
+)
+
+_SESSION: Select[Any] = (
+    select(
+        app_user.c.id,
+        app_user.c.email,
+        app_user.c.name,
+        app_user.c.platform_admin,
+        workspace_member.c.workspace_id,
+        workspace_member.c.role,
+    )
+    .select_from(app_user)
+    .outerjoin(
+        workspace_member.join(
+            workspace,
+            and_(
+                workspace.c.id == workspace_member.c.workspace_id,
+                workspace.c.deleted_at.is_(None),
+            ),
+        ),
+        workspace_member.c.user_id == app_user.c.id,
+    )
+    .where(
+        app_user.c.issuer == bindparam("issuer"),
+        app_user.c.subject == bindparam("subject"),
+    )
+)
+
+
+async def key_by_digest(work: UnitOfWork, digests: Sequence[bytes]) -> Row[Any] | None:
+    """The live key with one of these digests, its user and that user's role, or None."""
+    for digest in digests:
+        result = await work.connection.execute(_KEY, {"digest": digest})
+        row: Row[Any] | None = result.first()
+        if row is not None:
+            return row
+    return None
+
+
+async def session_user(work: UnitOfWork, issuer: str, subject: str) -> Sequence[Row[Any]]:
+    """The user an issuer calls `subject`: one row per membership, or one without."""
+    parameters: Mapping[str, Any] = {"issuer": issuer, "subject": subject}
+    rows: Sequence[Row[Any]] = (await work.connection.execute(_SESSION, parameters)).all()
+    return rows

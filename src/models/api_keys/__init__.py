@@ -1,0 +1,1 @@
+"""Workspace API keys: secrets that carry scopes (interface, API key)."""

@@ -1,0 +1,72 @@
+"""States of runs and node runs, and the moves between them (interface, States; decisions C8)."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+
+class RunStatus(StrEnum):
+    QUEUED = "queued"
+    RUNNING = "running"
+    WAITING = "waiting"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    TIMED_OUT = "timed_out"
+
+
+class NodeStatus(StrEnum):
+    QUEUED = "queued"
+    RUNNING = "running"
+    WAITING = "waiting"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+    CANCELLED = "cancelled"
+
+
+class RunSource(StrEnum):
+    """What asked for a run; the sources of the trigger kinds are added with those kinds."""
+
+    MANUAL = "manual"
+    TEST = "test"
+    FROM_NODE = "from_node"
+
+
+_RUN_ENDS = frozenset({RunStatus.FAILED, RunStatus.CANCELLED, RunStatus.TIMED_OUT})
+
+RUN_TRANSITIONS: Mapping[RunStatus, frozenset[RunStatus]] = {
+    # A run that never started can fail: its workflow may end before its first transaction.
+    RunStatus.QUEUED: frozenset({RunStatus.RUNNING}) | _RUN_ENDS,
+    RunStatus.RUNNING: frozenset({RunStatus.WAITING, RunStatus.SUCCEEDED}) | _RUN_ENDS,
+    RunStatus.WAITING: frozenset({RunStatus.RUNNING, RunStatus.SUCCEEDED}) | _RUN_ENDS,
+    RunStatus.SUCCEEDED: frozenset(),
+    RunStatus.FAILED: frozenset(),
+    RunStatus.CANCELLED: frozenset(),
+    RunStatus.TIMED_OUT: frozenset(),
+}
+
+_NODE_ENDS = frozenset({NodeStatus.SUCCEEDED, NodeStatus.FAILED, NodeStatus.CANCELLED})
+
+NODE_TRANSITIONS: Mapping[NodeStatus, frozenset[NodeStatus]] = {
+    NodeStatus.QUEUED: frozenset({NodeStatus.RUNNING, NodeStatus.WAITING, NodeStatus.SKIPPED})
+    | _NODE_ENDS,
+    NodeStatus.RUNNING: frozenset({NodeStatus.WAITING}) | _NODE_ENDS,
+    NodeStatus.WAITING: frozenset({NodeStatus.RUNNING}) | _NODE_ENDS,
+    NodeStatus.SUCCEEDED: frozenset(),
+    NodeStatus.FAILED: frozenset(),
+    NodeStatus.SKIPPED: frozenset(),
+    NodeStatus.CANCELLED: frozenset(),
+}
+
+OPEN_RUN = tuple(status for status, following in RUN_TRANSITIONS.items() if following)
+"""The states a run can still leave."""
+
+ACTIVE_RUN = (RunStatus.RUNNING, RunStatus.WAITING)
+"""The states in which nodes may start and the end may be written."""
+
+OPEN_NODE = tuple(status for status, following in NODE_TRANSITIONS.items() if following)
+
+
+def sources_of(target: RunStatus) -> tuple[RunStatus, ...]:
+    """The states from which a run may become `target`: the guard of the conditional update."""
+    return tuple(status for status, following in RUN_TRANSITIONS.items() if target in following)

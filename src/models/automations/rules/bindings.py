@@ -1,0 +1,247 @@
+"""Bindings: values of a node's config that come from the run (decisions C8).
+
+An object with exactly the keys `type` and `value`, `type` being a binding type, is a binding, at
+any depth. A literal of that shape is wrapped in a `literal` binding.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from models.automations.rules.cel_text import node_references
+from models.automations.rules.errors import BindingError
+from models.automations.rules.expressions import compile_expression
+from models.automations.rules.json_values import MAX_DEPTH
+from models.automations.rules.paths import compile_path
+from models.automations.rules.templates import compile_template
+from models.base import JsonObject
+
+__all__ = [
+    "BindingContext",
+    "BindingError",
+    "BindingType",
+    "is_binding",
+    "problems",
+    "references",
+    "resolve",
+    "without_literals",
+]
+
+
+class BindingType(StrEnum):
+    LITERAL = "literal"
+    TRIGGER = "trigger"
+    NODE = "node"
+    ITEM = "item"
+    RUN = "run"
+    VARIABLE = "variable"
+    SECRET = "secret"  # noqa: S105  # the name of a kind of binding
+    TEMPLATE = "template"
+    EXPRESSION = "expression"
+
+
+_TYPES = {kind.value: kind for kind in BindingType}
+_NOT_YET = (BindingType.VARIABLE, BindingType.SECRET)
+RUN_FACTS = ("id", "startedAt", "source", "workspaceId")
+INDEX = "$index"
+
+
+@dataclass(frozen=True, slots=True)
+class BindingContext:
+    """What a node can read, as JSON values: outputs by node id, facts and the loop's item."""
+
+    trigger: Any
+    nodes: Mapping[str, Any]
+    run: Mapping[str, Any]
+    item: Any = None
+    index: int | None = None
+    vars: Mapping[str, Any] = field(default_factory=dict)
+
+    def variables(self) -> JsonObject:
+        """The variables of expressions and filters (decisions C11)."""
+        return {
+            "trigger": self.trigger,
+            "nodes": self.nodes,
+            "run": self.run,
+            "item": self.item,
+            "index": self.index,
+            "vars": self.vars,
+        }
+
+
+def is_binding(value: Any) -> bool:
+    """Whether a JSON value is a binding rather than plain data."""
+    return (
+        isinstance(value, dict)
+        and len(value) == 2
+        and "value" in value
+        and isinstance(value.get("type"), str)
+        and value["type"] in _TYPES
+    )
+
+
+def resolve(value: Any, context: BindingContext, depth: int = 0) -> Any:
+    """The value with every binding in it replaced; a missing path gives None.
+
+    Raises BindingError for a binding that cannot be read or evaluated.
+    """
+    _check_depth(depth)
+    if is_binding(value):
+        return _resolve_binding(_TYPES[value["type"]], value["value"], context)
+    if isinstance(value, dict):
+        return {key: resolve(item, context, depth + 1) for key, item in value.items()}
+    if isinstance(value, list):
+        return [resolve(item, context, depth + 1) for item in value]
+    return value
+
+
+def _resolve_binding(kind: BindingType, value: Any, context: BindingContext) -> Any:
+    if kind is BindingType.LITERAL:
+        return value
+    if kind in _NOT_YET:
+        raise BindingError(_not_yet(kind))
+    text = _text(kind, value)
+    if kind is BindingType.EXPRESSION:
+        return compile_expression(text).evaluate(context.variables())
+    if kind is BindingType.TEMPLATE:
+        return compile_template(text).render(context.variables())
+    if kind is BindingType.NODE:
+        node_id, path = compile_path(text).split()
+        return path.get(context.nodes.get(node_id))
+    if kind is BindingType.ITEM:
+        return context.index if text == INDEX else compile_path(text).get(context.item)
+    if kind is BindingType.RUN:
+        return context.run.get(text)
+    return compile_path(text).get(context.trigger)
+
+
+def references(value: Any) -> frozenset[str] | None:
+    """The ids of nodes whose outputs a config can read; None when that depends on the data.
+
+    Counts bindings, and what conditions and switches hold without one: CEL text under
+    `expression`, paths under `field`.
+    """
+    found: set[str] = set()
+    for text_kind, text in _texts(value, 0):
+        ids = _READ_BY[text_kind](text)
+        if ids is None:
+            return None
+        found |= ids
+    return frozenset(found)
+
+
+def problems(value: Any, path: str = "", depth: int = 0) -> Iterator[tuple[str, str]]:
+    """What is wrong with the bindings of a config, each as path and sentence."""
+    _check_depth(depth)
+    if is_binding(value):
+        problem = _problem(_TYPES[value["type"]], value["value"])
+        if problem is not None:
+            yield path, problem
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from problems(item, f"{path}.{key}" if path else str(key), depth + 1)
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from problems(item, f"{path}.{index}" if path else str(index), depth + 1)
+
+
+def without_literals(value: Any, depth: int = 0) -> Any:
+    """The value with its `literal` bindings unwrapped; other bindings stay."""
+    _check_depth(depth)
+    if is_binding(value):
+        return value["value"] if value["type"] == BindingType.LITERAL else value
+    if isinstance(value, dict):
+        return {key: without_literals(item, depth + 1) for key, item in value.items()}
+    if isinstance(value, list):
+        return [without_literals(item, depth + 1) for item in value]
+    return value
+
+
+def _problem(kind: BindingType, value: Any) -> str | None:
+    if kind in _NOT_YET:
+        return _not_yet(kind)
+    if kind is BindingType.LITERAL:
+        return None
+    try:
+        text = _text(kind, value)
+        if kind is BindingType.EXPRESSION:
+            compile_expression(text)
+        elif kind is BindingType.TEMPLATE:
+            compile_template(text)
+        elif kind is BindingType.NODE:
+            compile_path(text).split()
+        elif kind is BindingType.RUN:
+            return None if text in RUN_FACTS else f"A run has only {', '.join(RUN_FACTS)}."
+        elif text != INDEX or kind is not BindingType.ITEM:
+            compile_path(text)
+    except BindingError as error:
+        return error.message
+    return None
+
+
+def _text(kind: BindingType, value: Any) -> str:
+    if not isinstance(value, str):
+        raise BindingError(f"The value of a {kind} binding must be text.")
+    return value
+
+
+def _not_yet(kind: BindingType) -> str:
+    return f"Bindings of the type {kind} are not available yet."
+
+
+def _check_depth(depth: int) -> None:
+    if depth > MAX_DEPTH:
+        raise BindingError(f"The config is nested deeper than {MAX_DEPTH} levels.")
+
+
+def _texts(value: Any, depth: int) -> Iterator[tuple[str, str]]:
+    """The texts of a config that read the run, each with how it reads."""
+    _check_depth(depth)
+    if is_binding(value):
+        if isinstance(value["value"], str):
+            yield value["type"], value["value"]
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            if key in ("expression", "field") and isinstance(item, str):
+                yield key, item
+            else:
+                yield from _texts(item, depth + 1)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _texts(item, depth + 1)
+
+
+def _node_path(text: str) -> frozenset[str] | None:
+    try:
+        return frozenset({compile_path(text).split()[0]})
+    except BindingError:
+        return frozenset()
+
+
+def _filter_path(text: str) -> frozenset[str] | None:
+    try:
+        first, rest = compile_path(text).split()
+        return frozenset({rest.split()[0]}) if first == "nodes" else frozenset()
+    except BindingError:
+        return None
+
+
+def _template_references(text: str) -> frozenset[str] | None:
+    try:
+        return compile_template(text).references
+    except BindingError:
+        return frozenset()
+
+
+def _nothing(_: str) -> frozenset[str] | None:
+    return frozenset()
+
+
+_READ_BY = {
+    **dict.fromkeys(_TYPES, _nothing),
+    "node": _node_path,
+    "template": _template_references,
+    "expression": node_references,
+    "field": _filter_path,
+}

@@ -1,0 +1,114 @@
+"""Reading CEL text without evaluating it: its tokens, and the nodes it can read."""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+
+class Token(NamedTuple):
+    kind: str
+    text: str
+    start: int
+
+
+_TOKEN = re.compile(
+    r"""
+    (?P<space>\s+|//[^\n]*)
+  | (?P<string>
+        (?:[bB]?[rR]|[rR][bB])(?:\"{3}.*?\"{3}|'{3}.*?'{3}|"[^"\n]*"|'[^'\n]*')
+      | [bB]?(?:\"{3}(?:\\.|[^\\])*?\"{3}|'{3}(?:\\.|[^\\])*?'{3}
+               |"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')
+    )
+  | (?P<name>[A-Za-z_][A-Za-z0-9_]*|`[^`\n]*`)
+  | (?P<number>[0-9][0-9A-Za-z]*(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?[uU]?)
+  | (?P<mark>.)
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+
+
+def tokens(text: str, start: int = 0) -> Iterator[Token]:
+    """The tokens of CEL text without spaces and comments, ending at a quote that never closes."""
+    for match in _TOKEN.finditer(text, start):
+        kind = match.lastgroup or "mark"
+        if kind == "space":
+            continue
+        yield Token(kind, match.group(), match.start())
+        if kind == "mark" and match.group() in "\"'`":
+            return
+
+
+def segment_end(text: str, start: int) -> int | None:
+    """Where the `}}` is that closes a template segment begun at `start`, or None.
+
+    Braces of map literals and braces inside strings close nothing.
+    """
+    depth = 0
+    for token in tokens(text, start):
+        if token.kind != "mark":
+            continue
+        if token.text == "{":
+            depth += 1
+        elif token.text == "}":
+            if depth == 0:
+                return token.start if text.startswith("}}", token.start) else None
+            depth -= 1
+    return None
+
+
+def names(text: str) -> frozenset[str]:
+    """Every identifier in the text, fields and functions included."""
+    return frozenset(token.text.strip("`") for token in tokens(text) if token.kind == "name")
+
+
+def node_references(text: str) -> frozenset[str] | None:
+    """The node ids an expression can read, or None when that depends on the data.
+
+    Errs on the side of more: a local variable called `nodes` counts as the variable.
+    """
+    found: set[str] = set()
+    read = list(tokens(text))
+    for index, token in enumerate(read):
+        if token.kind != "name" or token.text != "nodes" or _is_field(read, index):
+            continue
+        node_id = _selected(read[index + 1 : index + 6])
+        if node_id is None:
+            return None
+        found.add(node_id)
+    return frozenset(found)
+
+
+def _is_field(read: list[Token], index: int) -> bool:
+    """Whether the name at `index` is a field of something: `x.nodes`, not `.nodes`."""
+    at = index - 1
+    if at >= 0 and read[at].text == "?":
+        at -= 1
+    if at < 1 or read[at].text != ".":
+        return False
+    before = read[at - 1]
+    return before.text in (")", "]", "}") if before.kind == "mark" else before.text != "in"
+
+
+def _selected(after: list[Token]) -> str | None:
+    """The id in `.id`, `.?id`, `["id"]` or `[?"id"]`; None for anything else or a method call."""
+    texts = [token.text for token in after]
+    if texts[:1] == ["."]:
+        at = 2 if texts[1:2] == ["?"] else 1
+        called = texts[at + 1 : at + 2] == ["("]
+        if len(after) <= at or after[at].kind != "name" or called:
+            return None
+        return texts[at].strip("`")
+    if texts[:1] == ["["]:
+        at = 2 if texts[1:2] == ["?"] else 1
+        if texts[at + 1 : at + 2] != ["]"] or after[at].kind != "string":
+            return None
+        return _literal(texts[at])
+    return None
+
+
+def _literal(text: str) -> str | None:
+    """What a simple string literal says; None when it has a prefix, escapes or three quotes."""
+    inner = text[1:-1]
+    if text[0] not in "\"'" or "\\" in inner or text[0] in inner:
+        return None
+    return inner

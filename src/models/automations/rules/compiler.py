@@ -1,0 +1,125 @@
+"""From a graph to a plan, or to the list of what keeps it from running (decisions C8)."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pydantic
+
+from models.automations.rules.configs import JoinConfig
+from models.automations.rules.facts import ReferenceFacts, referenced_ids
+from models.automations.rules.graph import Graph, GraphEdge, GraphNode, Retry
+from models.automations.rules.kinds import EdgeOutcome, JoinMode, NodeKind
+from models.automations.rules.node_checks import edge_problems, node_problems
+from models.automations.rules.plan import Plan, PlanEdge, PlanNode, PlanRetry
+from models.automations.rules.structure import Problem, entries_of, structure_problems
+from models.automations.rules.triggers import read_trigger, trigger_problems
+from models.base import JsonObject, Shape
+
+__all__ = ["Compiled", "ReferenceFacts", "ReferenceIssue", "compile_graph", "referenced_ids"]
+
+
+class ReferenceIssue(Shape):
+    """One thing that keeps a graph from running; `nodeId` is empty for the graph as a whole."""
+
+    node_id: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """A plan when there are no issues, else no plan."""
+
+    plan: Plan | None
+    issues: tuple[ReferenceIssue, ...]
+
+
+def compile_graph(graph: Graph, trigger_config: JsonObject, facts: ReferenceFacts) -> Compiled:
+    """Check everything a graph and its trigger say, and compile the graph if all of it holds."""
+    found = dict.fromkeys(_problems(graph, trigger_config, facts))
+    issues = tuple(ReferenceIssue(node_id=at, message=message) for at, message in found)
+    return Compiled(None if issues else _plan(graph), issues)
+
+
+def _problems(graph: Graph, trigger_config: JsonObject, facts: ReferenceFacts) -> Iterator[Problem]:
+    yield from (("", message) for message in _trigger(trigger_config))
+    yield from structure_problems(graph)
+    yield from (("", message) for message in _failure_automation(graph, facts))
+    known = {node.id: node for node in graph.nodes}
+    ways_out: dict[str, list[GraphEdge]] = {}
+    arrivals: dict[str, int] = {}
+    for edge in graph.edges:
+        ways_out.setdefault(edge.source, []).append(edge)
+        arrivals[edge.target] = arrivals.get(edge.target, 0) + 1
+    for node in graph.nodes:
+        for message in node_problems(node, known, facts):
+            yield node.id, message
+        for message in edge_problems(node, ways_out.get(node.id, [])):
+            yield node.id, message
+        join = _join(node)
+        if join is not None and (join.count or 0) > arrivals.get(node.id, 0):
+            yield node.id, f"It waits for {join.count} edges, but fewer lead to it."
+
+
+def _trigger(trigger_config: JsonObject) -> Iterator[str]:
+    try:
+        yield from trigger_problems(read_trigger(trigger_config))
+    except pydantic.ValidationError:
+        yield "The trigger config cannot be read; save it again."
+
+
+def _failure_automation(graph: Graph, facts: ReferenceFacts) -> Iterator[str]:
+    wanted = graph.failure_automation_id
+    if wanted is None:
+        return
+    if wanted.lower() == facts.automation_id:
+        yield "failureAutomationId: An automation cannot handle its own failures."
+    elif wanted.lower() not in facts.automations:
+        yield "failureAutomationId: There is no such automation."
+
+
+def _join(node: GraphNode) -> JoinConfig | None:
+    if node.kind != NodeKind.JOIN:
+        return None
+    try:
+        return JoinConfig.model_validate(node.parameters())
+    except pydantic.ValidationError:
+        return None
+
+
+def _plan(graph: Graph) -> Plan:
+    return Plan(
+        tuple(_plan_node(node) for node in graph.nodes),
+        tuple(_plan_edge(edge) for edge in graph.edges),
+        tuple(entries_of(graph)),
+        graph.on_error,
+    )
+
+
+def _plan_node(node: GraphNode) -> PlanNode:
+    join = _join(node)
+    return PlanNode(
+        id=node.id,
+        kind=node.kind,
+        label=node.label or "",
+        timeout_seconds=node.timeout_seconds,
+        retry=None if node.retry is None else _plan_retry(node.retry),
+        disabled=node.disabled,
+        join=JoinMode.ALL if join is None else join.mode,
+        join_count=0 if join is None else join.count or 0,
+    )
+
+
+def _plan_retry(retry: Retry) -> PlanRetry:
+    return PlanRetry(
+        max_attempts=retry.max_attempts,
+        initial_delay_seconds=retry.initial_delay_seconds,
+        backoff_multiplier=retry.backoff_multiplier,
+        max_delay_seconds=retry.max_delay_seconds,
+    )
+
+
+def _plan_edge(edge: GraphEdge) -> PlanEdge:
+    outcome = EdgeOutcome(edge.outcome)
+    if outcome is EdgeOutcome.SUCCESS:
+        outcome = EdgeOutcome.ALWAYS
+    return PlanEdge(edge.source, edge.target, outcome, edge.case_key)

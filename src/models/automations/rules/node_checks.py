@@ -1,0 +1,222 @@
+"""What can be wrong with one node: its kind, parameters, bindings and outgoing edges (C8)."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import pydantic
+
+from models.automations.rules.bindings import is_binding, problems, references, without_literals
+from models.automations.rules.configs import CONFIGS, SwitchConfig
+from models.automations.rules.errors import BindingError
+from models.automations.rules.expressions import compile_expression
+from models.automations.rules.facts import ReferenceFacts
+from models.automations.rules.filters import filter_problems
+from models.automations.rules.graph import GraphEdge, GraphNode
+from models.automations.rules.kinds import (
+    NODE_KINDS,
+    EdgeOutcome,
+    NodeKind,
+    shorten,
+    unsupported_kind,
+)
+from models.base import Input, JsonObject
+
+_STATIC = {
+    NodeKind.CONDITION: ("expression", "filter"),
+    NodeKind.SWITCH: ("cases",),
+    NodeKind.JOIN: ("mode", "count"),
+}
+"""Parameters that decide the shape of the run, so no value of a run may stand for them."""
+
+
+def node_problems(
+    node: GraphNode, known: Mapping[str, object], facts: ReferenceFacts
+) -> Iterator[str]:
+    """Everything wrong with a node by itself."""
+    unsupported = unsupported_kind(node.kind)
+    if unsupported is not None:
+        yield unsupported
+        return
+    kind = NodeKind(node.kind)
+    given = node.parameters()
+    for path, message in problems(given):
+        yield f"{_place(node, path)}: {message}"
+    for name in _STATIC.get(kind, ()):
+        if is_binding(given.get(name)):
+            yield f"{_place(node, name)}: It cannot be a binding, since it decides the plan."
+    yield from _parameter_problems(node, kind, given)
+    yield from _expression_problems(node, kind, given)
+    for node_id in sorted((references(given) or frozenset()) - known.keys()):
+        yield f'It reads the node "{shorten(node_id)}", which does not exist.'
+    yield from _database_problems(node, without_literals(given), facts)
+
+
+def _parameter_problems(node: GraphNode, kind: NodeKind, given: JsonObject) -> Iterator[str]:
+    value = without_literals(given)
+    said: set[str] = set()
+    for path, message in model_problems(CONFIGS[kind], value):
+        if path not in said:
+            said.add(path)
+            yield f"{_place(node, path)}: {message}"
+
+
+def model_problems(model: type[Input], value: JsonObject) -> Iterator[tuple[str, str]]:
+    """What a model has against a value whose bindings are not resolved, as path and sentence.
+
+    What is said about a binding, or about a place inside one, is not said.
+    """
+    try:
+        model.model_validate(value)
+    except pydantic.ValidationError as error:
+        for part in error.errors(include_url=False):
+            place = _known_place(value, part["loc"])
+            if place is not None:
+                yield place, _sentence(part["type"], part["msg"])
+
+
+def _known_place(value: Any, loc: Sequence[str | int]) -> str | None:
+    """The part of an error's place that the value has, one key more at most; None in a binding."""
+    parts: list[str] = []
+    for step in loc:
+        if is_binding(value):
+            return None
+        if isinstance(value, dict):
+            parts.append(str(step))
+            if step not in value:
+                return ".".join(parts)
+            value = value[step]
+        elif isinstance(value, list) and isinstance(step, int) and step < len(value):
+            parts.append(str(step))
+            value = value[step]
+        else:
+            break
+    return None if is_binding(value) else ".".join(parts)
+
+
+def _sentence(kind: str, message: str) -> str:
+    if kind == "missing":
+        return "is required"
+    if kind == "extra_forbidden":
+        return "is not a known key"
+    return message.removeprefix("Value error, ")
+
+
+def _place(node: GraphNode, path: str) -> str:
+    root = "input" if path.partition(".")[0] in node.input else "config"
+    return f"{root}.{path}" if path else root
+
+
+def _expression_problems(node: GraphNode, kind: NodeKind, given: JsonObject) -> Iterator[str]:
+    texts: list[tuple[str, Any]] = []
+    if kind is NodeKind.CONDITION:
+        texts.append(("expression", given.get("expression")))
+        if isinstance(given.get("filter"), dict) and not is_binding(given["filter"]):
+            for path, message in filter_problems(given["filter"]):
+                yield f"{_place(node, path)}: {message}"
+    elif kind is NodeKind.SWITCH and isinstance(given.get("cases"), list):
+        texts += [
+            (f"cases.{index}.expression", case.get("expression"))
+            for index, case in enumerate(given["cases"])
+            if isinstance(case, dict)
+        ]
+    for path, text in texts:
+        if is_binding(text) and path != "expression":
+            yield f"{_place(node, path)}: It is CEL text itself, not a binding."
+        elif isinstance(text, str) and (problem := _cel_problem(text)) is not None:
+            yield f"{_place(node, path)}: {problem}"
+
+
+def _cel_problem(text: str) -> str | None:
+    try:
+        if compile_expression(text).decides:
+            return None
+    except BindingError as error:
+        return error.message
+    return "The expression must give true or false."
+
+
+def _database_problems(node: GraphNode, value: JsonObject, facts: ReferenceFacts) -> Iterator[str]:
+    database_id = value.get("databaseId")
+    if not isinstance(database_id, str) or node.kind not in _ON_DATABASES:
+        return
+    fields = facts.databases.get(database_id.lower())
+    if fields is None:
+        yield f'{_place(node, "databaseId")}: There is no database "{shorten(database_id)}".'
+        return
+    for path, key in _field_keys(value):
+        if key not in fields:
+            yield f'{_place(node, path)}: The database has no field "{shorten(key)}".'
+
+
+_ON_DATABASES = (
+    NodeKind.QUERY_RECORDS,
+    NodeKind.CREATE_RECORD,
+    NodeKind.UPDATE_RECORD,
+    NodeKind.DELETE_RECORD,
+)
+
+
+def _field_keys(value: JsonObject) -> Iterator[tuple[str, str]]:
+    data = value.get("data")
+    if isinstance(data, dict) and not is_binding(data):
+        yield from ((f"data.{key}", key) for key in data)
+    yield from _texts("upsertBy", value.get("upsertBy"))
+    query = value.get("query")
+    if isinstance(query, dict) and not is_binding(query):
+        yield from _texts("query.fields", query.get("fields"))
+        yield from _compared("query.filter", query.get("filter"))
+        yield from _compared("query.sorts", query.get("sorts"))
+
+
+def _texts(path: str, value: Any) -> Iterator[tuple[str, str]]:
+    if isinstance(value, list):
+        yield from ((path, text) for text in value if isinstance(text, str))
+
+
+def _compared(path: str, value: Any) -> Iterator[tuple[str, str]]:
+    """The `field` of every condition in a filter tree or list of sorts."""
+    if isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _compared(f"{path}.{index}", item)
+    elif isinstance(value, dict):
+        if isinstance(value.get("field"), str):
+            yield path, value["field"]
+        else:
+            for key in ("and", "or", "not"):
+                if key in value:
+                    yield from _compared(f"{path}.{key}", value[key])
+
+
+def edge_problems(node: GraphNode, ways_out: Sequence[GraphEdge]) -> Iterator[str]:
+    """Outgoing edges that the node's kind cannot take."""
+    if node.kind not in NODE_KINDS:
+        return
+    kind = NodeKind(node.kind)
+    allowed = NODE_KINDS[kind].outcomes
+    cases = _case_keys(node) if kind is NodeKind.SWITCH else frozenset()
+    for edge in ways_out:
+        if edge.outcome not in allowed:
+            yield _wrong_outcome(edge.outcome, kind)
+        elif edge.outcome == EdgeOutcome.CASE and edge.case_key not in cases:
+            named = (
+                f'names no case "{shorten(edge.case_key)}"' if edge.case_key else "has no caseKey"
+            )
+            yield f"An edge with the outcome case {named}; cases: {', '.join(sorted(cases))}."
+        elif edge.outcome != EdgeOutcome.CASE and edge.case_key is not None:
+            yield f"An edge with the outcome {edge.outcome} has a caseKey, which only case has."
+
+
+def _wrong_outcome(outcome: str, kind: NodeKind) -> str:
+    allowed = sorted(NODE_KINDS[kind].outcomes)
+    known = "the outcome" if outcome in set(EdgeOutcome) else "the unknown outcome"
+    ends = (
+        f"a {kind} node has {', '.join(allowed)}" if allowed else f"nothing follows a {kind} node"
+    )
+    return f'An edge has {known} "{shorten(outcome)}"; {ends}.'
+
+
+def _case_keys(node: GraphNode) -> frozenset[str]:
+    try:
+        return frozenset(case.key for case in SwitchConfig.model_validate(node.parameters()).cases)
+    except pydantic.ValidationError:
+        return frozenset()

@@ -1,0 +1,91 @@
+"""What the planner looks up about a plan: ways out of a node, and the loop a node belongs to.
+
+Standard library only; every sequence is sorted, so that equal plans give equal orders.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from models.automations.rules.kinds import EdgeOutcome
+from models.automations.rules.plan import Plan, PlanEdge, PlanNode
+
+ROOT = ""
+"""The home of nodes outside every loop body."""
+
+
+@dataclass(frozen=True, slots=True)
+class Topology:
+    """A plan, indexed. `home` is the innermost loop whose body holds the node (decisions C8)."""
+
+    nodes: dict[str, PlanNode]
+    ways_out: dict[str, tuple[PlanEdge, ...]]
+    """Edges inside one frame, the ones an ending of the node resolves."""
+    bodies: dict[str, tuple[str, ...]]
+    """The nodes at home in each loop, and in `ROOT`."""
+    arrivals: dict[str, int]
+    """Incoming edges from the same frame."""
+    starts: dict[str, tuple[str, ...]]
+    """Nodes that begin with the frame: the plan's entries, or the targets of `item`."""
+
+
+def topology_of(plan: Plan) -> Topology:
+    """Index a plan. Edges that cross a frame, other than `item`, are no ways (C8: no escape)."""
+    nodes = {node.id: node for node in sorted(plan.nodes, key=lambda node: node.id)}
+    edges = sorted(plan.edges, key=_edge_order)
+    home = _homes(nodes, edges)
+    ways_out: dict[str, list[PlanEdge]] = {node_id: [] for node_id in nodes}
+    starts: dict[str, list[str]] = {ROOT: sorted(set(plan.entries))}
+    arrivals = dict.fromkeys(nodes, 0)
+    for edge in edges:
+        if edge.outcome is EdgeOutcome.ITEM and home[edge.target] == edge.source:
+            starts.setdefault(edge.source, []).append(edge.target)
+        elif home[edge.source] == home[edge.target]:
+            ways_out[edge.source].append(edge)
+            arrivals[edge.target] += 1
+    bodies: dict[str, list[str]] = {ROOT: []}
+    for node_id in nodes:
+        bodies.setdefault(home[node_id], []).append(node_id)
+    return Topology(
+        nodes,
+        {node_id: tuple(ways) for node_id, ways in ways_out.items()},
+        {loop: tuple(body) for loop, body in bodies.items()},
+        arrivals,
+        {loop: tuple(dict.fromkeys(first)) for loop, first in starts.items()},
+    )
+
+
+def _edge_order(edge: PlanEdge) -> tuple[str, str, str, str]:
+    return edge.source, edge.target, edge.outcome.value, edge.case_key or ""
+
+
+def _homes(nodes: Iterable[str], edges: list[PlanEdge]) -> dict[str, str]:
+    home = dict.fromkeys(nodes, ROOT)
+    loops = sorted({edge.source for edge in edges if edge.outcome is EdgeOutcome.ITEM})
+    bodies = [(loop, _body(loop, edges)) for loop in loops]
+    # The widest body first, so that the innermost loop has the last word.
+    for loop, body in sorted(bodies, key=lambda entry: (-len(entry[1]), entry[0])):
+        for node_id in body:
+            home[node_id] = loop
+    return home
+
+
+def _body(loop: str, edges: list[PlanEdge]) -> list[str]:
+    """Nodes reachable by `item` and not by the loop's other outcomes (decisions C8)."""
+    following: dict[str, list[str]] = {}
+    for edge in edges:
+        following.setdefault(edge.source, []).append(edge.target)
+    inside = [e.target for e in edges if e.source == loop and e.outcome is EdgeOutcome.ITEM]
+    outside = [e.target for e in edges if e.source == loop and e.outcome is not EdgeOutcome.ITEM]
+    beyond = _reached(outside, following)
+    return sorted(set(_reached(inside, following)) - set(beyond))
+
+
+def _reached(start: list[str], following: dict[str, list[str]]) -> dict[str, None]:
+    reached = dict.fromkeys(start)
+    waiting = list(start)
+    while waiting:
+        for node_id in following.get(waiting.pop(), ()):
+            if node_id not in reached:
+                reached[node_id] = None
+                waiting.append(node_id)
+    return reached

@@ -1,0 +1,124 @@
+"""Automations and their versions on the wire (interface, Automation; decisions C9, C17)."""
+
+from enum import StrEnum
+
+from pydantic import Field
+
+from models.automations.rules.compiler import ReferenceIssue
+from models.automations.rules.graph import Graph
+from models.automations.rules.triggers import TriggerKind
+from models.base import Id, Input, InputId, JsonObject, Label, Moment, Shape
+
+
+class VersionStatus(StrEnum):
+    DRAFT = "draft"
+    PUBLISHED = "published"
+    ARCHIVED = "archived"
+
+
+class CreateAutomation(Input):
+    """Body of create automation; `trigger`, when given, repeats `triggerConfig.kind`.
+
+    Without a trigger it is manual.
+    """
+
+    label: Label
+    key: str | None = Field(default=None, pattern=r"^[a-z][a-z0-9_]{0,62}$")
+    trigger: str | None = None
+    trigger_config: JsonObject | None = None
+    graph: Graph
+    enabled: bool = False
+    parent_item_id: InputId | None = None
+
+
+class UpdateAutomation(Input):
+    """Body of update automation: graph and trigger go to the draft, the rest acts at once."""
+
+    label: Label | None = None
+    enabled: bool | None = None
+    trigger: str | None = None
+    trigger_config: JsonObject | None = None
+    graph: Graph | None = None
+    expected_draft_version_id: InputId | None = None
+
+
+class PublishAutomation(Input):
+    """Body of publish; without `versionId` the open draft is published."""
+
+    version_id: InputId | None = None
+    note: str | None = Field(default=None, max_length=2_000)
+    expected_draft_version_id: InputId | None = None
+
+
+class ValidateAutomation(Input):
+    """Body of validate: what is left out is taken from the draft, else the published version."""
+
+    trigger_config: JsonObject | None = None
+    graph: Graph | None = None
+
+
+class AutomationValidation(Shape):
+    valid: bool
+    reference_issues: list[ReferenceIssue]
+
+
+class AutomationSummary(Shape):
+    """One automation as lists show it: without graph and secrets."""
+
+    id: Id
+    workspace_id: Id
+    item_id: Id
+    key: str
+    label: str
+    enabled: bool
+    version_id: Id
+    version: int
+    published_version_id: Id | None
+    draft_version_id: Id | None
+    has_unpublished_changes: bool
+    trigger: TriggerKind
+    next_run_at: Moment | None
+    last_triggered_at: Moment | None
+    created_at: Moment
+    updated_at: Moment
+
+
+class AutomationDetail(AutomationSummary):
+    """One automation with the graph of its draft, or of its published version without one."""
+
+    trigger_config: JsonObject
+    graph: JsonObject
+    webhook_path: str
+    webhook_secret: str | None
+    reference_issues: list[ReferenceIssue]
+
+
+class AutomationList(Shape):
+    automations: list[AutomationSummary]
+    cursor: str | None
+
+
+class AutomationVersionShape(Shape):
+    """One version without its graph, as lists show it."""
+
+    id: Id
+    automation_id: Id
+    version: int
+    status: VersionStatus
+    trigger: TriggerKind
+    note: str | None
+    checksum: str
+    created_by_user_id: Id | None
+    created_at: Moment
+    published_at: Moment | None
+    restored_from_version_id: Id | None
+
+
+class AutomationVersionDetail(AutomationVersionShape):
+    trigger_config: JsonObject
+    graph: JsonObject
+
+
+class AutomationVersionList(Shape):
+    versions: list[AutomationVersionShape]
+    cursor: str | None

@@ -1,0 +1,1 @@
+"""Databases and the fields that type their records."""

@@ -1,0 +1,1 @@
+"""What a database may look like: field kinds, their settings, options and layout. Pure."""

@@ -1,0 +1,1 @@
+"""Stored replies of calls that carried an `Idempotency-Key` (decisions C3)."""

@@ -1,0 +1,1 @@
+"""The tree of items: where everything in a workspace is placed and who may see it."""

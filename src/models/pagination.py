@@ -1,0 +1,110 @@
+"""Keyset pages: lists that stay stable while rows come and go (promise I12).
+
+A cursor holds the sort values of the last row shown. It is signed together with the list, the
+workspace and the filters it belongs to, so it cannot be altered or carried elsewhere.
+"""
+
+import base64
+import binascii
+import json
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Generic, TypeVar
+
+from runtime.crypto import KeyRing, fingerprint
+from runtime.errors import ValidationError
+
+DEFAULT_LIMIT = 30
+MAX_LIMIT = 100
+
+_SIGNATURE_BYTES = 16
+_MAX_CURSOR = 4096
+
+Row = TypeVar("Row")
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[Item]):
+    """What one call of a list shows; `cursor` continues it, None ends it."""
+
+    items: list[Item]
+    cursor: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class PageRequest:
+    """What a list query is asked for.
+
+    Queries fetch `fetch` rows after `after` (the sort values of the last row shown, None at the
+    start) and end with `page.of(rows, lambda row: (row.created_at, row.id))`.
+    """
+
+    limit: int
+    after: tuple[Any, ...] | None
+    keys: KeyRing
+    context: bytes
+
+    @property
+    def fetch(self) -> int:
+        """One row more than is shown: it tells whether there is a next page."""
+        return self.limit + 1
+
+    def of(self, rows: Sequence[Row], position: Callable[[Row], tuple[Any, ...]]) -> Page[Row]:
+        """The page made of these rows; `position` gives the sort values of one."""
+        shown = list(rows[: self.limit])
+        if len(rows) <= self.limit or not shown:
+            return Page(shown, None)
+        return Page(shown, _encode(self.keys, self.context, position(shown[-1])))
+
+
+def page_request(keys: KeyRing, limit: int, cursor: str | None, *context: object) -> PageRequest:
+    """Read a cursor made for the same context: list name, workspace, parent, filters.
+
+    Raises ValidationError at `cursor` for one that is altered or belongs to another list.
+    """
+    bound = fingerprint(*(str(part).encode() for part in context))
+    after = None if cursor is None else _decode(keys, bound, cursor)
+    return PageRequest(limit=limit, after=after, keys=keys, context=bound)
+
+
+def _encode(keys: KeyRing, context: bytes, position: tuple[Any, ...]) -> str:
+    payload = json.dumps([_plain(value) for value in position], separators=(",", ":")).encode()
+    signature = keys.sign(context + payload)[:_SIGNATURE_BYTES]
+    return base64.urlsafe_b64encode(signature + payload).rstrip(b"=").decode()
+
+
+def _decode(keys: KeyRing, context: bytes, cursor: str) -> tuple[Any, ...]:
+    if len(cursor) > _MAX_CURSOR:
+        raise _refused()
+    try:
+        padded = cursor.encode("ascii") + b"=" * (-len(cursor) % 4)
+        raw = base64.b64decode(padded, altchars=b"-_", validate=True)
+    except (ValueError, binascii.Error):
+        raise _refused() from None
+    signature, payload = raw[:_SIGNATURE_BYTES], raw[_SIGNATURE_BYTES:]
+    if not keys.verify(context + payload, signature, _SIGNATURE_BYTES):
+        raise _refused()
+    return tuple(_native(value) for value in json.loads(payload))
+
+
+def _refused() -> ValidationError:
+    return ValidationError.at(
+        "cursor", "The cursor is not one this list gave; start again without it."
+    )
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return {"t": value.isoformat()}
+    if isinstance(value, uuid.UUID):
+        return {"u": value.hex}
+    return value
+
+
+def _native(value: Any) -> Any:
+    if isinstance(value, dict):
+        return datetime.fromisoformat(value["t"]) if "t" in value else uuid.UUID(value["u"])
+    return value

@@ -1,0 +1,1 @@
+"""Records: typed rows of a database, written strictly and queried by filter tree."""

@@ -1,0 +1,1 @@
+"""What a record may hold and how records are asked for. Pure."""

@@ -1,0 +1,55 @@
+"""Writing the request log."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
+
+from sqlalchemy import delete, insert, or_, update
+
+from models.api_keys.tables import api_key
+from models.base import Id
+from models.request_logs.tables import request_log
+from runtime.database import UnitOfWork
+from runtime.ids import new_id
+
+RETENTION = timedelta(days=30)
+"""How long a row is kept (decisions C3)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogEntry:
+    """One call as it is logged; `path` is without its query."""
+
+    workspace_id: Id | None
+    principal_type: str
+    principal_id: Id
+    api_key_id: Id | None
+    method: str
+    path: str
+    status: int
+    idempotency_key: str | None
+    error: str | None
+    duration_ms: float
+    created_at: datetime
+
+
+async def append_entries(work: UnitOfWork, entries: Sequence[LogEntry]) -> None:
+    """Write a batch of rows."""
+    if entries:
+        rows = [{"id": new_id(), **asdict(entry)} for entry in entries]
+        await work.execute(insert(request_log), rows)
+
+
+async def mark_keys_used(work: UnitOfWork, used: Mapping[Id, datetime]) -> None:
+    """Set `lastUsedAt`, never backwards."""
+    for key_id, moment in used.items():
+        older = or_(api_key.c.last_used_at.is_(None), api_key.c.last_used_at < moment)
+        await work.execute(
+            update(api_key).where(api_key.c.id == key_id, older).values(last_used_at=moment)
+        )
+
+
+async def purge_request_logs(work: UnitOfWork) -> int:
+    """Delete rows past their retention; gives how many."""
+    old = delete(request_log).where(request_log.c.created_at < work.now - RETENTION)
+    return (await work.execute(old)).rowcount

@@ -1,0 +1,1 @@
+"""People: whoever an identity provider has vouched for."""

@@ -1,0 +1,99 @@
+"""Keys derived from the master secret, and what is done with them.
+
+One secret, three uses, kept apart by HKDF labels (RFC 5869): the pepper under which API keys are
+digested, the key that signs cursors, and the AES-GCM key that encrypts stored secrets. An earlier
+master secret stays readable: new values are written under the first one only.
+"""
+
+import hmac
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+_KEY_ID_BYTES = 4
+_NONCE_BYTES = 12
+
+
+class UnreadableError(Exception):
+    """A sealed value was altered, moved to another place, or its key is no longer configured."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Keys:
+    id: bytes
+    pepper: bytes
+    cursor: bytes
+    cipher: AESGCM
+
+
+class KeyRing:
+    """What is derived from the master secrets, the current one first."""
+
+    def __init__(self, secrets: Sequence[str]) -> None:
+        self._all = tuple(_derive_all(secret.encode()) for secret in secrets)
+        self._by_id = {keys.id: keys for keys in self._all}
+        self._current = self._all[0]
+
+    def digest(self, token: bytes) -> bytes:
+        """HMAC-SHA-256 of a token under the current pepper."""
+        return hmac.digest(self._current.pepper, token, "sha256")
+
+    def digests(self, token: bytes) -> list[bytes]:
+        """The digests a stored token may have, the current pepper's first."""
+        return [hmac.digest(keys.pepper, token, "sha256") for keys in self._all]
+
+    def sign(self, message: bytes) -> bytes:
+        """A signature for what a client carries and must not alter."""
+        return hmac.digest(self._current.cursor, message, "sha256")
+
+    def verify(self, message: bytes, signature: bytes, length: int = 32) -> bool:
+        """Whether one of our keys made the first `length` bytes of this signature."""
+        return any(
+            hmac.compare_digest(hmac.digest(keys.cursor, message, "sha256")[:length], signature)
+            for keys in self._all
+        )
+
+    def seal(self, plaintext: bytes, place: str) -> bytes:
+        """Encrypt with AES-256-GCM; `place` (`table|row id|column`) is bound to the result."""
+        nonce = os.urandom(_NONCE_BYTES)
+        keys = self._current
+        return keys.id + nonce + keys.cipher.encrypt(nonce, plaintext, place.encode())
+
+    def unseal(self, sealed: bytes, place: str) -> bytes:
+        """Decrypt what `seal` made for the same place; raises UnreadableError."""
+        key_id, rest = sealed[:_KEY_ID_BYTES], sealed[_KEY_ID_BYTES:]
+        keys = self._by_id.get(key_id)
+        if keys is None:
+            raise UnreadableError("The value was encrypted under a key that is not configured.")
+        try:
+            return keys.cipher.decrypt(rest[:_NONCE_BYTES], rest[_NONCE_BYTES:], place.encode())
+        except InvalidTag as error:
+            raise UnreadableError("The value was altered or belongs elsewhere.") from error
+
+
+def _derive_all(secret: bytes) -> _Keys:
+    return _Keys(
+        id=_derive(secret, "key id", _KEY_ID_BYTES),
+        pepper=_derive(secret, "api key pepper"),
+        cursor=_derive(secret, "cursor signature"),
+        cipher=AESGCM(_derive(secret, "encryption at rest")),
+    )
+
+
+def _derive(secret: bytes, label: str, length: int = 32) -> bytes:
+    return HKDF(SHA256(), length, salt=None, info=f"workspace/{label}/1".encode()).derive(secret)
+
+
+def fingerprint(*parts: bytes) -> bytes:
+    """SHA-256 of parts, each preceded by its length so that no two lists share one."""
+    digest = sha256()
+    for part in parts:
+        digest.update(len(part).to_bytes(8, "big"))
+        digest.update(part)
+    return digest.digest()

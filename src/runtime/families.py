@@ -1,0 +1,43 @@
+"""The families of durable work, and the names Temporal knows them by (decisions D2).
+
+A command names a family; only the worker knows which workflow executes it.
+"""
+
+import uuid
+from enum import StrEnum
+from urllib.parse import quote
+
+
+class Family(StrEnum):
+    """One kind of durable work; the value is the first part of its workflow id."""
+
+    AUTOMATION_RUN = "automation-run"
+    MAINTENANCE = "maintenance"
+
+    def workflow_id(self, subject_id: uuid.UUID | str) -> str:
+        """The business id of one piece of work, which makes a repeated start harmless."""
+        return f"{self.value}/{subject_id}"
+
+
+class Queue(StrEnum):
+    """Task queues, split by what their workers need (decisions D1)."""
+
+    AUTOMATION = "automation"
+    """Workflows and short database activities."""
+
+    IO = "io"
+    """Whatever leaves the machine."""
+
+
+class SearchAttribute(StrEnum):
+    """What an operator can filter workflows by; all of type Keyword."""
+
+    WORKSPACE_ID = "WorkspaceId"
+    RESOURCE_ID = "ResourceId"
+    RUN_KIND = "RunKind"
+    RUN_SOURCE = "RunSource"
+
+
+def temporal_ui_url(base: str, namespace: str, workflow_id: str) -> str:
+    """The page of a workflow in the Temporal UI."""
+    return f"{base.rstrip('/')}/namespaces/{namespace}/workflows/{quote(workflow_id, safe='')}"

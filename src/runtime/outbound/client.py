@@ -1,0 +1,119 @@
+"""The one way an HTTP call leaves the platform."""
+
+import asyncio
+import ssl
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Self
+
+import httpcore2
+import httpx2
+
+from runtime.outbound.backend import CheckedBackend
+from runtime.outbound.encoding import first_hop
+from runtime.outbound.errors import TooManyRedirectsError
+from runtime.outbound.exchange import Progress, check_headers, core_request, failure, read_body
+from runtime.outbound.messages import OutboundRequest, OutboundResponse
+from runtime.outbound.policy import OutboundPolicy
+from runtime.outbound.redirects import Hop, next_hop
+from runtime.outbound.resolver import Resolver, SystemResolver
+
+
+class OutboundClient:
+    """An HTTP/1.1 client that reaches public addresses, and those its policy allows.
+
+    It keeps nothing between calls: no cookies, no connections, no proxy or netrc from the
+    environment, no retries. A cancelled call closes its socket at once. Safe to share by tasks.
+    """
+
+    def __init__(
+        self,
+        policy: OutboundPolicy,
+        *,
+        resolver: Resolver | None = None,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        self._policy = policy
+        self._threads = SystemResolver() if resolver is None else None
+        self._pool = httpcore2.AsyncConnectionPool(
+            ssl_context=tls or httpx2.create_ssl_context(trust_env=False),
+            max_connections=None,
+            max_keepalive_connections=0,
+            network_backend=CheckedBackend(policy, resolver or self._threads or SystemResolver()),
+        )
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self._pool.aclose()
+        if self._threads is not None:
+            self._threads.close()
+
+    async def send(self, request: OutboundRequest) -> OutboundResponse:
+        """Send one request, follow its redirects, and return the whole answer of any status.
+
+        Raises the subclasses of OutboundError; their messages hold no secret of the request.
+        """
+        hop = first_hop(request)
+        limit = min(request.max_bytes, self._policy.max_body_bytes)
+        progress = Progress(hop.url.host)
+        try:
+            async with asyncio.timeout(request.timeout_seconds) as deadline:
+                return await self._follow(hop, limit, progress)
+        except TimeoutError:
+            if not deadline.expired():
+                raise
+            raise progress.late() from None
+
+    async def _follow(self, hop: Hop, limit: int, progress: Progress) -> OutboundResponse:
+        for _ in range(self._policy.max_redirects + 1):
+            progress.host, progress.connected = hop.url.host, False
+            answer = await self._exchange(hop, limit, progress)
+            if isinstance(answer, OutboundResponse):
+                return answer
+            hop = answer
+        raise TooManyRedirectsError(progress.host, self._policy.max_redirects)
+
+    async def _exchange(self, hop: Hop, limit: int, progress: Progress) -> OutboundResponse | Hop:
+        try:
+            core = core_request(hop, self._policy, progress)
+            response = await self._pool.handle_async_request(core)
+            try:
+                return await self._answer(hop, response, limit)
+            finally:
+                await response.aclose()
+        except (
+            httpcore2.NetworkError,
+            httpcore2.TimeoutException,
+            httpcore2.ProtocolError,
+            ssl.SSLError,
+        ) as error:
+            raise failure(error, progress, self._policy) from None
+
+    async def _answer(
+        self, hop: Hop, response: httpcore2.Response, limit: int
+    ) -> OutboundResponse | Hop:
+        host = hop.url.host
+        check_headers(response, host, self._policy.max_header_bytes)
+        headers = _headers(response)
+        redirected = next_hop(hop, response.status, headers.get("location"))
+        if redirected is not None:
+            return redirected
+        body, received = await read_body(response, host, limit)
+        return OutboundResponse(
+            status=response.status,
+            headers=headers,
+            body=body,
+            bytes_received=received,
+            final_url=str(hop.url),
+        )
+
+
+def _headers(response: httpcore2.Response) -> Mapping[str, str]:
+    return dict(httpx2.Headers(response.headers).items())

@@ -1,0 +1,72 @@
+"""How a caller's description becomes bytes: method, headers and body."""
+
+import json
+import re
+from typing import Any
+
+from runtime.outbound.errors import InvalidRequestError
+from runtime.outbound.messages import OutboundRequest
+from runtime.outbound.redirects import Hop
+from runtime.outbound.urls import parse_url
+
+USER_AGENT = "workspace-platform/0.0.1"
+MAX_HEADER_BYTES = 32 * 1024
+
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9a-z-]+")
+_VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
+# Framing and routing belong to the client: a caller who sets them can smuggle a second request.
+_RESERVED = frozenset(
+    {
+        "connection",
+        "content-length",
+        "expect",
+        "host",
+        "keep-alive",
+        "proxy-authorization",
+        "proxy-connection",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+    }
+)
+
+
+def first_hop(request: OutboundRequest) -> Hop:
+    """The first request to send. Raises InvalidUrlError and InvalidRequestError."""
+    method = request.method.upper()
+    if method not in _METHODS:
+        raise InvalidRequestError(f"The method must be one of {', '.join(sorted(_METHODS))}.")
+    headers = _headers(request)
+    content, content_type = _content(request.body)
+    if content_type is not None:
+        headers.setdefault("content-type", content_type)
+    headers.setdefault("accept", "*/*")
+    headers.setdefault("accept-encoding", "gzip, deflate")
+    headers.setdefault("user-agent", USER_AGENT)
+    return Hop(method, parse_url(request.url, request.query), headers, content)
+
+
+def _headers(request: OutboundRequest) -> dict[str, str]:
+    headers: dict[str, str] = {}
+    for name, value in request.headers.items():
+        lower = name.lower()
+        if not _TOKEN.fullmatch(lower) or lower in _RESERVED:
+            raise InvalidRequestError(f"The header {name!r} cannot be set.")
+        if not _VALUE.fullmatch(value):
+            raise InvalidRequestError(f"The header {name!r} holds a character HTTP does not allow.")
+        headers[lower] = value.strip()
+    if sum(len(name) + len(value) for name, value in headers.items()) > MAX_HEADER_BYTES:
+        raise InvalidRequestError(f"The headers are larger than {MAX_HEADER_BYTES} bytes.")
+    return headers
+
+
+def _content(body: Any) -> tuple[bytes | None, str | None]:
+    if body is None or isinstance(body, bytes):
+        return body, None
+    try:
+        text = json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        return text.encode(), "application/json"
+    except (TypeError, ValueError, RecursionError):
+        raise InvalidRequestError("The body cannot be written as JSON.") from None

@@ -1,0 +1,93 @@
+"""What an outbound call can fail with: a stable code, and whether trying again can help.
+
+Messages name the host and nothing else of the request: paths, queries and headers carry secrets.
+"""
+
+from typing import ClassVar
+
+from runtime.errors import UpstreamError
+
+
+class OutboundError(UpstreamError):
+    """A call that left the platform, or was not allowed to."""
+
+    retryable: ClassVar[bool] = False
+
+
+class InvalidUrlError(OutboundError):
+    """The URL is not one the platform calls: scheme, credentials, host or port."""
+
+    code = "invalid_url"
+
+
+class InvalidRequestError(OutboundError):
+    """The method, a header or the body cannot be sent as HTTP."""
+
+    code = "invalid_request"
+
+
+class OutboundBlockedError(OutboundError):
+    """The host's address is not on the public internet, and no setting allows it."""
+
+    code = "outbound_blocked"
+
+    def __init__(self, host: str) -> None:
+        super().__init__(
+            f"{host} is not a public address. An operator can allow it by WORKSPACE_OUTBOUND_ALLOW."
+        )
+
+
+class ConnectionFailedError(OutboundError):
+    """No connection: one message for unknown names, closed and filtered ports and TLS refusals,
+    so that the platform does not serve as a port scanner.
+    """
+
+    code = "connection_failed"
+    retryable = True
+
+    def __init__(self, host: str) -> None:
+        super().__init__(
+            f"No connection to {host}. Check its name, port and certificate, and that it is up."
+        )
+
+
+class OutboundTimeoutError(OutboundError):
+    """Connected, but the answer was not complete within its time."""
+
+    code = "timeout"
+    retryable = True
+
+    def __init__(self, host: str) -> None:
+        super().__init__(f"{host} did not answer completely within its time.")
+
+
+class InvalidResponseError(OutboundError):
+    """The answer broke off, or is not HTTP."""
+
+    code = "invalid_response"
+    retryable = True
+
+    def __init__(self, host: str) -> None:
+        super().__init__(f"{host} answered with something that is not a complete HTTP response.")
+
+
+class ResponseTooLargeError(OutboundError):
+    """The answer's headers or its decoded body pass the cap."""
+
+    code = "too_large"
+
+    def __init__(self, host: str, part: str, limit: int) -> None:
+        super().__init__(f"The {part} of the answer of {host} is larger than {limit} bytes.")
+
+
+class TooManyRedirectsError(OutboundError):
+    code = "too_many_redirects"
+
+    def __init__(self, host: str, limit: int) -> None:
+        super().__init__(f"{host} redirected more than {limit} times.")
+
+
+class InvalidBodyError(OutboundError):
+    """The body is not what its content type says."""
+
+    code = "invalid_body"

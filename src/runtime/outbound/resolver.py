@@ -1,0 +1,35 @@
+"""Names to addresses, on threads of its own: a name server that hangs delays no other work."""
+
+import asyncio
+import socket
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Protocol
+
+from runtime.outbound.addresses import Address, parse_address
+
+
+class Resolver(Protocol):
+    """Raises OSError when the name has no address."""
+
+    async def resolve(self, host: str, port: int, /) -> Sequence[Address]: ...
+
+
+class SystemResolver:
+    """The machine's resolver: the same one, with the same reading of odd hosts, as `connect`."""
+
+    def __init__(self) -> None:
+        self._threads = ThreadPoolExecutor(max_workers=16, thread_name_prefix="resolve")
+
+    async def resolve(self, host: str, port: int) -> Sequence[Address]:
+        """Every address of the name, in the order the machine prefers, without repetitions."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._threads, _lookup, host, port)
+
+    def close(self) -> None:
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+
+def _lookup(host: str, port: int) -> list[Address]:
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(parse_address(str(entry[4][0])) for entry in found))

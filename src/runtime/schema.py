@@ -1,0 +1,23 @@
+"""The metadata every table belongs to, with names a migration can rely on."""
+
+from sqlalchemy import DateTime, MetaData, Table
+from sqlmodel import SQLModel
+
+SQLModel.metadata.naming_convention = {
+    "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+    "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+    "ck": "ck_%(table_name)s_%(constraint_name)s",
+    "fk": "fk_%(table_name)s_%(column_0_N_name)s_%(referred_table_name)s",
+    "pk": "pk_%(table_name)s",
+}
+metadata: MetaData = SQLModel.metadata
+
+Timestamp = DateTime(timezone=True)
+"""The column type of every moment: `timestamptz`."""
+
+
+def table_of(model: type[SQLModel]) -> Table:
+    """The Core table of a SQLModel class: what queries are written against, with real columns."""
+    table = model.__table__  # type: ignore[attr-defined]  # SQLModel sets it, its stubs do not say so
+    assert isinstance(table, Table)
+    return table

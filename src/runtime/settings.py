@@ -1,0 +1,138 @@
+"""The platform's settings: environment variables, checked once, at the start of a process."""
+
+import ipaddress
+from functools import cached_property
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+Listed = Annotated[tuple[str, ...], NoDecode]
+"""A comma-separated variable."""
+
+MIB = 1024 * 1024
+
+
+class SettingsError(Exception):
+    """A variable is missing or wrong; the message says which one to set, and to what."""
+
+
+class Settings(BaseSettings):
+    """What a process needs to know about the world around it."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="WORKSPACE_", env_ignore_empty=True, extra="ignore", populate_by_name=True,
+        hide_input_in_errors=True,
+    )
+
+    database_url: SecretStr = Field(validation_alias="DATABASE_URL")
+    """libpq URL of the PostgreSQL database; it may hold a password."""
+    database_pool_size: int = Field(default=10, ge=1, le=200)
+
+    temporal_address: str = Field(default="127.0.0.1:7233", validation_alias="TEMPORAL_ADDRESS")
+    temporal_namespace: str = Field(default="default", validation_alias="TEMPORAL_NAMESPACE")
+    temporal_ui_url: str | None = None
+
+    secret_key: SecretStr
+    """Master secret of at least 32 bytes; after a comma, earlier ones that may still be read."""
+
+    oidc_issuer: str | None = None
+    oidc_audience: str | None = None
+    oidc_jwks: str | None = None
+    """Path of a JWKS file, or the URL that serves one."""
+
+    platform_admins: Listed = ()
+    """E-mail addresses of platform administrators."""
+    platform_admin_claim: str = "platform_admin"
+    """Name of the session claim that, when true, makes a platform administrator."""
+
+    outbound_allow: Listed = ()
+    """Hosts and CIDR ranges that outbound calls may reach although they are private."""
+
+    body_limit: int = Field(default=1 * MIB, ge=1024)
+    batch_body_limit: int = Field(default=8 * MIB, ge=1024)
+
+    log_format: Literal["json", "console"] = "json"
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+
+    @field_validator("platform_admins", "outbound_allow", mode="before")
+    @classmethod
+    def _split(cls, value: Any) -> Any:
+        if isinstance(value, str):
+            return tuple(part.strip() for part in value.split(",") if part.strip())
+        return value
+
+    @field_validator("database_url")
+    @classmethod
+    def _is_postgresql(cls, value: SecretStr) -> SecretStr:
+        if not value.get_secret_value().startswith(("postgres://", "postgresql://")):
+            raise ValueError("must start with postgresql://, for example postgresql://host/name")
+        return value
+
+    @field_validator("secret_key")
+    @classmethod
+    def _is_long(cls, value: SecretStr) -> SecretStr:
+        secrets = value.get_secret_value().split(",")
+        if any(len(secret.strip().encode()) < 32 for secret in secrets):
+            raise ValueError("must be at least 32 bytes without a comma; `openssl rand -base64 48` makes one")
+        return value
+
+    @field_validator("outbound_allow")
+    @classmethod
+    def _are_hosts_or_ranges(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for entry in value:
+            if "/" in entry:
+                ipaddress.ip_network(entry)
+        return value
+
+    @model_validator(mode="after")
+    def _sessions_are_whole(self) -> "Settings":
+        names = {
+            "WORKSPACE_OIDC_ISSUER": self.oidc_issuer,
+            "WORKSPACE_OIDC_AUDIENCE": self.oidc_audience,
+            "WORKSPACE_OIDC_JWKS": self.oidc_jwks,
+        }
+        missing = [name for name, value in names.items() if not value]
+        if missing and len(missing) < len(names):
+            raise ValueError(f"sessions need all three; set {' and '.join(missing)} as well")
+        return self
+
+    @cached_property
+    def secret_keys(self) -> tuple[str, ...]:
+        """The master secrets, the current one first."""
+        return tuple(part.strip() for part in self.secret_key.get_secret_value().split(","))
+
+    def is_platform_admin(self, email: str | None) -> bool:
+        """Whether the operator named this address an administrator."""
+        return email is not None and email.lower() in self._admin_emails
+
+    @cached_property
+    def _admin_emails(self) -> frozenset[str]:
+        return frozenset(email.lower() for email in self.platform_admins)
+
+
+def load_settings() -> Settings:
+    """The settings of this process's environment; raises SettingsError that names the variable."""
+    try:
+        return Settings()
+    except ValidationError as error:
+        raise SettingsError("\n".join(_sentence(problem) for problem in error.errors())) from None
+
+
+def _sentence(problem: Any) -> str:
+    message = str(problem["msg"]).removeprefix("Value error, ")
+    if not problem["loc"]:
+        return message
+    variable = str(problem["loc"][0])
+    if not variable.isupper():
+        variable = f"WORKSPACE_{variable.upper()}"
+    if problem["type"] == "missing":
+        return f"Set {variable}: {_PURPOSE.get(variable, 'it has no default')}."
+    return f"Correct {variable}: {message}."
+
+
+_PURPOSE = {
+    "DATABASE_URL": "the PostgreSQL database, for example postgresql://user@host/workspace",
+    "WORKSPACE_SECRET_KEY": "a master secret of at least 32 bytes; `openssl rand -base64 48`"
+    " makes one",
+}

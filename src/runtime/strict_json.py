@@ -1,0 +1,179 @@
+"""Reading JSON that means one thing only (RFC 8259, and I-JSON, RFC 7493).
+
+Refused: anything but UTF-8, NaN and infinities, numbers too large for a double, integers beyond
+2^53, duplicate keys, nesting deeper than 64, NUL characters and lone surrogates. The fast path is
+the C scanner with hooks; only a refused text is read again to say where the fault lies.
+"""
+
+import json
+import math
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+MAX_DEPTH = 64
+MAX_INTEGER = 2**53
+"""The largest magnitude every JSON reader keeps exact (RFC 7493, 2.2)."""
+
+_SUSPECT_ESCAPE = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
+_FORBIDDEN = re.compile("[\x00\ud800-\udfff]")
+
+
+class StrictJsonError(ValueError):
+    """The text is refused; `path` is where (`data.items.0`), empty for the whole."""
+
+    def __init__(self, path: str, message: str) -> None:
+        super().__init__(message)
+        self.path = path
+        self.message = message
+
+
+class _FlawError(Exception):
+    """A refused number or object; on the second reading, the mark left in its place."""
+
+    def __init__(self, message: str, key: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.key = key
+
+
+def parse(body: bytes) -> Any:
+    """The value of a JSON text; raises StrictJsonError."""
+    try:
+        text = body.decode("utf-8")
+    except UnicodeDecodeError:
+        raise StrictJsonError("", "The body must be UTF-8 text.") from None
+    try:
+        value = _RAISING.decode(text)
+    except json.JSONDecodeError as error:
+        place = f"line {error.lineno}, column {error.colno}"
+        raise StrictJsonError("", f"The body is not JSON: {error.msg} at {place}.") from None
+    except RecursionError:
+        raise _too_deep("") from None
+    except _FlawError:
+        raise _located(text) from None
+    deep = text.count("{") + text.count("[") > MAX_DEPTH and _is_too_deep(value)
+    if deep or _SUSPECT_ESCAPE.search(text):
+        _inspect(value)
+    return value
+
+
+def _constant(name: str) -> Any:
+    raise _FlawError(f"{name} is not a JSON number.")
+
+
+def _float(text: str) -> float:
+    value = float(text)
+    if math.isinf(value):
+        raise _FlawError(f"The number {text[:20]} is too large.")
+    return value
+
+
+def _integer(text: str) -> int:
+    if len(text) < 16 or (len(text) < 20 and abs(int(text)) <= MAX_INTEGER):
+        return int(text)
+    raise _FlawError(f"The integer {text[:20]} is beyond ±2^53; write it as a string.")
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) == len(pairs):
+        return value
+    seen: set[str] = set()
+    for key, _ in pairs:
+        if key in seen:
+            raise _FlawError(f"The key {key[:50]!r} occurs twice.", key)
+        seen.add(key)
+    return value
+
+
+def _marking(hook: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def marked(value: Any) -> Any:
+        try:
+            return hook(value)
+        except _FlawError as flaw:
+            return flaw
+
+    return marked
+
+
+_RAISING = json.JSONDecoder(
+    object_pairs_hook=_object, parse_float=_float, parse_int=_integer, parse_constant=_constant
+)
+_MARKING = json.JSONDecoder(
+    object_pairs_hook=_marking(_object),
+    parse_float=_marking(_float),
+    parse_int=_marking(_integer),
+    parse_constant=_marking(_constant),
+)
+
+
+def _located(text: str) -> StrictJsonError:
+    """The error of the first mark found by reading the text again."""
+    try:
+        marked = _MARKING.decode(text)
+    except json.JSONDecodeError as error:
+        place = f"line {error.lineno}, column {error.colno}"
+        return StrictJsonError("", f"The body is not JSON: {error.msg} at {place}.")
+    except RecursionError:
+        return _too_deep("")
+    for path, value in _nodes(marked):
+        if isinstance(value, _FlawError):
+            where = path if value.key is None else (*path, value.key)
+            return StrictJsonError(_dotted(where), value.message)
+    raise AssertionError("A text refused by the raising hooks leaves a mark.")
+
+
+def _is_too_deep(root: Any) -> bool:
+    """Whether containers are left after taking away one level after the other."""
+    level = [root] if isinstance(root, dict | list) else []
+    for _ in range(MAX_DEPTH):
+        level = [
+            child
+            for node in level
+            for child in (node.values() if type(node) is dict else node)
+            if type(child) is dict or type(child) is list
+        ]
+        if not level:
+            return False
+    return True
+
+
+def _inspect(value: Any) -> None:
+    for path, node in _nodes(value):
+        if isinstance(node, str):
+            _check_text(path, node)
+        elif isinstance(node, dict):
+            for key in node:
+                _check_text((*path, key), key)
+        if isinstance(node, dict | list) and len(path) >= MAX_DEPTH:
+            raise _too_deep(_dotted(path[:8]))
+
+
+def _check_text(path: tuple[str | int, ...], text: str) -> None:
+    if _FORBIDDEN.search(text):
+        raise StrictJsonError(
+            _dotted(path), "A text must not contain NUL characters or lone surrogates."
+        )
+
+
+def _nodes(root: Any) -> Iterator[tuple[tuple[str | int, ...], Any]]:
+    """Every value with its path, without recursion: the text chose the depth."""
+    stack: list[tuple[tuple[str | int, ...], Any]] = [((), root)]
+    while stack:
+        path, node = stack.pop()
+        yield path, node
+        if isinstance(node, dict):
+            stack.extend([((*path, key), child) for key, child in node.items()][::-1])
+        elif isinstance(node, list):
+            stack.extend([((*path, index), child) for index, child in enumerate(node)][::-1])
+
+
+def _dotted(path: tuple[str | int, ...]) -> str:
+    """The path as the client reads it, safe to encode whatever the keys hold."""
+    text = ".".join(str(part) for part in path)[:200]
+    return _FORBIDDEN.sub("\ufffd", text)
+
+
+def _too_deep(path: str) -> StrictJsonError:
+    return StrictJsonError(path, f"The body is nested deeper than {MAX_DEPTH} levels.")

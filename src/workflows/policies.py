@@ -1,0 +1,41 @@
+"""Timeouts and retry policies of every activity call, named once."""
+
+from datetime import timedelta
+
+from temporalio.common import RetryPolicy
+
+from models.automations.rules.plan import PlanRetry
+
+DATABASE_TIMEOUT = timedelta(seconds=30)
+"""Start to close of one database transaction."""
+
+DATABASE_RETRY = RetryPolicy(
+    initial_interval=timedelta(milliseconds=100),
+    backoff_coefficient=2,
+    maximum_interval=timedelta(seconds=5),
+    # Without a bound on purpose: the database being away must not fail an accepted run. What a
+    # retry cannot mend is raised as non-retryable.
+    maximum_attempts=0,
+)
+
+HEARTBEAT_TIMEOUT = timedelta(seconds=20)
+"""How long an outside node may be silent before it counts as lost (decisions D2)."""
+
+SWEEP_TIMEOUT = timedelta(minutes=5)
+SWEEP_RETRY = RetryPolicy(maximum_attempts=1)
+"""A maintenance sweep is repeated by its schedule, not by a retry."""
+
+_SHORTEST = timedelta(milliseconds=1)
+
+
+def node_retry(retry: PlanRetry | None) -> RetryPolicy:
+    """A node's `retry`, 1:1; a node without one has a single attempt (decisions C8, D2)."""
+    if retry is None:
+        return RetryPolicy(maximum_attempts=1)
+    initial = max(_SHORTEST, timedelta(seconds=retry.initial_delay_seconds))
+    return RetryPolicy(
+        maximum_attempts=retry.max_attempts,
+        initial_interval=initial,
+        backoff_coefficient=retry.backoff_multiplier,
+        maximum_interval=max(initial, timedelta(seconds=retry.max_delay_seconds)),
+    )

@@ -1,0 +1,119 @@
+"""Fixtures every test may ask for: a migrated database, workspaces with keys, an HTTP client."""
+
+import os
+import uuid
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from fastapi import FastAPI
+
+from runtime.crypto import KeyRing
+from runtime.development_issuer import DevelopmentIssuer, ensure_issuer
+from runtime.settings import Settings
+from tests.support.client import Client, Contract
+from tests.support.postgres import migrated_database
+from tests.support.spaces import MakeSpace, Space, make_space
+from tests.support.watched import WatchedDatabase
+
+
+@pytest.fixture(scope="session")
+def database_url() -> Iterator[str]:
+    """The URL of this process's own migrated database."""
+    run = os.environ.get("PYTEST_XDIST_TESTRUNUID", uuid.uuid4().hex)
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "solo")
+    with migrated_database(run, worker) as url:
+        yield url
+
+
+@pytest_asyncio.fixture(scope="session")
+async def _watched_database(database_url: str) -> AsyncIterator[WatchedDatabase]:
+    database = WatchedDatabase(database_url)
+    yield database
+    await database.close()
+
+
+@pytest.fixture
+def database(_watched_database: WatchedDatabase) -> Iterator[WatchedDatabase]:
+    """A Database on a migrated schema; the test fails if anything commits behind its back."""
+    _watched_database.stray_commits.clear()
+    yield _watched_database
+    assert _watched_database.stray_commits == []
+
+
+@pytest.fixture(scope="session")
+def issuer(tmp_path_factory: pytest.TempPathFactory) -> DevelopmentIssuer:
+    """The issuer whose sessions the application accepts."""
+    directory: Path = tmp_path_factory.mktemp("issuer")
+    return ensure_issuer(directory)
+
+
+@pytest.fixture(scope="session")
+def settings(database_url: str, issuer: DevelopmentIssuer) -> Settings:
+    """The application's settings."""
+    return Settings(
+        database_url=database_url,
+        secret_key="a master secret that only tests use and that is long enough",
+        oidc_issuer=issuer.issuer,
+        oidc_audience=issuer.audience,
+        oidc_jwks=str(issuer.jwks_path),
+    )
+
+
+@pytest.fixture(scope="session")
+def keys(settings: Settings) -> KeyRing:
+    """The keys derived from the test secret."""
+    return KeyRing(settings.secret_keys)
+
+
+@pytest_asyncio.fixture(scope="session")
+async def _app(
+    settings: Settings, _watched_database: WatchedDatabase
+) -> AsyncIterator[FastAPI]:
+    from api.app import create_app  # noqa: PLC0415  # tests below the API need none of it
+
+    app = create_app(settings, database=_watched_database, services=())
+    async with app.router.lifespan_context(app):
+        yield app
+
+
+@pytest.fixture
+def app(_app: FastAPI, database: WatchedDatabase) -> FastAPI:  # noqa: ARG001  # watches commits
+    """The application, running on the test database."""
+    return _app
+
+
+@pytest.fixture(scope="session")
+def contract(_app: FastAPI) -> Contract:
+    """The OpenAPI document answers are held against."""
+    return Contract(_app.openapi())
+
+
+@pytest.fixture
+def workspace(database: WatchedDatabase, keys: KeyRing) -> MakeSpace:
+    """Makes workspaces: `space = await workspace()`."""
+
+    async def make() -> Space:
+        return await make_space(database, keys)
+
+    return make
+
+
+@pytest_asyncio.fixture
+async def space(workspace: MakeSpace) -> Space:
+    """The workspace that `client` is in."""
+    return await workspace()
+
+
+@pytest_asyncio.fixture
+async def foreign(workspace: MakeSpace) -> Space:
+    """Another workspace, with its own owner and key."""
+    return await workspace()
+
+
+@pytest_asyncio.fixture
+async def client(app: FastAPI, contract: Contract, space: Space) -> AsyncIterator[Client]:
+    """A client with the key of `space`; every answer is held against the OpenAPI document."""
+    async with Client(app, contract, space.token) as client:
+        yield client

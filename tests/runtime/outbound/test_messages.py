@@ -1,0 +1,86 @@
+from typing import Any
+
+import pytest
+
+from runtime.outbound import OutboundRequest, OutboundResponse
+from runtime.outbound.encoding import first_hop
+from runtime.outbound.errors import InvalidBodyError, InvalidRequestError
+
+
+def response(body: bytes, content_type: str | None) -> OutboundResponse:
+    headers = {} if content_type is None else {"content-type": content_type}
+    return OutboundResponse(
+        status=200, headers=headers, body=body, bytes_received=len(body), final_url="http://a/"
+    )
+
+
+@pytest.mark.parametrize(
+    ("body", "content_type", "expected"),
+    [
+        (b'{"a":[1]}', "application/json; charset=utf-8", {"a": [1]}),
+        (b'{"a":1}', "application/problem+json", {"a": 1}),
+        (b'{"a":1}', "text/plain", '{"a":1}'),
+        (b"caf\xe9", "text/plain; charset=latin-1", "café"),
+        (b"caf\xe9", "text/plain", "caf\ufffd"),
+        (b"abc", "text/plain; charset=no-such", "abc"),
+        (b"abc", "text/plain; charset=base64", "abc"),
+        (b"abc", None, "abc"),
+        (b"", "application/json", None),
+    ],
+)
+def test_a_body_is_read_by_its_content_type(
+    body: bytes, content_type: str | None, expected: Any
+) -> None:
+    assert response(body, content_type).json() == expected
+
+
+@pytest.mark.parametrize(
+    "body", [b"{", b"NaN", b"1e999", b'"\xff"', b"[" * 100_000, b"1" * 5000, b"{} x"]
+)
+def test_a_body_that_is_not_the_json_it_says_is_an_error(body: bytes) -> None:
+    with pytest.raises(InvalidBodyError):
+        response(body, "application/json").json()
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Host": "169.254.169.254"}, {"content-length": "5"}, {"Transfer-Encoding": "chunked"},
+        {"X-A": "secret\r\nX-B: 1"}, {"X-A": "secret\0"}, {"X-A": "secret✓"}, {"X A": "1"},
+        {"": "1"}, {"X-A\r\nX-B": "1"}, {"X-A": "secret" * 9000},
+        {"Proxy-Authorization": "secret"},
+    ],
+)  # fmt: skip
+def test_a_header_that_could_break_the_framing_is_refused(headers: dict[str, str]) -> None:
+    with pytest.raises(InvalidRequestError) as caught:
+        first_hop(OutboundRequest(url="http://a.example/", headers=headers))
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("method", ["CONNECT", "TRACE", "GET /x", "", "PROPFIND"])
+def test_an_odd_method_is_refused(method: str) -> None:
+    with pytest.raises(InvalidRequestError):
+        first_hop(OutboundRequest(url="http://a.example/", method=method))
+
+
+@pytest.mark.parametrize("body", [float("nan"), {"a": object()}, "\ud800"])
+def test_a_body_that_is_not_json_is_refused(body: Any) -> None:
+    with pytest.raises(InvalidRequestError):
+        first_hop(OutboundRequest(url="http://a.example/", method="POST", body=body))
+
+
+@pytest.mark.parametrize(
+    ("body", "content", "content_type"),
+    [
+        ({"a": "ü"}, '{"a":"ü"}'.encode(), "application/json"),
+        ([], b"[]", "application/json"),
+        (b"raw", b"raw", None),
+        (None, None, None),
+    ],
+)
+def test_a_body_is_written_by_its_kind(
+    body: Any, content: bytes | None, content_type: str | None
+) -> None:
+    hop = first_hop(OutboundRequest(url="http://a.example/", method="post", body=body))
+    assert (hop.method, hop.content) == ("POST", content)
+    assert hop.headers.get("content-type") == content_type

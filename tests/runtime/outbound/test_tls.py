@@ -1,0 +1,81 @@
+"""TLS keeps the name of the URL although the connection goes to an address."""
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from runtime.outbound import OutboundClient, OutboundPolicy, OutboundRequest
+from runtime.outbound.errors import ConnectionFailedError
+from tests.runtime.outbound.servers import Names, Server, raw
+
+NAME = "secure.example"
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+
+
+@pytest.fixture
+def certificate(tmp_path: Path) -> Path:
+    """A self-signed certificate for NAME, with its key, in one file."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, NAME)])
+    now = datetime.now(UTC)
+    signed = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(hours=1))
+        .not_valid_after(now + timedelta(hours=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName(NAME)]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    path = tmp_path / "certificate.pem"
+    path.write_bytes(
+        key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        )
+        + signed.public_bytes(serialization.Encoding.PEM)
+    )
+    return path
+
+
+@pytest.fixture
+async def secure(certificate: Path) -> AsyncIterator[Server]:
+    server = Server(raw(OK))
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(certificate)
+    listening = await asyncio.start_server(server.handle, "127.0.0.1", 0, ssl=context)
+    server.port = listening.sockets[0].getsockname()[1]
+    yield server
+    listening.close()
+
+
+async def test_the_certificate_is_checked_against_the_name(
+    secure: Server, certificate: Path, names: Names
+) -> None:
+    names.answers = {NAME: [["127.0.0.1"]], "other.example": [["127.0.0.1"]]}
+    policy = OutboundPolicy.from_entries(["127.0.0.1"])
+    tls = ssl.create_default_context(cafile=certificate)
+    async with OutboundClient(policy, resolver=names, tls=tls) as client:
+        answer = await client.send(OutboundRequest(url=f"https://{NAME}:{secure.port}/"))
+        assert answer.body == b"ok"
+        with pytest.raises(ConnectionFailedError):
+            await client.send(OutboundRequest(url=f"https://other.example:{secure.port}/"))
+
+
+async def test_an_unknown_issuer_is_refused(secure: Server, names: Names) -> None:
+    names.answers = {NAME: [["127.0.0.1"]]}
+    async with OutboundClient(OutboundPolicy.from_entries(["127.0.0.1"]), resolver=names) as client:
+        with pytest.raises(ConnectionFailedError):
+            await client.send(OutboundRequest(url=f"https://{NAME}:{secure.port}/"))
+    assert secure.requests == []

@@ -1,0 +1,62 @@
+"""One meaning per text, or a refusal that says where (reliability D1, rows 22 to 28)."""
+
+import pytest
+
+from runtime.strict_json import StrictJsonError, parse
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("{}", {}),
+        (' {"a": [1, -2.5, true, null]} ', {"a": [1, -2.5, True, None]}),
+        ('{"a": "\\u00e9\\ud83d\\ude00"}', {"a": "é😀"}),
+        ('{"a": 9007199254740992}', {"a": 2**53}),
+        ('{"a": 1e308, "b": 1e-999}', {"a": 1e308, "b": 0.0}),
+        ('{"a": "\\\\u0000"}', {"a": "\\u0000"}),
+        ("null", None),
+        ("[" * 64 + "]" * 64, None),
+    ],
+)
+def test_reads(text: str, value: object) -> None:
+    parsed = parse(text.encode())
+    assert value is None or parsed == value
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "part"),
+    [
+        ('{"a": {"b": [0, NaN]}}', "a.b.1", "NaN"),
+        ('{"a": Infinity}', "a", "Infinity"),
+        ('{"a": -Infinity}', "a", "-Infinity"),
+        ('{"a": 1e999}', "a", "too large"),
+        ('{"a": 9007199254740993}', "a", "2^53"),
+        ('{"a": [-' + "9" * 5000 + "]}", "a.0", "2^53"),
+        ('{"x": {"a": 1, "b": 2, "a": 3}}', "x.a", "twice"),
+        ('{"a": [{"b": "x\\u0000y"}]}', "a.0.b", "NUL"),
+        ('{"a": "\\ud800"}', "a", "surrogates"),
+        ('{"k\\u0000": 1}', "k\ufffd", "NUL"),
+        ('{"a": ' + "[" * 64 + "]" * 64 + "}", "a.0.0.0.0.0.0.0", "64 levels"),
+        ("[" * 100_000, "", "64 levels"),
+        ("[" * 65 + "]" * 65, "0.0.0.0.0.0.0.0", "64 levels"),
+        ("{} x", "", "Extra data"),
+        ("", "", "not JSON"),
+        ("{'a': 1}", "", "not JSON"),
+        ('{"a": "\x00"}', "", "not JSON"),
+        ('\ufeff{"a": 1}', "", "not JSON"),
+        ('{"a": NaN', "", "not JSON"),
+    ],
+)
+def test_refuses(text: str, path: str, part: str) -> None:
+    with pytest.raises(StrictJsonError) as refused:
+        parse(text.encode())
+    assert refused.value.path == path
+    assert part in refused.value.message
+
+
+@pytest.mark.parametrize(
+    "body", ['{"a": "é"}'.encode("utf-16"), b'{"a": "\xff"}', b'{"a": "\xed\xa0\x80"}']
+)
+def test_refuses_what_is_not_utf8(body: bytes) -> None:
+    with pytest.raises(StrictJsonError, match=r"UTF-8|not JSON"):
+        parse(body)

@@ -1,0 +1,82 @@
+"""An HTTP client that checks every answer against the OpenAPI document."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import httpx2
+from jsonschema import Draft202012Validator
+from typing_extensions import override
+
+_COMMON = {405: "method_not_allowed", 404: "not_found"}
+
+
+class Contract:
+    """What the document says an operation may answer."""
+
+    def __init__(self, document: Mapping[str, Any]) -> None:
+        self._document = document
+        self._validators: dict[str, Draft202012Validator] = {}
+        self._paths = [(_pattern(path), path) for path in document["paths"]]
+
+    def check(self, method: str, path: str, response: httpx2.Response) -> None:
+        """Fail for an answer the document does not describe."""
+        assert response.headers["x-request-id"]
+        declared = self._declared(method, path)
+        if declared is None:
+            assert response.status_code in _COMMON
+            self._check_schema("#/components/schemas/Error", response)
+            return
+        status = str(response.status_code)
+        assert status in declared, f"{method} {path} answered {status}: {response.text}"
+        content = declared[status]["content"]
+        media_type = response.headers["content-type"].partition(";")[0]
+        if media_type != "application/json":
+            return
+        schema = content["application/json"].get("schema", {})
+        if "$ref" in schema:
+            self._check_schema(schema["$ref"], response)
+
+    def _declared(self, method: str, path: str) -> Mapping[str, Any] | None:
+        for pattern, template in sorted(self._paths, key=lambda one: one[1].count("{")):
+            operation = self._document["paths"][template].get(method.lower())
+            if pattern.fullmatch(path) and operation is not None:
+                responses: Mapping[str, Any] = operation["responses"]
+                return responses
+        return None
+
+    def _check_schema(self, reference: str, response: httpx2.Response) -> None:
+        if reference not in self._validators:
+            schema = {"$ref": reference, "components": self._document["components"]}
+            self._validators[reference] = Draft202012Validator(
+                schema, format_checker=Draft202012Validator.FORMAT_CHECKER
+            )
+        self._validators[reference].validate(response.json())
+
+
+class Client(httpx2.AsyncClient):
+    """A client with a bearer token whose every answer is held against the contract."""
+
+    def __init__(self, app: Any, contract: Contract, token: str | None) -> None:
+        super().__init__(
+            transport=httpx2.ASGITransport(app=app),
+            base_url="http://workspace.test",
+            headers={} if token is None else {"Authorization": f"Bearer {token}"},
+        )
+        self._app = app
+        self._contract = contract
+
+    def with_token(self, token: str | None) -> "Client":
+        """The same application seen by another caller."""
+        return Client(self._app, self._contract, token)
+
+    @override
+    async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
+        response = await super().send(request, **options)
+        await response.aread()
+        self._contract.check(request.method, request.url.path, response)
+        return response
+
+
+def _pattern(path: str) -> re.Pattern[str]:
+    return re.compile(re.sub(r"{\w+}", "[^/]+", path))

@@ -1,0 +1,156 @@
+"""The engine as a test drives it: commands in, rows out, real workers and Temporal in between."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import select
+from temporalio.client import Client
+
+from cli.worker_process import Parts, running_workers
+from models.access.rules import Actor
+from models.automation_runs import commands as runs
+from models.automation_runs import queries as run_queries
+from models.automation_runs.rules import OPEN_RUN
+from models.automation_runs.shapes import AutomationRunDetail, RunFromNode, RunNow, TestRun
+from models.automation_runs.tables import automation_run
+from models.automations import commands as automations
+from models.automations.shapes import AutomationDetail, CreateAutomation, PublishAutomation
+from models.base import Id
+from runtime.crypto import KeyRing
+from runtime.database import Database
+from runtime.outbound.client import OutboundClient
+from runtime.outbound.policy import OutboundPolicy
+from tests.support.spaces import make_space
+
+KEYS = KeyRing(["a secret of the tests, long enough to be one"])
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """Commands of one workspace against running workers."""
+
+    database: Database
+    client: Client
+    actor: Actor
+
+    async def publish(self, graph: Json, **fields: Any) -> AutomationDetail:
+        """A published, enabled automation with this graph."""
+        body = CreateAutomation.model_validate(
+            {"label": "Test", "enabled": True, "graph": graph, **fields}
+        )
+        async with self.database.transaction() as work:
+            created = await automations.create_automation(work, self.actor, KEYS, body)
+        async with self.database.transaction() as work:
+            return await automations.publish(
+                work, self.actor, KEYS, created.id, PublishAutomation.model_validate({})
+            )
+
+    async def start(self, automation_id: Id, payload: Json | None = None) -> Id:
+        """Accept a run of the published version."""
+        body = RunNow.model_validate({"triggerPayload": payload})
+        async with self.database.transaction() as work:
+            return (await runs.run_now(work, self.actor, automation_id, body)).id
+
+    async def test(self, automation_id: Id, **body: Any) -> AutomationRunDetail:
+        """Test-run and wait for the end."""
+        async with self.database.transaction() as work:
+            run = await runs.test_run(
+                work, self.actor, automation_id, TestRun.model_validate(body)
+            )
+        return await self.ended(automation_id, run.id)
+
+    async def from_node(self, automation_id: Id, **body: Any) -> AutomationRunDetail:
+        """Run from a node and wait for the end."""
+        async with self.database.transaction() as work:
+            run = await runs.run_from_node(
+                work, self.actor, automation_id, RunFromNode.model_validate(body)
+            )
+        return await self.ended(automation_id, run.id)
+
+    async def cancel(self, automation_id: Id, run_id: Id) -> AutomationRunDetail:
+        async with self.database.transaction() as work:
+            return await runs.cancel(work, self.actor, automation_id, run_id)
+
+    async def get(self, automation_id: Id, run_id: Id) -> AutomationRunDetail:
+        async with self.database.transaction() as work:
+            return await run_queries.detail(work, self.actor, automation_id, run_id)
+
+    async def ended(
+        self, automation_id: Id, run_id: Id, seconds: float = 30
+    ) -> AutomationRunDetail:
+        """The run once it has ended, as our own rows say; fails when it takes too long."""
+        return await self.until(automation_id, run_id, lambda run: run.status not in OPEN_RUN, seconds)
+
+    async def until(
+        self, automation_id: Id, run_id: Id, condition: Any, seconds: float = 30
+    ) -> AutomationRunDetail:
+        """The run once it satisfies `condition`."""
+        async with asyncio.timeout(seconds):
+            while True:
+                run = await self.get(automation_id, run_id)
+                if condition(run):
+                    return run
+                await asyncio.sleep(0.02)
+
+    async def run(self, graph: Json, payload: Json | None = None, **fields: Any) -> AutomationRunDetail:
+        """Publish, run, wait."""
+        automation = await self.publish(graph, **fields)
+        return await self.ended(automation.id, await self.start(automation.id, payload))
+
+    async def open_runs(self) -> Sequence[Any]:
+        async with self.database.transaction() as work:
+            return await work.rows(
+                select(automation_run.c.id).where(
+                    automation_run.c.workspace_id == self.actor.workspace_id,
+                    automation_run.c.status.in_(OPEN_RUN),
+                )
+            )
+
+
+@asynccontextmanager
+async def running_engine(
+    database: Database, url: str, client: Client, allow: Sequence[str] = ("127.0.0.0/8",)
+) -> AsyncIterator[Engine]:
+    """Workers, relay and an actor of a fresh workspace, until the block ends."""
+    async with OutboundClient(OutboundPolicy.from_entries(allow)) as outbound:
+        parts = Parts(database, client, outbound, KEYS)
+        async with running_workers(parts, url):
+            yield Engine(database, client, (await make_space(database, KEYS)).actor)
+
+
+def graph(*nodes: Json, edges: Sequence[Any] = ()) -> Json:
+    """A graph of nodes given as keywords and edges as (from, to[, outcome[, caseKey]])."""
+    return {
+        "nodes": list(nodes),
+        "edges": [
+            {
+                "from": edge[0],
+                "to": edge[1],
+                **({"outcome": edge[2]} if len(edge) > 2 else {}),
+                **({"caseKey": edge[3]} if len(edge) > 3 else {}),
+            }
+            for edge in edges
+        ],
+    }
+
+
+def node(id: str, kind: str, /, **fields: Any) -> Json:
+    """A node; keywords that are no node fields make up its config."""
+    own = {"label", "retry", "timeoutSeconds", "disabled", "mock", "input"}
+    config = {key: value for key, value in fields.items() if key not in own}
+    return {
+        "id": id,
+        "kind": kind,
+        "config": config,
+        **{key: value for key, value in fields.items() if key in own},
+    }
+
+
+def by_node(run: AutomationRunDetail) -> dict[str, Any]:
+    """Node runs by node id."""
+    return {node_run.node_id: node_run for node_run in run.node_runs}

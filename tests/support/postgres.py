@@ -1,0 +1,60 @@
+"""One embedded PostgreSQL per test run, and one database per test process."""
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import fasteners
+import psycopg
+from psycopg import sql
+
+from models.migrations.runner import upgrade
+from models.migrations.throwaway import boot
+
+_TEMPLATE = "template_workspace"
+
+
+@contextmanager
+def migrated_database(run: str, worker: str) -> Iterator[str]:
+    """The URL of a database of this process's own, a copy of the run's migrated template."""
+    temporary = Path(tempfile.gettempdir())
+    home = temporary / f"workspace-tests-{run}"
+    lock = fasteners.InterProcessLock(temporary / "workspace-tests.lock")
+    name = f"test_{worker}_{os.getpid()}"
+    with lock:
+        home.mkdir(exist_ok=True)
+        server = boot(home / "data")
+        with psycopg.connect(server.get_uri(), autocommit=True) as connection:
+            if not _exists(connection, _TEMPLATE):
+                _make_template(connection, server.get_uri(_TEMPLATE))
+            connection.execute(
+                sql.SQL("CREATE DATABASE {} TEMPLATE {} STRATEGY FILE_COPY").format(
+                    sql.Identifier(name), sql.Identifier(_TEMPLATE)
+                )
+            )
+    try:
+        yield server.get_uri(name)
+    finally:
+        with psycopg.connect(server.get_uri(), autocommit=True) as connection:
+            connection.execute(
+                sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name))
+            )
+        with lock, suppress(OSError):
+            server.cleanup()
+            home.rmdir()  # fails while another process still uses the server
+
+
+def _make_template(connection: psycopg.Connection, url: str) -> None:
+    """Migrate under another name first, so that a half-migrated template is never found."""
+    draft = f"{_TEMPLATE}_draft"
+    connection.execute(f"DROP DATABASE IF EXISTS {draft}")
+    connection.execute(f"CREATE DATABASE {draft}")
+    upgrade(url.replace(_TEMPLATE, draft))
+    connection.execute(f"ALTER DATABASE {draft} RENAME TO {_TEMPLATE}")
+
+
+def _exists(connection: psycopg.Connection, name: str) -> bool:
+    query = "SELECT 1 FROM pg_database WHERE datname = %s"
+    return connection.execute(query, (name,)).fetchone() is not None
