@@ -11,7 +11,7 @@ from models.automations.rules.graph import GraphNode
 from models.automations.rules.plan import Plan, PlanNode, PlanRetry
 from models.automations.tables import automation_graph
 from models.base import Id, JsonObject
-from runtime.database import UnitOfWork
+from runtime.database import Database, UnitOfWork
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +45,13 @@ class GraphCache:
         self._capacity = capacity
         self._graphs: OrderedDict[tuple[Id, str], ExecutableGraph] = OrderedDict()
 
-    async def get(self, work: UnitOfWork, automation_id: Id, checksum: str) -> ExecutableGraph:
+    async def get(self, database: Database, automation_id: Id, checksum: str) -> ExecutableGraph:
         """The graph a run was accepted with."""
         key = (automation_id, checksum)
         graph = self._graphs.get(key)
         if graph is None:
-            graph = await _load(work, automation_id, checksum)
+            async with database.statement() as work:
+                graph = await _load(work, automation_id, checksum)
             self._graphs[key] = graph
             if len(self._graphs) > self._capacity:
                 self._graphs.popitem(last=False)

@@ -52,7 +52,12 @@ class MaintenanceActivities:
         counts = {"restarted": 0, "closed": 0, "terminated": 0}
         for run_id, workspace_id, status in await self._open_runs():
             activity.heartbeat()
-            repair = await self._repair(run_id, workspace_id, status)
+            try:
+                repair = await self._repair(run_id, workspace_id, status)
+            except Exception:
+                # One row's trouble must not keep the sweep from the others.
+                log.exception("a run could not be reconciled", run_id=str(run_id))
+                continue
             if repair is not None:
                 counts[repair] += 1
         counts["terminated"] = await self._terminate_orphans()
@@ -75,25 +80,20 @@ class MaintenanceActivities:
         return [(row.id, row.workspace_id, row.status) for row in rows]
 
     async def _repair(self, run_id: Id, workspace_id: Id, status: str) -> str | None:
-        try:
-            execution_status = await self._status(run_id)
-            if execution_status is WorkflowExecutionStatus.RUNNING:
-                return None
-            if execution_status is None and status == RunStatus.QUEUED:
-                await self._restart(run_id, workspace_id)
-                return "restarted"
-            end, reason = (
-                _ENDS.get(execution_status, _ENDS[WorkflowExecutionStatus.FAILED])
-                if execution_status is not None
-                else (RunStatus.FAILED, "The execution is gone from Temporal.")
-            )
-            async with self._database.transaction() as work:
-                closed = await execution.finish(work, run_id, status=end, output=None, error=reason)
-            return "closed" if closed else None
-        except Exception:
-            # One row's trouble must not keep the sweep from the others.
-            log.exception("a run could not be reconciled", run_id=str(run_id))
+        execution_status = await self._status(run_id)
+        if execution_status is WorkflowExecutionStatus.RUNNING:
             return None
+        if execution_status is None and status == RunStatus.QUEUED:
+            await self._restart(run_id, workspace_id)
+            return "restarted"
+        end, reason = (
+            (RunStatus.FAILED, "The execution is gone from Temporal.")
+            if execution_status is None
+            else _ENDS.get(execution_status, _ENDS[WorkflowExecutionStatus.FAILED])
+        )
+        async with self._database.transaction() as work:
+            closed = await execution.abandon(work, run_id, end, reason)
+        return "closed" if closed else None
 
     async def _status(self, run_id: Id) -> WorkflowExecutionStatus | None:
         handle = self._client.get_workflow_handle(Family.AUTOMATION_RUN.workflow_id(run_id))

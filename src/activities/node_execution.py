@@ -1,121 +1,170 @@
-"""The frame around a node's transaction: gate, repetition, failure."""
+"""The frame around a node's work: gate, repetition, failure."""
 
+import json
 import uuid
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
 from activities.contracts import NodeCall, NodeReply, NodeState
-from activities.graphs import ExecutableNode, GraphCache
+from activities.graphs import ExecutableNode
 from activities.nodes.failures import DATABASE_AWAY, Failure, failure_of
 from activities.nodes.invocation import NodeResult
-from models.automation_runs import execution
-from models.automation_runs.errors import RunClosedError
-from models.automation_runs.execution import NodeKey
-from models.automation_runs.gate import RunContext, pass_gate
+from activities.runs import OpenRun, RunCache
+from models.automation_runs import node_writes
+from models.automation_runs.errors import NodeError, RunClosedError
+from models.automation_runs.gate import NodeRow, pass_gate
+from models.automation_runs.node_writes import Completion, NodeKey
 from models.automation_runs.rules import NodeStatus
 from models.automations.rules.kinds import NodeKind
+from models.base import JsonObject
 from runtime.database import Database, UnitOfWork
 
 CLOSED = NodeReply(NodeState.CLOSED)
+OUTPUT_LIMIT = 1024 * 1024
+"""Bytes of a node's output as JSON (decisions C3)."""
+
 _Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True, slots=True)
-class OpenNode:
-    """A node inside the transaction that passed the run's gate."""
+class CalledNode:
+    """The node a call is about, in its open run."""
 
-    work: UnitOfWork
-    context: RunContext
+    run: OpenRun
     node: ExecutableNode
     key: NodeKey
+
+
+@dataclass(frozen=True, slots=True)
+class GatedNode:
+    """A node inside the transaction that passed its run's gate; `before` is its row until now."""
+
+    work: UnitOfWork
+    called: CalledNode
+    before: NodeRow
+
+    async def complete(
+        self, result: NodeResult, inputs: JsonObject | None, attempt: int = 1
+    ) -> NodeReply:
+        """Write the node's success and make it the reply."""
+        await node_writes.complete_node(
+            self.work, self.called.key, self.before, completion(result, inputs, attempt)
+        )
+        return success(self.called.node.kind, result.outcome, result.case_key, attempt)
 
 
 class NodeExecution:
     """Runs bodies of nodes behind the gate of their run."""
 
-    def __init__(self, database: Database, graphs: GraphCache) -> None:
-        self._database = database
-        self._graphs = graphs
+    def __init__(self, database: Database, runs: RunCache) -> None:
+        self.database = database
+        self._runs = runs
 
-    async def behind_gate(
-        self,
-        call: NodeCall,
-        body: Callable[[OpenNode], Awaitable[_Result]],
-        *,
-        exclusive: bool = False,
+    async def called(self, call: NodeCall) -> CalledNode:
+        """The node of a call. Raises RunClosedError when its run is not open."""
+        run = await self._runs.get(uuid.UUID(call.run_id))
+        node = run.graph.nodes[call.node_id]
+        key = NodeKey(
+            run.facts.workspace_id, run.facts.run_id, call.node_id, call.scope_key, node.kind
+        )
+        return CalledNode(run, node, key)
+
+    async def guarded(
+        self, call: NodeCall, work: Callable[[CalledNode], Awaitable[_Result]]
     ) -> _Result | NodeReply:
-        """One transaction: gate, then `body`, unless the node has ended before.
+        """Do a node's work; whatever it raises becomes the node's failure.
 
-        A body that raises leaves no trace but the node's failure, written in a transaction of its
-        own. A closed run answers CLOSED. Raises only what a repetition may mend.
+        A closed run answers CLOSED. Raises only what a repetition may mend.
         """
         try:
-            return await self._transaction(call, body, exclusive=exclusive)
+            return await work(await self.called(call))
+        except RunClosedError:
+            return CLOSED
         except DATABASE_AWAY:
             raise
         except Exception as error:  # noqa: BLE001  # whatever a node raises is that node's failure
             return await self.fail(call, failure_of(error))
 
-    async def fail(self, call: NodeCall, failure: Failure, attempt: int = 1) -> NodeReply:
-        """Write a node's final failure."""
+    async def behind_gate(
+        self,
+        called: CalledNode,
+        body: Callable[[GatedNode], Awaitable[_Result]],
+        *,
+        exclusive: bool = False,
+    ) -> _Result | NodeReply:
+        """One transaction: gate, then `body`, unless the node has ended before.
 
-        async def body(node: OpenNode) -> NodeReply:
-            await execution.fail_node(
+        A body that raises leaves no trace. Raises RunClosedError.
+        """
+        key = called.key
+        async with self.database.transaction() as work:
+            before = await pass_gate(
+                work, key.run_id, key.node_id, key.scope_key, exclusive=exclusive
+            )
+            if (ended := _ended(before, key.kind)) is not None:
+                return ended
+            return await body(GatedNode(work, called, before))
+
+    async def complete_at_once(
+        self, called: CalledNode, result: NodeResult, inputs: JsonObject | None
+    ) -> NodeReply:
+        """Gate and success in one statement, for a node whose only effect is its output."""
+        async with self.database.statement() as work:
+            written = await node_writes.complete_at_once(
+                work, called.key, completion(result, inputs)
+            )
+        if written:
+            called.run.keep(called.key.node_id, called.key.scope_key, result.output)
+            return success(called.node.kind, result.outcome, result.case_key)
+
+        async def missing(node: GatedNode) -> NodeReply:
+            return await node.complete(result, inputs)
+
+        # The run is closed or the node has ended before: the gate knows which.
+        return await self.behind_gate(called, missing)
+
+    async def fail(self, call: NodeCall, failure: Failure, attempt: int = 1) -> NodeReply:
+        """Write a node's final failure, in a transaction of its own."""
+
+        async def body(node: GatedNode) -> NodeReply:
+            await node_writes.fail_node(
                 node.work,
-                node.context,
-                node.key,
+                node.called.key,
+                node.before,
                 code=failure.code,
                 message=failure.message,
                 attempt=attempt,
             )
             return NodeReply(NodeState.FAILED, attempt=attempt)
 
-        return await self._transaction(call, body)
-
-    async def _transaction(
-        self,
-        call: NodeCall,
-        body: Callable[[OpenNode], Awaitable[_Result]],
-        *,
-        exclusive: bool = False,
-    ) -> _Result | NodeReply:
-        run_id = uuid.UUID(call.run_id)
         try:
-            async with self._database.transaction() as work:
-                context = await pass_gate(
-                    work, run_id, call.node_id, call.scope_key, exclusive=exclusive
-                )
-                graph = await self._graphs.get(work, context.automation_id, context.graph_checksum)
-                node = graph.nodes[call.node_id]
-                if (ended := recorded(context, node.kind)) is not None:
-                    return ended
-                key = NodeKey(run_id, call.node_id, call.scope_key, node.kind)
-                return await body(OpenNode(work, context, node, key))
+            return await self.behind_gate(await self.called(call), body)
         except RunClosedError:
             return CLOSED
 
 
-def recorded(context: RunContext, kind: str) -> NodeReply | None:
-    """How the node has ended already, when this call is a repetition; None while it is open."""
-    attempt = context.node_attempt or 1
-    if context.node_status == NodeStatus.FAILED:
-        return NodeReply(NodeState.FAILED, attempt=attempt)
-    if context.node_status == NodeStatus.SUCCEEDED:
-        return reply(kind, context.node_outcome or "always", context.node_case_key, attempt)
-    if context.node_status == NodeStatus.CANCELLED:
-        return CLOSED
-    return None
+def completion(result: NodeResult, inputs: JsonObject | None, attempt: int = 1) -> Completion:
+    """What is written of a result. Raises NodeError for an output that is too large to keep."""
+    if len(json.dumps(result.output)) > OUTPUT_LIMIT:
+        raise NodeError("output_too_large", "The node's output is larger than 1 MiB.")
+    return Completion(inputs, result.output, result.outcome, result.case_key, attempt)
 
 
-def succeeded(kind: str, result: NodeResult) -> NodeReply:
-    """The reply of a node that ended with `result`."""
-    return reply(kind, result.outcome, result.case_key)
-
-
-def reply(kind: str, outcome: str, case_key: str | None, attempt: int = 1) -> NodeReply:
+def success(kind: str, outcome: str, case_key: str | None, attempt: int = 1) -> NodeReply:
     """A success as the workflow hears it; a stop node says how the run ends."""
     if kind == NodeKind.STOP:
-        state = NodeState.ABORTED if outcome == "failed" else NodeState.STOPPED
-        return NodeReply(state)
+        return NodeReply(NodeState.ABORTED if outcome == "failed" else NodeState.STOPPED)
     return NodeReply(NodeState.SUCCEEDED, outcome, case_key, attempt)
+
+
+def _ended(before: NodeRow, kind: str) -> NodeReply | None:
+    """How the node has ended already, when this call is a repetition; None while it is open."""
+    attempt = before.attempt or 1
+    if before.status == NodeStatus.FAILED:
+        return NodeReply(NodeState.FAILED, attempt=attempt)
+    if before.status == NodeStatus.SUCCEEDED:
+        return success(kind, before.outcome or "always", before.case_key, attempt)
+    if before.status in {NodeStatus.CANCELLED, NodeStatus.SKIPPED}:
+        return CLOSED
+    return None

@@ -16,13 +16,14 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
 from activities.contracts import NodeCall, NodeReply, NodeState
-from activities.graphs import ExecutableNode, GraphCache
-from activities.node_execution import NodeExecution, OpenNode, reply
+from activities.graphs import ExecutableNode
+from activities.node_execution import CalledNode, GatedNode, NodeExecution
 from activities.nodes.failures import Failure, failure_of
 from activities.nodes.http_request import http_request
 from activities.nodes.invocation import NodeResult
 from activities.nodes.preparation import prepare, substitute
-from models.automation_runs import execution
+from activities.runs import RunCache
+from models.automation_runs import node_writes
 from models.automations.rules.kinds import NodeKind
 from models.base import JsonObject
 from runtime.database import Database
@@ -45,8 +46,8 @@ class _Opened:
 class OutsideNodes:
     """One activity per outside kind, each named after the kind so that operators can read it."""
 
-    def __init__(self, database: Database, graphs: GraphCache, outbound: OutboundClient) -> None:
-        self._nodes = NodeExecution(database, graphs)
+    def __init__(self, database: Database, runs: RunCache, outbound: OutboundClient) -> None:
+        self._nodes = NodeExecution(database, runs)
         self._outbound = outbound
 
     @activity.defn(name=NodeKind.HTTP_REQUEST)
@@ -57,17 +58,50 @@ class OutsideNodes:
 
     async def _perform(self, call: NodeCall, effect: Effect) -> NodeReply:
         attempt = activity.info().attempt
-        opened = await self._nodes.behind_gate(call, _open(attempt))
+        opened = await self._nodes.guarded(call, lambda called: self._open(called, attempt))
         if isinstance(opened, NodeReply):
             if opened.state is NodeState.FAILED:
-                raise ApplicationError("The node failed.", type="node_failed", non_retryable=True)
+                raise ApplicationError("node_failed", type="node_failed", non_retryable=True)
             return opened
         try:
             async with _heartbeats():
                 result = await effect(opened.parameters)
-        except Exception as error:  # noqa: BLE001  # whatever the effect raises is the node's failure
+        except Exception as error:  # noqa: BLE001  # whatever the effect raises is its failure
             raise await self._failed(call, opened.node, failure_of(error), attempt) from None
-        return await self._nodes.behind_gate(call, _complete(opened, result, attempt))
+        return await self._nodes.guarded(call, lambda called: self._close(called, result, attempt))
+
+    async def _open(self, called: CalledNode, attempt: int) -> _Opened | NodeReply:
+        substituted = substitute(called.run, called.node)
+        if substituted is not None:
+            return await self._nodes.complete_at_once(called, substituted, None)
+        prepared = await prepare(self._nodes.database, called.run, called.node)
+
+        async def body(node: GatedNode) -> _Opened:
+            if node.before.attempt is not None:
+                # Known attempts are recorded; this one's worker went away without a word.
+                await node_writes.record_attempt(
+                    node.work,
+                    called.key,
+                    attempt=node.before.attempt,
+                    code="interrupted",
+                    message="The worker that executed this attempt was lost.",
+                )
+            await node_writes.start_node(
+                node.work,
+                called.key,
+                node.before,
+                inputs=_without_secrets(prepared.parameters),
+                attempt=attempt,
+            )
+            return _Opened(called.node, prepared.parameters)
+
+        return await self._nodes.behind_gate(called, body)
+
+    async def _close(self, called: CalledNode, result: NodeResult, attempt: int) -> NodeReply:
+        async def body(node: GatedNode) -> NodeReply:
+            return await node.complete(result, None, attempt)
+
+        return await self._nodes.behind_gate(called, body)
 
     async def _failed(
         self, call: NodeCall, node: ExecutableNode, failure: Failure, attempt: int
@@ -81,7 +115,7 @@ class OutsideNodes:
         if final:
             await self._nodes.fail(call, failure, attempt)
         else:
-            await self._nodes.behind_gate(call, _record(failure, attempt))
+            await self._nodes.guarded(call, lambda called: self._record(called, failure, attempt))
         return ApplicationError(
             failure.code,
             type=failure.code,
@@ -92,79 +126,24 @@ class OutsideNodes:
             category=ApplicationErrorCategory.BENIGN,
         )
 
+    async def _record(self, called: CalledNode, failure: Failure, attempt: int) -> NodeReply:
+        async def body(node: GatedNode) -> NodeReply:
+            await node_writes.record_attempt(
+                node.work,
+                called.key,
+                attempt=attempt,
+                code=failure.code,
+                message=failure.message,
+            )
+            return NodeReply(NodeState.FAILED, attempt=attempt)
+
+        return await self._nodes.behind_gate(called, body)
+
 
 OUTSIDE_NODES: Mapping[str, Callable[[OutsideNodes, NodeCall], Awaitable[NodeReply]]] = {
     NodeKind.HTTP_REQUEST: OutsideNodes.http_request,
 }
 """The activity of each outside kind."""
-
-
-def _open(attempt: int) -> Callable[[OpenNode], Awaitable[_Opened | NodeReply]]:
-    async def body(node: OpenNode) -> _Opened | NodeReply:
-        if node.context.node_attempt is not None:
-            # Known attempts are recorded already; this one's worker went away without a word.
-            await execution.record_attempt(
-                node.work,
-                node.context,
-                node.key,
-                attempt=node.context.node_attempt,
-                code="interrupted",
-                message="The worker that executed this attempt was lost.",
-            )
-        substituted = substitute(node.context, node.node)
-        if substituted is not None:
-            return await _write(node, None, substituted, attempt)
-        prepared = await prepare(node.work, node.context, node.node)
-        await execution.start_node(
-            node.work,
-            node.context,
-            node.key,
-            inputs=_without_secrets(prepared.parameters),
-            attempt=attempt,
-        )
-        return _Opened(node.node, prepared.parameters)
-
-    return body
-
-
-def _complete(
-    opened: _Opened, result: NodeResult, attempt: int
-) -> Callable[[OpenNode], Awaitable[NodeReply]]:
-    async def body(node: OpenNode) -> NodeReply:
-        return await _write(node, _without_secrets(opened.parameters), result, attempt)
-
-    return body
-
-
-def _record(failure: Failure, attempt: int) -> Callable[[OpenNode], Awaitable[NodeReply]]:
-    async def body(node: OpenNode) -> NodeReply:
-        await execution.record_attempt(
-            node.work,
-            node.context,
-            node.key,
-            attempt=attempt,
-            code=failure.code,
-            message=failure.message,
-        )
-        return NodeReply(NodeState.FAILED, attempt=attempt)
-
-    return body
-
-
-async def _write(
-    node: OpenNode, inputs: JsonObject | None, result: NodeResult, attempt: int
-) -> NodeReply:
-    await execution.complete_node(
-        node.work,
-        node.context,
-        node.key,
-        inputs=inputs,
-        output=result.output,
-        outcome=result.outcome,
-        case_key=result.case_key,
-        attempt=attempt,
-    )
-    return reply(node.node.kind, result.outcome, result.case_key, attempt)
 
 
 def _without_secrets(parameters: JsonObject) -> JsonObject:

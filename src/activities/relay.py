@@ -14,6 +14,7 @@ from typing import Any
 import psycopg
 import structlog
 from sqlalchemy import Row, delete, func, select, update
+from sqlalchemy.exc import DBAPIError
 from temporalio.client import Client
 from temporalio.common import (
     Priority,
@@ -69,44 +70,50 @@ class Relay:
         self._running_cap = running_cap
         self._wake = asyncio.Event()
         self._under_way: set[asyncio.Task[None]] = set()
+        self._delivered: list[int] = []
 
     def wake(self) -> None:
+        """Look for new rows now."""
         self._wake.set()
 
     async def run(self) -> None:
         """Claim and deliver for ever; an unreachable database or Temporal only delays delivery."""
         while True:
             self._wake.clear()
-            try:
-                claimed = await self._claim(BATCH - len(self._under_way))
-            except Exception:
-                log.exception("the outbox could not be read")
-                claimed = []
+            room = BATCH - len(self._under_way)
+            claimed = await self._claim(room)
             for row in claimed:
                 task = asyncio.create_task(self._deliver(row))
                 self._under_way.add(task)
                 task.add_done_callback(self._done)
-            if not claimed:
+            if len(claimed) < room or len(self._under_way) >= BATCH:
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self._wake.wait(), POLL_SECONDS)
-            elif len(self._under_way) >= BATCH:
-                await asyncio.wait(self._under_way, return_when=asyncio.FIRST_COMPLETED)
 
     def _done(self, task: asyncio.Task[None]) -> None:
         self._under_way.discard(task)
+        self._wake.set()
 
     async def _claim(self, limit: int) -> Sequence[Row[Any]]:
-        async with self._database.transaction() as work:
-            result = await work.execute(
-                update(outbox)
-                .where(outbox.c.id.in_(_due(limit, self._running_cap)))
-                .values(
-                    claimed_until=func.now() + CLAIM,
-                    attempts=outbox.c.attempts + 1,
-                )
-                .returning(*outbox.c)
-            )
-            return result.all()
+        """Delete what was delivered since the last time, and claim what is next."""
+        delivered, self._delivered = self._delivered, []
+        statement = (
+            update(outbox)
+            .where(outbox.c.id.in_(_due(limit, self._running_cap)))
+            .values(claimed_until=func.now() + CLAIM, attempts=outbox.c.attempts + 1)
+            .returning(*outbox.c)
+        )
+        if delivered:
+            done = delete(outbox).where(outbox.c.id == func.any(delivered))
+            statement = statement.add_cte(done.cte("delivered"))
+        try:
+            async with self._database.statement() as work:
+                return (await work.execute(statement)).all()
+        except DBAPIError:
+            log.warning("the outbox could not be read", exc_info=True)
+            self._delivered += delivered
+            await asyncio.sleep(POLL_SECONDS)
+            return []
 
     async def _deliver(self, row: Row[Any]) -> None:
         try:
@@ -116,26 +123,22 @@ class Relay:
                 await self._cancel(row)
         except RPCError as error:
             log.warning("Temporal did not take an intent", id=row.id, code=error.status.name)
-            await self._settle(row, delivered=False)
+            await self._put_back(row)
         except Exception:
             log.exception("an intent could not be delivered", id=row.id)
-            await self._settle(row, delivered=False)
+            await self._put_back(row)
         else:
-            await self._settle(row, delivered=True)
+            self._delivered.append(row.id)
 
-    async def _settle(self, row: Row[Any], *, delivered: bool) -> None:
+    async def _put_back(self, row: Row[Any]) -> None:
         backoff = min(LONGEST_BACKOFF, timedelta(seconds=0.1 * 2 ** min(row.attempts, 10)))
-        own = outbox.c.id == row.id
-        statement: Any = (
-            delete(outbox).where(own)
-            if delivered
-            else update(outbox).where(own).values(claimed_until=func.now() + backoff)
+        statement = (
+            update(outbox).where(outbox.c.id == row.id).values(claimed_until=func.now() + backoff)
         )
-        try:
-            async with self._database.transaction() as work:
+        # Without this the claim itself runs out, only later.
+        with contextlib.suppress(DBAPIError):
+            async with self._database.statement() as work:
                 await work.execute(statement)
-        except Exception:
-            log.exception("a delivery could not be recorded", id=row.id)
 
     async def _start(self, row: Row[Any]) -> None:
         family = Family(row.family)

@@ -1,17 +1,11 @@
 """`workspace api`: the HTTP door."""
 
-import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from cli.console import reported
 from runtime.settings import load_settings
-
-if TYPE_CHECKING:
-    from api.kernel.state import Kernel
 
 _GRACE_SECONDS = 10
 """How long a stopping process lets requests finish."""
@@ -31,7 +25,7 @@ def api(
         settings = load_settings()
         configure_logging(settings.log_format, settings.log_level)
         uvicorn.run(
-            create_app(settings, services=[_wakes_relays]),
+            create_app(settings),
             host=host,
             port=port,
             # The platform writes its own request log.
@@ -40,20 +34,3 @@ def api(
             server_header=False,
             timeout_graceful_shutdown=_GRACE_SECONDS,
         )
-
-
-@asynccontextmanager
-async def _wakes_relays(kernel: "Kernel") -> AsyncIterator[None]:
-    """Tell the workers of a commit that left work in the outbox, for as long as the API runs."""
-    from runtime.database import libpq_url
-    from runtime.outbox_notifier import OutboxNotifier
-
-    notifier = OutboxNotifier(libpq_url(kernel.settings.database_url.get_secret_value()))
-    kernel.database.on_outbox = notifier.notify
-    running = asyncio.create_task(notifier.run())
-    try:
-        yield
-    finally:
-        running.cancel()
-        with suppress(asyncio.CancelledError):
-            await running

@@ -8,7 +8,6 @@ from rich.console import Console
 
 from cli.supervisor.errors import StartError
 from runtime.settings import SettingsError
-from runtime.temporal_client import TemporalUnreachableError
 
 
 @contextmanager
@@ -16,7 +15,7 @@ def reported() -> Iterator[None]:
     """Tell errors that have a remedy in words instead of a trace, and exit with code 1."""
     try:
         yield
-    except (StartError, SettingsError, TemporalUnreachableError) as error:
+    except (StartError, SettingsError, ConnectionError) as error:
         complain(str(error))
         raise typer.Exit(1) from None
 

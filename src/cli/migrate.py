@@ -1,11 +1,15 @@
 """`workspace migrate`: bring the database to the newest schema."""
 
+import asyncio
+import os
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from cli.console import reported
 from cli.supervisor.errors import StartError
+from cli.supervisor.state import StateDir
 from runtime.settings import load_settings
 
 
@@ -17,6 +21,7 @@ def migrate(
             help="Only compare the migrations with the tables, on a throwaway PostgreSQL.",
         ),
     ] = False,
+    first_key: Annotated[bool, typer.Option("--first-key", hidden=True)] = False,
 ) -> None:
     """Migrate the database at DATABASE_URL; several at once are safe."""
     from models.migrations.runner import current, upgrade
@@ -28,6 +33,11 @@ def migrate(
         url = load_settings().database_url.get_secret_value()
         upgrade(url)
         typer.echo(f"The database is at revision {current(url)}.")
+        if first_key:
+            from cli.supervisor.first_start import ensure_first_key
+
+            state = StateDir(Path(os.environ["WORKSPACE_STATE_DIR"]))
+            asyncio.run(ensure_first_key(state, url))
 
 
 def _check() -> None:

@@ -24,9 +24,10 @@ from temporalio.worker import Worker
 from activities.automation_runs import AutomationRunActivities
 from activities.graphs import GraphCache
 from activities.maintenance import MaintenanceActivities
-from activities.nodes.registry import quick_nodes
+from activities.nodes.records import RecordNodes
 from activities.outside_nodes import OutsideNodes
 from activities.relay import Relay, listen
+from activities.runs import RunCache
 from runtime.crypto import KeyRing
 from runtime.database import Database, libpq_url
 from runtime.families import Family, Queue
@@ -42,8 +43,8 @@ log = structlog.get_logger()
 GRACE = timedelta(seconds=20)
 """How long a stopping worker lets activities end."""
 SWEEP_EVERY = timedelta(seconds=30)
-WORKFLOW_SLOTS = 100
-LOCAL_ACTIVITY_SLOTS = 100
+WORKFLOW_SLOTS = 20
+LOCAL_ACTIVITY_SLOTS = 20
 ACTIVITY_SLOTS = 100
 CACHED_WORKFLOWS = 500
 
@@ -77,10 +78,10 @@ async def running_workers(
 
 
 def _workers(parts: Parts, queues: Sequence[Queue]) -> list[Worker]:
-    graphs = GraphCache()
-    runs = AutomationRunActivities(parts.database, graphs, quick_nodes(parts.keys))
+    known = RunCache(parts.database, GraphCache())
+    runs = AutomationRunActivities(parts.database, known, RecordNodes(parts.keys).transactions())
     maintenance = MaintenanceActivities(parts.database, parts.client)
-    outside = OutsideNodes(parts.database, graphs, parts.outbound)
+    outside = OutsideNodes(parts.database, known, parts.outbound)
     workers = {
         Queue.AUTOMATION: lambda: Worker(
             parts.client,

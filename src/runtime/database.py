@@ -1,6 +1,6 @@
 """The PostgreSQL engine and the unit of work: one transaction per request and per activity call.
 
-`Database.transaction()` is the only place in the platform that commits.
+`Database.transaction()` and `Database.statement()` are the only places that commit.
 """
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -12,6 +12,7 @@ from sqlalchemy import Row
 from sqlalchemy.engine import CursorResult
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 from sqlalchemy.sql import Executable
+from typing_extensions import override
 
 from runtime.clock import truncate, utc_now
 
@@ -32,20 +33,49 @@ class UnitOfWork:
     async def execute(
         self, statement: Executable, parameters: Sequence[Mapping[str, Any]] | None = None
     ) -> CursorResult[Any]:
-        """Run a statement that writes; with several parameter sets, once for each."""
+        """Run a statement; with several parameter sets, once for each."""
         return await self.connection.execute(statement, parameters)
 
     async def rows(self, statement: Executable) -> Sequence[Row[Any]]:
         """All rows of a query."""
-        return (await self.connection.execute(statement)).all()
+        return (await self.execute(statement)).all()
 
     async def first(self, statement: Executable) -> Row[Any] | None:
         """The first row of a query, or None."""
-        return (await self.connection.execute(statement)).first()
+        return (await self.execute(statement)).first()
 
     async def scalar(self, statement: Executable) -> Any:
         """The first column of the first row, or None."""
-        return await self.connection.scalar(statement)
+        return (await self.execute(statement)).scalar()
+
+
+class SingleStatement(UnitOfWork):
+    """A unit of work that is over after its first statement."""
+
+    def __init__(self, connection: AsyncConnection) -> None:
+        super().__init__(connection)
+        self._used = False
+
+    @override
+    async def execute(
+        self, statement: Executable, parameters: Sequence[Mapping[str, Any]] | None = None
+    ) -> CursorResult[Any]:
+        if self._used:
+            raise RuntimeError("One statement was announced; use transaction() for several.")
+        self._used = True
+        return await super().execute(statement, parameters)
+
+
+class Reading(UnitOfWork):
+    """A unit of work that never writes; what it reads was committed, each statement for itself."""
+
+    @override
+    async def execute(
+        self, statement: Executable, parameters: Sequence[Mapping[str, Any]] | None = None
+    ) -> CursorResult[Any]:
+        if statement.is_dml:
+            raise RuntimeError("A read was announced; use transaction() to write.")
+        return await super().execute(statement, parameters)
 
 
 class Database:
@@ -71,6 +101,7 @@ class Database:
                 " -c timezone=UTC",
             },
         )
+        self._autocommit = self.engine.execution_options(isolation_level="AUTOCOMMIT")
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[UnitOfWork]:
@@ -81,6 +112,27 @@ class Database:
             await connection.commit()
         if work.wake_outbox:
             self.on_outbox()
+
+    @asynccontextmanager
+    async def statement(self) -> AsyncIterator[UnitOfWork]:
+        """A unit of work of one statement, which PostgreSQL itself makes a transaction.
+
+        It spares the round trips of BEGIN and COMMIT; a second statement is refused.
+        """
+        async with self._autocommit.connect() as connection:
+            work = SingleStatement(connection)
+            yield work
+        if work.wake_outbox:
+            self.on_outbox()
+
+    @asynccontextmanager
+    async def reading(self) -> AsyncIterator[UnitOfWork]:
+        """A unit of work for reads that need no common snapshot, without BEGIN and COMMIT.
+
+        READ COMMITTED gives every statement its own snapshot inside a transaction too.
+        """
+        async with self._autocommit.connect() as connection:
+            yield Reading(connection)
 
     async def close(self) -> None:
         await self.engine.dispose()

@@ -16,7 +16,7 @@ _FIRST_DELAY = 0.2
 _LONGEST_DELAY = 2.0
 
 
-class TemporalUnreachableError(Exception):
+class TemporalUnreachableError(ConnectionError):
     """Nothing answers at the Temporal address."""
 
     def __init__(self, address: str) -> None:

@@ -11,13 +11,12 @@ from runtime.database import UnitOfWork
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """One node about to do its work inside the transaction `work`."""
+    """One node about to write to our tables inside the transaction `work`."""
 
     work: UnitOfWork
     actor: Actor
     parameters: JsonObject
     """The node's config overlaid with its input, bindings resolved."""
-    context: BindingContext
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,4 +28,8 @@ class NodeResult:
     case_key: str | None = None
 
 
-Handler = Callable[[Invocation], Awaitable[NodeResult]]
+Computation = Callable[[JsonObject, BindingContext], NodeResult]
+"""A node that only computes, from its parameters and what it can read."""
+
+Transaction = Callable[[Invocation], Awaitable[NodeResult]]
+"""A node that reads or writes our tables."""

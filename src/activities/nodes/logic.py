@@ -1,7 +1,10 @@
 """Nodes that decide or compute: condition, switch, transform, join, stop."""
 
-from activities.nodes.invocation import Invocation, NodeResult
+from collections.abc import Mapping
+
+from activities.nodes.invocation import Computation, NodeResult
 from models.automation_runs.errors import NodeError
+from models.automations.rules.bindings import BindingContext
 from models.automations.rules.configs import (
     ConditionConfig,
     StopConfig,
@@ -10,31 +13,29 @@ from models.automations.rules.configs import (
 )
 from models.automations.rules.expressions import compile_expression
 from models.automations.rules.filters import matches
-from models.automations.rules.kinds import EdgeOutcome
+from models.automations.rules.kinds import EdgeOutcome, NodeKind
+from models.base import JsonObject
 
 
-async def condition(node: Invocation) -> NodeResult:
+def condition(parameters: JsonObject, context: BindingContext) -> NodeResult:
     """`true` or `false`, from a CEL expression or a filter over the variables."""
-    config = ConditionConfig.model_validate(node.parameters)
-    variables = node.context.variables()
-    if config.expression is not None:
-        result = compile_expression(config.expression).evaluate(variables)
-        if not isinstance(result, bool):
-            raise NodeError("binding_error", "The condition must give true or false.")
-    else:
-        result = matches(config.filter, variables)
+    config = ConditionConfig.model_validate(parameters)
+    if config.expression is None:
+        return condition_result(matches(config.filter, context.variables()))
+    result = compile_expression(config.expression).evaluate(context.variables())
+    if not isinstance(result, bool):
+        raise NodeError("binding_error", "The condition must give true or false.")
     return condition_result(result)
 
 
-def condition_result(result: bool) -> NodeResult:  # the result is the point
+def condition_result(result: bool) -> NodeResult:
     return NodeResult({"result": result}, EdgeOutcome.TRUE if result else EdgeOutcome.FALSE)
 
 
-async def switch(node: Invocation) -> NodeResult:
+def switch(parameters: JsonObject, context: BindingContext) -> NodeResult:
     """The first case whose expression holds, else `default`."""
-    config = SwitchConfig.model_validate(node.parameters)
-    variables = node.context.variables()
-    for candidate in config.cases:
+    variables = context.variables()
+    for candidate in SwitchConfig.model_validate(parameters).cases:
         if compile_expression(candidate.expression).evaluate(variables) is True:
             return switch_result(candidate.key)
     return switch_result(None)
@@ -45,22 +46,33 @@ def switch_result(key: str | None) -> NodeResult:
     return NodeResult({"case": key}, outcome, key)
 
 
-async def transform(node: Invocation) -> NodeResult:
+def transform(parameters: JsonObject, context: BindingContext) -> NodeResult:
     """The `output` map with its bindings resolved."""
-    return NodeResult(TransformConfig.model_validate(node.parameters).output)
+    del context
+    return NodeResult(TransformConfig.model_validate(parameters).output)
 
 
-async def join(node: Invocation) -> NodeResult:
+def join(parameters: JsonObject, context: BindingContext) -> NodeResult:
     """Nothing to do: the planner has waited for the branches."""
-    del node
+    del parameters, context
     return NodeResult({})
 
 
-async def stop(node: Invocation) -> NodeResult:
-    """The value the run ends with."""
-    config = StopConfig.model_validate(node.parameters)
-    output = dict(config.output or {})
-    output["result"] = config.result
+def stop(parameters: JsonObject, context: BindingContext) -> NodeResult:
+    """The value the run ends with; the outcome says how it ends."""
+    del context
+    config = StopConfig.model_validate(parameters)
+    output = {**(config.output or {}), "result": config.result}
     if config.message is not None:
         output["message"] = config.message
     return NodeResult(output, outcome=config.result)
+
+
+COMPUTATIONS: Mapping[str, Computation] = {
+    NodeKind.CONDITION: condition,
+    NodeKind.SWITCH: switch,
+    NodeKind.TRANSFORM: transform,
+    NodeKind.JOIN: join,
+    NodeKind.STOP: stop,
+}
+"""The quick kinds whose only effect is their output."""

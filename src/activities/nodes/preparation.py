@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from activities.graphs import ExecutableNode
 from activities.nodes.invocation import NodeResult
 from activities.nodes.logic import condition_result, switch_result
-from models.automation_runs.gate import RunContext, load_outputs
+from activities.runs import OpenRun
 from models.automation_runs.rules import RunSource
 from models.automations.rules.bindings import BindingContext, resolve
 from models.automations.rules.kinds import NodeKind
 from models.base import JsonObject
-from runtime.database import UnitOfWork
+from runtime.database import Database
 
 SIMULATED = frozenset(
     {
@@ -25,34 +25,38 @@ SIMULATED = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
+    """A node's parameters with bindings resolved, and the context they were resolved in."""
+
     parameters: JsonObject
     context: BindingContext
 
 
-async def prepare(work: UnitOfWork, context: RunContext, node: ExecutableNode) -> Prepared:
+async def prepare(database: Database, run: OpenRun, node: ExecutableNode) -> Prepared:
     """Load the outputs the node can read and resolve its bindings.
 
-    Raises ExpressionError when a binding cannot be evaluated.
+    Raises BindingError when a binding cannot be evaluated.
     """
-    scope = context.options.get("scope") or {}
-    binding_context = BindingContext(
-        trigger=scope.get("trigger", context.trigger_payload),
-        nodes=await load_outputs(work, context, node.reads),
-        run=context.facts,
+    facts = run.facts
+    scope = facts.options.get("scope") or {}
+    context = BindingContext(
+        trigger=scope.get("trigger", facts.trigger_payload),
+        nodes=await run.outputs(database, node.reads),
+        run=facts.variable,
         item=scope.get("item"),
         index=scope.get("index"),
         vars=scope.get("variables") or {},
     )
-    return Prepared(resolve(node.parameters, binding_context), binding_context)
+    return Prepared(resolve(node.parameters, context), context)
 
 
-def substitute(context: RunContext, node: ExecutableNode) -> NodeResult | None:
+def substitute(run: OpenRun, node: ExecutableNode) -> NodeResult | None:
     """What a test run puts in a node's place: its mock, or `{simulated: true}`; else None."""
-    if context.source != RunSource.TEST:
+    if run.facts.source != RunSource.TEST:
         return None
-    output = context.options.get("mocks", {}).get(node.id, node.mock)
+    options = run.facts.options
+    output = options.get("mocks", {}).get(node.id, node.mock)
     if output is None:
-        if not (context.options.get("simulate") and node.kind in SIMULATED):
+        if not (options.get("simulate") and node.kind in SIMULATED):
             return None
         output = {"simulated": True}
     if node.kind == NodeKind.CONDITION:

@@ -1,12 +1,15 @@
 """Nodes that read and write records; their effect is part of the node's own transaction."""
 
-from activities.nodes.invocation import Invocation, NodeResult
+from collections.abc import Mapping
+
+from activities.nodes.invocation import Invocation, NodeResult, Transaction
 from models.automations.rules.configs import (
     CreateRecordConfig,
     DeleteRecordConfig,
     QueryRecordsConfig,
     UpdateRecordConfig,
 )
+from models.automations.rules.kinds import NodeKind
 from models.base import Id
 from models.records import commands, queries
 from models.records.shapes import CreateRecord, RecordDetail, RecordQuery, UpdateRecord
@@ -20,6 +23,15 @@ class RecordNodes:
 
     def __init__(self, keys: KeyRing) -> None:
         self._keys = keys
+
+    def transactions(self) -> Mapping[str, Transaction]:
+        """The handler of each record kind."""
+        return {
+            NodeKind.QUERY_RECORDS: self.query_records,
+            NodeKind.CREATE_RECORD: self.create_record,
+            NodeKind.UPDATE_RECORD: self.update_record,
+            NodeKind.DELETE_RECORD: self.delete_record,
+        }
 
     async def query_records(self, node: Invocation) -> NodeResult:
         """`{records, cursor, count}` of one page."""

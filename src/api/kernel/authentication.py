@@ -7,8 +7,6 @@ from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Row
-
 from api.kernel.credentials import KeyToken, SessionToken, unauthorized
 from api.kernel.sessions import Session
 from api.kernel.state import Kernel
@@ -37,11 +35,31 @@ async def prove(kernel: Kernel, credential: KeyToken | SessionToken) -> KeyToken
     return await kernel.sessions.verify(credential.token)
 
 
+class UnsyncedProfileError(Exception):
+    """The provider says something of a user that we have not stored yet."""
+
+
 async def authenticate(kernel: Kernel, work: UnitOfWork, proof: KeyToken | Session) -> Caller:
-    """The caller a credential belongs to; raises UnauthorizedError."""
+    """The caller a credential belongs to.
+
+    Raises UnauthorizedError, and UnsyncedProfileError for a session that `sync` must see first.
+    """
     if isinstance(proof, KeyToken):
         return await _key(kernel, work, proof)
     return await _session(kernel, work, proof)
+
+
+async def sync(kernel: Kernel, session: Session) -> None:
+    """Store what the provider says, in a transaction of its own: a refused call keeps it too."""
+    async with kernel.database.transaction() as work:
+        await sync_profile(
+            work,
+            issuer=session.issuer,
+            subject=session.subject,
+            email=session.email,
+            name=session.name,
+            platform_admin=session.platform_admin,
+        )
 
 
 async def _key(kernel: Kernel, work: UnitOfWork, proof: KeyToken) -> Caller:
@@ -63,34 +81,26 @@ async def _key(kernel: Kernel, work: UnitOfWork, proof: KeyToken) -> Caller:
 
 async def _session(kernel: Kernel, work: UnitOfWork, session: Session) -> Caller:
     rows = await session_user(work, session.issuer, session.subject)
-    if rows and not _changed(rows[0], session):
-        user_id: UUID = rows[0].id
-    else:
-        user_id = await sync_profile(
-            work,
-            issuer=session.issuer,
-            subject=session.subject,
-            email=session.email,
-            name=session.name,
-            platform_admin=session.platform_admin,
-        )
-    stored = bool(rows) and rows[0].platform_admin
-    named = kernel.settings.is_platform_admin(session.email)
-    admin = stored if session.platform_admin is None else session.platform_admin
+    if not rows or _changed(rows[0], session):
+        raise UnsyncedProfileError
+    user = rows[0]
     principal = Principal(
-        type=PrincipalType.SESSION, id=user_id, user_id=user_id, platform_admin=admin or named
+        type=PrincipalType.SESSION,
+        id=user.id,
+        user_id=user.id,
+        platform_admin=user.platform_admin or kernel.settings.is_platform_admin(user.email),
     )
     return Caller(principal, _roles(rows))
 
 
-def _roles(rows: Sequence[Row[Any]]) -> dict[UUID, Role]:
+def _roles(rows: Sequence[Any]) -> dict[UUID, Role]:
     return {row.workspace_id: Role(row.role) for row in rows if row.workspace_id is not None}
 
 
-def _changed(row: Row[Any], session: Session) -> bool:
+def _changed(row: Any, session: Session) -> bool:
     if session.platform_admin not in {None, row.platform_admin}:
         return True
-    return (row.email, row.name) != (session.email, session.name)
+    return bool((row.email, row.name) != (session.email, session.name))
 
 
 @lru_cache(maxsize=1024)

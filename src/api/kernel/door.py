@@ -6,14 +6,15 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from api.kernel.arguments import body_argument, query_arguments
-from api.kernel.authentication import Caller, authenticate, prove
+from api.kernel.authentication import UnsyncedProfileError, authenticate, prove, sync
 from api.kernel.authorization import admit
 from api.kernel.body import Body, ClientGoneError, read_body
 from api.kernel.call import Call
-from api.kernel.credentials import read_credential
+from api.kernel.credentials import KeyToken, read_credential
 from api.kernel.errors import as_refusal, error_response
 from api.kernel.idempotency import once
 from api.kernel.operation import Operation
+from api.kernel.sessions import Session
 from api.kernel.state import Kernel
 from models.access.rules import PrincipalType
 from models.request_logs.commands import LogEntry
@@ -51,16 +52,28 @@ async def _answer(kernel: Kernel, operation: Operation, call: Call) -> Response:
     body = await read_body(call.scope, call.receive, limit)
     if not access.transaction:
         return await _perform(operation, call, body)
-    async with kernel.database.transaction() as work:
+    try:
+        return await _within(kernel, operation, call, proof, body)
+    except UnsyncedProfileError:
+        assert isinstance(proof, Session)
+        await sync(kernel, proof)
+        return await _within(kernel, operation, call, proof, body)
+
+
+async def _within(
+    kernel: Kernel, operation: Operation, call: Call, proof: KeyToken | Session | None, body: Body
+) -> Response:
+    """Everything that needs the database, in one unit of work."""
+    database = kernel.database
+    async with database.reading() if operation.reads else database.transaction() as work:
         call.begin(work)
-        caller: Caller | None = None
-        if proof is not None:
-            caller = await authenticate(kernel, work, proof)
-            call.caller, call.roles = caller.principal, caller.roles
+        if proof is None:
+            return await _perform(operation, call, body)
+        caller = await authenticate(kernel, work, proof)
+        call.caller, call.roles = caller.principal, caller.roles
         if body.refusal is not None:
             raise body.refusal
-        if caller is not None:
-            await admit(operation, call, caller)
+        await admit(operation, call, caller)
         return await _perform(operation, call, body)
 
 

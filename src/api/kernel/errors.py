@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+import psycopg
 import structlog
 from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import exc
@@ -18,6 +19,13 @@ from runtime.errors import (
     ValidationError,
 )
 from runtime.telemetry import describe
+
+_UNREACHABLE = (
+    exc.OperationalError,
+    exc.InterfaceError,
+    exc.TimeoutError,
+    psycopg.OperationalError,
+)
 
 _log = structlog.get_logger(__name__)
 
@@ -67,7 +75,7 @@ def as_refusal(error: Exception) -> PlatformError:
         return error
     if isinstance(error, HTTPException):
         return _framework_refusal(error)
-    if isinstance(error, exc.OperationalError | exc.InterfaceError | exc.TimeoutError):
+    if isinstance(error, _UNREACHABLE):
         _log.warning("database_unavailable", **describe(error))
         return UnavailableError("The service cannot reach its database; try again soon.")
     _log.error("unexpected_error", **describe(error))

@@ -7,7 +7,7 @@ from typing import Any
 from starlette.responses import Response
 
 from api.kernel.call import Call
-from models.idempotency.commands import Reply, recall, remember
+from models.idempotency.commands import Reply, claim, remember
 from models.idempotency.rules import read_key
 from runtime.crypto import fingerprint
 
@@ -15,7 +15,7 @@ from runtime.crypto import fingerprint
 async def once(call: Call, value: Any, perform: Callable[[], Awaitable[Response]]) -> Response:
     """The stored reply if this call was made before, else the reply of performing it now.
 
-    Only successes are kept: a refusal rolls its transaction back, and the key stays unused.
+    Endpoints refuse by raising, which rolls the claim back: only successes are kept.
     """
     key = read_key(call.headers_named(b"idempotency-key"))
     if key is None:
@@ -34,7 +34,7 @@ async def once(call: Call, value: Any, perform: Callable[[], Awaitable[Response]
         json.dumps(value, sort_keys=True, separators=(",", ":")).encode(),
     )
     keys = call.kernel.keys
-    stored = await recall(call.work, keys, place, request)
+    stored = await claim(call.work, keys, place, request)
     if stored is not None:
         return Response(
             stored.body,
@@ -43,7 +43,6 @@ async def once(call: Call, value: Any, perform: Callable[[], Awaitable[Response]
             media_type="application/json",
         )
     response = await perform()
-    if 200 <= response.status_code < 300:
-        reply = Reply(response.status_code, bytes(response.body))
-        await remember(call.work, keys, place, request, reply)
+    reply = Reply(response.status_code, bytes(response.body))
+    await remember(call.work, keys, place, reply)
     return response

@@ -47,6 +47,8 @@ class Operation:
     query: Mapping[str, QueryParameter]
     result: TypeAdapter[Any] | None
     batch: bool
+    reads: bool
+    """A GET, which by its meaning changes nothing (RFC 9110, 9.2.1)."""
     chooses_workspace: bool
     """Neither path nor resource name a workspace: a session says `workspaceId` in the query."""
 
@@ -59,6 +61,7 @@ def describe_operation(
     path_parameters: frozenset[str],
     body_name: str | None,
     batch: bool,
+    method: str,
 ) -> Operation:
     """Read an endpoint's signature; raises TypeError for one the kernel cannot call."""
     signature = inspect.signature(endpoint, eval_str=True)
@@ -86,6 +89,7 @@ def describe_operation(
         query=query,
         result=_result(endpoint, signature.return_annotation),
         batch=batch,
+        reads=method == "GET",
         chooses_workspace=bool(access.scopes)
         and access.resource is None
         and "workspaceId" not in path_parameters,

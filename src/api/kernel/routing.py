@@ -70,6 +70,7 @@ class Route(APIRoute):
             path_parameters=frozenset(parameters),
             body_name=bodies[0] if bodies else None,
             batch=batch,
+            method=method,
         )
         declare(self, self.operation, parameters, errors, media_type)
         self.app = self._serve

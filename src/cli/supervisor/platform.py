@@ -13,7 +13,7 @@ import httpx2
 
 from cli.supervisor.children import Service
 from cli.supervisor.errors import StartError
-from cli.supervisor.first_start import development_sessions, ensure_first_key
+from cli.supervisor.development import development_sessions
 from cli.supervisor.ports import LOOPBACK, choose_port
 from cli.supervisor.postgres import EmbeddedPostgres
 from cli.supervisor.state import StateDir
@@ -52,29 +52,27 @@ class Platform:
     async def start(self) -> dict[str, str]:
         """Start everything; the content of connection.json. Raises StartError."""
         ports = self._choose_ports()
-        sessions = development_sessions(self._state)
         base_url = f"http://{LOOPBACK}:{ports['api']}"
         temporal_address = self._options.temporal_address or f"{LOOPBACK}:{ports['temporal']}"
         ui_url = os.environ.get("WORKSPACE_TEMPORAL_UI_URL", "")
         if self._options.temporal_address is None:
             ui_url = f"http://{LOOPBACK}:{ports['temporalUi']}"
+        sessions = development_sessions(self._state)
         self._environment = self._shared_environment(temporal_address, ui_url)
         self._environment |= sessions.environment
         await together(self._start_database(), self._start_temporal(ports, temporal_address))
-        workspace_id, api_key = await ensure_first_key(
-            self._state, self._environment["DATABASE_URL"]
-        )
         await together(
             self._supervisor.start(self._api(ports["api"], base_url)),
             self._supervisor.start(self._worker()),
         )
+        secrets = self._state.secrets()
         return {
             "baseUrl": base_url,
             "docsUrl": f"{base_url}/docs",
             "temporalAddress": temporal_address,
             "temporalUiUrl": ui_url,
-            "workspaceId": workspace_id,
-            "apiKey": api_key,
+            "workspaceId": secrets["workspaceId"],
+            "apiKey": secrets["apiKey"],
             "sessionToken": sessions.mint(),
         }
 
@@ -126,7 +124,9 @@ class Platform:
             self._embedded += ("postgres",)
             url = postgres.url()
         self._environment["DATABASE_URL"] = url
-        await self._supervisor.run_once(self._own("migrate", "migrate", ready=_always))
+        await self._supervisor.run_once(
+            self._own("migrate", "migrate", "--first-key", ready=_always)
+        )
 
     async def _start_temporal(self, ports: dict[str, int], address: str) -> None:
         if self._options.temporal_address is None:
@@ -185,7 +185,7 @@ async def _always() -> bool:
     return True
 
 
-async def together(*works: Coroutine[Any, Any, None]) -> None:
+async def together(*works: Coroutine[Any, Any, Any]) -> None:
     """Do works side by side; the first StartError ends the others and is raised itself."""
     try:
         async with asyncio.TaskGroup() as group:

@@ -1,17 +1,18 @@
-"""Who a credential belongs to: one statement per credential, prepared once."""
+"""Who a credential belongs to: one statement per request, prepared once."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Row, Select, and_, bindparam, select
+from sqlalchemy import and_, bindparam, select
 from sqlalchemy.dialects.postgresql import BYTEA
 
 from models.api_keys.tables import api_key
 from models.users.tables import app_user
 from models.workspaces.tables import workspace, workspace_member
 from runtime.database import UnitOfWork
+from runtime.prepared import PreparedSelect
 
-_KEY: Select[Any] = (
+_KEY = PreparedSelect(
     select(
         api_key.c.id,
         api_key.c.workspace_id,
@@ -40,7 +41,7 @@ _KEY: Select[Any] = (
     )
 )
 
-_SESSION: Select[Any] = (
+_SESSION = PreparedSelect(
     select(
         app_user.c.id,
         app_user.c.email,
@@ -67,18 +68,15 @@ _SESSION: Select[Any] = (
 )
 
 
-async def key_by_digest(work: UnitOfWork, digests: Sequence[bytes]) -> Row[Any] | None:
+async def key_by_digest(work: UnitOfWork, digests: Sequence[bytes]) -> Any | None:
     """The live key with one of these digests, its user and that user's role, or None."""
     for digest in digests:
-        result = await work.connection.execute(_KEY, {"digest": digest})
-        row: Row[Any] | None = result.first()
+        row = await _KEY.first(work, {"digest": digest})
         if row is not None:
             return row
     return None
 
 
-async def session_user(work: UnitOfWork, issuer: str, subject: str) -> Sequence[Row[Any]]:
+async def session_user(work: UnitOfWork, issuer: str, subject: str) -> Sequence[Any]:
     """The user an issuer calls `subject`: one row per membership, or one without."""
-    parameters: Mapping[str, Any] = {"issuer": issuer, "subject": subject}
-    rows: Sequence[Row[Any]] = (await work.connection.execute(_SESSION, parameters)).all()
-    return rows
+    return await _SESSION.rows(work, {"issuer": issuer, "subject": subject})

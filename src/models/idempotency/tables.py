@@ -13,6 +13,8 @@ from runtime.schema import Timestamp, table_of
 class IdempotencyReply(SQLModel, table=True):
     """What a call was answered, encrypted: replies may carry a secret shown once.
 
+    Status and reply are empty only inside the transaction of the call.
+
     `fingerprint` is SHA-256 of principal, method, path and key: a path may be longer than an
     index entry can be.
     """
@@ -26,8 +28,8 @@ class IdempotencyReply(SQLModel, table=True):
     id: Id = Field(primary_key=True)
     fingerprint: bytes = Field(sa_type=BYTEA)
     request_hash: bytes = Field(sa_type=BYTEA)
-    status: int
-    reply: bytes = Field(sa_type=BYTEA)
+    status: int | None = None
+    reply: bytes | None = Field(default=None, sa_type=BYTEA)
     created_at: datetime = Field(sa_type=Timestamp)
     expires_at: datetime = Field(sa_type=Timestamp)
 

@@ -41,7 +41,7 @@ def _double(value: int | Decimal) -> float:
     try:
         return float(value)
     except OverflowError:
-        return math.copysign(math.inf, value)
+        return math.inf if value > 0 else -math.inf
 
 
 def _scalar(value: Any) -> Any:

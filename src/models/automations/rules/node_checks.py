@@ -20,6 +20,7 @@ from models.automations.rules.kinds import (
     unsupported_kind,
 )
 from models.base import Input, JsonObject
+from runtime.ids import parse_id
 
 _STATIC = {
     NodeKind.CONDITION: ("expression", "filter"),
@@ -139,6 +140,8 @@ def _database_problems(node: GraphNode, value: JsonObject, facts: ReferenceFacts
     database_id = value.get("databaseId")
     if not isinstance(database_id, str) or node.kind not in _ON_DATABASES:
         return
+    if parse_id(database_id) is None:
+        return  # the config's model says so
     fields = facts.databases.get(database_id.lower())
     if fields is None:
         yield f'{_place(node, "databaseId")}: There is no database "{shorten(database_id)}".'
@@ -201,7 +204,8 @@ def edge_problems(node: GraphNode, ways_out: Sequence[GraphEdge]) -> Iterator[st
             named = (
                 f'names no case "{shorten(edge.case_key)}"' if edge.case_key else "has no caseKey"
             )
-            yield f"An edge with the outcome case {named}; cases: {', '.join(sorted(cases))}."
+            listed = ", ".join(sorted(cases)) or "none"
+            yield f"An edge with the outcome case {named}; cases: {listed}."
         elif edge.outcome != EdgeOutcome.CASE and edge.case_key is not None:
             yield f"An edge with the outcome {edge.outcome} has a caseKey, which only case has."
 

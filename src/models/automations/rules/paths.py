@@ -13,8 +13,8 @@ from models.automations.rules.kinds import shorten
 MAX_LENGTH = 256
 MAX_STEPS = 32
 
-_NAME = r"[^\s.\[\]'\"*?()@=~,:$`|&<>!+/\\{}]+"
-_QUOTED = r"'[^'\\]*'|\"[^\"'\\]*\""
+_NAME = r"[^\s\x00-\x1f\x7f.\[\]'\"*?()@=~,:$`|&<>!+/\\{}]+"
+_QUOTED = r"'[^'\\\x00-\x1f]*'|\"[^\"'\\\x00-\x1f]*\""
 _STEP = re.compile(
     rf"""
     \.?(?P<name>{_NAME})

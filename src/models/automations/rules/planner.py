@@ -170,8 +170,6 @@ class Planner:
         """Follow every ending to the nodes it decides, until nothing more follows."""
         while self._queue and not self._ended:
             frame, node_id, ending = self._queue.popleft()
-            if not self._holds(frame):
-                continue
             if ending.how is _How.FAILED and not self._absorbs(frame, node_id):
                 continue
             for edge in self._topology.ways_out[node_id]:

@@ -106,7 +106,7 @@ def _boolean(key: str) -> Extracted:
 
 
 def _day(key: str) -> Extracted:
-    return Extracted(_like("____-__-__")(key), Text())
+    return _text(key)
 
 
 def _moment(key: str) -> Extracted:

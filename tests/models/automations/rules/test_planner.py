@@ -193,6 +193,15 @@ def test_a_cancelled_run_starts_nothing_and_says_nothing() -> None:
         assert planner.apply(event) == ()
 
 
+def test_nodes_are_cancelled_in_order_whenever_they_started() -> None:
+    planner = Planner(draw("b -> a", "y", "z"))
+    planner.begin()
+    planner.apply(NodeSucceeded(NodeRef("b")))
+    assert planner.active == (NodeRef("a"), NodeRef("y"), NodeRef("z"))
+    cancelled = planner.apply(RunCancelled())
+    assert cancelled == tuple(CancelNode(NodeRef(name)) for name in "ayz")
+
+
 @pytest.mark.parametrize("late", [NodeRef("a"), NodeRef("d"), NodeRef("x"), NodeRef("b", "l:0")])
 def test_an_event_of_a_node_that_is_not_active_is_ignored(late: NodeRef) -> None:
     planner = Planner(DIAMOND)

@@ -1,0 +1,113 @@
+"""What is known of a run from its start and never changes, so that it may be kept in memory."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ColumnElement, Row, func, select
+
+from models.access.rules import ROLE_SCOPES, Actor, Principal, PrincipalType, Role
+from models.automation_runs.rules import ACTIVE_RUN, NodeStatus
+from models.automation_runs.tables import automation_run, node_run
+from models.base import Id, JsonObject
+from runtime.clock import wire_timestamp
+from runtime.database import UnitOfWork
+
+
+@dataclass(frozen=True, slots=True)
+class RunFacts:
+    """A run that has begun."""
+
+    run_id: Id
+    workspace_id: Id
+    automation_id: Id
+    graph_checksum: str
+    source: str
+    trigger_payload: JsonObject
+    options: JsonObject
+    start_node_id: str | None
+    replay_of_run_id: Id | None
+    created_by_user_id: Id | None
+    started_at: datetime
+
+    @property
+    def actor(self) -> Actor:
+        """The platform itself, writing with an editor's rights in the run's own workspace."""
+        return Actor(
+            principal=Principal(
+                type=PrincipalType.SYSTEM,
+                id=self.automation_id,
+                user_id=self.created_by_user_id or self.automation_id,
+            ),
+            workspace_id=self.workspace_id,
+            role=Role.EDITOR,
+            scopes=ROLE_SCOPES[Role.EDITOR],
+        )
+
+    @property
+    def variable(self) -> JsonObject:
+        """The `run` variable of bindings and expressions (decisions C8)."""
+        return {
+            "id": str(self.run_id),
+            "startedAt": wire_timestamp(self.started_at),
+            "source": self.source,
+            "workspaceId": str(self.workspace_id),
+        }
+
+
+def fact_columns() -> tuple[ColumnElement[Any], ...]:
+    """The columns `RunFacts` is made of, in its order."""
+    run = automation_run.c
+    return (
+        run.id,
+        run.workspace_id,
+        run.automation_id,
+        run.graph_checksum,
+        run.source,
+        run.trigger_payload,
+        run.options,
+        run.start_node_id,
+        run.replay_of_run_id,
+        run.created_by_user_id,
+        run.started_at,
+    )
+
+
+def read_facts(row: Row[Any]) -> RunFacts:
+    """The facts in a row of `fact_columns`."""
+    return RunFacts(*tuple(row))
+
+
+async def load_facts(work: UnitOfWork, run_id: Id) -> RunFacts | None:
+    """The facts of a run that has begun and is open; None otherwise."""
+    row = await work.first(
+        select(*fact_columns()).where(
+            automation_run.c.id == run_id, automation_run.c.status.in_(ACTIVE_RUN)
+        )
+    )
+    return None if row is None else read_facts(row)
+
+
+async def load_outputs(
+    work: UnitOfWork, facts: RunFacts, node_ids: Collection[str] | None
+) -> dict[str, Any]:
+    """Outputs of the nodes that succeeded, by node id; None asks for every node.
+
+    A node that did not run here is looked up in the run this one replays (decisions D3).
+    """
+    runs = [run_id for run_id in (facts.run_id, facts.replay_of_run_id) if run_id is not None]
+    statement = (
+        select(node_run.c.node_id, node_run.c.output)
+        .where(
+            node_run.c.workspace_id == facts.workspace_id,
+            node_run.c.run_id.in_(runs),
+            node_run.c.scope_key == "",
+            node_run.c.status == NodeStatus.SUCCEEDED,
+        )
+        .order_by(node_run.c.run_id == facts.run_id)
+    )
+    if node_ids is not None:
+        statement = statement.where(node_run.c.node_id == func.any(sorted(node_ids)))
+    # This run's own outputs come last, so they win over those of the replayed one.
+    return {row.node_id: row.output for row in await work.rows(statement)}

@@ -1,0 +1,275 @@
+"""Compiling graphs: every check of decisions C8, and what a right graph becomes."""
+
+import json
+import time
+import uuid
+from typing import Any
+
+import pytest
+
+from models.automations.rules.compiler import (
+    Compiled,
+    ReferenceFacts,
+    compile_graph,
+    referenced_ids,
+)
+from models.automations.rules.graph import Graph
+from models.automations.rules.kinds import JoinMode, OnError
+from models.automations.rules.plan import Plan, PlanEdge, PlanRetry
+
+DATABASE, AUTOMATION, SELF = (str(uuid.UUID(int=number)) for number in (1, 2, 3))
+FACTS = ReferenceFacts(
+    automation_id=SELF,
+    databases={DATABASE: frozenset({"title", "price"})},
+    automations=frozenset({AUTOMATION, SELF}),
+)
+MANUAL = {"kind": "manual"}
+
+
+def node(node_id: str, kind: str = "transform", /, **config: Any) -> dict[str, Any]:
+    if kind == "transform":
+        config = {"output": {}} | config
+    return {"id": node_id, "kind": kind, "config": config}
+
+
+def edge(source: str, target: str, outcome: str = "always", **more: Any) -> dict[str, Any]:
+    return {"from": source, "to": target, "outcome": outcome} | more
+
+
+def bind(kind: str, value: Any) -> dict[str, Any]:
+    return {"type": kind, "value": value}
+
+
+def compiled(nodes: list[Any], edges: list[Any] | None = None, **more: Any) -> Compiled:
+    trigger = more.pop("trigger", MANUAL)
+    graph = Graph.model_validate({"nodes": nodes, "edges": edges or []} | more)
+    return compile_graph(graph, trigger, FACTS)
+
+
+def issues(nodes: list[Any], edges: list[Any] | None = None, **more: Any) -> list[tuple[str, str]]:
+    result = compiled(nodes, edges, **more)
+    assert (result.plan is None) is bool(result.issues)
+    return [(issue.node_id, issue.message) for issue in result.issues]
+
+
+def test_a_right_graph_becomes_a_plan() -> None:
+    nodes = [
+        node("q", "query_records", databaseId=DATABASE, query={"filter": {"and": []}})
+        | {"label": "Find", "retry": {"maxAttempts": 5}, "timeoutSeconds": 9},
+        node("if", "condition", expression="nodes.q.count > 0"),
+        node("h", "http_request", url=bind("template", "https://x/{{ nodes.q.count }}")),
+        node("j", "join", mode="count", count=1),
+        node("w", "delay", seconds=bind("trigger", "wait")) | {"disabled": True},
+    ]
+    edges = [
+        edge("q", "if", "success"),
+        edge("if", "h", "true"),
+        edge("if", "j", "false"),
+        edge("h", "j", "finally"),
+        edge("j", "w"),
+    ]
+    plan = compiled(nodes, edges, onError="continue").plan
+    assert plan is not None
+    by_id = plan.nodes_by_id()
+    assert by_id["q"].retry == PlanRetry(max_attempts=5)
+    assert (by_id["q"].label, by_id["q"].timeout_seconds, by_id["h"].retry) == ("Find", 9, None)
+    assert (by_id["j"].join, by_id["j"].join_count) == (JoinMode.COUNT, 1)
+    assert by_id["w"].disabled
+    assert plan.edges[0] == PlanEdge("q", "if")
+    assert (plan.entries, plan.on_error) == (("q",), OnError.CONTINUE)
+    assert Plan.from_json(json.loads(json.dumps(plan.to_json()))) == plan
+
+
+def test_a_plan_carries_no_config() -> None:
+    plan = compiled([node("a", output={"x": "secret text"}) | {"notes": "private"}]).plan
+    assert plan is not None
+    assert "secret" not in json.dumps(plan.to_json())
+    assert "private" not in json.dumps(plan.to_json())
+
+
+@pytest.mark.parametrize(
+    ("graph", "at", "words"),
+    [
+        ({"nodes": []}, "", "no nodes"),
+        ({"nodes": [node("a"), node("a")]}, "a", "same id"),
+        ({"nodes": [node("a", "teleport")]}, "a", 'Unknown kind "teleport". Available kinds: cond'),
+        ({"nodes": [node("a", "approval")]}, "a", "not available yet"),
+        ({"nodes": [node("a")], "entryNodeIds": ["z"]}, "", 'entry node "z"'),
+        ({"nodes": [node("a"), node("b")], "entryNodeIds": ["a"]}, "b", "No path"),
+        ({"nodes": [node("a")], "edges": [edge("a", "z")]}, "a", '"z", which does not exist'),
+        ({"nodes": [node("a")], "edges": [edge("z", "a")]}, "a", '"z", which does not exist'),
+        ({"nodes": [node("a")], "edges": [edge("y", "z")]}, "", '"y", which does not exist'),
+        ({"nodes": [node("a")], "edges": [edge("a", "a")]}, "a", "to itself"),
+        (
+            {
+                "nodes": [node("a"), node("b")],
+                "edges": [edge("a", "b", id="e"), edge("a", "b", "failure", id="e")],
+            },
+            "",
+            'id "e"',
+        ),
+        ({"nodes": [node("a")], "failureAutomationId": SELF}, "", "its own failures"),
+        ({"nodes": [node("a")], "failureAutomationId": DATABASE}, "", "no such automation"),
+        ({"nodes": [node("a")], "trigger": {"kind": "automation_called"}}, "", "cannot start runs"),
+        ({"nodes": [node("a")], "trigger": {"kind": "?"}}, "", "cannot be read"),
+    ],
+)
+def test_a_wrong_graph_says_what_is_wrong(graph: Any, at: str, words: str) -> None:
+    found = issues(**graph)
+    assert [place for place, message in found if words in message] == [at], found
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        (node("n", "transform", output=None), "config.output"),
+        (node("n", "query_records"), "config.databaseId: is required"),
+        (node("n", "query_records", databaseId=AUTOMATION), "no database"),
+        (node("n", "query_records", databaseId=bind("literal", AUTOMATION)), "no database"),
+        (node("n", "query_records", databaseId=DATABASE, query={"fields": ["x"]}), 'no field "x"'),
+        (
+            node("n", "query_records", databaseId=DATABASE, query={"sorts": [{"field": "x"}]}),
+            "config.query.sorts.0",
+        ),
+        (
+            node(
+                "n",
+                "query_records",
+                databaseId=DATABASE,
+                query={"filter": {"or": [{"not": {"field": "x", "op": "eq"}}]}},
+            ),
+            "config.query.filter.or.0.not",
+        ),
+        (node("n", "create_record", databaseId=DATABASE, data={"x": 1}), "data.x: The database"),
+        (node("n", "create_record", databaseId=DATABASE, upsertBy=["x"]), "upsertBy"),
+        (node("n", "update_record", databaseId=DATABASE), "config.recordId: is required"),
+        (node("n", "http_request", url="x"), "config.url"),
+        (node("n", "http_request", url="http://x", verb="GET"), "config.verb: is not a known key"),
+        (node("n", "http_request", url=bind("secret", "x")), "secret are not available yet"),
+        (node("n", "http_request", url=bind("variable", "x")), "variable are not available yet"),
+        (node("n", "condition"), "either expression or filter"),
+        (node("n", "condition", expression="1 +"), "line 1, column 4"),
+        (node("n", "condition", expression="'text'"), "must give true or false"),
+        (node("n", "condition", expression=bind("trigger", "rule")), "cannot be a binding"),
+        (node("n", "condition", filter={"field": "price", "op": "eq"}), "Unknown variable"),
+        (node("n", "condition", filter={"field": "trigger.a", "op": "~"}), "Unknown operator"),
+        (node("n", "switch", cases=[]), "config.cases"),
+        (node("n", "switch", cases=[{"key": "a", "expression": "1"}]), "cases.0.expression"),
+        (
+            node("n", "switch", cases=[{"key": "a", "expression": bind("trigger", "x")}]),
+            "CEL text itself",
+        ),
+        (node("n", "join", mode=bind("trigger", "x")), "cannot be a binding"),
+        (node("n", "join", mode="count", count=2), "fewer lead to it"),
+        (node("n", "delay"), "either seconds or until"),
+        (node("n", "delay", until="2026-01-01", timezone="Nowhere/Land"), "IANA"),
+        (node("n", output={"x": bind("expression", "nope")}), "config.output.x"),
+        (node("n", output={"x": bind("node", "ghost.x")}), 'reads the node "ghost"'),
+        (node("n", output={"x": bind("expression", "nodes.ghost.x")}), 'reads the node "ghost"'),
+        (node("n", output={"x": bind("template", "{{ nodes.ghost }}")}), 'reads the node "ghost"'),
+        (node("n", output={"x": bind("trigger", "a" * 10_000)}), "256 characters"),
+        (node("n", output={"x": bind("template", "{{ 1")}), "no `}}`"),
+        (node("n", output={"x": bind("run", "token")}), "A run has only"),
+        (node("n") | {"input": {"output": bind("trigger", 5)}}, "input.output"),
+        (node("n", "stop", result="maybe"), "config.result"),
+    ],
+)
+def test_a_wrong_node_says_what_is_wrong(wrong: Any, words: str) -> None:
+    found = issues([node("first"), wrong], [edge("first", "n")])
+    assert any(place == "n" and words in message for place, message in found), found
+    assert all(place == "n" for place, _ in found), found
+
+
+@pytest.mark.parametrize(
+    ("kind", "config", "way", "words"),
+    [
+        ("transform", {}, {"outcome": "true"}, "always, failure, success"),
+        ("transform", {}, {"outcome": "finally"}, "always, failure, success"),
+        ("condition", {"expression": "true"}, {"outcome": "always"}, "failure, false, true"),
+        ("delay", {"seconds": 1}, {"outcome": "failure"}, "always, success"),
+        ("join", {}, {"outcome": "item"}, "always, success"),
+        ("stop", {}, {"outcome": "always"}, "nothing follows"),
+        ("transform", {}, {"outcome": "sometimes"}, "unknown outcome"),
+        ("transform", {}, {"outcome": "always", "caseKey": "x"}, "only case has"),
+        ("switch", {"cases": [{"key": "x", "expression": "true"}]}, {"outcome": "case"}, "caseKey"),
+        (
+            "switch",
+            {"cases": [{"key": "x", "expression": "true"}]},
+            {"outcome": "case", "caseKey": "y"},
+            'no case "y"; cases: x',
+        ),
+    ],
+)
+def test_an_edge_a_kind_cannot_take(kind: str, config: Any, way: Any, words: str) -> None:
+    found = issues([node("n", kind, **config), node("z")], [edge("n", "z", **way)])
+    assert [place for place, message in found if words in message] == ["n"], found
+
+
+def test_bindings_may_stand_where_values_will() -> None:
+    anything = bind("trigger", "anything")
+    nodes = [
+        node("q", "query_records", databaseId=anything, query=anything),
+        node("r", "query_records", databaseId=DATABASE, query={"limit": anything}),
+        node("s", "query_records", databaseId=DATABASE, query={"filter": anything}),
+        node("c", "create_record", databaseId=DATABASE, data=anything),
+        node("h", "http_request", url=anything, headers={"a": anything}, auth=anything),
+        node("d", "delay", seconds=anything),
+        node("u", "update_record", recordId=anything, data={"a": anything}),
+        node("z", "stop", result=anything, output=anything),
+        node("f", "condition", filter={"field": "trigger.a", "op": "eq", "value": anything}),
+        node("t") | {"config": {}, "input": {"output": anything}},
+    ]  # fmt: skip
+    assert issues(nodes) == []
+
+
+def test_input_overlays_config() -> None:
+    wrong = node("n", "delay", seconds="soon")
+    assert issues([wrong])
+    assert issues([wrong | {"input": {"seconds": bind("literal", 5)}}]) == []
+
+
+def test_a_cycle_is_named_once() -> None:
+    nodes = [node(name) for name in "abcd"]
+    edges = [edge("a", "b"), edge("b", "c"), edge("c", "b"), edge("c", "d")]
+    assert issues(nodes, edges) == [("b", "The nodes form a cycle: b → c → b.")]
+
+
+def test_a_cycle_of_two_hundred_is_one_short_issue() -> None:
+    names = [f"n{index}" for index in range(200)]
+    edges = [edge(a, b) for a, b in zip(names, names[1:] + names[:1], strict=True)]
+    ((place, message),) = issues([node(name) for name in names], edges)
+    assert place == "n0"
+    assert "188 more → n0" in message
+
+
+def test_the_largest_graph_compiles_quickly() -> None:
+    names = [f"n{index}" for index in range(200)]
+    nodes = [node(name, "condition", expression=f"trigger.x == '{name}'") for name in names]
+    pairs = [(i, j) for i in range(200) for j in range(i + 1, min(i + 4, 200))][:500]
+    edges = [edge(names[i], names[j], "true") for i, j in pairs]
+    began = time.perf_counter()
+    assert issues(nodes, edges) == []
+    assert time.perf_counter() - began < 1
+
+
+def test_hostile_text_is_quoted_short_and_printable() -> None:
+    evil = "\u202e\x1b" * 10
+    found = issues([node("a", evil)], [edge("a", evil), edge("a", "a", evil)])
+    assert found
+    assert all(message.isprintable() and len(message) < 400 for _, message in found)
+
+
+def test_every_id_in_a_graph_is_found() -> None:
+    ids = [str(uuid.UUID(int=number)) for number in range(10, 18)]
+    graph = Graph.model_validate(
+        {
+            "nodes": [
+                node("a", databaseId=ids[0], deep=[{"recordId": ids[1]}])
+                | {"actionId": ids[2], "input": {"databaseId": bind("literal", ids[3])}},
+                node("b", databaseId=bind("literal", ids[4]), automationIds=[ids[5], 5]),
+                node("c", databaseId=bind("trigger", "x"), recordId="not an id", text=ids[7]),
+            ],
+            "failureAutomationId": ids[6],
+        }
+    )
+    assert {str(found) for found in referenced_ids(graph)} == set(ids[:7])

@@ -1,0 +1,138 @@
+"""Trigger configs: shapes, schedules, and which triggers can fire."""
+
+from typing import Any
+
+import pytest
+
+from models.automations.rules.schedules import cron_problem
+from models.automations.rules.triggers import (
+    FIRING,
+    TriggerKind,
+    parse_trigger_config,
+    read_trigger,
+    trigger_problems,
+)
+from runtime.errors import ValidationError
+
+EXAMPLES: dict[str, dict[str, Any]] = {
+    "manual": {"inputSchema": {"type": "object"}},
+    "schedule": {"cron": "0 9 * * mon-fri", "timezone": "Europe/Berlin", "overlap": "buffer_one"},
+    "webhook": {"methods": ["POST"], "dedupe": {"source": "header", "name": "X-Id"}},
+    "record_created": {"databaseId": "d", "filter": {"field": "a", "op": "eq", "value": 1}},
+    "record_updated": {"databaseId": "d", "fieldKeys": ["a"], "debounceSeconds": 5},
+    "record_deleted": {"databaseId": "d", "includeSystemChanges": True},
+    "record_matches": {"databaseId": "d", "filter": "record.a > 1"},
+    "record_date_reached": {"databaseId": "d", "fieldKey": "due", "offsetMinutes": -60},
+    "form_submitted": {"viewId": "v"},
+    "button_pressed": {"databaseId": "d", "fieldKey": "go"},
+    "data_source_finished": {"dataSourceId": "s", "on": "failed"},
+    "automation_failed": {"automationIds": ["a"]},
+    "automation_called": {},
+    "time_entry_completed": {"targetKind": "item"},
+}
+DAILY = {"kind": "schedule", "cron": "@daily"}
+
+
+def test_there_is_an_example_of_every_kind() -> None:
+    assert set(EXAMPLES) == set(TriggerKind)
+
+
+@pytest.mark.parametrize("kind", TriggerKind)
+def test_a_right_config_is_kept(kind: TriggerKind) -> None:
+    given = {"kind": kind.value, "concurrency": {"limit": 1}} | EXAMPLES[kind]
+    stored = parse_trigger_config(given)
+    assert set(given) <= set(stored)
+    assert {key: stored[key] for key in EXAMPLES[kind] if key != "dedupe"} == {
+        key: value for key, value in EXAMPLES[kind].items() if key != "dedupe"
+    }
+    assert parse_trigger_config(stored) == stored
+    problems = list(trigger_problems(read_trigger(stored)))
+    assert problems == [] if kind in FIRING else "cannot start runs yet" in problems[0]
+    assert len(problems) <= 1
+
+
+@pytest.mark.parametrize("kind", TriggerKind)
+def test_an_unknown_key_is_refused_by_name(kind: TriggerKind) -> None:
+    with pytest.raises(ValidationError) as refusal:
+        parse_trigger_config({"kind": kind.value, "extra": 1} | EXAMPLES[kind])
+    assert [detail.path for detail in refusal.value.details] == ["triggerConfig.extra"]
+
+
+@pytest.mark.parametrize(
+    ("given", "path"),
+    [
+        ({}, "triggerConfig"),
+        ({"kind": "sunrise"}, "triggerConfig"),
+        ({"kind": ["manual"]}, "triggerConfig"),
+        ({"kind": "manual", "inputSchema": "x"}, "triggerConfig.inputSchema"),
+        ({"kind": "schedule", "intervalSeconds": 59}, "triggerConfig.intervalSeconds"),
+        ({"kind": "schedule", "intervalSeconds": "60"}, "triggerConfig.intervalSeconds"),
+        ({"kind": "schedule", "overlap": "maybe"}, "triggerConfig.overlap"),
+        ({"kind": "schedule", "startAt": "soon"}, "triggerConfig.startAt"),
+        ({"kind": "webhook", "signature": {"scheme": "md5"}}, "triggerConfig.signature.scheme"),
+        ({"kind": "manual", "concurrency": {"limit": 0}}, "triggerConfig.concurrency.limit"),
+    ],
+)
+def test_a_wrong_shape_is_refused_at_its_place(given: Any, path: str) -> None:
+    with pytest.raises(ValidationError) as refusal:
+        parse_trigger_config(given)
+    assert refusal.value.details[0].path == path
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"kind": "schedule"}, "either cron or intervalSeconds"),
+        ({"kind": "schedule", "cron": "* * * * *", "intervalSeconds": 60}, "either cron"),
+        ({"kind": "schedule", "cron": "* * * *"}, "five fields"),
+        ({"kind": "schedule", "cron": "@daily", "timezone": "Europe"}, "IANA"),
+        ({"kind": "schedule", "cron": "@daily", "timezone": "/etc/passwd"}, "IANA"),
+        (
+            {
+                "kind": "schedule",
+                "cron": "@daily",
+                "startAt": "2026-02-01",
+                "endAt": "2026-01-01T00:00Z",
+            },
+            "endAt",
+        ),
+        ({"kind": "record_created"}, "databaseId"),
+        ({"kind": "record_matches", "databaseId": "d"}, "filter"),
+        ({"kind": "form_submitted"}, "formItemId or viewId"),
+        ({"kind": "manual", "inputSchema": {"type": "wat"}}, "inputSchema"),
+        ({"kind": "manual", "inputSchema": {"$ref": "http://169.254.169.254/"}}, "inputSchema"),
+    ],
+)
+def test_what_cannot_be_published_is_said(given: Any, words: str) -> None:
+    problems = list(trigger_problems(read_trigger(parse_trigger_config(given))))
+    assert any(words in problem for problem in problems), problems
+
+
+@pytest.mark.parametrize(
+    "cron",
+    [
+        "* * * * *",
+        "*/5 0-6,22 1,15 JAN-mar Mon-Fri",
+        "0 0 31 12 7",
+        "59 23 * * sun",
+        "@hourly",
+        "0 0 1-31/2 * *",
+    ],
+)
+def test_a_cron_expression_that_is_fine(cron: str) -> None:
+    assert cron_problem(cron) is None
+
+
+@pytest.mark.parametrize(
+    "cron",
+    [
+        *("", "@sometimes", "* * * * * *", "60 * * * *", "* 24 * * *", "* * 0 * *", "* * 32 * *"),
+        *("* * * 13 *", "* * * * 8", "*/0 * * * *", "*/61 * * * *", "5-1 * * * *", "a * * * *"),
+        *("1-2-3 * * * *", "1, * * * *", "-1 * * * *", "1.5 * * * *", "٣ * * * *", "* * * mon *"),
+        *("1" * 10_000, "*," * 10_000, "* * * * " + "1," * 200),
+    ],
+)
+def test_a_cron_expression_that_is_not(cron: str) -> None:
+    problem = cron_problem(cron)
+    assert problem is not None
+    assert len(problem) < 200
