@@ -10,18 +10,33 @@ from typing import Any
 
 from temporalio import activity
 
-from activities.contracts import FinishCall, NodeCall, NodeReply, NodeState, ParkCall, RunBegun
+from activities.contracts import (
+    FinishCall,
+    NodeCall,
+    NodeReply,
+    NodeState,
+    ParkCall,
+    RunBegun,
+    StretchCall,
+    StretchReply,
+)
 from activities.node_execution import CalledNode, GatedNode, NodeExecution
 from activities.nodes.delay import seconds_to_wait
 from activities.nodes.failures import Failure
-from activities.nodes.invocation import Invocation, NodeResult, Transaction
-from activities.nodes.logic import COMPUTATIONS
+from activities.nodes.invocation import Transaction
 from activities.nodes.preparation import prepare, substitute
+from activities.quick_nodes import QuickNodes, is_quick
 from activities.runs import OpenRun, RunCache
 from models.automation_runs import execution, node_writes
 from models.automation_runs.errors import RunClosedError
+from models.automation_runs.facts import RunFacts
 from models.automation_runs.rules import RunStatus
-from runtime.database import Database
+from models.automations.rules.course import Course
+from models.automations.rules.plan import Plan
+from models.automations.rules.protocol import NodeRef
+from runtime.database import Database, UnitOfWork
+
+CLOSED = "closed"
 
 
 class AutomationRunActivities:
@@ -32,14 +47,14 @@ class AutomationRunActivities:
     ) -> None:
         self._database = database
         self._runs = runs
-        self._transactions = transactions
         self._nodes = NodeExecution(database, runs)
+        self._quick = QuickNodes(self._nodes, transactions)
 
     def all(self) -> Sequence[Callable[..., Any]]:
         """Every activity of this class, for registration."""
         return (
             self.begin,
-            self.quick_node,
+            self.stretch,
             self.park,
             self.wake,
             self.set_waiting,
@@ -50,46 +65,56 @@ class AutomationRunActivities:
 
     @activity.defn(name="begin-run")
     async def begin(self, run_id: str) -> RunBegun:
-        """`queued → running`, and the plan to follow. Repeating it gives the same plan."""
+        """`queued → running`, the plan to follow, and the first stretch of quick nodes.
+
+        Repeating it gives the same plan, and the recorded ends of nodes that ended before.
+        """
         async with self._database.statement() as work:
             facts = await execution.begin(work, uuid.UUID(run_id))
         if facts is None:
-            return RunBegun(None)
-        plan = (await self._runs.open(facts)).graph.plan
-        if facts.start_node_id is not None:
-            only = facts.options.get("only")
-            plan = plan.restricted(facts.start_node_id, None if only is None else frozenset(only))
-        if (last := facts.options.get("stopAtNodeId")) is not None:
-            plan = plan.until(last)
-        return RunBegun(plan.to_json())
+            return RunBegun(None, StretchReply([], CLOSED))
+        run = await self._runs.open(facts)
+        plan = _plan(run, facts)
+        run.course = Course(plan)
+        ready = [ref for ref in run.course.active if is_quick(run, ref)]
+        if len(ready) < len(run.course.active):
+            # Other nodes are ready too, and the workflow starts them only after this.
+            return RunBegun(plan.to_json(), StretchReply([]))
+        return RunBegun(plan.to_json(), await self._advance(run, ready, run.course))
 
-    @activity.defn(name="quick-node")
-    async def quick_node(self, call: NodeCall) -> NodeReply:
-        """One node whose whole work is one transaction."""
-        return await self._nodes.guarded(call, self._quick_node)
+    @activity.defn(name="quick-nodes")
+    async def stretch(self, call: StretchCall) -> StretchReply:
+        """Quick nodes that are ready, and as far as this process knows, those that follow."""
+        try:
+            run = await self._runs.get(uuid.UUID(call.run_id))
+        except RunClosedError:
+            return StretchReply([], CLOSED)
+        course = run.follow(call.applied, call.ends)
+        return await self._advance(run, [NodeRef(*ref) for ref in call.ready], course)
 
-    async def _quick_node(self, called: CalledNode) -> NodeReply:
-        substituted = substitute(called.run, called.node)
-        if substituted is not None:
-            return await self._nodes.complete_at_once(called, substituted, None)
-        prepared = await prepare(self._database, called.run, called.node)
-        compute = COMPUTATIONS.get(called.node.kind)
-        if compute is not None:
-            result = compute(prepared.parameters, prepared.context)
-            return await self._nodes.complete_at_once(called, result, prepared.parameters)
-
-        async def body(node: GatedNode) -> tuple[NodeReply, NodeResult]:
-            perform = self._transactions[called.node.kind]
-            actor = called.run.facts.actor
-            result = await perform(Invocation(node.work, actor, prepared.parameters))
-            return await node.complete(result, prepared.parameters), result
-
-        done = await self._nodes.behind_gate(called, body)
-        if isinstance(done, NodeReply):
-            return done
-        reply, result = done
-        called.run.keep(called.key.node_id, called.key.scope_key, result.output)
-        return reply
+    async def _advance(
+        self, run: OpenRun, ready: Sequence[NodeRef], course: Course | None
+    ) -> StretchReply:
+        try:
+            ends = await self._quick.stretch(run, ready, course)
+        except RunClosedError:
+            return StretchReply([], CLOSED)
+        if course is None or course.ending is None:
+            return StretchReply(ends)
+        decisive = course.ending.stopped_by or course.ending.failed
+        ended = await self.finish(
+            FinishCall(
+                run_id=str(run.facts.run_id),
+                succeeded=course.ending.succeeded,
+                decisive_node=(
+                    None
+                    if decisive is None
+                    else NodeCall(str(run.facts.run_id), decisive.node_id, decisive.scope_key)
+                ),
+                skipped=[(ref.node_id, ref.scope_key) for ref in course.skipped],
+            )
+        )
+        return StretchReply(ends, ended)
 
     @activity.defn(name="park-node")
     async def park(self, call: ParkCall) -> NodeReply:
@@ -148,7 +173,7 @@ class AutomationRunActivities:
         try:
             run = await self._runs.get(uuid.UUID(call.run_id))
         except RunClosedError:
-            return "closed"
+            return CLOSED
         if call.decisive_node is None and not call.skipped:
             written = await self._finish_at_once(run)
         else:
@@ -157,30 +182,37 @@ class AutomationRunActivities:
         return written
 
     async def _finish_at_once(self, run: OpenRun) -> str:
-        run_id = run.facts.run_id
-        leaves = execution.leaf_outputs(run_id, run.graph.plan.leaves())
         async with self._database.statement() as work:
-            written = await execution.finish(
-                work, run_id, status=RunStatus.SUCCEEDED, output=leaves
-            )
-        return RunStatus.SUCCEEDED if written else "closed"
+            written = await execution.succeed(work, run.facts.run_id, run.graph.plan.leaves())
+        return RunStatus.SUCCEEDED if written else CLOSED
 
     async def _finish(self, run: OpenRun, call: FinishCall) -> str:
-        run_id, graph = run.facts.run_id, run.graph
-        status = RunStatus.SUCCEEDED if call.succeeded else RunStatus.FAILED
-        output: Any = execution.leaf_outputs(run_id, graph.plan.leaves())
-        error = None
         async with self._database.transaction() as work:
-            if (node := call.decisive_node) is not None:
-                end = await execution.node_end(work, run_id, node.node_id, node.scope_key)
-                output = end.output
-                error = None if call.succeeded else f"{graph.label(node.node_id)}: {end.reason}"
-            if not await execution.finish(work, run_id, status=status, output=output, error=error):
-                return "closed"
-            await execution.close_nodes(work, run_id)
-            skipped = [(name, scope, graph.nodes[name].kind) for name, scope in call.skipped]
-            await execution.skip_nodes(work, run.facts.workspace_id, run_id, skipped)
+            if call.decisive_node is None:
+                status = RunStatus.SUCCEEDED
+                written = await execution.succeed(work, run.facts.run_id, run.graph.plan.leaves())
+            else:
+                status, written = await self._finish_by(work, run, call, call.decisive_node)
+            if not written:
+                return CLOSED
+            skipped = [(name, scope, run.graph.nodes[name].kind) for name, scope in call.skipped]
+            await execution.skip_nodes(work, run.facts.workspace_id, run.facts.run_id, skipped)
         return status
+
+    async def _finish_by(
+        self, work: UnitOfWork, run: OpenRun, call: FinishCall, node: NodeCall
+    ) -> tuple[RunStatus, bool]:
+        """The end that one node decided: an unhandled failure, or a stop node."""
+        run_id = run.facts.run_id
+        end = await execution.node_end(work, run_id, node.node_id, node.scope_key)
+        status = RunStatus.SUCCEEDED if call.succeeded else RunStatus.FAILED
+        error = None if call.succeeded else f"{run.graph.label(node.node_id)}: {end.reason}"
+        written = await execution.finish(
+            work, run_id, status=status, output=end.output, error=error
+        )
+        if written:
+            await execution.close_nodes(work, run_id)
+        return status, written
 
     @activity.defn(name="close-cancelled-run")
     async def close_cancelled(self, run_id: str) -> None:
@@ -189,3 +221,14 @@ class AutomationRunActivities:
             await execution.abandon(
                 work, uuid.UUID(run_id), RunStatus.CANCELLED, "Cancelled in Temporal."
             )
+
+
+def _plan(run: OpenRun, facts: RunFacts) -> Plan:
+    """The part of the graph that this run executes (decisions D3)."""
+    plan = run.graph.plan
+    if facts.start_node_id is not None:
+        only = facts.options.get("only")
+        plan = plan.restricted(facts.start_node_id, None if only is None else frozenset(only))
+    if (last := facts.options.get("stopAtNodeId")) is not None:
+        plan = plan.until(last)
+    return plan

@@ -4,6 +4,14 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from models.automations.rules.protocol import (
+    Event,
+    NodeFailed,
+    NodeRef,
+    NodeSucceeded,
+    RunStopped,
+)
+
 
 @dataclass(frozen=True, slots=True)
 class NodeCall:
@@ -41,10 +49,56 @@ class NodeReply:
 
 
 @dataclass(frozen=True, slots=True)
+class NodeEnd:
+    """A node that has ended, as courses are told of it."""
+
+    node_id: str
+    scope_key: str
+    reply: NodeReply
+
+    @property
+    def ref(self) -> NodeRef:
+        return NodeRef(self.node_id, self.scope_key)
+
+    @property
+    def event(self) -> Event:
+        """What the planner makes of it."""
+        reply = self.reply
+        if reply.state is NodeState.SUCCEEDED:
+            return NodeSucceeded(self.ref, reply.outcome, reply.case_key)
+        if reply.state is NodeState.FAILED:
+            return NodeFailed(self.ref)
+        return RunStopped(self.ref, succeeded=reply.state is NodeState.STOPPED)
+
+
+@dataclass(frozen=True, slots=True)
+class StretchCall:
+    """Execute the quick nodes that are ready, and those that follow from them (ADR 0001).
+
+    `applied` events were known to the workflow before those in `ends`, which the worker's course
+    has not heard of yet.
+    """
+
+    run_id: str
+    ready: list[tuple[str, str]]
+    applied: int
+    ends: list[NodeEnd] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class StretchReply:
+    """The nodes that ended, in order; `ended` says how the run ended, if it did."""
+
+    ends: list[NodeEnd]
+    ended: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class RunBegun:
-    """The frozen plan of the run; absent when the run is closed."""
+    """The frozen plan of the run, and the first stretch; no plan when the run is closed."""
 
     plan: dict[str, Any] | None
+    stretch: StretchReply
 
 
 @dataclass(frozen=True, slots=True)

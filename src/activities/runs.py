@@ -5,13 +5,15 @@ reads it from PostgreSQL.
 """
 
 from collections import OrderedDict
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from activities.contracts import NodeEnd
 from activities.graphs import ExecutableGraph, GraphCache
 from models.automation_runs.errors import RunClosedError
 from models.automation_runs.facts import RunFacts, load_facts, load_outputs
+from models.automations.rules.course import Course
 from models.base import Id, JsonObject
 from runtime.database import Database
 
@@ -25,6 +27,8 @@ class OpenRun:
 
     facts: RunFacts
     graph: ExecutableGraph
+    course: Course | None = None
+    """Where the run stands, if this process has followed it from the start."""
     _outputs: dict[str, Any] = field(default_factory=dict)
 
     async def outputs(self, database: Database, node_ids: Collection[str] | None) -> dict[str, Any]:
@@ -38,6 +42,16 @@ class OpenRun:
         async with database.statement() as work:
             loaded = await load_outputs(work, self.facts, node_ids)
         return loaded | pinned
+
+    def follow(self, applied: int, ends: Sequence[NodeEnd]) -> Course | None:
+        """The course after `ends`, or None when this process has lost the thread."""
+        course = self.course
+        if course is None or course.applied != applied:
+            self.course = None
+            return None
+        for end in ends:
+            course.apply(end.event)
+        return course
 
     def keep(self, node_id: str, scope_key: str, output: JsonObject) -> None:
         """Remember an output that was just committed."""

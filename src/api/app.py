@@ -12,7 +12,7 @@ from api.kernel.middleware import RequestContext
 from api.kernel.openapi import TITLE, VERSION, render
 from api.kernel.request_log import RequestLogWriter
 from api.kernel.resources import RESOURCES
-from api.kernel.routing import Route
+from api.kernel.routing import Route, Router
 from api.kernel.services import outbox_notifications
 from api.kernel.sessions import SessionVerifier
 from api.kernel.state import Kernel, Service
@@ -46,12 +46,13 @@ def create_app(
     *,
     database: Database | None = None,
     services: Sequence[Service] = (outbox_notifications,),
+    routers: Sequence[Router] = ROUTERS,
 ) -> FastAPI:
     """The API; `services` run from start to shutdown, entered in order and left in reverse.
 
     A `database` that is handed in is left open at the end.
     """
-    routes = [route for router in ROUTERS for route in router.routes]
+    routes = [route for router in routers for route in router.routes]
     _check_resources(routes)
     app = WorkspaceApi(
         routes,

@@ -16,6 +16,9 @@ from typing_extensions import override
 
 from runtime.clock import truncate, utc_now
 
+Parameters = Mapping[str, Any] | Sequence[Mapping[str, Any]]
+"""Values for the `bindparam`s of a statement built once; a sequence repeats the statement."""
+
 
 class UnitOfWork:
     """One open transaction: what commands and queries take as their first argument."""
@@ -31,22 +34,26 @@ class UnitOfWork:
         return truncate(self.now + timedelta(seconds=seconds))
 
     async def execute(
-        self, statement: Executable, parameters: Sequence[Mapping[str, Any]] | None = None
+        self, statement: Executable, parameters: Parameters | None = None
     ) -> CursorResult[Any]:
         """Run a statement; with several parameter sets, once for each."""
         return await self.connection.execute(statement, parameters)
 
-    async def rows(self, statement: Executable) -> Sequence[Row[Any]]:
+    async def rows(
+        self, statement: Executable, parameters: Parameters | None = None
+    ) -> Sequence[Row[Any]]:
         """All rows of a query."""
-        return (await self.execute(statement)).all()
+        return (await self.execute(statement, parameters)).all()
 
-    async def first(self, statement: Executable) -> Row[Any] | None:
+    async def first(
+        self, statement: Executable, parameters: Parameters | None = None
+    ) -> Row[Any] | None:
         """The first row of a query, or None."""
-        return (await self.execute(statement)).first()
+        return (await self.execute(statement, parameters)).first()
 
-    async def scalar(self, statement: Executable) -> Any:
+    async def scalar(self, statement: Executable, parameters: Parameters | None = None) -> Any:
         """The first column of the first row, or None."""
-        return (await self.execute(statement)).scalar()
+        return (await self.execute(statement, parameters)).scalar()
 
 
 class SingleStatement(UnitOfWork):
@@ -58,7 +65,7 @@ class SingleStatement(UnitOfWork):
 
     @override
     async def execute(
-        self, statement: Executable, parameters: Sequence[Mapping[str, Any]] | None = None
+        self, statement: Executable, parameters: Parameters | None = None
     ) -> CursorResult[Any]:
         if self._used:
             raise RuntimeError("One statement was announced; use transaction() for several.")
@@ -71,7 +78,7 @@ class Reading(UnitOfWork):
 
     @override
     async def execute(
-        self, statement: Executable, parameters: Sequence[Mapping[str, Any]] | None = None
+        self, statement: Executable, parameters: Parameters | None = None
     ) -> CursorResult[Any]:
         if statement.is_dml:
             raise RuntimeError("A read was announced; use transaction() to write.")

@@ -1,11 +1,12 @@
 """The platform's settings: environment variables, checked once, at the start of a process."""
 
-import ipaddress
 from functools import cached_property
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from runtime.outbound.policy import Allowance
 
 Listed = Annotated[tuple[str, ...], NoDecode]
 """A comma-separated variable."""
@@ -47,7 +48,7 @@ class Settings(BaseSettings):
     """Name of the session claim that, when true, makes a platform administrator."""
 
     outbound_allow: Listed = ()
-    """Hosts and CIDR ranges that outbound calls may reach although they are private."""
+    """Hosts (also `host:port`) and CIDR ranges that may be called although they are private."""
 
     body_limit: int = Field(default=1 * MIB, ge=1024)
     batch_body_limit: int = Field(default=8 * MIB, ge=1024)
@@ -81,8 +82,7 @@ class Settings(BaseSettings):
     @classmethod
     def _are_hosts_or_ranges(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         for entry in value:
-            if "/" in entry:
-                ipaddress.ip_network(entry)
+            Allowance.parse(entry)
         return value
 
     @model_validator(mode="after")

@@ -4,9 +4,9 @@ It holds ids, kinds and outcomes only; every input, output and status lives in P
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from datetime import timedelta
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from temporalio import workflow
 from temporalio.exceptions import ActivityError, is_cancelled_exception
@@ -16,26 +16,18 @@ with workflow.unsafe.imports_passed_through():
     from activities.contracts import (
         FinishCall,
         NodeCall,
+        NodeEnd,
         NodeReply,
         NodeState,
         ParkCall,
+        StretchCall,
+        StretchReply,
     )
     from activities.outside_nodes import OUTSIDE_NODES
+    from models.automations.rules.course import Course
     from models.automations.rules.kinds import NODE_KINDS, CostClass, NodeKind
     from models.automations.rules.plan import Plan, PlanNode
-    from models.automations.rules.planner import Planner
-    from models.automations.rules.protocol import (
-        CancelNode,
-        Command,
-        EndRun,
-        Event,
-        NodeFailed,
-        NodeRef,
-        NodeSucceeded,
-        RunStopped,
-        SkipNode,
-        StartNode,
-    )
+    from models.automations.rules.protocol import EndRun, NodeRef
     from runtime.families import Queue
     from workflows.node_table import NodeTable
     from workflows.policies import (
@@ -62,8 +54,11 @@ async def _transact(
     )
 
 
-class RunClosed(Exception):  # noqa: N818  # not an error: someone else has ended the run
+class RunEnded(Exception):  # noqa: N818  # not an error: it carries how the run ended
     """The run's row is closed, so its workflow has nothing left to do."""
+
+
+_Message = NodeEnd | StretchReply | Exception | None
 
 
 @workflow.defn(name="AutomationRun")
@@ -71,19 +66,19 @@ class AutomationRun:
     """One run of one frozen version of an automation; the argument is the run's id."""
 
     def __init__(self) -> None:
-        self._events: asyncio.Queue[Event | Exception | None] = asyncio.Queue()
+        self._inbox: asyncio.Queue[_Message] = asyncio.Queue()
         self._tasks: dict[NodeRef, asyncio.Task[None]] = {}
         self._parked: set[NodeRef] = set()
-        self._skipped: list[tuple[str, str]] = []
-        self._ending: EndRun | None = None
+        self._stretch: asyncio.Task[None] | None = None
+        self._unheard: list[NodeEnd] = []
 
     @workflow.run
     async def run(self, run_id: str) -> str:
         self._run_id = run_id
         try:
             return await self._execute()
-        except RunClosed:
-            return "closed"
+        except RunEnded as ended:
+            return str(ended)
         except asyncio.CancelledError:
             # Someone cancelled the workflow itself; after a cancel through the API the row is
             # closed already and this changes nothing.
@@ -96,72 +91,86 @@ class AutomationRun:
     async def _execute(self) -> str:
         begun = await _transact(AutomationRunActivities.begin, self._run_id)
         if begun.plan is None:
-            raise RunClosed
+            raise RunEnded("closed")
         plan = Plan.from_json(begun.plan)
         self._nodes = plan.nodes_by_id()
+        self._course = Course(plan)
         self._table = NodeTable(plan)
-        self._planner = Planner(plan)
-        self._carry_out(self._planner.begin())
-        while self._ending is None:
-            event = await self._events.get()
-            if isinstance(event, Exception):
-                raise event
-            if event is not None:
-                self._carry_out(self._planner.apply(event))
-            if self._ending is None and self._only_waiting():
+        self._accept(begun.stretch)
+        while self._course.ending is None:
+            self._start_ready()
+            if self._only_waiting():
                 await self._set_waiting()
-        return await self._finish(self._ending)
+            self._accept(await self._inbox.get())
+        return await self._finish(self._course.ending)
 
-    def _carry_out(self, commands: tuple[Command, ...]) -> None:
-        for command in commands:
-            if isinstance(command, StartNode):
-                self._table.set(command.ref, "running")
-                self._tasks[command.ref] = asyncio.create_task(self._run_node(command.ref))
-            elif isinstance(command, SkipNode):
-                self._skipped.append((command.ref.node_id, command.ref.scope_key))
-                self._table.set(command.ref, "skipped", 0)
-            elif isinstance(command, CancelNode):
-                self._parked.discard(command.ref)
-                self._table.set(command.ref, "cancelled")
-                task = self._tasks.pop(command.ref)
-                task.cancel()
-            elif isinstance(command, EndRun):
-                self._ending = command
+    def _accept(self, message: _Message) -> None:
+        if isinstance(message, Exception):
+            raise message
+        if isinstance(message, NodeEnd):
+            self._apply(message)
+            self._unheard.append(message)
+        elif isinstance(message, StretchReply):
+            self._stretch = None
+            for end in message.ends:
+                self._apply(end)
+        self._table.follow(self._course)
         workflow.set_current_details(self._table.markdown())
+        if isinstance(message, StretchReply) and message.ended is not None:
+            raise RunEnded(message.ended)
 
-    async def _run_node(self, ref: NodeRef) -> None:
+    def _apply(self, end: NodeEnd) -> None:
+        if end.reply.state is NodeState.CLOSED:
+            raise RunEnded("closed")
+        self._table.end(end)
+        self._course.apply(end.event)
+
+    def _start_ready(self) -> None:
+        """Make the tasks agree with the course: start what is ready, cancel what is not active."""
+        active = self._course.active
+        for ref in sorted(self._tasks.keys() - set(active)):
+            self._parked.discard(ref)
+            task = self._tasks.pop(ref)
+            task.cancel()
+        quick = []
+        for ref in active:
+            if self._cost(ref) is CostClass.QUICK:
+                quick.append(ref)
+            elif ref not in self._tasks:
+                self._tasks[ref] = asyncio.create_task(self._report(self._run_node(ref)))
+        if quick and self._stretch is None:
+            self._stretch = asyncio.create_task(self._report(self._run_quick(quick)))
+
+    def _cost(self, ref: NodeRef) -> CostClass:
+        return NODE_KINDS[NodeKind(self._nodes[ref.node_id].kind)].cost
+
+    async def _report(self, work: Coroutine[Any, Any, _Message]) -> None:
         try:
-            reply = await self._node_reply(ref)
+            self._inbox.put_nowait(await work)
         except Exception as error:  # noqa: BLE001  # the run's own task raises it again
-            self._events.put_nowait(error)
-            return
-        self._parked.discard(ref)
-        del self._tasks[ref]
-        self._events.put_nowait(self._event(ref, reply))
+            self._inbox.put_nowait(error)
 
-    async def _node_reply(self, ref: NodeRef) -> NodeReply:
+    async def _run_quick(self, ready: list[NodeRef]) -> StretchReply:
+        unheard, self._unheard = self._unheard, []
+        call = StretchCall(
+            self._run_id,
+            [(ref.node_id, ref.scope_key) for ref in ready],
+            self._course.applied - len(unheard),
+            unheard,
+        )
+        return await _transact(AutomationRunActivities.stretch, call)
+
+    async def _run_node(self, ref: NodeRef) -> NodeEnd:
         node = self._nodes[ref.node_id]
-        call = self._call(ref)
-        cost = NODE_KINDS[NodeKind(node.kind)].cost
-        if cost is CostClass.QUICK:
-            return await _transact(AutomationRunActivities.quick_node, call)
-        if cost is CostClass.OUTSIDE:
-            return await self._outside(node, call)
-        return await self._wait(node, ref, call)
+        if self._cost(ref) is CostClass.OUTSIDE:
+            reply = await self._outside(node, self._call(ref))
+        else:
+            reply = await self._wait(node, ref)
+        self._parked.discard(ref)
+        return NodeEnd(ref.node_id, ref.scope_key, reply)
 
     def _call(self, ref: NodeRef) -> NodeCall:
         return NodeCall(self._run_id, ref.node_id, ref.scope_key)
-
-    def _event(self, ref: NodeRef, reply: NodeReply) -> Event | Exception:
-        if reply.state is NodeState.CLOSED:
-            return RunClosed()
-        if reply.state is NodeState.FAILED:
-            self._table.set(ref, "failed", reply.attempt)
-            return NodeFailed(ref)
-        self._table.set(ref, "succeeded", reply.attempt)
-        if reply.state is NodeState.SUCCEEDED:
-            return NodeSucceeded(ref, reply.outcome, reply.case_key)
-        return RunStopped(ref, succeeded=reply.state is NodeState.STOPPED)
 
     async def _outside(self, node: PlanNode, call: NodeCall) -> NodeReply:
         try:
@@ -179,21 +188,21 @@ class AutomationRun:
                 raise asyncio.CancelledError from error
             return await _transact(AutomationRunActivities.close_failed_node, call)
 
-    async def _wait(self, node: PlanNode, ref: NodeRef, call: NodeCall) -> NodeReply:
+    async def _wait(self, node: PlanNode, ref: NodeRef) -> NodeReply:
+        call = self._call(ref)
         parked = await _transact(AutomationRunActivities.park, ParkCall(call, workflow.time()))
         if parked.state is not NodeState.WAITING:
             return parked
         self._parked.add(ref)
-        self._table.set(ref, "waiting")
-        self._events.put_nowait(None)
+        self._table.park(ref)
+        self._inbox.put_nowait(None)
         await workflow.sleep(timedelta(seconds=parked.seconds), summary=node.label or node.id)
         return await _transact(AutomationRunActivities.wake, call)
 
     def _only_waiting(self) -> bool:
-        return bool(self._parked) and all(ref in self._parked for ref in self._planner.active)
+        return bool(self._parked) and all(ref in self._parked for ref in self._course.active)
 
     async def _set_waiting(self) -> None:
-        workflow.set_current_details(self._table.markdown())
         await _transact(AutomationRunActivities.set_waiting, self._run_id)
 
     async def _finish(self, ending: EndRun) -> str:
@@ -202,6 +211,6 @@ class AutomationRun:
             run_id=self._run_id,
             succeeded=ending.succeeded,
             decisive_node=None if decisive is None else self._call(decisive),
-            skipped=self._skipped,
+            skipped=[(ref.node_id, ref.scope_key) for ref in self._course.skipped],
         )
         return await _transact(AutomationRunActivities.finish, call)

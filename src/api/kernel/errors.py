@@ -84,9 +84,7 @@ def as_refusal(error: Exception) -> PlatformError:
 
 def _framework_refusal(error: HTTPException) -> PlatformError:
     if error.status_code == 405:
-        refusal = MethodNotAllowedError("This path does not know that method.")
-        refusal.headers = dict(error.headers or {})  # type: ignore[misc]  # Allow is this call's
-        return refusal
+        return MethodNotAllowedError("This path does not know that method.")
     if error.status_code == 404:
         return NotFoundError("path")
     _log.error("unexpected_framework_error", status=error.status_code)

@@ -4,7 +4,8 @@ import re
 import secrets
 
 import structlog
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.routing import Route, Router
+from starlette.types import Message, Receive, Scope, Send
 
 from api.kernel.errors import as_refusal, error_response
 
@@ -15,7 +16,7 @@ _NO_STORE = (b"cache-control", b"no-store")
 class RequestContext:
     """Pure ASGI: a task or a queue per request would cost more than the request itself."""
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: Router) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -41,7 +42,18 @@ class RequestContext:
         except Exception as error:
             if started:
                 raise
-            await error_response(as_refusal(error))(scope, receive, send_with_headers)
+            response = error_response(as_refusal(error))
+            if response.status_code == 405:
+                response.headers["Allow"] = self._allowed(scope)
+            await response(scope, receive, send_with_headers)
+
+    def _allowed(self, scope: Scope) -> str:
+        """Every method of the path: each operation is a route of its own (RFC 9110, 10.2.1)."""
+        methods: set[str] = set()
+        for route in self._app.routes:
+            if isinstance(route, Route) and route.path_regex.match(scope["path"]):
+                methods |= route.methods or set()
+        return ", ".join(sorted(methods))
 
 
 def _request_id(scope: Scope) -> bytes:

@@ -43,7 +43,7 @@ class SessionVerifier:
         self._issuer = issuer
         self._admin_claim = admin_claim
         self._keys = _PublishedKeys(jwks)
-        self._claims = jwt.JWTClaimsRegistry(
+        self._registry = jwt.JWTClaimsRegistry(
             leeway=_LEEWAY_SECONDS,
             iss={"essential": True, "value": issuer},
             aud={"essential": True, "value": audience},
@@ -54,15 +54,21 @@ class SessionVerifier:
     async def verify(self, token: str) -> Session:
         """The session a token proves; raises UnauthorizedError or UnavailableError."""
         try:
-            decoded = self._decode(token, await self._keys.current())
+            claims = self._claims_of(token, await self._keys.current())
         except InvalidKeyIdError:
-            decoded = self._decode(token, await self._keys.refetched())
-        return self._session(decoded)
+            claims = await self._second_look(token)
+        return self._session(claims)
 
-    def _decode(self, token: str, keys: KeySet) -> dict[str, Any]:
+    async def _second_look(self, token: str) -> dict[str, Any]:
+        try:
+            return self._claims_of(token, await self._keys.refetched())
+        except InvalidKeyIdError:
+            raise unauthorized() from None
+
+    def _claims_of(self, token: str, keys: KeySet) -> dict[str, Any]:
         try:
             claims = jwt.decode(token, keys, algorithms=_ALGORITHMS).claims
-            self._claims.validate(claims)
+            self._registry.validate(claims)
         except InvalidKeyIdError:
             raise
         except (JoseError, ValueError, TypeError, RecursionError):
@@ -71,11 +77,14 @@ class SessionVerifier:
         return claims
 
     def _session(self, claims: dict[str, Any]) -> Session:
+        subject = _text(claims["sub"])
+        if subject is None:
+            raise unauthorized()
         admin = claims.get(self._admin_claim)
         verified = claims.get("email_verified") is not False
         return Session(
             issuer=self._issuer,
-            subject=_text(claims["sub"]) or "",
+            subject=subject,
             email=_text(claims.get("email")) if verified else None,
             name=_text(claims.get("name")),
             platform_admin=admin if isinstance(admin, bool) else None,
@@ -127,7 +136,7 @@ class _PublishedKeys:
 
 
 def _text(value: Any) -> str | None:
-    """A claim as PostgreSQL can store it."""
-    if not isinstance(value, str) or "\x00" in value:
+    """A claim that is a text PostgreSQL can store and index, else None."""
+    if not isinstance(value, str) or not 0 < len(value) <= 320 or "\x00" in value:
         return None
-    return value.encode("utf-8", "replace").decode()[:320] or None
+    return value if value.isascii() else value.encode("utf-8", "replace").decode()

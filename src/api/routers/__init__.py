@@ -3,7 +3,16 @@
 from collections.abc import Sequence
 
 from api.kernel.routing import Router
-from api.routers import api_keys, databases, me, records, service, workspaces
+from api.routers import (
+    api_keys,
+    automation_runs,
+    automations,
+    databases,
+    me,
+    records,
+    service,
+    workspaces,
+)
 
 ROUTERS: Sequence[Router] = (
     service.router,
@@ -12,4 +21,6 @@ ROUTERS: Sequence[Router] = (
     api_keys.router,
     databases.router,
     records.router,
+    automations.router,
+    automation_runs.router,
 )

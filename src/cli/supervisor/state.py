@@ -60,6 +60,17 @@ class StateDir:
         finally:
             os.close(handle)
 
+    def is_owned(self) -> bool:
+        """Whether a platform runs on this directory."""
+        try:
+            with (self.root / "lock").open("rb") as file:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except FileNotFoundError:
+            return False
+        except BlockingIOError:
+            return True
+        return False
+
     def log(self, name: str) -> Path:
         """The log file of a child; one that grew large is set aside first."""
         path = self.logs / f"{name}.log"

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from sqlalchemy import select
+from sqlalchemy import Uuid, any_, bindparam, select
+from sqlalchemy.dialects.postgresql import ARRAY
 
 from models.access.placement import Placement
 from models.access.rules import Actor
@@ -10,6 +11,7 @@ from models.api_keys.shapes import ApiKeyBody
 from models.api_keys.tables import api_key
 from models.base import Id
 from runtime.database import UnitOfWork
+from runtime.prepared import PreparedSelect
 
 _SHOWN = [column for column in api_key.c if column.name != "digest"]
 
@@ -28,13 +30,17 @@ async def list_keys(work: UnitOfWork, actor: Actor) -> list[ApiKeyBody]:
     return [ApiKeyBody.model_validate(row) for row in rows]
 
 
+_PLACE = PreparedSelect(
+    select(api_key.c.workspace_id).where(
+        api_key.c.id == bindparam("id"),
+        api_key.c.workspace_id == any_(bindparam("places", type_=ARRAY(Uuid))),
+    )
+)
+
+
 async def visible(
     work: UnitOfWork, workspace_ids: Sequence[Id], resource_id: Id
 ) -> Placement | None:
     """Where the key is, if it is in one of these workspaces."""
-    workspace_id = await work.scalar(
-        select(api_key.c.workspace_id).where(
-            api_key.c.id == resource_id, api_key.c.workspace_id.in_(workspace_ids)
-        )
-    )
-    return None if workspace_id is None else Placement(workspace_id)
+    row = await _PLACE.first(work, {"id": resource_id, "places": list(workspace_ids)})
+    return None if row is None else Placement(row.workspace_id)

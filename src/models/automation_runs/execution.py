@@ -6,9 +6,8 @@ run stays as it is (promises I3, I4).
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from sqlalchemy import case, func, literal, select, update
+from sqlalchemy import ARRAY, Text, bindparam, case, func, literal, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from models.automation_runs.facts import RunFacts, fact_columns, read_facts
@@ -22,21 +21,24 @@ from models.automation_runs.rules import (
 from models.automation_runs.tables import automation_run, node_run
 from models.base import Id, JsonObject
 from runtime.database import UnitOfWork
+from runtime.schema import Timestamp
+
+_run = automation_run.c
+
+_BEGIN = (
+    update(automation_run)
+    .where(_run.id == bindparam("run_id"), _run.status.in_(OPEN_RUN))
+    .values(
+        status=case((_run.status == RunStatus.QUEUED, RunStatus.RUNNING), else_=_run.status),
+        started_at=func.coalesce(_run.started_at, bindparam("now", type_=Timestamp)),
+    )
+    .returning(*fact_columns())
+)
 
 
 async def begin(work: UnitOfWork, run_id: Id) -> RunFacts | None:
     """`queued → running`; None when the run is closed. Repeating it changes nothing."""
-    run = automation_run.c
-    begun = await work.execute(
-        update(automation_run)
-        .where(run.id == run_id, run.status.in_(OPEN_RUN))
-        .values(
-            status=case((run.status == RunStatus.QUEUED, RunStatus.RUNNING), else_=run.status),
-            started_at=func.coalesce(run.started_at, work.now),
-        )
-        .returning(*fact_columns())
-    )
-    row = begun.first()
+    row = await work.first(_BEGIN, {"run_id": run_id, "now": work.now})
     return None if row is None else read_facts(row)
 
 
@@ -56,7 +58,7 @@ async def finish(
     run_id: Id,
     *,
     status: RunStatus,
-    output: Any,
+    output: JsonObject | None,
     error: str | None = None,
 ) -> bool:
     """Write the end of a run; False when it was closed already."""
@@ -112,23 +114,39 @@ async def skip_nodes(
     await work.execute(upsert(node_run).values(rows).on_conflict_do_nothing())
 
 
-def leaf_outputs(run_id: Id, leaves: Sequence[str]) -> Any:
-    """SQL for the output of a run: the outputs of its succeeded leaf nodes by id (C8)."""
-    return (
-        select(
-            func.coalesce(
-                func.jsonb_object_agg(node_run.c.node_id, node_run.c.output),
-                literal({}, automation_run.c.output.type),
-            )
+_LEAF_OUTPUTS = (
+    select(
+        func.coalesce(
+            func.jsonb_object_agg(node_run.c.node_id, node_run.c.output),
+            literal({}, automation_run.c.output.type),
         )
-        .where(
-            node_run.c.run_id == run_id,
-            node_run.c.scope_key == "",
-            node_run.c.node_id == func.any(list(leaves)),
-            node_run.c.status == NodeStatus.SUCCEEDED,
-        )
-        .scalar_subquery()
     )
+    .where(
+        node_run.c.run_id == bindparam("run_id"),
+        node_run.c.scope_key == "",
+        node_run.c.node_id == func.any(bindparam("leaves", type_=ARRAY(Text))),
+        node_run.c.status == NodeStatus.SUCCEEDED,
+    )
+    .scalar_subquery()
+)
+"""The output of a run: the outputs of its succeeded leaf nodes by id (C8)."""
+
+_SUCCEED = (
+    update(automation_run)
+    .where(_run.id == bindparam("run_id"), _run.status.in_(sources_of(RunStatus.SUCCEEDED)))
+    .values(
+        status=RunStatus.SUCCEEDED,
+        output=_LEAF_OUTPUTS,
+        completed_at=bindparam("now", type_=Timestamp),
+    )
+)
+
+
+async def succeed(work: UnitOfWork, run_id: Id, leaves: Sequence[str]) -> bool:
+    """Write the end of a run whose nodes all ended well; False when it was closed already."""
+    parameters = {"run_id": run_id, "leaves": list(leaves), "now": work.now}
+    closed = await work.execute(_SUCCEED, parameters)
+    return closed.rowcount > 0
 
 
 @dataclass(frozen=True, slots=True)

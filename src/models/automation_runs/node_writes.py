@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import insert, literal, select, update
+from sqlalchemy import bindparam, insert, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from models.automation_runs.gate import NodeRow
@@ -49,21 +49,49 @@ class Completion:
         return values if self.inputs is None else {**values, "input": self.inputs}
 
 
+_COMPLETED = (
+    "run_id",
+    "node_id",
+    "scope_key",
+    "workspace_id",
+    "node_kind",
+    "status",
+    "attempt",
+    "outcome",
+    "case_key",
+    "input",
+    "output",
+    "started_at",
+    "completed_at",
+)
+
+_COMPLETE_AT_ONCE = (
+    upsert(node_run)
+    .from_select(
+        _COMPLETED,
+        select(*(bindparam(name, type_=node_run.c[name].type) for name in _COMPLETED))
+        .where(
+            automation_run.c.id == bindparam("run_id", type_=node_run.c.run_id.type),
+            automation_run.c.status.in_(ACTIVE_RUN),
+        )
+        .with_for_update(read=True, of=automation_run),
+    )
+    .on_conflict_do_nothing()
+)
+
+
 async def complete_at_once(work: UnitOfWork, key: NodeKey, completion: Completion) -> bool:
     """Gate and success in one statement, for a node with no other effect than its output.
 
     False when nothing was written: the run is closed, or the node has ended before.
     """
-    values = {**_identity(key), "started_at": work.now, **completion.values(work)}
-    columns = node_run.c
-    open_run = (
-        select(*(literal(value, columns[name].type) for name, value in values.items()))
-        .where(automation_run.c.id == key.run_id, automation_run.c.status.in_(ACTIVE_RUN))
-        .with_for_update(read=True, of=automation_run)
-    )
-    written = await work.execute(
-        upsert(node_run).from_select(list(values), open_run).on_conflict_do_nothing()
-    )
+    values = {
+        **_identity(key),
+        "started_at": work.now,
+        "input": None,
+        **completion.values(work),
+    }
+    written = await work.execute(_COMPLETE_AT_ONCE, values)
     return written.rowcount > 0
 
 

@@ -3,32 +3,30 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from sqlalchemy import Row, Select, select, tuple_
+from sqlalchemy import Row, Select, Uuid, bindparam, select, tuple_
 
-from models.access.placement import Placement
 from models.access.rules import Actor, Level
 from models.base import Id
 from models.databases.rules.fields import FieldSpec, FieldSpecs, Option, Schema
 from models.databases.rules.kinds import FieldKind
 from models.databases.shapes import DatabaseDetail, DatabaseList, FieldShape
 from models.databases.tables import database, field
-from models.items.queries import closed_items, placed_items, placement_from
+from models.items.queries import PlacementOf, closed_items, placed_items
 from models.items.tables import item
 from models.pagination import PageRequest
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
+from runtime.prepared import PreparedSelect
 
-
-async def visible(
-    work: UnitOfWork, workspace_ids: Sequence[Id], database_id: Id
-) -> Placement | None:
-    """Where a database is placed, or None when none of these workspaces shows it."""
-    start = (
-        placed_items()
-        .join(database, database.c.item_id == item.c.id)
-        .where(database.c.id == database_id, database.c.workspace_id.in_(workspace_ids))
+visible = PlacementOf(
+    placed_items()
+    .join(database, database.c.item_id == item.c.id)
+    .where(
+        database.c.id == bindparam("id", type_=Uuid),
+        database.c.workspace_id == item.c.workspace_id,
     )
-    return await placement_from(work, start)
+)
+"""Where a database is placed: `await visible(work, workspace_ids, database_id)`."""
 
 
 async def get_database(work: UnitOfWork, workspace_id: Id, database_id: Id) -> DatabaseDetail:
@@ -66,9 +64,8 @@ async def load_schema(work: UnitOfWork, workspace_id: Id, database_id: Id) -> Sc
 
     One statement answers both, for every database has a title field.
     """
-    return schema_of(
-        await work.rows(fields_of(workspace_id).where(field.c.database_id == database_id))
-    )
+    parameters = {"workspace_id": workspace_id, "database_id": database_id}
+    return schema_of(await _SCHEMA.rows(work, parameters))
 
 
 def schema_of(rows: Sequence[Row[Any]], noun: str = "database") -> Schema:
@@ -78,8 +75,12 @@ def schema_of(rows: Sequence[Row[Any]], noun: str = "database") -> Schema:
     return Schema(rows[0].workspace_id, rows[0].database_id, field_specs(rows))
 
 
-def fields_of(workspace_id: Id) -> Select[Any]:
-    """Fields of the databases that are not in the trash; a caller says of which."""
+def fields_of() -> Select[Any]:
+    """Fields of the databases that are not in the trash; a caller says of which.
+
+    It takes the parameter `workspace_id`.
+    """
+    workspace_id = bindparam("workspace_id", type_=Uuid)
     return (
         select(field)
         .join(database, database.c.id == field.c.database_id)
@@ -92,6 +93,11 @@ def fields_of(workspace_id: Id) -> Select[Any]:
         )
         .order_by(field.c.position, field.c.key)
     )
+
+
+_SCHEMA = PreparedSelect(
+    fields_of().where(field.c.database_id == bindparam("database_id", type_=Uuid))
+)
 
 
 def field_specs(rows: Iterable[Row[Any]]) -> FieldSpecs:

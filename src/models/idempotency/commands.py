@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Row, delete, func, literal, select, update
+from sqlalchemy import BigInteger, Row, bindparam, delete, func, select, update
 from sqlalchemy.dialects.postgresql import insert
 
 from models.idempotency.rules import WINDOW
@@ -34,7 +34,9 @@ async def claim(
     while not await _take(work, fingerprint, request_hash):
         lock = select(func.pg_try_advisory_xact_lock(_lock(fingerprint)))
         if not await work.scalar(lock):
-            raise _running()
+            raise InProgressError(
+                "A call with this Idempotency-Key is still running; try again soon."
+            )
         row = await work.first(
             select(idempotency_reply).where(idempotency_reply.c.fingerprint == fingerprint)
         )
@@ -52,11 +54,9 @@ async def claim(
 
 async def remember(work: UnitOfWork, keys: KeyRing, fingerprint: bytes, reply: Reply) -> None:
     """Keep the reply to a claimed call for the window."""
-    await work.execute(
-        update(idempotency_reply)
-        .where(idempotency_reply.c.fingerprint == fingerprint)
-        .values(status=reply.status, reply=keys.seal(reply.body, _place(fingerprint)))
-    )
+    sealed = keys.seal(reply.body, _place(fingerprint))
+    parameters = {"of": fingerprint, "status": reply.status, "reply": sealed}
+    await work.execute(_REMEMBER, [parameters])
 
 
 async def _take(work: UnitOfWork, fingerprint: bytes, request_hash: bytes) -> bool:
@@ -64,24 +64,37 @@ async def _take(work: UnitOfWork, fingerprint: bytes, request_hash: bytes) -> bo
 
     The lock keeps a second call from waiting for the first one's commit: it is told at once.
     """
-    values = {
-        "id": new_id(),
-        "fingerprint": fingerprint,
-        "request_hash": request_hash,
-        "created_at": work.now,
-        "expires_at": work.now + WINDOW,
+    parameters = {
+        "_id": new_id(),
+        "_fingerprint": fingerprint,
+        "_request_hash": request_hash,
+        "_created_at": work.now,
+        "_expires_at": work.now + WINDOW,
+        "_lock": _lock(fingerprint),
     }
-    columns = idempotency_reply.c
-    row = select(*(literal(value, columns[name].type) for name, value in values.items())).where(
-        func.pg_try_advisory_xact_lock(_lock(fingerprint))
+    return (await work.execute(_TAKE, [parameters])).first() is not None
+
+
+_COLUMNS = ("id", "fingerprint", "request_hash", "created_at", "expires_at")
+
+# Built once: with a key on most calls that write, building these would cost as much as sending.
+_TAKE = (
+    insert(idempotency_reply)
+    .from_select(
+        list(_COLUMNS),
+        select(
+            *(bindparam(f"_{name}", type_=idempotency_reply.c[name].type) for name in _COLUMNS)
+        ).where(func.pg_try_advisory_xact_lock(bindparam("_lock", type_=BigInteger))),
     )
-    statement = (
-        insert(idempotency_reply)
-        .from_select(list(values), row)
-        .on_conflict_do_nothing()
-        .returning(idempotency_reply.c.id)
-    )
-    return (await work.execute(statement)).first() is not None
+    .on_conflict_do_nothing()
+    .returning(idempotency_reply.c.id)
+)
+
+_REMEMBER = (
+    update(idempotency_reply)
+    .where(idempotency_reply.c.fingerprint == bindparam("of"))
+    .values(status=bindparam("status"), reply=bindparam("reply"))
+)
 
 
 def _replay(keys: KeyRing, row: Row[Any], request_hash: bytes) -> Reply:
@@ -110,7 +123,3 @@ def _lock(fingerprint: bytes) -> int:
 
 def _place(fingerprint: bytes) -> str:
     return f"idempotency_reply|{fingerprint.hex()}|reply"
-
-
-def _running() -> InProgressError:
-    return InProgressError("A call with this Idempotency-Key is still running; try again soon.")

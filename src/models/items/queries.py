@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import CTE, Select, and_, func, or_, select
+from sqlalchemy import ARRAY, CTE, Select, Uuid, and_, any_, bindparam, func, or_, select
 
 from models.access.placement import Placement
 from models.access.rules import Actor, Level, Role
@@ -11,34 +11,49 @@ from models.base import Id
 from models.items.rules import AccessMode
 from models.items.tables import item
 from runtime.database import UnitOfWork
+from runtime.prepared import PreparedSelect
 
 _PARENT = item.alias("parent")
 _CHILD = item.alias("child")
 _RESTRICTED = AccessMode.RESTRICTED.value
 
 
-async def placement(work: UnitOfWork, workspace_ids: Sequence[Id], item_id: Id) -> Placement | None:
-    """Where an item is, or None when it is in none of these workspaces or in the trash."""
-    start = placed_items().where(item.c.id == item_id, item.c.workspace_id.in_(workspace_ids))
-    return await placement_from(work, start)
-
-
 def placed_items() -> Select[Any]:
-    """The start of a placement: a caller narrows it to one item, by joins if need be."""
+    """The start of a `PlacementOf`: narrowed by its maker, by joins if need be.
+
+    It must take the parameters `id` and `workspace_ids`.
+    """
     return select(
         item.c.workspace_id,
         item.c.id.label("item_id"),
         item.c.parent_item_id,
         item.c.access_mode,
         item.c.deleted_at,
-    )
+    ).where(item.c.workspace_id == any_(bindparam("workspace_ids", type_=ARRAY(Uuid))))
 
 
-async def placement_from(work: UnitOfWork, start: Select[Any]) -> Placement | None:
-    """The placement of the one item that `start` selects, judged along its way to the root.
+class PlacementOf:
+    """Finds the one item that `start` selects, judged along its way to the root.
 
     A restricted item anywhere on the way closes what is below it; so does one in the trash.
     """
+
+    def __init__(self, start: Select[Any]) -> None:
+        self._statement = PreparedSelect(_judged(start))
+
+    async def __call__(
+        self, work: UnitOfWork, workspace_ids: Sequence[Id], resource_id: Id
+    ) -> Placement | None:
+        """The placement, or None when none of these workspaces shows the resource."""
+        parameters = {"id": resource_id, "workspace_ids": list(workspace_ids)}
+        found = await self._statement.first(work, parameters)
+        if found is None:
+            return None
+        level = Level.NONE if found.restricted else None
+        return Placement(workspace_id=found.workspace_id, item_id=found.item_id, level=level)
+
+
+def _judged(start: Select[Any]) -> Select[Any]:
     way = start.cte("way", recursive=True)
     # UNION, not UNION ALL: a row met twice ends the walk even if the tree had a cycle.
     way = way.union(
@@ -50,7 +65,7 @@ async def placement_from(work: UnitOfWork, start: Select[Any]) -> Placement | No
             _PARENT.c.deleted_at,
         ).where(_PARENT.c.workspace_id == way.c.workspace_id, _PARENT.c.id == way.c.parent_item_id)
     )
-    found = await work.first(
+    return (
         select(
             way.c.workspace_id,
             way.c.item_id,
@@ -59,10 +74,10 @@ async def placement_from(work: UnitOfWork, start: Select[Any]) -> Placement | No
         .group_by(way.c.workspace_id, way.c.item_id)
         .having(func.bool_and(way.c.deleted_at.is_(None)))
     )
-    if found is None:
-        return None
-    level = Level.NONE if found.restricted else None
-    return Placement(workspace_id=found.workspace_id, item_id=found.item_id, level=level)
+
+
+placement = PlacementOf(placed_items().where(item.c.id == bindparam("id", type_=Uuid)))
+"""Where an item is: `await placement(work, workspace_ids, item_id)`."""
 
 
 def closed_items(actor: Actor) -> CTE:

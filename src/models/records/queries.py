@@ -1,61 +1,42 @@
 """Reading records: one by id, the newest first, or by filter, order and search."""
 
-from collections.abc import Sequence
+from typing import Any
 
-from sqlalchemy import ColumnElement, select
+from sqlalchemy import ColumnElement, Integer, Uuid, bindparam, select
 
-from models.access.placement import Placement
 from models.base import Id
 from models.databases.queries import fields_of, load_schema, schema_of
-from models.databases.rules.fields import Schema
+from models.databases.rules.fields import FieldSpecs, Schema
 from models.databases.tables import database
-from models.items.queries import placed_items, placement_from
+from models.items.queries import PlacementOf, placed_items
 from models.items.tables import item
-from models.pagination import PageRequest, page_request
+from models.pagination import Page, PageRequest, page_request
 from models.records.details import record_detail
+from models.records.rules.ordering import NEWEST_FIRST
 from models.records.rules.query import Query, read_query
 from models.records.shapes import MAX_QUERY_LIMIT, RecordDetail, RecordList, RecordQuery
 from models.records.tables import record
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
+from runtime.prepared import PreparedSelect
+from runtime.schema import Timestamp
 
-
-async def visible(work: UnitOfWork, workspace_ids: Sequence[Id], record_id: Id) -> Placement | None:
-    """Where a record's database is placed, or None when none of these workspaces shows it."""
-    start = (
-        placed_items()
-        .join(database, database.c.item_id == item.c.id)
-        .join(record, record.c.database_id == database.c.id)
-        .where(
-            record.c.id == record_id,
-            record.c.workspace_id.in_(workspace_ids),
-            record.c.deleted_at.is_(None),
-        )
+visible = PlacementOf(
+    placed_items()
+    .join(database, database.c.item_id == item.c.id)
+    .join(record, record.c.database_id == database.c.id)
+    .where(
+        record.c.id == bindparam("id", type_=Uuid),
+        record.c.workspace_id == item.c.workspace_id,
+        database.c.workspace_id == item.c.workspace_id,
+        record.c.deleted_at.is_(None),
     )
-    return await placement_from(work, start)
+)
+"""Where a record's database is placed: `await visible(work, workspace_ids, record_id)`."""
 
 
-async def get_record(work: UnitOfWork, workspace_id: Id, record_id: Id) -> RecordDetail:
-    """A record. Raises `NotFoundError`, also when its database is in the trash."""
-    schema = await load_schema_of(work, workspace_id, record_id)
-    found = await work.first(select(record).where(*this_record(workspace_id, record_id)))
-    if found is None:
-        raise NotFoundError("record")
-    return record_detail(found, schema.fields)
-
-
-async def load_schema_of(work: UnitOfWork, workspace_id: Id, record_id: Id) -> Schema:
-    """The schema that types a record, in one statement. Raises `NotFoundError`."""
-    rows = await work.rows(
-        fields_of(workspace_id)
-        .join(record, record.c.database_id == database.c.id)
-        .where(*this_record(workspace_id, record_id))
-    )
-    return schema_of(rows, "record")
-
-
-def this_record(workspace_id: Id, record_id: Id) -> tuple[ColumnElement[bool], ...]:
+def this_record(workspace_id: Any, record_id: Any) -> tuple[ColumnElement[bool], ...]:
     """The conditions of one record that is not in the trash."""
     return (
         record.c.workspace_id == workspace_id,
@@ -64,12 +45,66 @@ def this_record(workspace_id: Id, record_id: Id) -> tuple[ColumnElement[bool], .
     )
 
 
+def records_of(workspace_id: Any, database_id: Any) -> tuple[ColumnElement[bool], ...]:
+    """The conditions of the records of a database that are not in the trash."""
+    return (
+        record.c.workspace_id == workspace_id,
+        record.c.database_id == database_id,
+        record.c.deleted_at.is_(None),
+    )
+
+
+_THIS = this_record(bindparam("workspace_id", type_=Uuid), bindparam("record_id", type_=Uuid))
+_RECORD = PreparedSelect(select(record).where(*_THIS))
+_SCHEMA_OF = PreparedSelect(
+    fields_of().join(record, record.c.database_id == database.c.id).where(*_THIS)
+)
+
+_NEWEST = (
+    select(record)
+    .where(
+        *records_of(bindparam("workspace_id", type_=Uuid), bindparam("database_id", type_=Uuid)),
+        record.c.archived.is_(False),
+    )
+    .order_by(*NEWEST_FIRST.clauses)
+    .limit(bindparam("most", type_=Integer))
+)
+_FIRST_PAGE = PreparedSelect(_NEWEST)
+_NEXT_PAGE = PreparedSelect(
+    _NEWEST.where(
+        NEWEST_FIRST.after((bindparam("moment", type_=Timestamp), bindparam("id", type_=Uuid)))
+    )
+)
+
+
+async def get_record(work: UnitOfWork, workspace_id: Id, record_id: Id) -> RecordDetail:
+    """A record. Raises `NotFoundError`, also when its database is in the trash."""
+    schema = await load_schema_of(work, workspace_id, record_id)
+    parameters = {"workspace_id": workspace_id, "record_id": record_id}
+    found = await _RECORD.first(work, parameters)
+    if found is None:
+        raise NotFoundError("record")
+    return record_detail(found, schema.fields)
+
+
+async def load_schema_of(work: UnitOfWork, workspace_id: Id, record_id: Id) -> Schema:
+    """The schema that types a record, in one statement. Raises `NotFoundError`."""
+    parameters = {"workspace_id": workspace_id, "record_id": record_id}
+    return schema_of(await _SCHEMA_OF.rows(work, parameters), "record")
+
+
 async def list_records(
     work: UnitOfWork, workspace_id: Id, database_id: Id, page: PageRequest
 ) -> RecordList:
     """The records of a database that are not archived, newest first."""
     schema = await load_schema(work, workspace_id, database_id)
-    return await _page(work, schema, read_query(RecordQuery(), schema.fields, work.now), page)
+    parameters = {"workspace_id": workspace_id, "database_id": database_id, "most": page.fetch}
+    if page.after is None:
+        rows = await _FIRST_PAGE.rows(work, parameters)
+    else:
+        moment, last_id = page.after
+        rows = await _NEXT_PAGE.rows(work, {**parameters, "moment": moment, "id": last_id})
+    return _shown(page.of(rows, NEWEST_FIRST.position), schema.fields)
 
 
 async def query_records(
@@ -91,19 +126,16 @@ async def query_records(
 async def _page(work: UnitOfWork, schema: Schema, query: Query, page: PageRequest) -> RecordList:
     statement = (
         select(record, *query.order.selected)
-        .where(
-            record.c.workspace_id == schema.workspace_id,
-            record.c.database_id == schema.database_id,
-            record.c.deleted_at.is_(None),
-            *query.conditions,
-        )
+        .where(*records_of(schema.workspace_id, schema.database_id), *query.conditions)
         .order_by(*query.order.clauses)
         .limit(page.fetch)
     )
     if page.after is not None:
         statement = statement.where(query.order.after(page.after))
-    shown = page.of(await work.rows(statement), query.order.position)
+    return _shown(page.of(await work.rows(statement), query.order.position), query.shown_fields)
+
+
+def _shown(page: Page[Any], fields: FieldSpecs) -> RecordList:
     return RecordList(
-        records=[record_detail(row, query.shown_fields) for row in shown.items],
-        cursor=shown.cursor,
+        records=[record_detail(row, fields) for row in page.items], cursor=page.cursor
     )

@@ -66,7 +66,7 @@ class CheckedBackend(httpcore2.AsyncNetworkBackend):
         except (OSError, UnicodeError):
             raise httpcore2.ConnectError from None
         # One private address among public ones is how a rebinding answer looks: refuse them all.
-        if not all(self._policy.permits(host, address) for address in addresses):
+        if not all(self._policy.permits(host, address, port) for address in addresses):
             raise OutboundBlockedError(host)
         return addresses[:_MAX_ADDRESSES]
 

@@ -8,17 +8,50 @@ from ipaddress import ip_network
 from runtime.outbound.addresses import Address, Network, is_public
 
 _HOST = re.compile(r"[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?")
+_WITH_PORT = re.compile(r"(?P<place>\[[0-9a-f:.]+\]|[^\[\]:/]+):(?P<port>[0-9]{1,5})")
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """A host name or a network that may be reached although it is private; at one port, or any."""
+
+    place: str | Network
+    port: int | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> "Allowance":
+        """`name`, `address` or `range/bits`, the first two also as `…:port`.
+
+        Raises ValueError, naming the entry, for anything else.
+        """
+        entry = text.strip().lower()
+        port = None
+        if matched := _WITH_PORT.fullmatch(entry):
+            entry, port = matched["place"], int(matched["port"])
+        try:
+            return cls(ip_network(entry.strip("[]")), port)
+        except ValueError:
+            if not _HOST.fullmatch(entry) or entry.replace(".", "").isdigit():
+                raise ValueError(
+                    f"{text!r} is not a host name, an address or a CIDR range."
+                ) from None
+        return cls(entry, port)
+
+    def covers(self, host: str, address: Address, port: int) -> bool:
+        """Whether a connection to `host`, at this address and port, is meant."""
+        if self.port not in {None, port}:
+            return False
+        if isinstance(self.place, str):
+            return host.rstrip(".").lower() == self.place
+        return address in self.place
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutboundPolicy:
-    """Limits of every outbound call; sizes in bytes, times in seconds.
+    """Limits of every outbound call; sizes in bytes, times in seconds."""
 
-    `allow_hosts` and `allow_networks` name what may be reached although it is not public.
-    """
-
-    allow_hosts: frozenset[str] = frozenset()
-    allow_networks: tuple[Network, ...] = ()
+    allowed: tuple[Allowance, ...] = ()
+    """What may be reached although it is not public."""
     connect_seconds: float = 10
     read_seconds: float = 60
     max_redirects: int = 5
@@ -27,25 +60,11 @@ class OutboundPolicy:
 
     @classmethod
     def from_entries(cls, entries: Iterable[str]) -> "OutboundPolicy":
-        """The policy that also allows these host names, addresses and CIDR ranges.
+        """The policy that also allows these hosts, addresses and ranges. Raises ValueError."""
+        return cls(allowed=tuple(Allowance.parse(entry) for entry in entries))
 
-        Raises ValueError, naming the entry, for one that is neither.
-        """
-        hosts: set[str] = set()
-        networks: list[Network] = []
-        for entry in (text.strip().lower() for text in entries):
-            try:
-                networks.append(ip_network(entry.strip("[]")))
-            except ValueError:
-                if "/" in entry or not _HOST.fullmatch(entry) or entry.replace(".", "").isdigit():
-                    raise ValueError(
-                        f"{entry!r} is not a host name, an address or a CIDR range."
-                    ) from None
-                hosts.add(entry)
-        return cls(allow_hosts=frozenset(hosts), allow_networks=tuple(networks))
-
-    def permits(self, host: str, address: Address) -> bool:
-        """Whether a connection to `host` may go to `address`."""
-        if is_public(address) or host.rstrip(".").lower() in self.allow_hosts:
+    def permits(self, host: str, address: Address, port: int) -> bool:
+        """Whether a connection to `host` may go to this address and port."""
+        if is_public(address):
             return True
-        return any(address in network for network in self.allow_networks)
+        return any(allowance.covers(host, address, port) for allowance in self.allowed)

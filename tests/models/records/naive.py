@@ -27,31 +27,34 @@ class Row:
 
 def value_of(row: Row, field: str) -> Any:
     """The typed value, or None where there is none of the field's form."""
+    if field in _COLUMNS:
+        return _COLUMNS[field](row)
     stored = row.data.get(field)
     match field:
-        case "title":
-            return row.title
-        case "serial":
-            return row.number
-        case "born":
-            return row.created_at
-        case "note" | "state":
-            return stored if isinstance(stored, str) else None
         case "size":
             is_number = isinstance(stored, int | float) and not isinstance(stored, bool)
             return stored if is_number else None
         case "done":
             return stored is True
-        case "day" | "at" | "clock" if not isinstance(stored, str) or stored == MISFIT:
-            return None
-        case "day":
-            return date.fromisoformat(stored)
-        case "at":
-            return datetime.fromisoformat(stored)
         case "tags":
             return stored if isinstance(stored, list) else None
-        case _:
+        case "place":
             return stored
+    if not isinstance(stored, str) or (field in _PARSED and stored == MISFIT):
+        return None
+    return _PARSED.get(field, str)(stored)
+
+
+_COLUMNS: dict[str, Callable[[Row], Any]] = {
+    "title": lambda row: row.title,
+    "serial": lambda row: row.number,
+    "born": lambda row: row.created_at,
+}
+_PARSED: dict[str, Callable[[str], Any]] = {
+    "day": date.fromisoformat,
+    "at": datetime.fromisoformat,
+    "clock": str,
+}
 
 
 def is_empty(row: Row, field: str) -> bool:
@@ -85,7 +88,7 @@ def _leaf(row: Row, field: str, op: str, wanted: Any) -> bool:
     value = value_of(row, field)
     if value is None:
         return False
-    if field == "at" or field == "born":
+    if field in {"at", "born"}:
         return _moment(op, value, wanted)
     if field == "day":
         return _day(op, value, wanted)
@@ -151,7 +154,7 @@ def ordered(rows: list[Row], sorts: list[dict[str, str]]) -> list[Row]:
         filled = [row for row in result if _sort_value(row, sort["field"]) is not None]
         blank = [row for row in result if _sort_value(row, sort["field"]) is None]
         filled.sort(
-            key=lambda row: _sort_value(row, sort["field"]),  # noqa: B023  # used at once
+            key=lambda row: _sort_value(row, sort["field"]),
             reverse=sort["direction"] == "desc",
         )
         result = blank + filled if sort["nulls"] == "first" else filled + blank

@@ -4,8 +4,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
+import pytest
 import pytest_asyncio
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -263,3 +264,84 @@ async def test_search_finds_pieces_of_text_whatever_their_case(
         if not row.archived and (contains(row.title) or contains(row.data.get("note")))
     ]
     assert found == [row.id for row in ordered(matching, [])]
+
+
+EDGES: list[tuple[dict[str, Any], dict[str, Any], bool]] = [
+    ({"tags": {"one": 1}}, {"field": "tags", "op": "has_any", "value": ["one"]}, False),
+    ({"tags": "one"}, {"field": "tags", "op": "has_any", "value": ["one"]}, False),
+    ({"tags": "one"}, {"field": "tags", "op": "has_all", "value": ["one"]}, False),
+    ({"tags": ["one"]}, {"field": "tags", "op": "has_all", "value": []}, True),
+    ({"tags": ["one"]}, {"field": "tags", "op": "has_any", "value": []}, False),
+    (
+        {"at": "2026-05-21T00:00:00.000Z"},
+        {"field": "at", "op": "after", "value": "2026-05-20"},
+        True,
+    ),
+    (
+        {"at": "2026-05-20T23:59:59.999Z"},
+        {"field": "at", "op": "after", "value": "2026-05-20"},
+        False,
+    ),
+    (
+        {"at": "2026-05-21T00:00:00.000Z"},
+        {"field": "at", "op": "lte", "value": "2026-05-20"},
+        False,
+    ),
+    ({"at": "2026-05-21T00:00:00.000Z"}, {"field": "at", "op": "on", "value": "2026-05-20"}, False),
+    (
+        {"at": "2026-05-20T22:30:00.000Z"},
+        {"field": "at", "op": "on", "value": "2026-05-21", "timezone": "Europe/Berlin"},
+        True,
+    ),
+    (
+        {"at": "2026-04-20T12:00:00.000Z"},
+        {
+            "field": "at",
+            "op": "within",
+            "value": {"unit": "month", "count": 1, "direction": "past"},
+        },
+        True,
+    ),
+    (
+        {"at": "2026-04-20T11:59:59.999Z"},
+        {
+            "field": "at",
+            "op": "within",
+            "value": {"unit": "month", "count": 1, "direction": "past"},
+        },
+        False,
+    ),
+    (
+        {"size": 0.30000000000000004},
+        {"field": "size", "op": "eq", "value": 0.30000000000000004},
+        True,
+    ),
+    ({"size": 0.30000000000000004}, {"field": "size", "op": "gt", "value": 0.3}, True),
+    ({"size": 2**53 + 1}, {"field": "size", "op": "eq", "value": 2**53}, False),
+    ({"size": 10**30 + 1}, {"field": "size", "op": "in", "value": [10**30 + 1]}, True),
+    ({"size": 5.0}, {"field": "size", "op": "eq", "value": 5}, True),
+    ({"note": "50%"}, {"field": "note", "op": "contains", "value": "%"}, True),
+    ({"note": "50"}, {"field": "note", "op": "contains", "value": "%"}, False),
+    ({"note": "\\_"}, {"field": "note", "op": "ends_with", "value": "\\_"}, True),
+    ({"note": "ÄRGER"}, {"field": "note", "op": "starts_with", "value": "ärg"}, True),
+    ({"note": ""}, {"field": "note", "op": "eq", "value": ""}, True),
+    ({"place": None}, {"field": "place", "op": "is_empty"}, True),
+    ({"done": "yes"}, {"field": "done", "op": "eq", "value": False}, True),
+    ({"note": "x"}, {"field": "note", "op": "eq", "value": "'; SELECT pg_sleep(5)--"}, False),
+]
+
+
+@pytest.mark.parametrize(("data", "leaf", "matches"), EDGES)
+async def test_edges(
+    database: Database,
+    typed: tuple[Space, UUID],
+    keys: Any,
+    data: dict[str, Any],
+    leaf: dict[str, Any],
+    matches: bool,
+) -> None:
+    row = Row(uuid4(), "T", data, 1, NOW, archived=False)
+    async with stored(database, typed, [row]) as work:
+        assert await walk(work, typed, keys, filter=leaf, limit=5) == [row.id] * matches
+        opposite = {"not": leaf}
+        assert await walk(work, typed, keys, filter=opposite, limit=5) == [row.id] * (not matches)

@@ -5,7 +5,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from runtime.outbound import OutboundClient, OutboundPolicy
+from runtime.outbound.client import OutboundClient
+from runtime.outbound.policy import OutboundPolicy
 from tests.runtime.outbound.servers import Answer, Names, Serve, Server, raw
 
 

@@ -2,13 +2,15 @@
 
 import pytest
 
-from runtime.outbound import OutboundClient, OutboundPolicy, OutboundRequest
+from runtime.outbound.client import OutboundClient
 from runtime.outbound.errors import (
     ConnectionFailedError,
     InvalidUrlError,
     OutboundBlockedError,
     TooManyRedirectsError,
 )
+from runtime.outbound.messages import OutboundRequest
+from runtime.outbound.policy import OutboundPolicy
 from tests.runtime.outbound.servers import Names, Serve
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"

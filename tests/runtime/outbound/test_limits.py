@@ -7,13 +7,15 @@ import time
 
 import pytest
 
-from runtime.outbound import OutboundClient, OutboundPolicy, OutboundRequest
+from runtime.outbound.client import OutboundClient
 from runtime.outbound.errors import (
     ConnectionFailedError,
     InvalidResponseError,
     OutboundTimeoutError,
     ResponseTooLargeError,
 )
+from runtime.outbound.messages import OutboundRequest
+from runtime.outbound.policy import Allowance, OutboundPolicy
 from tests.runtime.outbound.servers import Answer, Names, Serve, Server
 
 KIB = 1024
@@ -110,9 +112,7 @@ async def test_what_is_too_slow_is_given_up_in_time(
 
 async def test_a_stall_ends_before_the_total_time(serve: Serve) -> None:
     server = await serve(silence)
-    policy = OutboundPolicy(
-        allow_networks=OutboundPolicy.from_entries(["127.0.0.0/8"]).allow_networks, read_seconds=0.3
-    )
+    policy = OutboundPolicy(allowed=(Allowance.parse("127.0.0.0/8"),), read_seconds=0.3)
     async with OutboundClient(policy) as client:
         with pytest.raises(OutboundTimeoutError):
             await client.send(OutboundRequest(url=server.url, timeout_seconds=30))

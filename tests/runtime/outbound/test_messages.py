@@ -2,9 +2,9 @@ from typing import Any
 
 import pytest
 
-from runtime.outbound import OutboundRequest, OutboundResponse
 from runtime.outbound.encoding import first_hop
 from runtime.outbound.errors import InvalidBodyError, InvalidRequestError
+from runtime.outbound.messages import OutboundRequest, OutboundResponse
 
 
 def response(body: bytes, content_type: str | None) -> OutboundResponse:

@@ -12,8 +12,10 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from runtime.outbound import OutboundClient, OutboundPolicy, OutboundRequest
+from runtime.outbound.client import OutboundClient
 from runtime.outbound.errors import ConnectionFailedError
+from runtime.outbound.messages import OutboundRequest
+from runtime.outbound.policy import OutboundPolicy
 from tests.runtime.outbound.servers import Names, Server, raw
 
 NAME = "secure.example"

@@ -23,7 +23,7 @@ def schema_problem(schema: JsonObject) -> str | None:
 
 
 def check_payload(trigger_config: JsonObject, payload: JsonObject) -> None:
-    """Raises ValidationError at `triggerPayload.…` when the trigger's schema refuses the payload."""
+    """Raises ValidationError at `triggerPayload.…` when the trigger's schema refuses it."""
     schema = trigger_config.get("inputSchema")
     if schema is None:
         return

@@ -106,7 +106,7 @@ def _boolean(key: str) -> Extracted:
 
 
 def _day(key: str) -> Extracted:
-    return _text(key)
+    return Extracted(_like("____-__-__")(key), Text())
 
 
 def _moment(key: str) -> Extracted:

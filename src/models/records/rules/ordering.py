@@ -11,6 +11,7 @@ from typing import Any
 
 from sqlalchemy import (
     ARRAY,
+    ColumnElement,
     Integer,
     Text,
     and_,
@@ -100,7 +101,7 @@ class Order:
         *values, last_id = position
         if not self.columns:
             return tuple_(record.c.created_at, record.c.id) < tuple_(
-                literal(values[0], record.c.created_at.type), literal(last_id, record.c.id.type)
+                _bound(values[0], record.c.created_at), _bound(last_id, record.c.id)
             )
         alike: list[Expression] = []
         steps: list[Expression] = []
@@ -109,6 +110,13 @@ class Order:
             alike.append(column.same(value))
         steps.append(and_(*alike, record.c.id < literal(last_id, record.c.id.type)))
         return or_(*steps)
+
+
+NEWEST_FIRST = Order(())
+
+
+def _bound(value: Any, column: Expression) -> Expression:
+    return value if isinstance(value, ColumnElement) else literal(value, column.type)
 
 
 def read_order(sorts: Sequence[Sort], fields: FieldSpecs) -> Order:

@@ -1,0 +1,87 @@
+"""Quick nodes: each one transaction, a stretch of them one local activity (ADR 0001)."""
+
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+
+from activities.contracts import NodeCall, NodeEnd, NodeReply, NodeState
+from activities.node_execution import CalledNode, GatedNode, NodeExecution
+from activities.nodes.invocation import Invocation, NodeResult, Transaction
+from activities.nodes.logic import COMPUTATIONS
+from activities.nodes.preparation import prepare, substitute
+from activities.runs import OpenRun
+from models.automation_runs.errors import RunClosedError
+from models.automations.rules.course import Course
+from models.automations.rules.kinds import NODE_KINDS, CostClass, NodeKind
+from models.automations.rules.protocol import NodeRef
+
+STRETCH_SECONDS = 2.0
+"""A stretch that takes longer goes on in another local activity."""
+
+
+class QuickNodes:
+    """Executes quick nodes, alone or as long as one follows from another."""
+
+    def __init__(self, nodes: NodeExecution, transactions: Mapping[str, Transaction]) -> None:
+        self._nodes = nodes
+        self._transactions = transactions
+
+    async def stretch(
+        self, run: OpenRun, ready: Sequence[NodeRef], course: Course | None
+    ) -> list[NodeEnd]:
+        """Execute the ready nodes; with a course, also the quick nodes that become ready.
+
+        It stops where another kind of node is ready, so that one need not wait.
+        Raises RunClosedError.
+        """
+        ends: list[NodeEnd] = []
+        waiting = deque(ready)
+        until = time.monotonic() + STRETCH_SECONDS
+        while waiting:
+            ref = waiting.popleft()
+            reply = await self.execute(NodeCall(str(run.facts.run_id), ref.node_id, ref.scope_key))
+            if reply.state is NodeState.CLOSED:
+                raise RunClosedError
+            ends.append(NodeEnd(ref.node_id, ref.scope_key, reply))
+            if course is None:
+                continue
+            known = set(course.active)
+            course.apply(ends[-1].event)
+            fresh = [other for other in course.active if other not in known]
+            waiting = deque(other for other in (*waiting, *fresh) if other in course.active)
+            others = not all(is_quick(run, other) for other in fresh)
+            if others or time.monotonic() > until:
+                break
+        return ends
+
+    async def execute(self, call: NodeCall) -> NodeReply:
+        """One node whose whole work is one transaction."""
+        return await self._nodes.guarded(call, self._execute)
+
+    async def _execute(self, called: CalledNode) -> NodeReply:
+        substituted = substitute(called.run, called.node)
+        if substituted is not None:
+            return await self._nodes.complete_at_once(called, substituted, None)
+        prepared = await prepare(self._nodes.database, called.run, called.node)
+        compute = COMPUTATIONS.get(called.node.kind)
+        if compute is not None:
+            result = compute(prepared.parameters, prepared.context)
+            return await self._nodes.complete_at_once(called, result, prepared.parameters)
+
+        async def body(node: GatedNode) -> tuple[NodeReply, NodeResult]:
+            perform = self._transactions[called.node.kind]
+            actor = called.run.facts.actor
+            result = await perform(Invocation(node.work, actor, prepared.parameters))
+            return await node.complete(result, prepared.parameters), result
+
+        done = await self._nodes.behind_gate(called, body)
+        if isinstance(done, NodeReply):
+            return done
+        reply, result = done
+        called.run.keep(called.key.node_id, called.key.scope_key, result.output)
+        return reply
+
+
+def is_quick(run: OpenRun, ref: NodeRef) -> bool:
+    """Whether a node's whole work is one transaction."""
+    return NODE_KINDS[NodeKind(run.graph.nodes[ref.node_id].kind)].cost is CostClass.QUICK

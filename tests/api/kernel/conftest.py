@@ -1,0 +1,162 @@
+"""An application with a probe noun, whose operations reach every corner of the kernel."""
+
+from collections.abc import AsyncIterator
+from typing import Annotated, Any
+
+import pytest_asyncio
+from fastapi import FastAPI
+from pydantic import Field
+
+from api.app import create_app
+from api.kernel.routing import Access, Call, Cursor, Data, Flag, Limit, QueryId, Router
+from api.routers import ROUTERS
+from models.access.rules import Level, Scope
+from models.base import Input, Shape
+from models.users.commands import sync_profile
+from runtime import errors
+from runtime.settings import Settings
+from tests.support.client import Client, Contract
+from tests.support.spaces import Space
+from tests.support.watched import WatchedDatabase
+
+router = Router(tags=["probes"])
+
+REFUSALS: dict[str, type[errors.PlatformError]] = {
+    refusal.code: refusal
+    for refusal in vars(errors).values()
+    if isinstance(refusal, type) and issubclass(refusal, errors.PlatformError)
+}
+
+
+class Part(Input):
+    label: Annotated[str, Field(min_length=1)]
+
+
+class Probe(Input):
+    """What the probe is told: to refuse, to break, or to echo."""
+
+    name: str
+    count: int | None = None
+    parts: list[Part] = []
+    data: dict[str, Any] | None = None
+    raises: str | None = None
+
+
+class Wish(Input):
+    text: str | None = None
+
+
+class Echo(Shape):
+    value: Any
+
+
+@router.post(
+    "/v1/workspaces/{workspaceId}/probes/{apiKeyId}",
+    access=Access(
+        scopes=[Scope.AUTOMATIONS_WRITE], resource="api_key", level=Level.EDIT, idempotent=True
+    ),
+    errors=list(REFUSALS.values()),
+)
+async def run_probe(call: Call, body: Probe) -> Data[Echo]:
+    """Write a row, then do as told."""
+    await sync_profile(
+        call.work, issuer="probe", subject=body.name, email=None, name=None, platform_admin=None
+    )
+    if body.raises == "bug":
+        raise KeyError("svc_sk_an_inner_secret")
+    if body.raises:
+        raise REFUSALS[body.raises]("told so")
+    return Data(Echo(value={"name": body.name, "data": body.data}))
+
+
+@router.post("/v1/workspaces/{workspaceId}/wishes", access=Access())
+async def make_wish(body: Wish) -> Data[Echo]:
+    """Take a body that may be empty."""
+    return Data(Echo(value=body.text))
+
+
+@router.post("/v1/workspaces/{workspaceId}/batches", access=Access(), batch=True)
+async def make_batch(body: Probe) -> Data[Echo]:
+    """Take a large body."""
+    return Data(Echo(value=len(body.name)))
+
+
+@router.delete("/v1/workspaces/{workspaceId}/wishes", access=Access())
+async def drop_wishes() -> Data[Echo]:
+    """Take no body."""
+    return Data(Echo(value=None))
+
+
+@router.get("/v1/probes", access=Access(scopes=[Scope.RESOURCES_READ]))
+async def list_probes(
+    call: Call,
+    limit: Limit = 30,
+    cursor: Cursor = None,
+    only_unread: Flag = False,
+    parent_id: QueryId | None = None,
+) -> Data[Echo]:
+    """Read every kind of query parameter; pages over the numbers 0 to 249."""
+    page = call.page("probes", limit, cursor, only_unread)
+    start = 0 if page.after is None else page.after[0] + 1
+    rows = list(range(start, min(start + page.fetch, 250)))
+    shown = page.of(rows, lambda row: (row,))
+    value = {"items": shown.items, "cursor": shown.cursor, "only": only_unread}
+    value["workspaceId"] = str(call.actor.workspace_id)
+    value["parentId"] = None if parent_id is None else str(parent_id)
+    return Data(Echo(value=value))
+
+
+@router.get("/v1/admin/probe", access=Access(platform_admin=True))
+async def administer(call: Call) -> Data[Echo]:
+    """Be for platform administrators."""
+    return Data(Echo(value=call.principal.platform_admin))
+
+
+@router.get("/v1/keys-only", access=Access(credential="key"))
+async def keys_only() -> Data[Echo]:
+    """Be for API keys."""
+    return Data(Echo(value=None))
+
+
+@router.get("/v1/probe-keys/{apiKeyId}", access=Access(scopes=[Scope.API_KEYS_READ], resource="api_key"))
+async def find_probe_key(call: Call) -> Data[Echo]:
+    """Find the workspace through the resource."""
+    return Data(Echo(value=str(call.actor.workspace_id)))
+
+
+@router.get("/v1/writes-in-a-get", access=Access())
+async def write_in_a_get(call: Call) -> Data[Echo]:
+    """Do what a GET must not."""
+    await sync_profile(
+        call.work, issuer="probe", subject="x", email=None, name=None, platform_admin=None
+    )
+    return Data(Echo(value=None))
+
+
+@pytest_asyncio.fixture(scope="session")
+async def _probe_app(
+    settings: Settings, _watched_database: WatchedDatabase
+) -> AsyncIterator[FastAPI]:
+    app = create_app(
+        settings, database=_watched_database, services=(), routers=(*ROUTERS, router)
+    )
+    async with app.router.lifespan_context(app):
+        yield app
+
+
+@pytest_asyncio.fixture
+async def probes(
+    _probe_app: FastAPI,
+    database: WatchedDatabase,  # noqa: ARG001  # watches commits
+    space: Space,
+) -> AsyncIterator[Client]:
+    """A client of the application with the probe noun."""
+    async with Client(_probe_app, Contract(_probe_app.openapi()), space.token) as client:
+        yield client
+
+
+@pytest_asyncio.fixture
+async def probe_path(probes: Client, space: Space) -> str:
+    """The path of the probe over the space's own key."""
+    listed = await probes.get(f"{space.path}/api-keys")
+    return f"{space.path}/probes/{listed.json()['data'][0]['id']}"

@@ -1,0 +1,109 @@
+"""Every refusal in one shape, the framework's too (decisions C2; reliability D1, 10 to 13)."""
+
+import pytest
+from fastapi import FastAPI
+
+from api.app import create_app
+from runtime.settings import Settings
+from tests.support.client import Client, Contract
+from tests.support.spaces import Space
+
+
+@pytest.mark.parametrize(
+    ("code", "status", "tag", "retry_after"),
+    [
+        ("not_found", 404, "ApiNotFound", None),
+        ("validation_error", 400, "ApiValidationError", None),
+        ("invalid", 400, "ApiInvalid", None),
+        ("run_error", 409, "ApiRunError", None),
+        ("conflict", 409, "ApiConflict", None),
+        ("in_progress", 409, "ApiInProgress", "2"),
+        ("conflicting_mutation", 422, "ApiConflictingMutation", None),
+        ("unsupported", 422, "ApiUnsupported", None),
+        ("denied", 403, "ApiDenied", None),
+        ("upstream_error", 502, "ApiUpstreamError", None),
+        ("rate_limited", 429, "ApiRateLimited", "1"),
+        ("unavailable", 503, "ApiUnavailable", "2"),
+    ],
+)
+async def test_every_class_has_its_shape(
+    probes: Client, probe_path: str, code: str, status: int, tag: str, retry_after: str | None
+) -> None:
+    answer = await probes.post(probe_path, json={"name": "n", "raises": code})
+    body = answer.json()
+    keys = {"_tag", "error", "message", "status"}
+    assert answer.status_code == status
+    assert set(body) == keys | ({"details"} if code == "validation_error" else set())
+    assert (body["_tag"], body["error"], body["status"]) == (tag, code, status)
+    assert answer.headers.get("retry-after") == retry_after
+
+
+async def test_a_bug_tells_nothing(
+    probes: Client, probe_path: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    answer = await probes.post(probe_path, json={"name": "n", "raises": "bug"})
+    assert answer.status_code == 500
+    assert answer.json()["error"] == "internal_error"
+    assert "secret" not in answer.text
+    assert "KeyError" not in answer.text
+    assert "unexpected_error" in "".join(capfd.readouterr())
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/v1", "/v1/", "/v1/me/", "/v1/workspaces/", "/nope", "/v1/%00", "/docs/x", "//v1/me"]
+)
+async def test_unknown_paths(client: Client, path: str) -> None:
+    answer = await client.get(path, headers={"Host": "evil.example"})
+    assert answer.status_code == 404
+    assert answer.json()["_tag"] == "ApiNotFound"
+    assert "location" not in answer.headers
+
+
+@pytest.mark.parametrize("method", ["HEAD", "OPTIONS", "TRACE", "PROPFIND", "PUT", "POST"])
+async def test_unknown_methods(client: Client, method: str) -> None:
+    answer = await client.request(method, "/v1/me", headers={"X-HTTP-Method-Override": "GET"})
+    assert answer.status_code == 405
+    if method != "HEAD":
+        assert answer.json()["error"] == "method_not_allowed"
+    assert answer.headers["allow"] == "GET"
+    assert (await client.request(method, "/nope")).status_code == 404
+
+
+async def test_allow_names_every_method_of_a_path(client: Client, space: Space) -> None:
+    answer = await client.put(f"{space.path}/api-keys")
+    assert answer.headers["allow"] == "GET, POST"
+
+
+async def test_what_every_answer_carries(client: Client) -> None:
+    for path, status in (("/v1/me", 200), ("/nope", 404), ("/v1/probes?x=1", 404)):
+        answer = await client.get(path, headers={"X-Request-Id": "abc-1"})
+        assert answer.status_code == status
+        assert answer.headers["x-request-id"] == "abc-1"
+        assert answer.headers["cache-control"] == "no-store"
+        assert "access-control-allow-origin" not in answer.headers
+    for insane in (b"", b"a b", b"\xff", b"x" * 129, b"a\x01"):
+        answer = await client.get("/v1/me", headers=[(b"X-Request-Id", insane)])
+        assert len(answer.headers["x-request-id"]) == 32
+
+
+@pytest.fixture
+def cut_off(settings: Settings) -> FastAPI:
+    """The application with a database that is not there."""
+    return create_app(
+        settings.model_copy(
+            update={"database_url": type(settings.database_url)("postgresql://127.0.0.1:1/none")}
+        ),
+        services=(),
+    )
+
+
+async def test_without_a_database(cut_off: FastAPI, client: Client, space: Space) -> None:
+    alone = Client(cut_off, Contract(cut_off.openapi()), space.token)
+    for path in ("/v1/me", "/readyz"):
+        answer = await alone.get(path)
+        assert answer.status_code == 503
+        assert answer.json()["_tag"] == "ApiUnavailable"
+        assert answer.headers["retry-after"] == "2"
+    assert (await alone.get("/healthz")).status_code == 200
+    assert (await alone.with_token("svc_sk_typo").get("/v1/me")).status_code == 401
+    assert (await client.get("/readyz")).json() == {"data": {"status": "ready"}}

@@ -1,0 +1,166 @@
+"""The same call twice has one effect and one answer (decisions C3; guarantees G2, G9, G10)."""
+
+import asyncio
+from datetime import timedelta
+from uuid import uuid4
+
+import pytest
+from sqlalchemy import func, select, update
+
+from models.access.rules import Role
+from models.idempotency.tables import idempotency_reply
+from models.users.tables import app_user
+from tests.support.client import Client
+from tests.support.spaces import Space
+from tests.support.watched import WatchedDatabase
+
+
+async def _effects(database: WatchedDatabase, name: str) -> int:
+    """How many probes ran for this name; the probe's row says when it was last written."""
+    async with database.transaction() as work:
+        query = select(func.count()).where(app_user.c.subject == name)
+        count: int = await work.scalar(query)
+    return count
+
+
+def _key(value: str) -> dict[str, str]:
+    return {"Idempotency-Key": value}
+
+
+async def test_a_repeated_call_gets_the_same_bytes(client: Client, space: Space) -> None:
+    body = {"name": "once", "scopes": []}
+    first = await client.post(f"{space.path}/api-keys", json=body, headers=_key("k"))
+    again = await client.post(f"{space.path}/api-keys", json=body, headers=_key("k"))
+    assert (first.status_code, again.status_code) == (201, 201)
+    assert again.content == first.content
+    assert again.headers["content-type"] == first.headers["content-type"]
+    assert again.headers["idempotency-replayed"] == "true"
+    assert "idempotency-replayed" not in first.headers
+    listed = await client.get(f"{space.path}/api-keys")
+    assert len(listed.json()["data"]) == 2
+
+
+async def test_order_and_spacing_of_keys_are_the_same_request(
+    client: Client, space: Space
+) -> None:
+    path = f"{space.path}/api-keys"
+    headers = {**_key("k"), "Content-Type": "application/json"}
+    first = await client.post(path, content=b'{"name":"a","scopes":[]}', headers=headers)
+    again = await client.post(path, content=b' {"scopes": [], "name": "a"}', headers=headers)
+    assert again.content == first.content
+
+
+async def test_fifty_at_once_have_one_effect(client: Client, space: Space) -> None:
+    body = {"name": "crowd", "scopes": []}
+    answers = await asyncio.gather(
+        *(
+            client.post(f"{space.path}/api-keys", json=body, headers=_key("crowd"))
+            for _ in range(50)
+        )
+    )
+    made = {answer.content for answer in answers if answer.status_code == 201}
+    refused = [answer for answer in answers if answer.status_code != 201]
+    assert len(made) == 1
+    assert {(a.status_code, a.json()["error"]) for a in refused} <= {(409, "in_progress")}
+    assert all(answer.headers["retry-after"] == "2" for answer in refused)
+    listed = await client.get(f"{space.path}/api-keys")
+    assert len(listed.json()["data"]) == 2
+
+
+async def test_another_body_or_query_is_a_conflict(client: Client, space: Space) -> None:
+    path = f"{space.path}/api-keys"
+    await client.post(path, json={"name": "a", "scopes": []}, headers=_key("k"))
+    other = await client.post(path, json={"name": "b", "scopes": []}, headers=_key("k"))
+    assert other.status_code == 422
+    assert other.json()["_tag"] == "ApiConflictingMutation"
+
+
+async def test_keys_are_each_callers_own(
+    client: Client, space: Space, foreign: Space
+) -> None:
+    body = {"name": "a", "scopes": []}
+    mine = await client.post(f"{space.path}/api-keys", json=body, headers=_key("k"))
+    other_principal = client.with_token(await space.key())
+    theirs = await other_principal.post(f"{space.path}/api-keys", json=body, headers=_key("k"))
+    elsewhere = await client.with_token(foreign.token).post(
+        f"{foreign.path}/api-keys", json=body, headers=_key("k")
+    )
+    key_id = mine.json()["data"]["apiKey"]["id"]
+    other_path = await client.delete(f"{space.path}/api-keys/{key_id}", headers=_key("k"))
+    assert [mine.status_code, theirs.status_code, elsewhere.status_code] == [201, 201, 201]
+    assert other_path.status_code == 200
+    assert "idempotency-replayed" not in other_path.headers
+    assert len({mine.content, theirs.content, elsewhere.content}) == 3
+
+
+@pytest.mark.parametrize("refusal", ["run_error", "conflict", "unsupported", "invalid", "bug"])
+async def test_a_refused_call_leaves_nothing_and_frees_its_key(
+    probes: Client, probe_path: str, database: WatchedDatabase, refusal: str
+) -> None:
+    name = uuid4().hex
+    body = {"name": name, "raises": refusal}
+    refused = await probes.post(probe_path, json=body, headers=_key(name))
+    assert refused.status_code >= 400
+    assert await _effects(database, name) == 0
+    other = await probes.post(probe_path, json={"name": name}, headers=_key(name))
+    assert other.status_code == 200
+    assert await _effects(database, name) == 1
+
+
+async def test_the_window_ends(
+    client: Client, space: Space, database: WatchedDatabase
+) -> None:
+    body = {"name": "a", "scopes": []}
+    first = await client.post(f"{space.path}/api-keys", json=body, headers=_key("k"))
+    async with database.transaction() as work:
+        past = work.now - timedelta(milliseconds=1)
+        await work.execute(update(idempotency_reply).values(expires_at=past))
+    second = await client.post(f"{space.path}/api-keys", json=body, headers=_key("k"))
+    third = await client.post(f"{space.path}/api-keys", json=body, headers=_key("k"))
+    assert second.content != first.content
+    assert third.content == second.content
+
+
+async def test_a_caller_who_lost_access_gets_no_stored_reply(
+    client: Client, space: Space
+) -> None:
+    user_id, token = await space.member(Role.ADMIN)
+    body = {"name": "a", "scopes": []}
+    member = client.with_token(token)
+    first = await member.post(f"{space.path}/api-keys", json=body, headers=_key("k"))
+    assert first.status_code == 201
+    await space.remove(user_id)
+    again = await member.post(f"{space.path}/api-keys", json=body, headers=_key("k"))
+    assert again.status_code == 404
+
+
+async def test_stored_replies_are_encrypted(
+    client: Client, space: Space, database: WatchedDatabase
+) -> None:
+    body = {"name": "a", "scopes": []}
+    answer = await client.post(f"{space.path}/api-keys", json=body, headers=_key("k"))
+    token = answer.json()["data"]["token"].encode()
+    async with database.transaction() as work:
+        stored = await work.rows(select(idempotency_reply.c.reply))
+    assert stored
+    assert all(token not in row.reply for row in stored)
+
+
+@pytest.mark.parametrize(
+    "values", [[b""], [b" "], [b"x" * 256], [b"a\x01b"], [b"\xc3\xa9"], [b"a\x7f"], [b"a", b"a"]]
+)
+async def test_malformed_keys(client: Client, space: Space, values: list[bytes]) -> None:
+    headers = [(b"Idempotency-Key", value) for value in values]
+    answer = await client.post(
+        f"{space.path}/api-keys", json={"name": "a", "scopes": []}, headers=headers
+    )
+    assert answer.status_code == 400
+    assert answer.json()["details"][0]["path"] == "Idempotency-Key"
+
+
+async def test_the_longest_key_and_reads_that_ignore_it(client: Client, space: Space) -> None:
+    longest = _key("x" * 255)
+    body = {"name": "a", "scopes": []}
+    made = await client.post(f"{space.path}/api-keys", json=body, headers=longest)
+    assert made.status_code == 201
+    assert (await client.get("/v1/me", headers=_key("x" * 999))).status_code == 200
