@@ -68,9 +68,7 @@ def keys(settings: Settings) -> KeyRing:
 
 
 @pytest_asyncio.fixture(scope="session")
-async def _app(
-    settings: Settings, _watched_database: WatchedDatabase
-) -> AsyncIterator[FastAPI]:
+async def _app(settings: Settings, _watched_database: WatchedDatabase) -> AsyncIterator[FastAPI]:
     from api.app import create_app  # noqa: PLC0415  # tests below the API need none of it
 
     app = create_app(settings, database=_watched_database, services=())

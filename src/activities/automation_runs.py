@@ -35,6 +35,7 @@ from models.automations.rules.course import Course
 from models.automations.rules.plan import Plan
 from models.automations.rules.protocol import NodeRef
 from runtime.database import Database, UnitOfWork
+from runtime.trigger_points import Point, reach
 
 CLOSED = "closed"
 
@@ -174,10 +175,12 @@ class AutomationRunActivities:
             run = await self._runs.get(uuid.UUID(call.run_id))
         except RunClosedError:
             return CLOSED
+        reach(Point.BEFORE_TERMINAL_WRITE, call.run_id)
         if call.decisive_node is None and not call.skipped:
             written = await self._finish_at_once(run)
         else:
             written = await self._finish(run, call)
+        reach(Point.AFTER_TERMINAL_WRITE, call.run_id)
         self._runs.forget(run.facts.run_id)
         return written
 

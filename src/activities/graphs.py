@@ -3,7 +3,7 @@
 from collections import OrderedDict
 from dataclasses import dataclass
 
-from sqlalchemy import select
+from sqlalchemy import bindparam, select
 
 from models.automations.queries import read_graph
 from models.automations.rules.bindings import references
@@ -11,7 +11,8 @@ from models.automations.rules.graph import GraphNode
 from models.automations.rules.plan import Plan, PlanNode, PlanRetry
 from models.automations.tables import automation_graph
 from models.base import Id, JsonObject
-from runtime.database import Database, UnitOfWork
+from runtime.database import Database, Work
+from runtime.prepared import Prepared
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +61,16 @@ class GraphCache:
         return graph
 
 
-async def _load(work: UnitOfWork, automation_id: Id, checksum: str) -> ExecutableGraph:
-    row = await work.first(
-        select(automation_graph.c.plan, automation_graph.c.graph).where(
-            automation_graph.c.automation_id == automation_id,
-            automation_graph.c.checksum == checksum,
-        )
+_GRAPH = Prepared(
+    select(automation_graph.c.plan, automation_graph.c.graph).where(
+        automation_graph.c.automation_id == bindparam("automation_id"),
+        automation_graph.c.checksum == bindparam("checksum"),
     )
+)
+
+
+async def _load(work: Work, automation_id: Id, checksum: str) -> ExecutableGraph:
+    row = await _GRAPH.first(work, {"automation_id": automation_id, "checksum": checksum})
     assert row is not None
     assert row.plan is not None, "only a graph that compiled is accepted for a run"
     plan = Plan.from_json(row.plan)

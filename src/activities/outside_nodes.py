@@ -28,6 +28,7 @@ from models.automations.rules.kinds import NodeKind
 from models.base import JsonObject
 from runtime.database import Database
 from runtime.outbound.client import OutboundClient
+from runtime.trigger_points import Point, reach
 
 HEARTBEAT_SECONDS = 2.0
 """A cancelled activity learns of it with a heartbeat, so this bounds how long it goes on."""
@@ -68,6 +69,7 @@ class OutsideNodes:
                 result = await effect(opened.parameters)
         except Exception as error:  # noqa: BLE001  # whatever the effect raises is its failure
             raise await self._failed(call, opened.node, failure_of(error), attempt) from None
+        reach(Point.AFTER_CALL_BEFORE_END, call.run_id)
         return await self._nodes.guarded(call, lambda called: self._close(called, result, attempt))
 
     async def _open(self, called: CalledNode, attempt: int) -> _Opened | NodeReply:

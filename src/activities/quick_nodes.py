@@ -14,6 +14,7 @@ from models.automation_runs.errors import RunClosedError
 from models.automations.rules.course import Course
 from models.automations.rules.kinds import NODE_KINDS, CostClass, NodeKind
 from models.automations.rules.protocol import NodeRef
+from runtime.trigger_points import Point, reach
 
 STRETCH_SECONDS = 2.0
 """A stretch that takes longer goes on in another local activity."""
@@ -77,6 +78,7 @@ class QuickNodes:
         done = await self._nodes.behind_gate(called, body)
         if isinstance(done, NodeReply):
             return done
+        reach(Point.AFTER_EFFECT_BEFORE_COMPLETION, called.key.run_id)
         reply, result = done
         called.run.keep(called.key.node_id, called.key.scope_key, result.output)
         return reply

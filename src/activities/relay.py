@@ -13,8 +13,18 @@ from typing import Any
 
 import psycopg
 import structlog
-from sqlalchemy import Row, delete, func, select, update
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy import (
+    ARRAY,
+    BigInteger,
+    Integer,
+    Interval,
+    UpdateBase,
+    bindparam,
+    delete,
+    func,
+    select,
+    update,
+)
 from temporalio.client import Client
 from temporalio.common import (
     Priority,
@@ -32,6 +42,8 @@ from models.automation_runs.tables import automation_run
 from runtime.database import Database
 from runtime.families import Family, SearchAttribute
 from runtime.outbox import CHANNEL, Intent, outbox
+from runtime.prepared import Prepared
+from runtime.trigger_points import Point, reach
 
 log = structlog.get_logger()
 
@@ -94,31 +106,25 @@ class Relay:
         self._under_way.discard(task)
         self._wake.set()
 
-    async def _claim(self, limit: int) -> Sequence[Row[Any]]:
+    async def _claim(self, limit: int) -> Sequence[Any]:
         """Delete what was delivered since the last time, and claim what is next."""
         delivered, self._delivered = self._delivered, []
-        statement = (
-            update(outbox)
-            .where(outbox.c.id.in_(_due(limit, self._running_cap)))
-            .values(claimed_until=func.now() + CLAIM, attempts=outbox.c.attempts + 1)
-            .returning(*outbox.c)
-        )
-        if delivered:
-            done = delete(outbox).where(outbox.c.id == func.any(delivered))
-            statement = statement.add_cte(done.cte("delivered"))
+        parameters = {"limit": limit, "cap": self._running_cap, "delivered": delivered}
         try:
             async with self._database.statement() as work:
-                return (await work.execute(statement)).all()
-        except DBAPIError:
+                return await _CLAIM.rows(work, parameters)
+        except psycopg.Error:
             log.warning("the outbox could not be read", exc_info=True)
             self._delivered += delivered
             await asyncio.sleep(POLL_SECONDS)
             return []
 
-    async def _deliver(self, row: Row[Any]) -> None:
+    async def _deliver(self, row: Any) -> None:
         try:
             if row.intent == Intent.START:
+                reach(Point.AFTER_COMMIT_BEFORE_START, row.subject_id)
                 await self._start(row)
+                reach(Point.AFTER_START_BEFORE_MARK, row.subject_id)
             else:
                 await self._cancel(row)
         except RPCError as error:
@@ -130,17 +136,14 @@ class Relay:
         else:
             self._delivered.append(row.id)
 
-    async def _put_back(self, row: Row[Any]) -> None:
+    async def _put_back(self, row: Any) -> None:
         backoff = min(LONGEST_BACKOFF, timedelta(seconds=0.1 * 2 ** min(row.attempts, 10)))
-        statement = (
-            update(outbox).where(outbox.c.id == row.id).values(claimed_until=func.now() + backoff)
-        )
         # Without this the claim itself runs out, only later.
-        with contextlib.suppress(DBAPIError):
+        with contextlib.suppress(psycopg.Error):
             async with self._database.statement() as work:
-                await work.execute(statement)
+                await _PUT_BACK.execute(work, {"row_id": row.id, "backoff": backoff})
 
-    async def _start(self, row: Row[Any]) -> None:
+    async def _start(self, row: Any) -> None:
         family = Family(row.family)
         route = self._routes[family]
         facts = row.facts
@@ -161,7 +164,7 @@ class Relay:
                 rpc_timeout=START_TIMEOUT,
             )
 
-    async def _cancel(self, row: Row[Any]) -> None:
+    async def _cancel(self, row: Any) -> None:
         handle = self._client.get_workflow_handle(Family(row.family).workflow_id(row.subject_id))
         try:
             await handle.cancel(rpc_timeout=START_TIMEOUT)
@@ -184,13 +187,16 @@ async def listen(url: str, wake: Callable[[], None]) -> None:
             await asyncio.sleep(POLL_SECONDS)
 
 
-def _due(limit: int, running_cap: int) -> Any:
-    """The next rows: one per workspace in turn, cancels before starts, no start past the cap."""
+def _claim_statement() -> UpdateBase:
+    """Delete what was delivered; claim what is next, one row per workspace in turn.
+
+    Cancels go before starts, and no workspace past the running cap starts more.
+    """
     running = (
         select(automation_run.c.workspace_id)
         .where(automation_run.c.status == RunStatus.RUNNING)
         .group_by(automation_run.c.workspace_id)
-        .having(func.count() >= running_cap)
+        .having(func.count() >= bindparam("cap", type_=Integer))
     )
     turn = func.row_number().over(
         partition_by=(outbox.c.workspace_id, outbox.c.intent), order_by=outbox.c.id
@@ -203,16 +209,34 @@ def _due(limit: int, running_cap: int) -> Any:
         )
         .subquery()
     )
-    return (
+    next_rows = (
         select(outbox.c.id)
         .join(due, due.c.id == outbox.c.id)
         .order_by(due.c.intent, due.c.turn, outbox.c.id)
-        .limit(limit)
+        .limit(bindparam("limit", type_=Integer))
         .with_for_update(of=outbox, skip_locked=True)
+    )
+    delivered = delete(outbox).where(
+        outbox.c.id == func.any(bindparam("delivered", type_=ARRAY(BigInteger)))
+    )
+    return (
+        update(outbox)
+        .where(outbox.c.id.in_(next_rows))
+        .values(claimed_until=func.now() + CLAIM, attempts=outbox.c.attempts + 1)
+        .returning(*outbox.c)
+        .add_cte(delivered.cte("delivered"))
     )
 
 
-def _search_attributes(row: Row[Any], family: Family) -> TypedSearchAttributes:
+_CLAIM = Prepared(_claim_statement())
+_PUT_BACK = Prepared(
+    update(outbox)
+    .where(outbox.c.id == bindparam("row_id"))
+    .values(claimed_until=func.now() + bindparam("backoff", type_=Interval))
+)
+
+
+def _search_attributes(row: Any, family: Family) -> TypedSearchAttributes:
     values = {
         SearchAttribute.WORKSPACE_ID: str(row.workspace_id),
         SearchAttribute.RESOURCE_ID: row.facts.get("resourceId"),

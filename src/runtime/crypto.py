@@ -73,7 +73,7 @@ class KeyRing:
             raise UnreadableError("The value was encrypted under a key that is not configured.")
         try:
             return keys.cipher.decrypt(rest[:_NONCE_BYTES], rest[_NONCE_BYTES:], place.encode())
-        except InvalidTag as error:
+        except (InvalidTag, ValueError) as error:  # a nonce cut short is a ValueError
             raise UnreadableError("The value was altered or belongs elsewhere.") from error
 
 

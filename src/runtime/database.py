@@ -1,14 +1,17 @@
 """The PostgreSQL engine and the unit of work: one transaction per request and per activity call.
 
-`Database.transaction()` and `Database.statement()` are the only places that commit.
+A request or an activity call commits in `Database.transaction()` or `Database.statement()` alone.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Row
+import psycopg
+from psycopg_pool import AsyncConnectionPool
+from sqlalchemy import Row, select
 from sqlalchemy.engine import CursorResult
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 from sqlalchemy.sql import Executable
@@ -20,18 +23,45 @@ Parameters = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 """Values for the `bindparam`s of a statement built once; a sequence repeats the statement."""
 
 
-class UnitOfWork:
+class Work(ABC):
+    """Something that prepared statements can run in, at one moment in time."""
+
+    def __init__(self) -> None:
+        self.now: datetime = utc_now()
+
+    def now_after(self, seconds: float) -> datetime:
+        """The moment `seconds` after this work's own."""
+        return truncate(self.now + timedelta(seconds=seconds))
+
+    @abstractmethod
+    async def driver(self) -> psycopg.AsyncConnection[Any]:
+        """The driver's own connection."""
+
+    @abstractmethod
+    async def lost(self) -> None:
+        """The driver found its connection dead."""
+
+
+class UnitOfWork(Work):
     """One open transaction: what commands and queries take as their first argument."""
 
     def __init__(self, connection: AsyncConnection) -> None:
+        super().__init__()
         self.connection = connection
-        self.now: datetime = utc_now()
         self.wake_outbox = False
         """Set when this transaction wrote to the outbox, so that its commit wakes the relay."""
 
-    def now_after(self, seconds: float) -> datetime:
-        """The moment `seconds` after this transaction's own."""
-        return truncate(self.now + timedelta(seconds=seconds))
+    @override
+    async def driver(self) -> psycopg.AsyncConnection[Any]:
+        pooled = await self.connection.get_raw_connection()
+        driver = pooled.driver_connection
+        assert isinstance(driver, psycopg.AsyncConnection)
+        return driver
+
+    @override
+    async def lost(self) -> None:
+        # SQLAlchemy then finds it dead too, and discards the others of its age.
+        await self.connection.execute(select(1))
 
     async def execute(
         self, statement: Executable, parameters: Parameters | None = None
@@ -56,21 +86,24 @@ class UnitOfWork:
         return (await self.execute(statement, parameters)).scalar()
 
 
-class SingleStatement(UnitOfWork):
-    """A unit of work that is over after its first statement."""
+class SingleStatement(Work):
+    """One prepared statement, which PostgreSQL itself makes a transaction."""
 
-    def __init__(self, connection: AsyncConnection) -> None:
-        super().__init__(connection)
+    def __init__(self, connection: psycopg.AsyncConnection[Any]) -> None:
+        super().__init__()
+        self._connection = connection
         self._used = False
 
     @override
-    async def execute(
-        self, statement: Executable, parameters: Parameters | None = None
-    ) -> CursorResult[Any]:
+    async def driver(self) -> psycopg.AsyncConnection[Any]:
         if self._used:
             raise RuntimeError("One statement was announced; use transaction() for several.")
         self._used = True
-        return await super().execute(statement, parameters)
+        return self._connection
+
+    @override
+    async def lost(self) -> None:
+        """Its pool discards it by itself."""
 
 
 class Reading(UnitOfWork):
@@ -97,40 +130,49 @@ class Database:
         on_outbox: Callable[[], None] = lambda: None,
     ) -> None:
         self.on_outbox = on_outbox
+        options = {
+            "application_name": application,
+            "options": "-c statement_timeout=60000 -c idle_in_transaction_session_timeout=60000"
+            " -c timezone=UTC",
+        }
         self.engine: AsyncEngine = create_async_engine(
             driver_url(url),
             pool_size=pool_size,
             max_overflow=5,
             pool_timeout=10,
-            connect_args={
-                "application_name": application,
-                "options": "-c statement_timeout=60000 -c idle_in_transaction_session_timeout=60000"
-                " -c timezone=UTC",
-            },
+            connect_args=options,
         )
         self._autocommit = self.engine.execution_options(isolation_level="AUTOCOMMIT")
+        self._singles = AsyncConnectionPool(
+            libpq_url(url),
+            kwargs={**options, "autocommit": True},
+            min_size=0,
+            max_size=pool_size,
+            timeout=10,
+            open=False,
+        )
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[UnitOfWork]:
         """A unit of work that commits when the block ends and rolls back when it raises."""
         async with self.engine.connect() as connection:
+            # Begun by name, because a prepared statement does not begin it by itself.
+            transaction = await connection.begin()
             work = UnitOfWork(connection)
             yield work
-            await connection.commit()
+            await transaction.commit()
         if work.wake_outbox:
             self.on_outbox()
 
     @asynccontextmanager
-    async def statement(self) -> AsyncIterator[UnitOfWork]:
-        """A unit of work of one statement, which PostgreSQL itself makes a transaction.
+    async def statement(self) -> AsyncIterator[SingleStatement]:
+        """A unit of work of one prepared statement, without the round trips of BEGIN and COMMIT.
 
-        It spares the round trips of BEGIN and COMMIT; a second statement is refused.
+        A second statement is refused.
         """
-        async with self._autocommit.connect() as connection:
-            work = SingleStatement(connection)
-            yield work
-        if work.wake_outbox:
-            self.on_outbox()
+        await self._singles.open()
+        async with self._singles.connection() as connection:
+            yield SingleStatement(connection)
 
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[UnitOfWork]:
@@ -142,6 +184,7 @@ class Database:
             yield Reading(connection)
 
     async def close(self) -> None:
+        await self._singles.close()
         await self.engine.dispose()
 
 

@@ -9,12 +9,13 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import BigInteger, Identity, Index, delete, insert, select
+from sqlalchemy import BigInteger, Identity, Index, bindparam, delete, insert, select
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
 from runtime.database import UnitOfWork
 from runtime.families import Family
+from runtime.prepared import Prepared
 from runtime.schema import Timestamp, table_of
 
 CHANNEL = "outbox"
@@ -49,7 +50,21 @@ class Outbox(SQLModel, table=True):
 outbox = table_of(Outbox)
 
 
-async def append(
+APPEND = insert(outbox).values(
+    workspace_id=bindparam("workspace_id"),
+    intent=bindparam("intent"),
+    family=bindparam("family"),
+    subject_id=bindparam("subject_id"),
+    facts=bindparam("facts", type_=JSONB),
+    created_at=bindparam("now", type_=Timestamp),
+    attempts=0,
+)
+"""For statements that decide and record an intent at once; they set `wake_outbox` themselves."""
+
+_APPEND = Prepared(APPEND)
+
+
+def intent_values(
     work: UnitOfWork,
     *,
     intent: Intent,
@@ -57,23 +72,25 @@ async def append(
     workspace_id: uuid.UUID,
     subject_id: uuid.UUID,
     facts: dict[str, Any] | None = None,
-) -> None:
-    """Record an intent that reaches Temporal if, and only if, this transaction commits.
+) -> dict[str, Any]:
+    """The parameters of `APPEND`, whose commit wakes the relay.
 
-    `facts` are small and shown to operators: `summary`, `resourceId`, `source`.
+    `facts` are small and shown to operators: `summary`, `resourceId`, `source`, `priority`.
     """
-    await work.execute(
-        insert(outbox).values(
-            workspace_id=workspace_id,
-            intent=intent,
-            family=family,
-            subject_id=subject_id,
-            facts=facts or {},
-            created_at=work.now,
-            attempts=0,
-        )
-    )
     work.wake_outbox = True
+    return {
+        "workspace_id": workspace_id,
+        "intent": intent,
+        "family": family,
+        "subject_id": subject_id,
+        "facts": facts or {},
+        "now": work.now,
+    }
+
+
+async def append(work: UnitOfWork, **intent: Any) -> None:
+    """Record an intent (see `intent_values`) that reaches Temporal exactly if this commits."""
+    await _APPEND.execute(work, intent_values(work, **intent))
 
 
 async def withdraw_start(work: UnitOfWork, subject_id: uuid.UUID) -> bool:

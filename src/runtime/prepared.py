@@ -1,50 +1,91 @@
-"""Hot reads: a Core SELECT compiled once and sent straight to the driver.
+"""Hot statements: compiled once from SQLAlchemy Core and sent straight to the driver.
 
-Through SQLAlchemy a small read costs about three times the processor time the driver alone needs.
-What every request asks is worth the shortcut, nothing else is. For reads only: SQLAlchemy would
-not notice a write, and would not commit it.
+Through SQLAlchemy a small statement costs about three times the processor time the driver alone
+needs. What every request and every node asks is worth the shortcut, nothing else is.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
 from functools import cached_property
 from typing import Any
 
 import psycopg
 from psycopg.rows import namedtuple_row
-from sqlalchemy import Select
+from psycopg.types.json import Jsonb
+from sqlalchemy import ClauseElement
+from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
+from sqlalchemy.sql.compiler import SQLCompiler
 
-from runtime.database import UnitOfWork
+from runtime.database import Work
 
 
-class PreparedSelect:
-    """A SELECT whose parameters are named by its `bindparam`s."""
+@dataclass(frozen=True, slots=True)
+class _Compiled:
+    text: str
+    constants: Mapping[str, Any]
+    documents: frozenset[str]
+    """The parameters whose column is JSONB."""
 
-    def __init__(self, statement: Select[Any]) -> None:
+
+class Prepared:
+    """A statement whose parameters are named by its `bindparam`s.
+
+    It holds no `IN` list, whose text would depend on its length: compare with `any` of an array.
+    """
+
+    def __init__(self, statement: ClauseElement) -> None:
         self._statement = statement
 
     @cached_property
-    def _compiled(self) -> tuple[str, dict[str, Any]]:
-        compiled = self._statement.compile(dialect=PGDialect_psycopg())
-        return str(compiled), dict(compiled.params)
+    def _compiled(self) -> _Compiled:
+        compiled = self._statement.compile(dialect=PGDialect_psycopg())  # type: ignore[no-untyped-call]
+        assert isinstance(compiled, SQLCompiler)
+        documents = frozenset(
+            str(name) for name, bind in compiled.binds.items() if isinstance(bind.type, JSONB)
+        )
+        return _Compiled(str(compiled), dict(compiled.params), documents)
 
-    async def rows(self, work: UnitOfWork, parameters: dict[str, Any]) -> Sequence[Any]:
+    async def execute(self, work: Work, parameters: Mapping[str, Any]) -> int:
+        """Run a statement that gives no rows; the number of rows it changed."""
+        cursor = await self._run(work, parameters)
+        return cursor.rowcount
+
+    async def rows(self, work: Work, parameters: Mapping[str, Any]) -> Sequence[Any]:
         """The rows, with their columns as attributes."""
-        text, constants = self._compiled
-        pooled = await work.connection.get_raw_connection()
-        driver: Any = pooled.driver_connection
-        try:
-            cursor = driver.cursor(row_factory=namedtuple_row)
-            await cursor.execute(text, {**constants, **parameters}, prepare=True)
-            rows: Sequence[Any] = await cursor.fetchall()
-        except psycopg.OperationalError:
-            if not driver.closed:
-                raise
-            # SQLAlchemy then finds the connection dead, and discards the others of its age too.
-            return (await work.connection.execute(self._statement, parameters)).all()
+        cursor = await self._run(work, parameters)
+        rows: Sequence[Any] = await cursor.fetchall()
         return rows
 
-    async def first(self, work: UnitOfWork, parameters: dict[str, Any]) -> Any | None:
+    async def first(self, work: Work, parameters: Mapping[str, Any]) -> Any | None:
         """The first row, or None."""
         rows = await self.rows(work, parameters)
         return rows[0] if rows else None
+
+    async def _run(self, work: Work, parameters: Mapping[str, Any]) -> psycopg.AsyncCursor[Any]:
+        compiled = self._compiled
+        given = {
+            name: _native(value, document=name in compiled.documents)
+            for name, value in {**compiled.constants, **parameters}.items()
+        }
+        driver = await work.driver()
+        cursor: psycopg.AsyncCursor[Any] = driver.cursor(row_factory=namedtuple_row)
+        try:
+            await cursor.execute(compiled.text, given, prepare=True)
+        except psycopg.OperationalError:
+            if driver.closed:
+                await work.lost()
+            raise
+        return cursor
+
+
+def _native(value: Any, *, document: bool) -> Any:
+    """What psycopg takes: documents marked as such, enumerations by value instead of by name."""
+    if document:
+        return None if value is None else Jsonb(value)
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, list | tuple):
+        return [item.value if isinstance(item, Enum) else item for item in value]
+    return value

@@ -22,7 +22,10 @@ class Settings(BaseSettings):
     """What a process needs to know about the world around it."""
 
     model_config = SettingsConfigDict(
-        env_prefix="WORKSPACE_", env_ignore_empty=True, extra="ignore", populate_by_name=True,
+        env_prefix="WORKSPACE_",
+        env_ignore_empty=True,
+        extra="ignore",
+        populate_by_name=True,
         hide_input_in_errors=True,
     )
 
@@ -75,7 +78,9 @@ class Settings(BaseSettings):
     def _is_long(cls, value: SecretStr) -> SecretStr:
         secrets = value.get_secret_value().split(",")
         if any(len(secret.strip().encode()) < 32 for secret in secrets):
-            raise ValueError("must be at least 32 bytes without a comma; `openssl rand -base64 48` makes one")
+            raise ValueError(
+                "must be at least 32 bytes without a comma; `openssl rand -base64 48` makes one"
+            )
         return value
 
     @field_validator("outbound_allow")

@@ -31,9 +31,7 @@ class Space:
     @property
     def actor(self) -> Actor:
         """The owner in a session, for tests of commands and queries."""
-        principal = Principal(
-            type=PrincipalType.SESSION, id=self.user_id, user_id=self.user_id
-        )
+        principal = Principal(type=PrincipalType.SESSION, id=self.user_id, user_id=self.user_id)
         return Actor(
             principal=principal,
             workspace_id=self.id,

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+import psycopg
 import pydantic
 import structlog
 from sqlalchemy.exc import DataError, InterfaceError, OperationalError
@@ -12,7 +13,12 @@ from runtime.outbound.errors import OutboundError
 
 log = structlog.get_logger()
 
-DATABASE_AWAY = (OperationalError, InterfaceError)
+DATABASE_AWAY = (
+    OperationalError,
+    InterfaceError,
+    psycopg.OperationalError,
+    psycopg.InterfaceError,
+)
 """The database did not take the transaction (gone, deadlock, time-out): blame no node."""
 
 
@@ -39,7 +45,7 @@ def failure_of(error: Exception) -> Failure:
             first = error.errors(include_url=False, include_context=False)[0]
             path = ".".join(str(part) for part in first["loc"])
             return Failure("binding_error", f"{path}: {first['msg']}")
-        case DataError():
+        case DataError() | psycopg.DataError():
             return Failure("validation_error", "A value cannot be stored as it is.")
         case _:
             log.error("node failed for an unknown reason", exc_info=error)

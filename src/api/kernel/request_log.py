@@ -53,6 +53,7 @@ class RequestLogWriter:
         if self._task is not None:
             await self._task
             self._task = None
+        await self.flush()
 
     async def flush(self) -> None:
         """Write everything queued so far; keeps it for later when the database is away."""

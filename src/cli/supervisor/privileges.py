@@ -43,10 +43,14 @@ class Account:
                 "PostgreSQL does not run as root, and setpriv (util-linux) is not installed to"
                 " change the account: start the platform as another user, or set DATABASE_URL."
             )
-        account = [f"--reuid={self.uid}", f"--regid={self.gid}", "--clear-groups"]
-        capabilities = f"-all{self._passage(reads)}"
-        limits = [f"--{kind}={capabilities}" for kind in ("inh-caps", "ambient-caps")]
-        return [setpriv, *account, *limits, f"--bounding-set={capabilities}", *command]
+        options = [f"--reuid={self.uid}", f"--regid={self.gid}", "--clear-groups"]
+        passage = self._passage(reads)
+        kinds = ("inh-caps", "ambient-caps", "bounding-set")
+        options += [f"--{kind}=-all{passage}" for kind in kinds]
+        if passage:
+            # Else access(2), which PostgreSQL looks for its programs with, ignores capabilities.
+            options.append("--securebits=+no_setuid_fixup")
+        return [setpriv, *options, *command]
 
     def _passage(self, reads: Sequence[Path]) -> str:
         """The capability that passes the closed directories above `reads`, if there are any."""

@@ -10,9 +10,9 @@ from models.api_keys.tables import api_key
 from models.users.tables import app_user
 from models.workspaces.tables import workspace, workspace_member
 from runtime.database import UnitOfWork
-from runtime.prepared import PreparedSelect
+from runtime.prepared import Prepared
 
-_KEY = PreparedSelect(
+_KEY = Prepared(
     select(
         api_key.c.id,
         api_key.c.workspace_id,
@@ -41,7 +41,7 @@ _KEY = PreparedSelect(
     )
 )
 
-_SESSION = PreparedSelect(
+_SESSION = Prepared(
     select(
         app_user.c.id,
         app_user.c.email,

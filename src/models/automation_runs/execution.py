@@ -20,14 +20,18 @@ from models.automation_runs.rules import (
 )
 from models.automation_runs.tables import automation_run, node_run
 from models.base import Id, JsonObject
-from runtime.database import UnitOfWork
+from runtime.database import UnitOfWork, Work
+from runtime.prepared import Prepared
 from runtime.schema import Timestamp
 
 _run = automation_run.c
 
-_BEGIN = (
+_BEGIN = Prepared(
     update(automation_run)
-    .where(_run.id == bindparam("run_id"), _run.status.in_(OPEN_RUN))
+    .where(
+        _run.id == bindparam("run_id"),
+        _run.status == func.any(literal(OPEN_RUN, ARRAY(Text))),
+    )
     .values(
         status=case((_run.status == RunStatus.QUEUED, RunStatus.RUNNING), else_=_run.status),
         started_at=func.coalesce(_run.started_at, bindparam("now", type_=Timestamp)),
@@ -36,21 +40,24 @@ _BEGIN = (
 )
 
 
-async def begin(work: UnitOfWork, run_id: Id) -> RunFacts | None:
+async def begin(work: Work, run_id: Id) -> RunFacts | None:
     """`queued → running`; None when the run is closed. Repeating it changes nothing."""
-    row = await work.first(_BEGIN, {"run_id": run_id, "now": work.now})
+    row = await _BEGIN.first(work, {"run_id": run_id, "now": work.now})
     return None if row is None else read_facts(row)
 
 
-async def set_waiting(work: UnitOfWork, run_id: Id, *, waiting: bool) -> None:
+_SET_WAITING = Prepared(
+    update(automation_run)
+    .where(_run.id == bindparam("run_id"), _run.status == bindparam("origin", type_=Text))
+    .values(status=bindparam("target", type_=Text))
+)
+
+
+async def set_waiting(work: Work, run_id: Id, *, waiting: bool) -> None:
     """`running ⇄ waiting`: the second exactly while nothing runs and something waits (C8)."""
-    target = RunStatus.WAITING if waiting else RunStatus.RUNNING
-    origin = RunStatus.RUNNING if waiting else RunStatus.WAITING
-    await work.execute(
-        update(automation_run)
-        .where(automation_run.c.id == run_id, automation_run.c.status == origin)
-        .values(status=target)
-    )
+    statuses = (RunStatus.RUNNING, RunStatus.WAITING)
+    origin, target = statuses if waiting else reversed(statuses)
+    await _SET_WAITING.execute(work, {"run_id": run_id, "origin": origin, "target": target})
 
 
 async def finish(
@@ -131,9 +138,12 @@ _LEAF_OUTPUTS = (
 )
 """The output of a run: the outputs of its succeeded leaf nodes by id (C8)."""
 
-_SUCCEED = (
+_SUCCEED = Prepared(
     update(automation_run)
-    .where(_run.id == bindparam("run_id"), _run.status.in_(sources_of(RunStatus.SUCCEEDED)))
+    .where(
+        _run.id == bindparam("run_id"),
+        _run.status == func.any(literal(sources_of(RunStatus.SUCCEEDED), ARRAY(Text))),
+    )
     .values(
         status=RunStatus.SUCCEEDED,
         output=_LEAF_OUTPUTS,
@@ -142,11 +152,10 @@ _SUCCEED = (
 )
 
 
-async def succeed(work: UnitOfWork, run_id: Id, leaves: Sequence[str]) -> bool:
+async def succeed(work: Work, run_id: Id, leaves: Sequence[str]) -> bool:
     """Write the end of a run whose nodes all ended well; False when it was closed already."""
     parameters = {"run_id": run_id, "leaves": list(leaves), "now": work.now}
-    closed = await work.execute(_SUCCEED, parameters)
-    return closed.rowcount > 0
+    return await _SUCCEED.execute(work, parameters) > 0
 
 
 @dataclass(frozen=True, slots=True)

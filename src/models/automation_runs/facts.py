@@ -5,14 +5,24 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, func, select
+from sqlalchemy import (
+    ARRAY,
+    ColumnElement,
+    Text,
+    Uuid,
+    bindparam,
+    func,
+    literal,
+    select,
+)
 
 from models.access.rules import ROLE_SCOPES, Actor, Principal, PrincipalType, Role
 from models.automation_runs.rules import ACTIVE_RUN, NodeStatus
 from models.automation_runs.tables import automation_run, node_run
 from models.base import Id, JsonObject
 from runtime.clock import wire_timestamp
-from runtime.database import UnitOfWork
+from runtime.database import Work
+from runtime.prepared import Prepared
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,40 +84,55 @@ def fact_columns() -> tuple[ColumnElement[Any], ...]:
     )
 
 
-def read_facts(row: Row[Any]) -> RunFacts:
+def read_facts(row: Any) -> RunFacts:
     """The facts in a row of `fact_columns`."""
     return RunFacts(*tuple(row))
 
 
-async def load_facts(work: UnitOfWork, run_id: Id) -> RunFacts | None:
-    """The facts of a run that has begun and is open; None otherwise."""
-    row = await work.first(
-        select(*fact_columns()).where(
-            automation_run.c.id == run_id, automation_run.c.status.in_(ACTIVE_RUN)
-        )
+_FACTS = Prepared(
+    select(*fact_columns()).where(
+        automation_run.c.id == bindparam("run_id"),
+        automation_run.c.status == func.any(literal(ACTIVE_RUN, ARRAY(Text))),
     )
+)
+
+_OUTPUTS = (
+    select(node_run.c.node_id, node_run.c.output)
+    .where(
+        node_run.c.workspace_id == bindparam("workspace_id"),
+        node_run.c.run_id == func.any(bindparam("run_ids", type_=ARRAY(Uuid))),
+        node_run.c.scope_key == "",
+        node_run.c.status == NodeStatus.SUCCEEDED,
+    )
+    .order_by(node_run.c.run_id == bindparam("run_id"))
+)
+_ALL_OUTPUTS = Prepared(_OUTPUTS)
+_SOME_OUTPUTS = Prepared(
+    _OUTPUTS.where(node_run.c.node_id == func.any(bindparam("node_ids", type_=ARRAY(Text))))
+)
+
+
+async def load_facts(work: Work, run_id: Id) -> RunFacts | None:
+    """The facts of a run that has begun and is open; None otherwise."""
+    row = await _FACTS.first(work, {"run_id": run_id})
     return None if row is None else read_facts(row)
 
 
 async def load_outputs(
-    work: UnitOfWork, facts: RunFacts, node_ids: Collection[str] | None
+    work: Work, facts: RunFacts, node_ids: Collection[str] | None
 ) -> dict[str, Any]:
     """Outputs of the nodes that succeeded, by node id; None asks for every node.
 
     A node that did not run here is looked up in the run this one replays (decisions D3).
     """
-    runs = [run_id for run_id in (facts.run_id, facts.replay_of_run_id) if run_id is not None]
-    statement = (
-        select(node_run.c.node_id, node_run.c.output)
-        .where(
-            node_run.c.workspace_id == facts.workspace_id,
-            node_run.c.run_id.in_(runs),
-            node_run.c.scope_key == "",
-            node_run.c.status == NodeStatus.SUCCEEDED,
-        )
-        .order_by(node_run.c.run_id == facts.run_id)
-    )
-    if node_ids is not None:
-        statement = statement.where(node_run.c.node_id == func.any(sorted(node_ids)))
+    parameters = {
+        "workspace_id": facts.workspace_id,
+        "run_id": facts.run_id,
+        "run_ids": [run for run in (facts.run_id, facts.replay_of_run_id) if run is not None],
+    }
+    if node_ids is None:
+        rows = await _ALL_OUTPUTS.rows(work, parameters)
+    else:
+        rows = await _SOME_OUTPUTS.rows(work, {**parameters, "node_ids": sorted(node_ids)})
     # This run's own outputs come last, so they win over those of the replayed one.
-    return {row.node_id: row.output for row in await work.rows(statement)}
+    return {row.node_id: row.output for row in rows}

@@ -6,13 +6,14 @@ either started before the cancel or never does.
 
 from dataclasses import dataclass
 
-from sqlalchemy import and_, select
+from sqlalchemy import ARRAY, Text, and_, bindparam, func, literal, select
 
 from models.automation_runs.errors import RunClosedError
 from models.automation_runs.rules import ACTIVE_RUN
 from models.automation_runs.tables import automation_run, node_run
 from models.base import Id
 from runtime.database import UnitOfWork
+from runtime.prepared import Prepared
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,23 @@ class NodeRow:
     case_key: str | None
 
 
+_OWN = and_(
+    node_run.c.run_id == automation_run.c.id,
+    node_run.c.node_id == bindparam("node_id"),
+    node_run.c.scope_key == bindparam("scope_key"),
+)
+_GATE = (
+    select(node_run.c.status, node_run.c.attempt, node_run.c.outcome, node_run.c.case_key)
+    .select_from(automation_run.outerjoin(node_run, _OWN))
+    .where(
+        automation_run.c.id == bindparam("run_id"),
+        automation_run.c.status == func.any(literal(ACTIVE_RUN, ARRAY(Text))),
+    )
+)
+_SHARED = Prepared(_GATE.with_for_update(read=True, of=automation_run))
+_EXCLUSIVE = Prepared(_GATE.with_for_update(of=automation_run))
+
+
 async def pass_gate(
     work: UnitOfWork, run_id: Id, node_id: str, scope_key: str, *, exclusive: bool = False
 ) -> NodeRow:
@@ -32,17 +50,8 @@ async def pass_gate(
 
     `exclusive` is for those who go on to change the run's own status. Raises RunClosedError.
     """
-    own = and_(
-        node_run.c.run_id == automation_run.c.id,
-        node_run.c.node_id == node_id,
-        node_run.c.scope_key == scope_key,
-    )
-    row = await work.first(
-        select(node_run.c.status, node_run.c.attempt, node_run.c.outcome, node_run.c.case_key)
-        .select_from(automation_run.outerjoin(node_run, own))
-        .where(automation_run.c.id == run_id, automation_run.c.status.in_(ACTIVE_RUN))
-        .with_for_update(read=not exclusive, of=automation_run)
-    )
+    gate = _EXCLUSIVE if exclusive else _SHARED
+    row = await gate.first(work, {"run_id": run_id, "node_id": node_id, "scope_key": scope_key})
     if row is None:
         raise RunClosedError
-    return NodeRow(*tuple(row))
+    return NodeRow(*row)

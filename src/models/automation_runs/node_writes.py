@@ -3,14 +3,15 @@
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import bindparam, insert, select, update
+from sqlalchemy import ARRAY, Text, bindparam, func, insert, literal, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from models.automation_runs.gate import NodeRow
 from models.automation_runs.rules import ACTIVE_RUN, OPEN_NODE, NodeStatus
 from models.automation_runs.tables import automation_run, node_run, node_run_attempt
 from models.base import Id, JsonObject
-from runtime.database import UnitOfWork
+from runtime.database import UnitOfWork, Work
+from runtime.prepared import Prepared
 
 ERROR_LIMIT = 2_000
 """Characters of an error that are kept; the rest would only repeat a foreign server's page."""
@@ -37,7 +38,7 @@ class Completion:
     case_key: str | None = None
     attempt: int = 1
 
-    def values(self, work: UnitOfWork) -> JsonObject:
+    def values(self, work: Work) -> JsonObject:
         values: JsonObject = {
             "status": NodeStatus.SUCCEEDED,
             "attempt": self.attempt,
@@ -65,14 +66,14 @@ _COMPLETED = (
     "completed_at",
 )
 
-_COMPLETE_AT_ONCE = (
+_COMPLETE_AT_ONCE = Prepared(
     upsert(node_run)
     .from_select(
         _COMPLETED,
         select(*(bindparam(name, type_=node_run.c[name].type) for name in _COMPLETED))
         .where(
             automation_run.c.id == bindparam("run_id", type_=node_run.c.run_id.type),
-            automation_run.c.status.in_(ACTIVE_RUN),
+            automation_run.c.status == func.any(literal(ACTIVE_RUN, ARRAY(Text))),
         )
         .with_for_update(read=True, of=automation_run),
     )
@@ -80,7 +81,7 @@ _COMPLETE_AT_ONCE = (
 )
 
 
-async def complete_at_once(work: UnitOfWork, key: NodeKey, completion: Completion) -> bool:
+async def complete_at_once(work: Work, key: NodeKey, completion: Completion) -> bool:
     """Gate and success in one statement, for a node with no other effect than its output.
 
     False when nothing was written: the run is closed, or the node has ended before.
@@ -91,8 +92,7 @@ async def complete_at_once(work: UnitOfWork, key: NodeKey, completion: Completio
         "input": None,
         **completion.values(work),
     }
-    written = await work.execute(_COMPLETE_AT_ONCE, values)
-    return written.rowcount > 0
+    return await _COMPLETE_AT_ONCE.execute(work, values) > 0
 
 
 async def complete_node(

@@ -16,7 +16,7 @@ from models.items.tables import item
 from models.pagination import PageRequest
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
-from runtime.prepared import PreparedSelect
+from runtime.prepared import Prepared
 
 visible = PlacementOf(
     placed_items()
@@ -95,7 +95,7 @@ def fields_of() -> Select[Any]:
     )
 
 
-_SCHEMA = PreparedSelect(
+_SCHEMA = Prepared(
     fields_of().where(field.c.database_id == bindparam("database_id", type_=Uuid))
 )
 

@@ -12,6 +12,7 @@ from runtime.crypto import KeyRing, UnreadableError
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictingMutationError, InProgressError
 from runtime.ids import new_id
+from runtime.prepared import Prepared
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,7 @@ async def remember(work: UnitOfWork, keys: KeyRing, fingerprint: bytes, reply: R
     """Keep the reply to a claimed call for the window."""
     sealed = keys.seal(reply.body, _place(fingerprint))
     parameters = {"of": fingerprint, "status": reply.status, "reply": sealed}
-    await work.execute(_REMEMBER, [parameters])
+    await _REMEMBER.execute(work, parameters)
 
 
 async def _take(work: UnitOfWork, fingerprint: bytes, request_hash: bytes) -> bool:
@@ -72,13 +73,12 @@ async def _take(work: UnitOfWork, fingerprint: bytes, request_hash: bytes) -> bo
         "_expires_at": work.now + WINDOW,
         "_lock": _lock(fingerprint),
     }
-    return (await work.execute(_TAKE, [parameters])).first() is not None
+    return await _TAKE.first(work, parameters) is not None
 
 
 _COLUMNS = ("id", "fingerprint", "request_hash", "created_at", "expires_at")
 
-# Built once: with a key on most calls that write, building these would cost as much as sending.
-_TAKE = (
+_TAKE = Prepared(
     insert(idempotency_reply)
     .from_select(
         list(_COLUMNS),
@@ -90,7 +90,7 @@ _TAKE = (
     .returning(idempotency_reply.c.id)
 )
 
-_REMEMBER = (
+_REMEMBER = Prepared(
     update(idempotency_reply)
     .where(idempotency_reply.c.fingerprint == bindparam("of"))
     .values(status=bindparam("status"), reply=bindparam("reply"))

@@ -11,7 +11,7 @@ from models.base import Id
 from models.items.rules import AccessMode
 from models.items.tables import item
 from runtime.database import UnitOfWork
-from runtime.prepared import PreparedSelect
+from runtime.prepared import Prepared
 
 _PARENT = item.alias("parent")
 _CHILD = item.alias("child")
@@ -39,7 +39,7 @@ class PlacementOf:
     """
 
     def __init__(self, start: Select[Any]) -> None:
-        self._statement = PreparedSelect(_judged(start))
+        self._statement = Prepared(_judged(start))
 
     async def __call__(
         self, work: UnitOfWork, workspace_ids: Sequence[Id], resource_id: Id

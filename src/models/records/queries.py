@@ -19,7 +19,7 @@ from models.records.tables import record
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
-from runtime.prepared import PreparedSelect
+from runtime.prepared import Prepared
 from runtime.schema import Timestamp
 
 visible = PlacementOf(
@@ -55,8 +55,8 @@ def records_of(workspace_id: Any, database_id: Any) -> tuple[ColumnElement[bool]
 
 
 _THIS = this_record(bindparam("workspace_id", type_=Uuid), bindparam("record_id", type_=Uuid))
-_RECORD = PreparedSelect(select(record).where(*_THIS))
-_SCHEMA_OF = PreparedSelect(
+_RECORD = Prepared(select(record).where(*_THIS))
+_SCHEMA_OF = Prepared(
     fields_of().join(record, record.c.database_id == database.c.id).where(*_THIS)
 )
 
@@ -69,8 +69,8 @@ _NEWEST = (
     .order_by(*NEWEST_FIRST.clauses)
     .limit(bindparam("most", type_=Integer))
 )
-_FIRST_PAGE = PreparedSelect(_NEWEST)
-_NEXT_PAGE = PreparedSelect(
+_FIRST_PAGE = Prepared(_NEWEST)
+_NEXT_PAGE = Prepared(
     _NEWEST.where(
         NEWEST_FIRST.after((bindparam("moment", type_=Timestamp), bindparam("id", type_=Uuid)))
     )

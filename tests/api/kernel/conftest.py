@@ -37,7 +37,7 @@ class Probe(Input):
 
     name: str
     count: int | None = None
-    parts: list[Part] = []
+    parts: Annotated[list[Part], Field(default_factory=list)]
     data: dict[str, Any] | None = None
     raises: str | None = None
 
@@ -118,7 +118,10 @@ async def keys_only() -> Data[Echo]:
     return Data(Echo(value=None))
 
 
-@router.get("/v1/probe-keys/{apiKeyId}", access=Access(scopes=[Scope.API_KEYS_READ], resource="api_key"))
+@router.get(
+    "/v1/probe-keys/{apiKeyId}",
+    access=Access(scopes=[Scope.API_KEYS_READ], resource="api_key"),
+)
 async def find_probe_key(call: Call) -> Data[Echo]:
     """Find the workspace through the resource."""
     return Data(Echo(value=str(call.actor.workspace_id)))
@@ -137,9 +140,7 @@ async def write_in_a_get(call: Call) -> Data[Echo]:
 async def _probe_app(
     settings: Settings, _watched_database: WatchedDatabase
 ) -> AsyncIterator[FastAPI]:
-    app = create_app(
-        settings, database=_watched_database, services=(), routers=(*ROUTERS, router)
-    )
+    app = create_app(settings, database=_watched_database, services=(), routers=(*ROUTERS, router))
     async with app.router.lifespan_context(app):
         yield app
 

@@ -50,7 +50,8 @@ async def test_a_bug_tells_nothing(
 
 
 @pytest.mark.parametrize(
-    "path", ["/", "/v1", "/v1/", "/v1/me/", "/v1/workspaces/", "/nope", "/v1/%00", "/docs/x", "//v1/me"]
+    "path",
+    ["/", "/v1", "/v1/", "/v1/me/", "/v1/workspaces/", "/nope", "/v1/%00", "/docs/x", "//v1/me"],
 )
 async def test_unknown_paths(client: Client, path: str) -> None:
     answer = await client.get(path, headers={"Host": "evil.example"})

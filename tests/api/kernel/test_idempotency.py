@@ -40,9 +40,7 @@ async def test_a_repeated_call_gets_the_same_bytes(client: Client, space: Space)
     assert len(listed.json()["data"]) == 2
 
 
-async def test_order_and_spacing_of_keys_are_the_same_request(
-    client: Client, space: Space
-) -> None:
+async def test_order_and_spacing_of_keys_are_the_same_request(client: Client, space: Space) -> None:
     path = f"{space.path}/api-keys"
     headers = {**_key("k"), "Content-Type": "application/json"}
     first = await client.post(path, content=b'{"name":"a","scopes":[]}', headers=headers)
@@ -75,9 +73,7 @@ async def test_another_body_or_query_is_a_conflict(client: Client, space: Space)
     assert other.json()["_tag"] == "ApiConflictingMutation"
 
 
-async def test_keys_are_each_callers_own(
-    client: Client, space: Space, foreign: Space
-) -> None:
+async def test_keys_are_each_callers_own(client: Client, space: Space, foreign: Space) -> None:
     body = {"name": "a", "scopes": []}
     mine = await client.post(f"{space.path}/api-keys", json=body, headers=_key("k"))
     other_principal = client.with_token(await space.key())
@@ -107,9 +103,7 @@ async def test_a_refused_call_leaves_nothing_and_frees_its_key(
     assert await _effects(database, name) == 1
 
 
-async def test_the_window_ends(
-    client: Client, space: Space, database: WatchedDatabase
-) -> None:
+async def test_the_window_ends(client: Client, space: Space, database: WatchedDatabase) -> None:
     body = {"name": "a", "scopes": []}
     first = await client.post(f"{space.path}/api-keys", json=body, headers=_key("k"))
     async with database.transaction() as work:
@@ -121,9 +115,7 @@ async def test_the_window_ends(
     assert third.content == second.content
 
 
-async def test_a_caller_who_lost_access_gets_no_stored_reply(
-    client: Client, space: Space
-) -> None:
+async def test_a_caller_who_lost_access_gets_no_stored_reply(client: Client, space: Space) -> None:
     user_id, token = await space.member(Role.ADMIN)
     body = {"name": "a", "scopes": []}
     member = client.with_token(token)

@@ -16,17 +16,26 @@ async def _value(probes: Client, query: str) -> dict[str, object]:
     return value
 
 
-@pytest.mark.parametrize(
-    "limit",
-    ["1_000", "%2B5", "+5", "%205%20", "5.0", "5%0A", "%D9%A3", "1e2", "0x10", "", "true", "0", "-1", "1234567890"],
-)
+NO_LIMITS = ["1_000", "%2B5", "+5", "%205%20", "5.0", "5%0A", "%D9%A3", "1e2", "0x10", "", "true"]
+
+
+@pytest.mark.parametrize("limit", [*NO_LIMITS, "0", "-1", "1234567890"])
 async def test_what_is_no_limit(probes: Client, limit: str) -> None:
     answer = await probes.get(f"/v1/probes?limit={limit}")
     assert answer.status_code == 400
     assert answer.json()["details"][0]["path"] == "limit"
 
 
-@pytest.mark.parametrize(("query", "count"), [("", 30), ("limit=1", 1), ("limit=007", 7), ("limit=100", 100), ("limit=999999999", MAX_LIMIT)])
+@pytest.mark.parametrize(
+    ("query", "count"),
+    [
+        ("", 30),
+        ("limit=1", 1),
+        ("limit=007", 7),
+        ("limit=100", 100),
+        ("limit=999999999", MAX_LIMIT),
+    ],
+)
 async def test_limits(probes: Client, query: str, count: int) -> None:
     assert len((await _value(probes, query))["items"]) == count  # type: ignore[arg-type]
 

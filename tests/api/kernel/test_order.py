@@ -4,7 +4,10 @@ import uuid
 
 import pytest
 
-from models.access.rules import Role, Scope
+from api.kernel import resources
+from models.access.placement import Placement
+from models.access.rules import Level, Role, Scope
+from runtime.development_issuer import DevelopmentIssuer
 from tests.support.client import Client
 from tests.support.spaces import Space
 
@@ -37,13 +40,10 @@ async def test_each_check_comes_before_the_next(
 async def test_level_comes_after_visibility_and_before_shape(
     probes: Client, probe_path: str, space: Space, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from api.kernel import resources  # noqa: PLC0415
-    from models.access.placement import Placement  # noqa: PLC0415
-    from models.access.rules import Level  # noqa: PLC0415
-
     _, editor = await space.member(Role.EDITOR)
     as_editor = probes.with_token(editor)
-    for level, status in ((Level.NONE, 404), (Level.VIEW, 403), (Level.RUN, 403), (Level.EDIT, 400)):
+    expected = {Level.NONE: 404, Level.VIEW: 403, Level.RUN: 403, Level.EDIT: 400}
+    for level, status in expected.items():
 
         async def restricted(*_: object, level: Level = level) -> Placement:
             return Placement(space.id, level=level)
@@ -88,7 +88,7 @@ async def test_foreign_ids_look_like_unknown_ones(
 
 
 async def test_a_resource_says_its_workspace(
-    probes: Client, space: Space, foreign: Space, issuer
+    probes: Client, space: Space, foreign: Space, issuer: DevelopmentIssuer
 ) -> None:
     listed = await probes.get(f"{space.path}/api-keys")
     path = f"/v1/probe-keys/{listed.json()['data'][0]['id']}"
@@ -102,7 +102,7 @@ async def test_a_resource_says_its_workspace(
 
 
 async def test_a_list_without_a_workspace_in_its_path(
-    probes: Client, space: Space, foreign: Space, issuer
+    probes: Client, space: Space, foreign: Space, issuer: DevelopmentIssuer
 ) -> None:
     owner = probes.with_token(issuer.mint(space.email, "Test"))
     assert (await probes.get("/v1/probes")).json()["data"]["value"]["workspaceId"] == str(space.id)
@@ -115,7 +115,7 @@ async def test_a_list_without_a_workspace_in_its_path(
     assert (await probes.with_token(await space.key([])).get("/v1/probes")).status_code == 403
 
 
-async def test_credential_kinds(probes: Client, space: Space, issuer) -> None:
+async def test_credential_kinds(probes: Client, space: Space, issuer: DevelopmentIssuer) -> None:
     session = probes.with_token(issuer.mint(space.email, "Test"))
     assert (await probes.get("/v1/keys-only")).status_code == 200
     assert (await session.get("/v1/keys-only")).status_code == 403

@@ -203,9 +203,11 @@ async def test_an_upsert_creates_once_and_changes_afterwards(
     space: Space, make_database: Any
 ) -> None:
     database_id = await make_database(NUMBER, GROWING | {"kind": "select"})
-    data = {"tags": "Brand new", "price": 5}
     made = await asyncio.gather(
-        *(upsert(space, database_id, ["tags", "price"], data=data) for _ in range(6))
+        *(
+            upsert(space, database_id, ["tags", "price"], data={"tags": "Brand new", "price": five})
+            for five in (5, 5.0, 5, 5.0, 5, 5.0)
+        )
     )
     assert [one.created for one in made].count(True) == 1
     again = await upsert(space, database_id, ["price"], title="now", data={"price": 5.0})

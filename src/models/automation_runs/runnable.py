@@ -1,0 +1,115 @@
+"""Which version a run is of, and whether it can be run (interface, States; decisions D3)."""
+
+from typing import Any
+
+from sqlalchemy import ColumnElement, bindparam, func, select
+
+from models.access.rules import Actor
+from models.automations import graphs
+from models.automations.queries import read_graph
+from models.automations.rules.plan import Plan
+from models.automations.tables import automation, automation_graph, automation_version
+from models.automations.versions import foreign_version, issues_error
+from models.base import Id, JsonObject
+from runtime.database import UnitOfWork
+from runtime.errors import NotFoundError, RunError
+from runtime.prepared import Prepared
+
+UNPUBLISHED = "The automation has no published version. Publish its draft, then run it."
+DISABLED = "The automation is disabled. Enable it, then run it."
+NO_VERSION = "The automation has no version yet. Give it a graph, then test it."
+
+
+async def published(work: UnitOfWork, actor: Actor, automation_id: Id) -> Any:
+    """The published version. Raises RunError unless there is one and the automation is enabled."""
+    row = await _read(work, actor, automation_id, _PUBLISHED)
+    if row.version_id is None:
+        raise RunError(UNPUBLISHED)
+    if not row.enabled:
+        raise RunError(DISABLED)
+    return row
+
+
+async def newest(work: UnitOfWork, actor: Actor, automation_id: Id) -> Any:
+    """The open draft, else the published version, enabled or not. Raises RunError for neither."""
+    row = await _read(work, actor, automation_id, _NEWEST)
+    if row.version_id is None:
+        raise RunError(NO_VERSION)
+    return row
+
+
+async def named(work: UnitOfWork, actor: Actor, automation_id: Id, version_id: Id) -> Any:
+    """The version of that id. Raises ValidationError for another automation's."""
+    row = await _read(work, actor, automation_id, _NAMED, version_id)
+    if row.version_id is None:
+        raise foreign_version()
+    return row
+
+
+def _version(version_id: ColumnElement[Any]) -> Prepared:
+    """The automation with one of its own versions, whose columns are null when it is none."""
+    return Prepared(
+        select(
+            automation.c.id.label("automation_id"),
+            automation.c.label,
+            automation.c.enabled,
+            automation_version.c.id.label("version_id"),
+            automation_version.c.version,
+            automation_version.c.checksum,
+            automation_graph.c.trigger_config,
+            func.jsonb_array_length(automation_graph.c.graph["nodes"]).label("node_count"),
+        )
+        .outerjoin(
+            automation_version,
+            (automation_version.c.id == version_id)
+            & (automation_version.c.automation_id == automation.c.id),
+        )
+        .outerjoin(
+            automation_graph,
+            (automation_graph.c.automation_id == automation_version.c.automation_id)
+            & (automation_graph.c.checksum == automation_version.c.checksum),
+        )
+        .where(
+            automation.c.workspace_id == bindparam("workspace_id"),
+            automation.c.id == bindparam("automation_id"),
+        )
+    )
+
+
+_PUBLISHED = _version(automation.c.published_version_id)
+_NEWEST = _version(func.coalesce(automation.c.draft_version_id, automation.c.published_version_id))
+_NAMED = _version(bindparam("version_id", type_=automation_version.c.id.type))
+
+
+async def _read(
+    work: UnitOfWork, actor: Actor, automation_id: Id, which: Prepared, version_id: Id | None = None
+) -> Any:
+    parameters = {"workspace_id": actor.workspace_id, "automation_id": automation_id}
+    if version_id is not None:
+        parameters["version_id"] = version_id
+    row = await which.first(work, parameters)
+    if row is None:
+        raise NotFoundError("automation")
+    return row
+
+
+async def compiled(
+    work: UnitOfWork, actor: Actor, automation_id: Id, version: Any
+) -> tuple[Plan, JsonObject]:
+    """The plan and content of a version that compiles today. Raises ValidationError."""
+    content: JsonObject = await work.scalar(
+        select(automation_graph.c.graph).where(
+            automation_graph.c.automation_id == automation_id,
+            automation_graph.c.checksum == version.checksum,
+        )
+    )
+    graph = read_graph(content)
+    found = await graphs.compile_in(
+        work, actor.workspace_id, automation_id, version.trigger_config, graph
+    )
+    if found.plan is None or found.issues:
+        raise issues_error(found)
+    await graphs.store(
+        work, actor.workspace_id, automation_id, version.trigger_config, graph, found
+    )
+    return found.plan, content

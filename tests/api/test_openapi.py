@@ -1,0 +1,127 @@
+"""The OpenAPI document says what every operation demands, and the application keeps to it."""
+
+import json
+import re
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from fastapi import FastAPI
+
+from api.kernel.routing import Route
+from api.openapi_file import openapi_text
+from api.routers import ROUTERS
+from models.access.rules import Level, Role, Scope
+from tests.support.client import Client
+from tests.support.spaces import Space
+
+DOCUMENT: dict[str, Any] = json.loads(openapi_text())
+
+
+def _operations() -> Iterator[Any]:
+    for path, methods in DOCUMENT["paths"].items():
+        for method, operation in methods.items():
+            yield pytest.param(method.upper(), path, operation, id=operation["operationId"])
+
+
+every_operation = pytest.mark.parametrize(("method", "path", "operation"), list(_operations()))
+
+
+def test_version_and_text_are_fixed(app: FastAPI) -> None:
+    assert DOCUMENT["openapi"] == "3.1.0"
+    assert DOCUMENT["info"]["version"] == "0.0.1"
+    assert openapi_text() == openapi_text()
+    assert json.loads(json.dumps(app.openapi())) == DOCUMENT
+
+
+def test_every_route_is_in_the_document_once(app: FastAPI) -> None:
+    described = {(m.upper(), p) for p, methods in DOCUMENT["paths"].items() for m in methods}
+    routed = [
+        (method, route.path)
+        for route in app.router.routes
+        if isinstance(route, Route)
+        for method in route.methods or ()
+    ]
+    assert len(routed) == len(app.router.routes)
+    assert set(routed) == described
+    assert len(routed) == len(described) == sum(len(router.routes) for router in ROUTERS)
+    ids = [o["operationId"] for methods in DOCUMENT["paths"].values() for o in methods.values()]
+    assert len(ids) == len(set(ids))
+
+
+@every_operation
+def test_operations_declare_their_access(method: str, path: str, operation: dict[str, Any]) -> None:
+    access = operation["x-access"]
+    assert set(access) == {
+        "credential", "scopes", "itemLevel", "idempotent", "platformAdmin", "resource",
+    }  # fmt: skip
+    assert access["credential"] in {"any", "session", "key", "none"}
+    assert set(access["scopes"]) <= set(Scope)
+    assert access["itemLevel"] in {None, *(level.name.lower() for level in Level if level)}
+    assert operation["summary"]
+    assert operation["security"] or access["credential"] == "none"
+    needs_scope = path.startswith("/v1/workspaces/{") and access["credential"] != "none"
+    assert access["scopes"] or not needs_scope, "nothing in a workspace is free to every member"
+    declared = {p["name"] for p in operation["parameters"] if p["in"] == "path"}
+    assert declared == set(re.findall(r"{(\w+)}", path))
+    if method == "GET":
+        assert "requestBody" not in operation
+
+
+@every_operation
+def test_refusals_have_the_envelope(method: str, path: str, operation: dict[str, Any]) -> None:  # noqa: ARG001
+    for status, response in operation["responses"].items():
+        if status >= "400":
+            assert response["content"] == {
+                "application/json": {"schema": {"$ref": "#/components/schemas/Error"}}
+            }
+    assert "HTTPValidationError" not in DOCUMENT["components"]["schemas"]
+
+
+def _filled(path: str, space: Space) -> str:
+    path = path.replace("{workspaceId}", str(space.id))
+    return re.sub(r"{\w+Id}", str(uuid.uuid4()), path)
+
+
+@every_operation
+async def test_strangers_are_kept_out(
+    client: Client, space: Space, foreign: Space, method: str, path: str, operation: dict[str, Any]
+) -> None:
+    """The isolation matrix, as far as it needs no request body (reliability D0)."""
+    access = operation["x-access"]
+    if access["credential"] == "none":
+        return
+    target = _filled(path, space)
+    anonymous = await client.with_token(None).request(method, target)
+    assert anonymous.status_code == 401
+    stranger = client.with_token(foreign.token)
+    user_id, removed = await space.member(Role.OWNER)
+    await space.remove(user_id)
+    if "{workspaceId}" in path:
+        assert (await stranger.request(method, target)).status_code == 404
+        assert (await client.with_token(removed).request(method, target)).status_code == 404
+    elif access["resource"]:
+        assert (await stranger.request(method, target)).status_code == 404
+    for scope in access["scopes"]:
+        others = client.with_token(await space.key([s for s in Scope if s != scope]))
+        denied = await others.request(method, target)
+        assert denied.status_code == 403
+        assert scope in denied.json()["message"]
+    if access["credential"] == "session" or access["platformAdmin"]:
+        assert (await client.request(method, target)).status_code == 403
+    elif access["resource"]:
+        assert (await client.request(method, target)).status_code == 404
+
+
+async def test_the_page_loads_nothing_from_elsewhere(client: Client) -> None:
+    page = await client.get("/docs")
+    assert page.headers["content-type"].startswith("text/html")
+    assert "default-src 'self'" in page.headers["content-security-policy"]
+    assert not re.search(r"(?:src|href)=\"(?:https?:)?//", page.text)
+    for asset in re.findall(r"(?:src|href)=\"(/[^\"]+)\"", page.text):
+        answer = await client.get(asset)
+        assert answer.status_code == 200
+        assert len(answer.content) > 100
+    assert (await client.get("/openapi.json")).json() == DOCUMENT
+    assert (await client.get("/docs/..%2f..%2fapp.py")).status_code == 404

@@ -1,0 +1,190 @@
+"""The supervisor with real processes of a few lines each."""
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from io import StringIO
+from pathlib import Path
+
+import psutil
+import pytest
+from rich.console import Console
+
+from cli.supervisor.children import Service, clear_strays
+from cli.supervisor.errors import StartError
+from cli.supervisor.files import read_object, write_private
+from cli.supervisor.state import StateDir
+from cli.supervisor.status import Status
+from cli.supervisor.supervisor import Supervisor
+
+STAY = "import time; time.sleep(600)"
+STUBBORN = (
+    "import signal, time; signal.signal(15, signal.SIG_IGN); print('deaf', flush=True)\n" + STAY
+)
+
+PARENT = (
+    "import subprocess, sys\n"
+    f"print(subprocess.Popen([sys.executable, '-c', {STAY!r}]).pid, flush=True)"
+)
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> StateDir:
+    directory = StateDir(tmp_path / "state")
+    directory.prepare()
+    return directory
+
+
+@pytest.fixture
+def shown() -> StringIO:
+    return StringIO()
+
+
+@pytest.fixture
+async def supervisor(state: StateDir, shown: StringIO) -> AsyncIterator[Supervisor]:
+    running = Supervisor(state, Status(Console(file=shown)))
+    yield running
+    running.kill()
+    await running.stop(sorted(path.stem for path in state.pids.glob("*.json")))
+
+
+async def at_once() -> bool:
+    return True
+
+
+def service(
+    name: str,
+    code: str = STAY,
+    *,
+    is_ready: Callable[[], Awaitable[bool]] = at_once,
+    needs: tuple[str, ...] = (),
+    stop_seconds: float = 5,
+) -> Service:
+    return Service(
+        name=name,
+        command=[sys.executable, "-c", code],
+        environment=os.environ,
+        is_ready=is_ready,
+        needs=needs,
+        stop_seconds=stop_seconds,
+    )
+
+
+def pid_of(state: StateDir, name: str) -> int:
+    return int(read_object(state.pids / f"{name}.json").get("pid", 0))
+
+
+async def eventually(condition: Callable[[], bool], seconds: float = 10) -> None:
+    for _ in range(int(seconds / 0.02)):
+        if condition():
+            return
+        await asyncio.sleep(0.02)
+    pytest.fail("it did not happen in time")
+
+
+async def replaced(state: StateDir, name: str, pid: int) -> int:
+    await eventually(lambda: pid_of(state, name) not in {0, pid})
+    return pid_of(state, name)
+
+
+async def test_a_killed_child_comes_back(supervisor: Supervisor, state: StateDir) -> None:
+    await supervisor.start(service("a"))
+    pid = pid_of(state, "a")
+    os.kill(pid, signal.SIGKILL)
+    assert psutil.pid_exists(await replaced(state, "a", pid))
+
+
+async def test_a_child_waits_for_what_it_needs(supervisor: Supervisor, state: StateDir) -> None:
+    up = True
+
+    async def is_up() -> bool:
+        return up
+
+    await supervisor.start(service("base", is_ready=is_up))
+    await supervisor.start(service("user", needs=("base",)))
+    base, user = pid_of(state, "base"), pid_of(state, "user")
+    up = False
+    for pid in (base, user):
+        os.kill(pid, signal.SIGKILL)
+    await replaced(state, "base", base)
+    await asyncio.sleep(0.5)
+    assert pid_of(state, "user") in {0, user}
+    up = True
+    await replaced(state, "user", user)
+
+
+async def test_children_end_in_the_order_given(
+    supervisor: Supervisor, state: StateDir, shown: StringIO
+) -> None:
+    for name in ("base", "user"):
+        await supervisor.start(service(name))
+    pids = [pid_of(state, name) for name in ("base", "user")]
+    await supervisor.stop(["user", "base"])
+    lines = [line.split()[1:3] for line in shown.getvalue().splitlines()[-4:]]
+    assert lines == [
+        ["user", "stopping"], ["user", "stopped"], ["base", "stopping"], ["base", "stopped"],
+    ]  # fmt: skip
+    assert not any(psutil.pid_exists(pid) for pid in pids)
+    assert list(state.pids.iterdir()) == []
+
+
+async def test_a_deaf_child_is_killed_with_all_it_started(
+    supervisor: Supervisor, state: StateDir
+) -> None:
+    await supervisor.start(service("deaf", f"{PARENT}\n{STUBBORN}", stop_seconds=0.3))
+    log = state.logs / "deaf.log"
+    await eventually(lambda: "deaf" in log.read_text())
+    grandchild = int(log.read_text().split()[0])
+    await supervisor.stop(["deaf"])
+    await eventually(lambda: not psutil.pid_exists(grandchild) or is_zombie(grandchild))
+
+
+def is_zombie(pid: int) -> bool:
+    try:
+        return bool(psutil.Process(pid).status() == psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return True
+
+
+async def test_a_child_that_ends_at_the_start_shows_its_log(supervisor: Supervisor) -> None:
+    async def never() -> bool:
+        return False
+
+    with pytest.raises(StartError, match="no such setting"):
+        await supervisor.start(service("a", "raise SystemExit('no such setting')", is_ready=never))
+
+
+async def test_a_program_that_is_missing_is_told(supervisor: Supervisor) -> None:
+    missing = Service(name="a", command=["/no/such"], environment={}, is_ready=at_once)
+    with pytest.raises(StartError, match="/no/such"):
+        await supervisor.start(missing)
+
+
+@pytest.mark.parametrize(("code", "fails"), [("pass", False), ("raise SystemExit(3)", True)])
+async def test_a_one_shot_must_succeed(supervisor: Supervisor, code: str, fails: bool) -> None:
+    if fails:
+        with pytest.raises(StartError, match="failed"):
+            await supervisor.run_once(service("once", code))
+    else:
+        await supervisor.run_once(service("once", code))
+
+
+async def test_strays_are_ended_and_strangers_are_not(state: StateDir) -> None:
+    stray = await asyncio.create_subprocess_exec(sys.executable, "-c", STAY, start_new_session=True)
+    stranger = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", STAY, start_new_session=True
+    )
+    started = psutil.Process(stray.pid).create_time()
+    record = {"startedAt": started, "stopSignal": int(signal.SIGTERM)}
+    write_private(state.pids / "api.json", record | {"pid": stray.pid})
+    # The number of a process that has ended was given to another one.
+    write_private(state.pids / "worker.json", record | {"pid": stranger.pid, "startedAt": 1.0})
+    write_private(state.pids / "temporal.json", record | {"pid": 2**22 + 1})
+    assert await asyncio.to_thread(clear_strays, state, ["worker", "api", "temporal"]) == ["api"]
+    assert await stray.wait() == -signal.SIGTERM
+    assert stranger.returncode is None
+    assert list(state.pids.iterdir()) == []
+    stranger.kill()
+    await stranger.wait()

@@ -1,0 +1,193 @@
+"""`workspace up` as a person uses it: start, trouble, stop, start again."""
+
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import psutil
+import pytest
+
+pytestmark = pytest.mark.crash
+
+CHILDREN = ("postgres", "temporal", "api", "worker")
+KEYS = {
+    "baseUrl", "docsUrl", "temporalAddress", "temporalUiUrl", "workspaceId", "apiKey",
+    "sessionToken",
+}  # fmt: skip
+SECONDS = 90.0
+
+
+@dataclass
+class Up:
+    """A supervisor process and its state directory."""
+
+    directory: Path
+    process: subprocess.Popen[bytes]
+
+    @property
+    def connection(self) -> dict[str, str]:
+        found: dict[str, str] = json.loads((self.directory / "connection.json").read_text())
+        return found
+
+    def pid(self, name: str) -> int:
+        try:
+            return int(json.loads((self.directory / "pids" / f"{name}.json").read_text())["pid"])
+        except FileNotFoundError:
+            return 0
+
+    def get(self, path: str, token: str = "") -> httpx2.Response:
+        with httpx2.Client(trust_env=False, timeout=5) as client:
+            url = f"{self.connection['baseUrl']}{path}"
+            return client.get(url, headers={"Authorization": f"Bearer {token}"} if token else {})
+
+    def is_ready(self) -> bool:
+        try:
+            return self.get("/readyz").status_code == 200
+        except httpx2.TransportError:
+            return False
+
+    def stop(self) -> int:
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(60)
+
+
+def launch(directory: Path) -> Up:
+    """Start a platform and wait until it says that it is ready."""
+    options = [f"--state-dir={directory}", "--port=0", "--temporal-port=0", "--ui-port=0"]
+    output = directory.with_name("output")
+    with output.open("wb") as file:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "cli.main", "up", *options],
+            env=environment(),
+            stdout=file,
+            stderr=file,
+        )
+    up = Up(directory, process)
+    published = directory / "connection.json"
+    published.unlink(missing_ok=True)
+    eventually(lambda: published.exists() or process.poll() is not None)
+    if process.poll() is not None:
+        pytest.fail(output.read_text())
+    return up
+
+
+def environment() -> dict[str, str]:
+    ours = ("WORKSPACE_", "TEMPORAL_", "DATABASE_URL")
+    return {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+
+
+def eventually(condition: Callable[[], bool], seconds: float = SECONDS) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            pytest.fail("it did not happen in time")
+        time.sleep(0.05)
+
+
+def ended(pid: int) -> bool:
+    try:
+        return bool(psutil.Process(pid).status() == psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return True
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("up") / "state"
+
+
+@pytest.fixture(scope="module")
+def up(directory: Path) -> Iterator[Up]:
+    running = launch(directory)
+    yield running
+    if running.process.poll() is None:
+        running.stop()
+
+
+def test_a_ready_platform_says_how_to_reach_it(up: Up) -> None:
+    found = up.connection
+    assert found.keys() == KEYS
+    assert stat.S_IMODE((up.directory / "connection.json").stat().st_mode) == 0o600
+    assert up.is_ready()
+    assert httpx2.get(found["docsUrl"], trust_env=False).status_code == 200
+    assert httpx2.get(found["temporalUiUrl"], trust_env=False).status_code == 200
+    for token in (found["apiKey"], found["sessionToken"]):
+        answer = up.get(f"/v1/workspaces/{found['workspaceId']}", token)
+        assert answer.status_code == 200, answer.text
+
+
+def test_a_second_start_beside_it_is_refused(up: Up) -> None:
+    command = [sys.executable, "-m", "cli.main", "up", f"--state-dir={up.directory}", "--port=0"]
+    second = subprocess.run(
+        command, env=environment(), capture_output=True, text=True, check=False, timeout=60
+    )
+    assert second.returncode == 1
+    assert "already runs" in second.stderr
+    assert up.is_ready()
+
+
+def test_everything_listens_on_loopback(up: Up) -> None:
+    pids = {up.pid(name) for name in CHILDREN}
+    listening = [
+        connection.laddr.ip
+        for connection in psutil.net_connections("inet")
+        if connection.pid in pids and connection.status == psutil.CONN_LISTEN
+    ]
+    assert set(listening) == {"127.0.0.1"}
+
+
+def test_every_child_killed_at_once_comes_back(up: Up) -> None:
+    before = {name: up.pid(name) for name in CHILDREN}
+    for pid in before.values():
+        os.kill(pid, signal.SIGKILL)
+    eventually(lambda: all(up.pid(name) not in {0, pid} for name, pid in before.items()))
+    eventually(up.is_ready)
+    assert up.process.poll() is None
+
+
+def test_stop_leaves_nothing_and_the_next_start_continues(up: Up, directory: Path) -> None:
+    before = up.connection
+    pids = [up.pid(name) for name in CHILDREN]
+    assert up.stop() == 0
+    assert all(ended(pid) for pid in pids)
+    assert not (directory / "connection.json").exists()
+
+    again = launch(directory)
+    try:
+        same = KEYS - {"sessionToken"}
+        assert {key: again.connection[key] for key in same} == {key: before[key] for key in same}
+        strays = [again.pid(name) for name in CHILDREN]
+        again.process.kill()
+        again.process.wait()
+        assert not any(ended(pid) for pid in strays)
+    finally:
+        third = launch(directory)
+    assert all(ended(pid) for pid in strays)
+    assert third.is_ready()
+    assert third.stop() == 0
+
+
+def test_a_platform_that_cannot_start_says_why(tmp_path: Path) -> None:
+    variables: dict[str, Any] = {"DATABASE_URL": "postgresql://nobody@127.0.0.1:1/none"}
+    command = [sys.executable, "-m", "cli.main", "up", f"--state-dir={tmp_path / 'state'}"]
+    options = ["--port=0", "--temporal-port=0", "--ui-port=0"]
+    result = subprocess.run(
+        [*command, *options],
+        env=environment() | variables,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=90,
+    )
+    assert result.returncode == 1
+    assert "migrate failed" in result.stderr
+    assert "Traceback" not in result.stderr.split("migrate failed")[0]

@@ -1,0 +1,40 @@
+"""Roles, scopes and levels (decisions C4)."""
+
+import itertools
+import uuid
+
+from models.access.placement import Placement, level_on
+from models.access.rules import ROLE_SCOPES, Level, Principal, PrincipalType, Role, Scope
+
+
+def test_there_are_49_scopes_and_six_roles() -> None:
+    assert len(Scope) == 49
+    assert set(ROLE_SCOPES) == set(Role)
+    assert ROLE_SCOPES[Role.OWNER] == set(Scope)
+    assert ROLE_SCOPES[Role.OWNER] - ROLE_SCOPES[Role.ADMIN] == {
+        Scope.WORKSPACE_DELETE,
+        Scope.BILLING_MANAGE,
+    }
+
+
+def test_each_role_has_what_the_weaker_ones_have() -> None:
+    strongest_first = list(Role)
+    for stronger, weaker in itertools.pairwise(strongest_first):
+        assert ROLE_SCOPES[weaker] < ROLE_SCOPES[stronger]
+
+
+def test_a_key_has_its_scopes_within_the_role() -> None:
+    scopes = frozenset({Scope.RECORDS_READ, Scope.RECORDS_WRITE})
+    key = Principal(
+        type=PrincipalType.API_KEY, id=uuid.uuid4(), user_id=uuid.uuid4(), key_scopes=scopes
+    )
+    assert key.effective_scopes(Role.EDITOR) == scopes
+    assert key.effective_scopes(Role.VIEWER) == {Scope.RECORDS_READ}
+    assert key.effective_scopes(Role.GUEST) == set()
+
+
+def test_owners_and_administrators_manage_what_is_restricted() -> None:
+    placement = Placement(uuid.uuid4(), level=Level.NONE)
+    levels = {role: level_on(placement, role) for role in Role}
+    assert levels.pop(Role.OWNER) == levels.pop(Role.ADMIN) == Level.MANAGE
+    assert set(levels.values()) == {Level.NONE}

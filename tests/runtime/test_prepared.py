@@ -1,0 +1,62 @@
+"""Reads that go straight to the driver behave like those that do not."""
+
+from contextlib import AsyncExitStack
+
+import psycopg
+import pytest
+from sqlalchemy import bindparam, exc, func, literal, select, text
+from sqlalchemy.dialects.postgresql import ARRAY
+from sqlalchemy.types import Integer
+
+from runtime.database import Database
+from runtime.prepared import Prepared
+from tests.support.watched import WatchedDatabase
+
+NUMBERS = Prepared(
+    select(
+        func.unnest(bindparam("numbers", type_=ARRAY(Integer))).label("n"), literal(7).label("k")
+    )
+)
+PID = Prepared(select(func.pg_backend_pid().label("pid")))
+
+
+async def test_rows_have_names(database: WatchedDatabase) -> None:
+    async with database.transaction() as work:
+        rows = await NUMBERS.rows(work, {"numbers": [1, 2]})
+        assert [(row.n, row.k) for row in rows] == [(1, 7), (2, 7)]
+        assert (await NUMBERS.first(work, {"numbers": [3]})).n == 3
+        assert await NUMBERS.first(work, {"numbers": []}) is None
+
+
+async def test_it_reads_inside_the_transaction(database: WatchedDatabase) -> None:
+    async with database.transaction() as work:
+        first = await work.scalar(text("SELECT pg_current_xact_id()::text"))
+        seen = Prepared(select(func.pg_current_xact_id_if_assigned().label("id")))
+        assert str((await seen.first(work, {})).id) == first
+
+
+async def test_a_dead_connection_takes_its_contemporaries_along(database_url: str) -> None:
+    """After a restart of the server one request fails, not one per pooled connection."""
+    database = Database(database_url)
+    async with AsyncExitStack() as stack:
+        works = [await stack.enter_async_context(database.transaction()) for _ in range(4)]
+        pids = {(await PID.first(work, {})).pid for work in works}
+    with psycopg.connect(database_url) as other:
+        for pid in pids:
+            other.execute("SELECT pg_terminate_backend(%s)", (pid,))
+    failures = 0
+    for _ in range(6):
+        try:
+            async with database.transaction() as work:
+                assert (await PID.first(work, {})).pid not in pids
+        except exc.OperationalError:
+            failures += 1
+    await database.close()
+    assert failures == 1
+
+
+async def test_other_failures_stay_what_they_are(database: WatchedDatabase) -> None:
+    broken = Prepared(select(text("1 / 0 AS x")))
+    with pytest.raises(psycopg.errors.DivisionByZero):
+        async with database.transaction() as work:
+            await broken.first(work, {})

@@ -1,0 +1,62 @@
+"""Settings say which variable to set."""
+
+import pytest
+
+from runtime.settings import SettingsError, load_settings
+
+GOOD = {"DATABASE_URL": "postgresql://h/d", "WORKSPACE_SECRET_KEY": "s" * 32}
+
+
+@pytest.fixture(autouse=True)
+def _clean(monkeypatch: pytest.MonkeyPatch) -> None:
+    import os  # noqa: PLC0415
+
+    for name in list(os.environ):
+        if name.startswith(("WORKSPACE_", "TEMPORAL_", "DATABASE_URL")):
+            monkeypatch.delenv(name)
+    for name, value in GOOD.items():
+        monkeypatch.setenv(name, value)
+
+
+def test_lists_and_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WORKSPACE_OUTBOUND_ALLOW", "localhost, 10.0.0.0/8 ,")
+    monkeypatch.setenv("WORKSPACE_PLATFORM_ADMINS", "Root@Example.test")
+    monkeypatch.setenv("TEMPORAL_ADDRESS", "temporal:7233")
+    monkeypatch.setenv("WORKSPACE_SECRET_KEY", f"{'n' * 32},{'o' * 32}")
+    settings = load_settings()
+    assert settings.outbound_allow == ("localhost", "10.0.0.0/8")
+    assert settings.is_platform_admin("root@example.test")
+    assert not settings.is_platform_admin(None)
+    assert settings.temporal_address == "temporal:7233"
+    assert settings.secret_keys == ("n" * 32, "o" * 32)
+    assert "nnn" not in repr(settings)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "part"),
+    [
+        ("DATABASE_URL", None, "Set DATABASE_URL: the PostgreSQL database"),
+        ("DATABASE_URL", "mysql://h/d", "Correct DATABASE_URL: must start with postgresql://"),
+        ("WORKSPACE_SECRET_KEY", None, "Set WORKSPACE_SECRET_KEY"),
+        ("WORKSPACE_SECRET_KEY", "short-secret", "Correct WORKSPACE_SECRET_KEY: must be at least"),
+        ("WORKSPACE_OUTBOUND_ALLOW", "10.0.0.0/99", "Correct WORKSPACE_OUTBOUND_ALLOW"),
+        (
+            "WORKSPACE_OIDC_ISSUER",
+            "https://i",
+            "set WORKSPACE_OIDC_AUDIENCE and WORKSPACE_OIDC_JWKS",
+        ),
+        ("WORKSPACE_LOG_FORMAT", "xml", "Correct WORKSPACE_LOG_FORMAT"),
+        ("WORKSPACE_BODY_LIMIT", "many", "Correct WORKSPACE_BODY_LIMIT"),
+    ],
+)
+def test_mistakes_name_the_variable(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str | None, part: str
+) -> None:
+    if value is None:
+        monkeypatch.delenv(name)
+    else:
+        monkeypatch.setenv(name, value)
+    with pytest.raises(SettingsError) as refused:
+        load_settings()
+    assert part in str(refused.value)
+    assert "short-secret" not in str(refused.value)
