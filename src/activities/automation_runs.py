@@ -122,15 +122,19 @@ class AutomationRunActivities:
         """Show a node as waiting and say for how long."""
 
         async def park(called: CalledNode) -> NodeReply:
-            seconds, inputs = 0.0, None
-            if substitute(called.run, called.node) is None:
-                prepared = await prepare(self._database, called.run, called.node)
-                inputs = prepared.parameters
-                seconds = seconds_to_wait(inputs, call.now)
+            substituted = substitute(called.run, called.node)
+            if substituted is not None:
+                return await self._nodes.complete_at_once(called, substituted, None)
+            prepared = await prepare(self._database, called.run, called.node)
+            seconds = seconds_to_wait(prepared.parameters, call.now)
 
             async def body(node: GatedNode) -> NodeReply:
                 await node_writes.park_node(
-                    node.work, called.key, node.before, inputs=inputs, seconds=seconds
+                    node.work,
+                    called.key,
+                    node.before,
+                    inputs=prepared.parameters,
+                    seconds=seconds,
                 )
                 return NodeReply(NodeState.WAITING, seconds=seconds)
 
@@ -165,7 +169,7 @@ class AutomationRunActivities:
         The activity writes its own failure; when it was lost with its worker, this does.
         """
         return await self._nodes.fail(
-            call, Failure("timeout", "The node did not answer within its time.")
+            call, Failure("timeout", "The node did not end within its time, or its worker was lost.")
         )
 
     @activity.defn(name="finish-run")

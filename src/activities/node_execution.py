@@ -124,10 +124,11 @@ class NodeExecution:
         # The run is closed or the node has ended before: the gate knows which.
         return await self.behind_gate(called, missing)
 
-    async def fail(self, call: NodeCall, failure: Failure, attempt: int = 1) -> NodeReply:
-        """Write a node's final failure, in a transaction of its own."""
+    async def fail(self, call: NodeCall, failure: Failure) -> NodeReply:
+        """Write a node's final failure, in a transaction of its own; it ends the attempt shown."""
 
         async def body(node: GatedNode) -> NodeReply:
+            attempt = node.before.attempt or 1
             await node_writes.fail_node(
                 node.work,
                 node.called.key,
@@ -146,7 +147,8 @@ class NodeExecution:
 
 def completion(result: NodeResult, inputs: JsonObject | None, attempt: int = 1) -> Completion:
     """What is written of a result. Raises NodeError for an output that is too large to keep."""
-    if len(json.dumps(result.output)) > OUTPUT_LIMIT:
+    text = json.dumps(result.output, ensure_ascii=False)
+    if len(text.encode("utf-8", "replace")) > OUTPUT_LIMIT:
         raise NodeError("output_too_large", "The node's output is larger than 1 MiB.")
     return Completion(inputs, result.output, result.outcome, result.case_key, attempt)
 

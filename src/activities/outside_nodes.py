@@ -24,6 +24,7 @@ from activities.nodes.invocation import NodeResult
 from activities.nodes.preparation import prepare, substitute
 from activities.runs import RunCache
 from models.automation_runs import node_writes
+from models.automation_runs.errors import NodeError
 from models.automations.rules.kinds import NodeKind
 from models.base import JsonObject
 from runtime.database import Database
@@ -32,6 +33,9 @@ from runtime.trigger_points import Point, reach
 
 HEARTBEAT_SECONDS = 2.0
 """A cancelled activity learns of it with a heartbeat, so this bounds how long it goes on."""
+
+LAST_WORDS_SECONDS = 1.0
+"""What an effect leaves of its activity's time, so that its end is written and its reason kept."""
 
 Effect = Callable[[JsonObject], Awaitable[NodeResult]]
 
@@ -65,7 +69,7 @@ class OutsideNodes:
                 raise ApplicationError("node_failed", type="node_failed", non_retryable=True)
             return opened
         try:
-            async with _heartbeats():
+            async with _heartbeats(), _own_time():
                 result = await effect(opened.parameters)
         except Exception as error:  # noqa: BLE001  # whatever the effect raises is its failure
             raise await self._failed(call, opened.node, failure_of(error), attempt) from None
@@ -115,7 +119,7 @@ class OutsideNodes:
         attempts = node.retry.max_attempts if node.retry else 1
         final = not failure.retryable or attempt >= attempts
         if final:
-            await self._nodes.fail(call, failure, attempt)
+            await self._nodes.fail(call, failure)
         else:
             await self._nodes.guarded(call, lambda called: self._record(called, failure, attempt))
         return ApplicationError(
@@ -151,9 +155,10 @@ OUTSIDE_NODES: Mapping[str, Callable[[OutsideNodes, NodeCall], Awaitable[NodeRep
 def _without_secrets(parameters: JsonObject) -> JsonObject:
     """Parameters as a run may show them: credentials replaced."""
     shown: dict[str, Any] = dict(parameters)
-    if shown.get("auth"):
-        shown["auth"] = {"type": shown["auth"].get("type"), "redacted": True}
-    if headers := shown.get("headers"):
+    if auth := shown.get("auth"):
+        kind = auth.get("type") if isinstance(auth, dict) else None
+        shown["auth"] = {"type": kind, "redacted": True}
+    if isinstance(headers := shown.get("headers"), dict):
         shown["headers"] = {
             name: "[redacted]" if name.lower() in _SECRET_HEADERS else value
             for name, value in headers.items()
@@ -162,6 +167,21 @@ def _without_secrets(parameters: JsonObject) -> JsonObject:
 
 
 _SECRET_HEADERS = frozenset({"authorization", "cookie", "proxy-authorization", "x-api-key"})
+
+
+@asynccontextmanager
+async def _own_time() -> AsyncIterator[None]:
+    """Bound the block by the time of its attempt. Raises NodeError, to be repeated."""
+    given = activity.info().start_to_close_timeout
+    assert given is not None, "the workflow sets it from the node"
+    seconds = given.total_seconds()
+    try:
+        async with asyncio.timeout(seconds - min(LAST_WORDS_SECONDS, seconds / 5)):
+            yield
+    except TimeoutError:
+        raise NodeError(
+            "timeout", f"The node did not end within its time of {seconds:g} s.", retryable=True
+        ) from None
 
 
 @asynccontextmanager

@@ -50,6 +50,12 @@ class Engine:
                 work, self.actor, KEYS, created.id, PublishAutomation.model_validate({})
             )
 
+    async def draft(self, graph: Json, **fields: Any) -> Id:
+        """The id of an automation with this graph as its draft; never published, disabled."""
+        body = CreateAutomation.model_validate({"label": "Test", "graph": graph, **fields})
+        async with self.database.transaction() as work:
+            return (await automations.create_automation(work, self.actor, KEYS, body)).id
+
     async def start(self, automation_id: Id, payload: Json | None = None) -> Id:
         """Accept a run of the published version."""
         body = RunNow.model_validate({"triggerPayload": payload})

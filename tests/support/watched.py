@@ -24,9 +24,15 @@ class WatchedDatabase(Database):
     @asynccontextmanager
     @override
     async def transaction(self) -> AsyncIterator[UnitOfWork]:
-        async with super().transaction() as work:
-            yield work
-            work.connection.sync_connection.info[_LEAVE] = True  # type: ignore[union-attr]
+        leave: dict[Any, Any] = {}
+        try:
+            async with super().transaction() as work:
+                assert work.connection.sync_connection is not None
+                leave = work.connection.sync_connection.info
+                yield work
+                leave[_LEAVE] = True
+        finally:
+            leave.pop(_LEAVE, None)
 
     def _on_commit(self, connection: Connection) -> None:
         if not connection.info.pop(_LEAVE, False):

@@ -1,12 +1,16 @@
 """Real Temporal, real PostgreSQL, production workers."""
 
+import os
+import uuid
 from collections.abc import AsyncIterator
 
 import pytest_asyncio
 from temporalio.testing import WorkflowEnvironment
 
 from runtime.database import Database
+from tests.support.endpoint import Serve, serving
 from tests.support.engine import Engine, running_engine
+from tests.support.postgres import migrated_database
 from tests.support.temporal import dev_server, time_skipping_server
 
 
@@ -25,11 +29,24 @@ async def engine(
 
 
 @pytest_asyncio.fixture(scope="module")
-async def skipping_engine(
-    _watched_database: Database, database_url: str
-) -> AsyncIterator[Engine]:
-    async with (
-        time_skipping_server() as environment,
-        running_engine(_watched_database, database_url, environment.client) as engine,
-    ):
-        yield engine
+async def skipping_engine() -> AsyncIterator[Engine]:
+    """An engine whose timers do not take time.
+
+    It has a database of its own: the relay of the other engine would start its runs there.
+    """
+    run = os.environ.get("PYTEST_XDIST_TESTRUNUID", uuid.uuid4().hex)
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "solo")
+    with migrated_database(run, f"{worker}_skipping") as url:
+        database = Database(url)
+        async with (
+            time_skipping_server() as environment,
+            running_engine(database, url, environment.client) as engine,
+        ):
+            yield engine
+        await database.close()
+
+
+@pytest_asyncio.fixture
+async def serve() -> AsyncIterator[Serve]:
+    async with serving() as serve:
+        yield serve

@@ -1,6 +1,7 @@
 """The http_request node: one call through the outbound client (decisions C6, C8, D2)."""
 
 import base64
+from datetime import UTC
 from email.utils import parsedate_to_datetime
 
 from activities.nodes.invocation import NodeResult
@@ -13,6 +14,9 @@ from runtime.outbound.messages import OutboundRequest, OutboundResponse
 
 MAX_RESPONSE_BYTES = 1024 * 1024
 """A node's output is kept with its run; a larger answer fails the node."""
+
+MAX_RETRY_AFTER = 86_400.0
+"""Seconds that another server can make a node wait: the longest delay its own retry may have."""
 
 RETRYABLE_CLIENT_ERRORS = frozenset({408, 409, 425, 429})
 _SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -67,13 +71,15 @@ def _retry_after(value: str | None) -> float | None:
     """Seconds from a Retry-After header, a number or a date (RFC 9110 section 10.2.3)."""
     if value is None:
         return None
-    if value.isdigit():
-        return float(min(int(value), 86_400))
+    if value.isascii() and value.isdigit():
+        return min(float(value), MAX_RETRY_AFTER)
     try:
         moment = parsedate_to_datetime(value)
     except ValueError:
         return None
-    return min(max(0.0, (moment - utc_now()).total_seconds()), 86_400.0)
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)  # all HTTP dates are in UTC, whatever they write
+    return min(max(0.0, (moment - utc_now()).total_seconds()), MAX_RETRY_AFTER)
 
 
 def _auth_headers(auth: HttpAuth | None) -> dict[str, str]:

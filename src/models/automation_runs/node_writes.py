@@ -136,7 +136,7 @@ async def start_node(
 
 
 async def park_node(
-    work: UnitOfWork, key: NodeKey, before: NodeRow, *, inputs: JsonObject | None, seconds: float
+    work: UnitOfWork, key: NodeKey, before: NodeRow, *, inputs: JsonObject, seconds: float
 ) -> None:
     """Show a waiting node, with the moment it is due at."""
     values = {

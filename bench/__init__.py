@@ -1,0 +1,1 @@
+"""Ours against floors, interleaved in one run and printed as ratios."""

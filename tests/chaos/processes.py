@@ -1,0 +1,150 @@
+"""The platform's own commands as real processes, which a test kills by their numbers."""
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from cli.supervisor.postgres import EmbeddedPostgres
+from cli.supervisor.state import StateDir
+
+START_SECONDS = 90
+_SECRET = "a secret of the chaos tests that is long enough to be one"
+
+
+class Worker:
+    """One `workspace worker`."""
+
+    def __init__(self, process: asyncio.subprocess.Process, log: Path) -> None:
+        self.process = process
+        self._log = log
+
+    async def ready(self) -> None:
+        """Wait until it says that it works."""
+        async with asyncio.timeout(START_SECONDS):
+            while "worker is ready" not in self.log():
+                assert self.process.returncode is None, self.log()
+                await asyncio.sleep(0.05)
+
+    async def ended(self, seconds: float = 60) -> int:
+        """The exit code; negative for a signal."""
+        async with asyncio.timeout(seconds):
+            return await self.process.wait()
+
+    def log(self) -> str:
+        return self._log.read_text()
+
+
+class Workers:
+    """Starts workers on one database and one Temporal; kills those that are left in the end."""
+
+    def __init__(self, directory: Path, url: str, temporal_address: str) -> None:
+        self._directory = directory
+        self._started: list[Worker] = []
+        self._environment = os.environ | {
+            "DATABASE_URL": url,
+            "TEMPORAL_ADDRESS": temporal_address,
+            "WORKSPACE_SECRET_KEY": _SECRET,
+            "WORKSPACE_OUTBOUND_ALLOW": "127.0.0.0/8",
+        }
+
+    async def start(self, **variables: str) -> Worker:
+        """One more worker, with these environment variables."""
+        path = self._directory / f"worker-{len(self._started)}.log"
+        with path.open("wb") as log:
+            process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-m", "cli.main", "worker"),
+                env=self._environment | variables,
+                stdout=log,
+                stderr=log,
+            )
+        self._started.append(Worker(process, path))
+        return self._started[-1]
+
+    async def close(self) -> None:
+        for worker in self._started:
+            with suppress(ProcessLookupError):
+                worker.process.kill()
+            await worker.process.wait()
+
+
+@dataclass(frozen=True, slots=True)
+class Up:
+    """A running `workspace up`."""
+
+    state: StateDir
+    connection: Mapping[str, Any]
+
+    @property
+    def database_url(self) -> str:
+        return EmbeddedPostgres(self.state).url()
+
+    def kill(self, name: str) -> int:
+        """SIGKILL one of its children; the number of the process that died."""
+        pid = self._pid(name)
+        os.kill(pid, signal.SIGKILL)
+        return pid
+
+    async def replaced(self, name: str, pid: int, seconds: float = 30) -> None:
+        """Wait until another process has taken the place of a dead one."""
+        async with asyncio.timeout(seconds):
+            while self._pid(name) in {0, pid}:
+                await asyncio.sleep(0.05)
+
+    def _pid(self, name: str) -> int:
+        with suppress(FileNotFoundError, ValueError):
+            return int(json.loads((self.state.pids / f"{name}.json").read_text())["pid"])
+        return 0
+
+
+@asynccontextmanager
+async def running_up(directory: Path) -> AsyncIterator[Up]:
+    """`workspace up` on free ports, until the block ends; it ends itself cleanly."""
+    state = StateDir(directory / "state")
+    options = [f"--state-dir={state.root}", "--port=0", "--temporal-port=0", "--ui-port=0"]
+    environment = {k: v for k, v in os.environ.items() if k not in {"DATABASE_URL"}} | {
+        "WORKSPACE_OUTBOUND_ALLOW": "127.0.0.0/8"
+    }
+    output = directory / "up.log"
+    with output.open("wb") as log:
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "cli.main", "up", *options),
+            env=environment,
+            stdout=log,
+            stderr=log,
+        )
+    try:
+        async with asyncio.timeout(START_SECONDS):
+            while not state.connection.exists():
+                assert process.returncode is None, output.read_text()
+                await asyncio.sleep(0.1)
+        yield Up(state, json.loads(state.connection.read_text()))
+    finally:
+        await _end(process)
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    children = psutil.Process(process.pid).children(recursive=True) if _lives(process) else []
+    with suppress(ProcessLookupError):
+        process.send_signal(signal.SIGTERM)
+    try:
+        async with asyncio.timeout(60):
+            await process.wait()
+    except TimeoutError:
+        for child in children:
+            with suppress(psutil.NoSuchProcess):
+                child.kill()
+        process.kill()
+        await process.wait()
+
+
+def _lives(process: asyncio.subprocess.Process) -> bool:
+    return process.returncode is None

@@ -1,0 +1,53 @@
+"""A worker that is asked to stop ends what it has begun (reliability G26)."""
+
+import asyncio
+import signal
+
+import pytest
+
+from tests.chaos.conftest import MakeDatabase
+from tests.chaos.processes import Workers
+from tests.chaos.sink import Sink
+from tests.chaos.story import ended, fetch
+from tests.support.engine import Engine, graph, node
+
+pytestmark = pytest.mark.crash
+
+RUNS = 5
+
+
+async def test_a_stopping_worker_finishes_its_calls(
+    idle: Engine, workers: Workers, sink: Sink, new_database: MakeDatabase, url: str
+) -> None:
+    database_id = await new_database(idle)
+    automation = await idle.publish(
+        graph(
+            node(
+                "call",
+                "http_request",
+                method="POST",
+                url=sink.url("slow"),
+                retry={"maxAttempts": 3, "initialDelaySeconds": 0.1},
+            ),
+            node("note", "create_record", databaseId=str(database_id), title="done"),
+            edges=[("call", "note")],
+        )
+    )
+    first = await workers.start()
+    await first.ready()
+    for _ in range(RUNS):
+        await idle.start(automation.id)
+    async with asyncio.timeout(20):
+        while len(sink.calls) < RUNS:
+            await asyncio.sleep(0.02)
+    first.process.send_signal(signal.SIGTERM)
+    assert await first.ended() == 0
+    assert "worker is draining" in first.log()
+    answered = await fetch(url, "SELECT status, attempt FROM node_run WHERE node_id = 'call'")
+    assert answered == [("succeeded", 1)] * RUNS
+
+    await workers.start()
+    assert await ended(url, automation.id, RUNS) == {"succeeded": RUNS}
+    assert set(sink.counts().values()) == {1}
+    titles = await fetch(url, "SELECT title FROM record WHERE database_id = %s", database_id)
+    assert titles == [("done",)] * RUNS

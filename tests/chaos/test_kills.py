@@ -1,0 +1,63 @@
+"""kill -9 of each process of `workspace up` with runs in flight (I2, I4; reliability G1, G4, G5)."""
+
+import asyncio
+import logging
+import random
+from collections.abc import AsyncIterator
+from uuid import UUID
+
+import pytest
+import pytest_asyncio
+
+from tests.chaos.caller import Caller
+from tests.chaos.processes import Up, running_up
+from tests.chaos.sink import Sink
+from tests.chaos.story import ended, judge, story
+
+pytestmark = pytest.mark.crash
+
+log = logging.getLogger(__name__)
+
+RUNS = 8
+SEED = 20260718
+
+
+@pytest_asyncio.fixture(scope="module")
+async def up(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Up]:
+    async with running_up(tmp_path_factory.mktemp("up")) as up:
+        yield up
+
+
+@pytest_asyncio.fixture
+async def caller(up: Up) -> AsyncIterator[Caller]:
+    caller = Caller(up.connection)
+    yield caller
+    await caller.close()
+
+
+@pytest.mark.parametrize("victim", ["api", "temporal", "postgres", "worker"])
+async def test_a_killed_process_loses_and_doubles_nothing(
+    up: Up, caller: Caller, sink: Sink, victim: str
+) -> None:
+    instant = random.Random(f"{SEED} {victim}").uniform(0.3, 2.0)
+    log.warning("seed %s kills %s after %.2f s", SEED, victim, instant)
+    database_id = await caller.create_database()
+    automation_id = await caller.publish(story(database_id, sink))
+    calling = asyncio.create_task(_call(caller, automation_id))
+    await asyncio.sleep(instant)
+    pid = up.kill(victim)
+    await calling
+    assert caller.troubles or victim in {"temporal", "worker"}, "nobody noticed the death"
+    await up.replaced(victim, pid)
+    await ended(up.database_url, UUID(automation_id), RUNS)
+    accepted = set(caller.journal.values())
+    assert len(accepted) == RUNS
+    await judge(up.database_url, UUID(automation_id), UUID(database_id), accepted, sink)
+
+
+async def _call(caller: Caller, automation_id: str) -> None:
+    """Runs at a steady pace, so that some are accepted before, while and after one is away."""
+    async with asyncio.TaskGroup() as group:
+        for _ in range(RUNS):
+            group.create_task(caller.run(automation_id))
+            await asyncio.sleep(0.3)

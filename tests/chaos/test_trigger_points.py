@@ -1,0 +1,60 @@
+"""Workers that die at the worst moments: what was accepted ends, with every effect once (I2, I4)."""
+
+import asyncio
+import signal
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+
+from runtime.trigger_points import Point
+from tests.chaos.conftest import MakeDatabase
+from tests.chaos.processes import Worker, Workers
+from tests.chaos.sink import Sink
+from tests.chaos.story import ended, judge, story
+from tests.support.engine import Engine
+
+pytestmark = pytest.mark.crash
+
+FIRST_RUNS = 6
+MOST_RUNS = 60
+
+
+async def test_a_death_at_every_named_point_loses_and_doubles_nothing(
+    idle: Engine,
+    workers: Workers,
+    sink: Sink,
+    new_database: MakeDatabase,
+    url: str,
+    tmp_path: Path,
+) -> None:
+    database_id = await new_database(idle)
+    automation = await idle.publish(story(str(database_id), sink))
+    doomed = [
+        await workers.start(WORKSPACE_TRIGGER=point, WORKSPACE_TRIGGER_MARKS=str(tmp_path))
+        for point in Point
+    ]
+    accepted = [await idle.start(automation.id) for _ in range(FIRST_RUNS)]
+    while any(worker.process.returncode is None for worker in doomed):
+        assert len(accepted) < MOST_RUNS, f"Never reached: {_unreached(tmp_path)}"
+        accepted.append(await idle.start(automation.id))
+        await asyncio.sleep(1)
+    assert [await worker.ended() for worker in doomed] == [-signal.SIGKILL] * len(Point)
+    assert _unreached(tmp_path) == []
+
+    await _survivor(workers)
+    await ended(url, automation.id, len(accepted))
+    await judge(url, automation.id, database_id, accepted, sink)
+    for point in Point:
+        struck = UUID((tmp_path / point).read_text())
+        assert (await idle.get(automation.id, struck)).status == "succeeded"
+
+
+async def _survivor(workers: Workers) -> Worker:
+    worker = await workers.start()
+    await worker.ready()
+    return worker
+
+
+def _unreached(marks: Path) -> list[Point]:
+    return [point for point in Point if not (marks / point).exists()]

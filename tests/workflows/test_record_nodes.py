@@ -1,0 +1,187 @@
+"""Nodes that read and write records, on the real engine: effects, and failures by wrong data."""
+
+from typing import Any
+from uuid import uuid4
+
+import pytest
+import pytest_asyncio
+from sqlalchemy import func, select
+
+from models.base import Id
+from models.databases.commands import create_database
+from models.databases.shapes import CreateDatabase
+from models.records.tables import record
+from tests.support.engine import Engine, by_node, graph, node
+from tests.support.run_rows import error_codes
+
+Json = dict[str, Any]
+FIELDS = [
+    {"label": "Code", "kind": "text", "required": True},
+    {"label": "Price", "kind": "number", "settings": {"min": 0}},
+]
+
+
+@pytest_asyncio.fixture
+async def table(engine: Engine) -> Id:
+    """A database with the fields title, code and price."""
+    body = CreateDatabase.model_validate({"label": "Goods", "fields": FIELDS})
+    async with engine.database.transaction() as work:
+        return (await create_database(work, engine.actor, body)).id
+
+
+async def stored(engine: Engine, table: Id) -> list[Json]:
+    async with engine.database.transaction() as work:
+        rows = await work.rows(
+            select(record.c.data).where(
+                record.c.database_id == table, record.c.deleted_at.is_(None)
+            )
+        )
+    return [row.data for row in rows]
+
+
+def binding(type_: str, value: Any) -> Json:
+    return {"type": type_, "value": value}
+
+
+async def test_a_record_is_created_changed_found_and_deleted(engine: Engine, table: Id) -> None:
+    id_ = str(table)
+    run = await engine.run(
+        graph(
+            node(
+                "make",
+                "create_record",
+                databaseId=id_,
+                title="One",
+                data={"code": binding("trigger", "code"), "price": 3},
+            ),
+            node(
+                "change",
+                "update_record",
+                recordId=binding("node", "make.record.id"),
+                data={"price": binding("expression", "nodes.make.record.data.price + 1")},
+            ),
+            node(
+                "find",
+                "query_records",
+                databaseId=id_,
+                query={"filter": {"field": "price", "op": "eq", "value": 4}, "limit": 5},
+            ),
+            node("drop", "delete_record", recordId=binding("node", "find.records[0].id")),
+            edges=[("make", "change"), ("change", "find"), ("find", "drop")],
+        ),
+        {"code": "A1"},
+    )
+    assert run.status == "succeeded", run.error
+    nodes = by_node(run)
+    made = nodes["make"].output
+    assert (made["created"], made["record"]["title"]) == (True, "One")
+    assert nodes["change"].output["record"]["data"]["price"] == 4
+    assert (nodes["find"].output["count"], nodes["find"].output["cursor"]) == (1, None)
+    assert nodes["drop"].output["record"]["id"] == made["record"]["id"]
+    assert await stored(engine, table) == []
+
+
+async def test_upsert_creates_once_and_then_changes(engine: Engine, table: Id) -> None:
+    automation = await engine.publish(
+        graph(
+            node(
+                "put",
+                "create_record",
+                databaseId=str(table),
+                upsertBy=["code"],
+                data={"code": "A1", "price": binding("trigger", "price")},
+            )
+        )
+    )
+    created = []
+    for price in (1, 2, 3):
+        run_id = await engine.start(automation.id, {"price": price})
+        run = await engine.ended(automation.id, run_id)
+        created.append(by_node(run)["put"].output["created"])
+    assert created == [True, False, False]
+    assert await stored(engine, table) == [{"code": "A1", "price": 3}]
+
+
+@pytest.mark.parametrize(
+    ("config", "code", "message"),
+    [
+        ({"data": {"code": "A", "price": binding("literal", "much")}}, "validation_error", "data.price"),
+        ({"data": {"code": "A", "price": -1}}, "validation_error", "data.price"),
+        ({"data": {"price": 1}}, "validation_error", "data.code"),
+        ({"data": binding("trigger", "unknown")}, "validation_error", "data.nope"),
+        ({"data": binding("trigger", "text")}, "binding_error", "data"),
+        ({"upsertBy": ["code"], "data": {"price": 1}}, "validation_error", "data.code"),
+    ],
+)
+async def test_wrong_data_fails_the_node_and_writes_nothing(
+    engine: Engine, table: Id, config: Json, code: str, message: str
+) -> None:
+    run = await engine.run(
+        graph(
+            node("put", "create_record", label="Put", databaseId=str(table), **config),
+            node("oops", "transform", output={"ok": True}),
+            edges=[("put", "oops", "failure")],
+        ),
+        {"unknown": {"nope": 1}, "text": "x"},
+    )
+    assert (run.status, run.output) == ("succeeded", {"oops": {"ok": True}})
+    assert await error_codes(engine, run) == {"put": code}
+    assert message in by_node(run)["put"].error
+    assert await stored(engine, table) == []
+
+
+@pytest.mark.parametrize("kind", ["update_record", "delete_record"])
+async def test_a_record_that_is_not_there_fails_the_node(
+    engine: Engine, table: Id, kind: str
+) -> None:
+    run = await engine.run(
+        graph(node("it", kind, databaseId=str(table), recordId=str(uuid4()))), {}
+    )
+    assert (run.status, await error_codes(engine, run)) == ("failed", {"it": "not_found"})
+
+
+@pytest.mark.parametrize("kind", ["update_record", "delete_record"])
+async def test_a_record_of_another_database_is_not_touched(
+    engine: Engine, table: Id, kind: str
+) -> None:
+    body = CreateDatabase.model_validate({"label": "Other", "fields": FIELDS})
+    async with engine.database.transaction() as work:
+        other = (await create_database(work, engine.actor, body)).id
+    run = await engine.run(
+        graph(
+            node("make", "create_record", databaseId=str(table), data={"code": "A", "price": 1}),
+            node("it", kind, databaseId=str(other), recordId=binding("node", "make.record.id")),
+            edges=[("make", "it")],
+        )
+    )
+    assert await error_codes(engine, run) == {"it": "not_found"}
+    assert await stored(engine, table) == [{"code": "A", "price": 1}]
+
+
+async def test_a_query_that_means_nothing_fails_the_node(engine: Engine, table: Id) -> None:
+    query = binding("literal", {"filter": {"field": "price", "op": "resembles", "value": 1}})
+    run = await engine.run(
+        graph(node("find", "query_records", databaseId=str(table), query=query))
+    )
+    assert (run.status, await error_codes(engine, run)) == (
+        "failed",
+        {"find": "validation_error"},
+    )
+
+
+async def test_an_effect_and_its_node_run_are_one_transaction(
+    engine: Engine, table: Id
+) -> None:
+    """The record is there exactly as often as its node run, however often the node is asked for."""
+    runs = [
+        await engine.run(
+            graph(node("make", "create_record", databaseId=str(table), data={"code": str(n)}))
+        )
+        for n in range(3)
+    ]
+    assert [run.status for run in runs] == ["succeeded"] * 3
+    async with engine.database.transaction() as work:
+        count = await work.scalar(
+            select(func.count()).where(record.c.database_id == table)
+        )
+    assert count == 3
