@@ -103,7 +103,8 @@ class Platform:
 @asynccontextmanager
 async def running_platform(state: Path) -> AsyncIterator[Platform]:
     """`workspace up` until the block ends."""
-    command = [Path(sys.executable).with_name("workspace"), "up", "--state-dir", state]
+    program = Path(sys.executable).with_name("workspace")
+    command = [str(program), "up", "--state-dir", str(state)]
     ports = ["--port", "0", "--temporal-port", "0", "--ui-port", "0"]
     environment = {**os.environ, "WORKSPACE_OUTBOUND_ALLOW": "127.0.0.0/8"}
     process = subprocess.Popen([*command, *ports], stdout=subprocess.DEVNULL, env=environment)

@@ -127,6 +127,7 @@ async def test_a_database_that_goes_away_fails_an_attempt_without_a_word_of_its_
         )
         async with asyncio.timeout(20):
             while not (await connection.execute(blocked)).all():
+                await connection.execute(text("SELECT pg_stat_clear_snapshot()"))
                 await asyncio.sleep(0.02)
         await connection.rollback()
     run = await engine.ended(automation.id, run_id)

@@ -3,6 +3,7 @@
 import base64
 from datetime import UTC
 from email.utils import parsedate_to_datetime
+from typing import Any
 
 from activities.nodes.invocation import NodeResult
 from models.automation_runs.errors import NodeError
@@ -50,10 +51,22 @@ async def http_request(
     return NodeResult(
         {
             "status": response.status,
-            "headers": dict(response.headers),
-            "body": response.json(),
+            "headers": storable(dict(response.headers)),
+            "body": storable(response.json()),
         }
     )
+
+
+def storable(value: Any) -> Any:
+    """A JSON value as PostgreSQL keeps it: NUL and lone surrogates replaced by U+FFFD."""
+    if isinstance(value, str):
+        whole = value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return whole.replace("\x00", "\ufffd")
+    if isinstance(value, list):
+        return [storable(item) for item in value]
+    if isinstance(value, dict):
+        return {storable(key): storable(item) for key, item in value.items()}
+    return value
 
 
 def _unexpected(response: OutboundResponse) -> NodeError:

@@ -14,6 +14,7 @@ from models.access.queries import key_by_digest, session_user
 from models.access.rules import Principal, PrincipalType, Role, Scope
 from models.users.commands import sync_profile
 from runtime.database import UnitOfWork
+from runtime.errors import UnavailableError
 
 _USE_WRITTEN_EVERY = timedelta(minutes=1)
 
@@ -35,8 +36,14 @@ async def prove(kernel: Kernel, credential: KeyToken | SessionToken) -> KeyToken
     return await kernel.sessions.verify(credential.token)
 
 
-class UnsyncedProfileError(Exception):
-    """The provider says something of a user that we have not stored yet."""
+class UnsyncedProfileError(UnavailableError):
+    """The provider says something of a user that we have not stored yet.
+
+    A client sees it only if two sessions that contradict each other meet.
+    """
+
+    def __init__(self) -> None:
+        super().__init__("The caller's profile is changing right now; try again soon.")
 
 
 async def authenticate(kernel: Kernel, work: UnitOfWork, proof: KeyToken | Session) -> Caller:

@@ -16,6 +16,7 @@ from models.automation_runs.tables import automation_run
 from models.automations.rules.payloads import check_payload
 from models.base import Id, JsonObject
 from runtime import outbox
+from runtime.clock import utc_now
 from runtime.database import UnitOfWork
 from runtime.errors import ValidationError
 from runtime.families import Family
@@ -98,6 +99,8 @@ async def cancel(
     The row's lock makes this final: a node starts before it or not at all.
     """
     run = await load_run(work, actor, automation_id, run_id, lock=True)
+    # Waiting for the lock takes time: no node that started meanwhile may seem to start after this.
+    work.now = utc_now()
     if run.status in OPEN_RUN:
         await work.execute(
             update(automation_run)
