@@ -4,6 +4,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 
 from sqlalchemy import bindparam, select
+from temporalio.exceptions import ApplicationError
 
 from models.automations.queries import read_graph
 from models.automations.rules.bindings import references
@@ -71,8 +72,11 @@ _GRAPH = Prepared(
 
 async def _load(work: Work, automation_id: Id, checksum: str) -> ExecutableGraph:
     row = await _GRAPH.first(work, {"automation_id": automation_id, "checksum": checksum})
-    assert row is not None
-    assert row.plan is not None, "only a graph that compiled is accepted for a run"
+    if row is None or row.plan is None:
+        # No repetition mends this: the execution fails, and the reconciler closes the run.
+        raise ApplicationError(
+            "The graph of the run is gone.", type="graph_gone", non_retryable=True
+        )
     plan = Plan.from_json(row.plan)
     planned = plan.nodes_by_id()
     nodes = {node.id: _executable(node, planned[node.id]) for node in read_graph(row.graph).nodes}

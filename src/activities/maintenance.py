@@ -4,10 +4,12 @@ Temporal is asked about each open row by `describe`, which is strongly consisten
 finds candidates, and the row under its lock decides.
 """
 
+from collections.abc import AsyncIterator, Sequence
 from datetime import timedelta
+from typing import Any
 
 import structlog
-from sqlalchemy import exists, select
+from sqlalchemy import Row, exists, select
 from temporalio import activity
 from temporalio.client import Client, WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
@@ -26,6 +28,7 @@ log = structlog.get_logger()
 GRACE = timedelta(seconds=20)
 """A row or execution younger than this is still on its way."""
 BATCH = 500
+"""Rows read at once."""
 
 _ENDS = {
     WorkflowExecutionStatus.CANCELED: (RunStatus.CANCELLED, "Cancelled in Temporal."),
@@ -42,15 +45,24 @@ _ENDS = {
 class MaintenanceActivities:
     """Sweeps over open runs and open executions."""
 
-    def __init__(self, database: Database, client: Client) -> None:
+    def __init__(
+        self,
+        database: Database,
+        client: Client,
+        *,
+        grace: timedelta = GRACE,
+        batch: int = BATCH,
+    ) -> None:
         self._database = database
         self._client = client
+        self._grace = grace
+        self._batch = batch
 
     @activity.defn(name="reconcile")
     async def reconcile(self) -> dict[str, int]:
         """One sweep. Safe to repeat: every repair is a conditional update or idempotent by id."""
         counts = {"restarted": 0, "closed": 0, "terminated": 0}
-        for run_id, workspace_id, status in await self._open_runs():
+        async for run_id, workspace_id, status in self._open_runs():
             activity.heartbeat()
             try:
                 repair = await self._repair(run_id, workspace_id, status)
@@ -63,21 +75,28 @@ class MaintenanceActivities:
         counts["terminated"] = await self._terminate_orphans()
         return counts
 
-    async def _open_runs(self) -> list[tuple[Id, Id, str]]:
+    async def _open_runs(self) -> AsyncIterator[tuple[Id, Id, str]]:
+        last: Id | None = None
+        while rows := await self._open_runs_after(last):
+            for row in rows:
+                yield row.id, row.workspace_id, row.status
+            last = rows[-1].id
+
+    async def _open_runs_after(self, last: Id | None) -> Sequence[Row[Any]]:
         run = automation_run.c
         undelivered = exists().where(outbox.c.subject_id == run.id, outbox.c.intent == Intent.START)
         async with self._database.transaction() as work:
-            rows = await work.rows(
+            statement = (
                 select(run.id, run.workspace_id, run.status)
                 .where(
                     run.status.in_(OPEN_RUN),
-                    run.created_at < work.now - GRACE,
+                    run.created_at < work.now - self._grace,
                     ~undelivered,
                 )
                 .order_by(run.id)
-                .limit(BATCH)
+                .limit(self._batch)
             )
-        return [(row.id, row.workspace_id, row.status) for row in rows]
+            return await work.rows(statement if last is None else statement.where(run.id > last))
 
     async def _repair(self, run_id: Id, workspace_id: Id, status: str) -> str | None:
         execution_status = await self._status(run_id)
@@ -118,22 +137,31 @@ class MaintenanceActivities:
     async def _terminate_orphans(self) -> int:
         """Terminate open executions whose row does not exist, cancel those whose row is closed."""
         terminated = 0
-        started_before = (activity.info().started_time - GRACE).isoformat()
+        started_before = (activity.info().started_time - self._grace).isoformat()
         query = (
             "WorkflowType = 'AutomationRun' AND ExecutionStatus = 'Running'"
             f" AND StartTime < '{started_before}'"
         )
         async for listed in self._client.list_workflows(query):
             activity.heartbeat()
-            run_id = parse_id(listed.id.rpartition("/")[2])
-            async with self._database.transaction() as work:
-                status = await work.scalar(
-                    select(automation_run.c.status).where(automation_run.c.id == run_id)
-                )
-            handle = self._client.get_workflow_handle(listed.id)
-            if status is None:
-                await handle.terminate(reason="No run of this id exists.")
-                terminated += 1
-            elif status not in OPEN_RUN:
-                await handle.cancel()
+            try:
+                terminated += await self._end_orphan(listed.id)
+            except RPCError:
+                # It has ended meanwhile, or the next sweep comes back to it.
+                log.warning("an execution could not be reconciled", workflow=listed.id)
         return terminated
+
+    async def _end_orphan(self, workflow_id: str) -> bool:
+        """Whether the execution was terminated."""
+        run_id = parse_id(workflow_id.rpartition("/")[2])
+        async with self._database.transaction() as work:
+            status = await work.scalar(
+                select(automation_run.c.status).where(automation_run.c.id == run_id)
+            )
+        handle = self._client.get_workflow_handle(workflow_id)
+        if status is None:
+            await handle.terminate(reason="No run of this id exists.")
+            return True
+        if status not in OPEN_RUN:
+            await handle.cancel()
+        return False

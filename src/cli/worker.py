@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import resource
 from pathlib import Path
 from typing import Annotated
 
@@ -20,12 +21,25 @@ def worker(
     ] = None,
 ) -> None:
     """Execute workflows and activities until SIGTERM, then drain."""
+    import uvloop
+
     from runtime.telemetry import configure_logging
 
     with reported():
         settings = load_settings()
         configure_logging(settings.log_format, settings.log_level)
-        asyncio.run(_run(settings, queues or list(Queue)))
+        _bound_memory(settings.worker_memory_limit)
+        uvloop.run(_run(settings, queues or list(Queue)))
+
+
+def _bound_memory(limit: int) -> None:
+    """Let an allocation past `limit` bytes fail instead of taking the machine down.
+
+    CEL bounds the steps of an expression, not the size of its values: one that multiplies texts
+    then fails its own node with a MemoryError.
+    """
+    if limit:
+        resource.setrlimit(resource.RLIMIT_AS, (limit, resource.RLIM_INFINITY))
 
 
 async def _run(settings: Settings, queues: list[Queue]) -> None:

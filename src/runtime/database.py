@@ -140,6 +140,8 @@ class Database:
             pool_size=pool_size,
             max_overflow=5,
             pool_timeout=10,
+            # Errors reach logs and histories, which hold no user data (promise I8).
+            hide_parameters=True,
             connect_args=options,
         )
         self._autocommit = self.engine.execution_options(isolation_level="AUTOCOMMIT")

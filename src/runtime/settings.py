@@ -56,6 +56,9 @@ class Settings(BaseSettings):
     body_limit: int = Field(default=1 * MIB, ge=1024)
     batch_body_limit: int = Field(default=8 * MIB, ge=1024)
 
+    worker_memory_limit: int = Field(default=4096 * MIB, ge=0)
+    """Bytes of address space of a worker process; 0 sets no limit."""
+
     log_format: Literal["json", "console"] = "json"
     log_level: Literal["debug", "info", "warning", "error"] = "info"
 

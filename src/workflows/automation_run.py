@@ -38,12 +38,17 @@ with workflow.unsafe.imports_passed_through():
     )
 
 
+SUMMARY_BYTES = 200
+"""What Temporal takes as the summary of an activity or timer; a label may be longer."""
+
 _Argument = TypeVar("_Argument")
 _Reply = TypeVar("_Reply")
 
 
 async def _transact(
-    method: Callable[[AutomationRunActivities, _Argument], Awaitable[_Reply]], argument: _Argument
+    method: Callable[[AutomationRunActivities, _Argument], Awaitable[_Reply]],
+    argument: _Argument,
+    summary: str | None = None,
 ) -> _Reply:
     """One database transaction as a local activity, repeated until the database answers."""
     return await workflow.execute_local_activity_method(
@@ -51,7 +56,14 @@ async def _transact(
         argument,
         start_to_close_timeout=DATABASE_TIMEOUT,
         retry_policy=DATABASE_RETRY,
+        summary=summary,
     )
+
+
+def _summary(*nodes: PlanNode) -> str:
+    """What a person calls the nodes, as far as Temporal has room for it."""
+    labels = ", ".join(node.label or node.id for node in nodes)
+    return labels.encode()[:SUMMARY_BYTES].decode(errors="ignore")
 
 
 class RunEnded(Exception):  # noqa: N818  # not an error: it carries how the run ended
@@ -158,7 +170,8 @@ class AutomationRun:
             self._course.applied - len(unheard),
             unheard,
         )
-        return await _transact(AutomationRunActivities.stretch, call)
+        nodes = [self._nodes[ref.node_id] for ref in ready]
+        return await _transact(AutomationRunActivities.stretch, call, _summary(*nodes))
 
     async def _run_node(self, ref: NodeRef) -> NodeEnd:
         node = self._nodes[ref.node_id]
@@ -178,7 +191,7 @@ class AutomationRun:
                 OUTSIDE_NODES[node.kind],
                 call,
                 task_queue=Queue.IO,
-                summary=node.label or node.id,
+                summary=_summary(node),
                 start_to_close_timeout=timedelta(seconds=node.timeout_seconds),
                 heartbeat_timeout=HEARTBEAT_TIMEOUT,
                 retry_policy=node_retry(node.retry),
@@ -186,18 +199,19 @@ class AutomationRun:
         except ActivityError as error:
             if is_cancelled_exception(error):
                 raise asyncio.CancelledError from error
-            return await _transact(AutomationRunActivities.close_failed_node, call)
+            return await _transact(AutomationRunActivities.close_failed_node, call, _summary(node))
 
     async def _wait(self, node: PlanNode, ref: NodeRef) -> NodeReply:
         call = self._call(ref)
-        parked = await _transact(AutomationRunActivities.park, ParkCall(call, workflow.time()))
+        parking = ParkCall(call, workflow.time())
+        parked = await _transact(AutomationRunActivities.park, parking, _summary(node))
         if parked.state is not NodeState.WAITING:
             return parked
         self._parked.add(ref)
         self._table.park(ref)
         self._inbox.put_nowait(None)
-        await workflow.sleep(timedelta(seconds=parked.seconds), summary=node.label or node.id)
-        return await _transact(AutomationRunActivities.wake, call)
+        await workflow.sleep(timedelta(seconds=parked.seconds), summary=_summary(node))
+        return await _transact(AutomationRunActivities.wake, call, _summary(node))
 
     def _only_waiting(self) -> bool:
         return bool(self._parked) and all(ref in self._parked for ref in self._course.active)

@@ -4,7 +4,7 @@ from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
     from activities.maintenance import MaintenanceActivities
-    from workflows.policies import SWEEP_RETRY, SWEEP_TIMEOUT
+    from workflows.policies import HEARTBEAT_TIMEOUT, SWEEP_RETRY, SWEEP_TIMEOUT
 
 
 @workflow.defn(name="Maintenance")
@@ -16,6 +16,7 @@ class Maintenance:
         return await workflow.execute_activity_method(
             MaintenanceActivities.reconcile,
             start_to_close_timeout=SWEEP_TIMEOUT,
+            heartbeat_timeout=HEARTBEAT_TIMEOUT,
             retry_policy=SWEEP_RETRY,
             summary="Compare open runs with their executions",
         )

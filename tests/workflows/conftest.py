@@ -7,9 +7,11 @@ from collections.abc import AsyncIterator
 import pytest_asyncio
 from temporalio.testing import WorkflowEnvironment
 
+from models.base import Id
 from runtime.database import Database
 from tests.support.endpoint import Serve, serving
 from tests.support.engine import Engine, running_engine
+from tests.support.goods import make_table
 from tests.support.postgres import migrated_database
 from tests.support.temporal import dev_server, time_skipping_server
 
@@ -44,6 +46,12 @@ async def skipping_engine() -> AsyncIterator[Engine]:
         ):
             yield engine
         await database.close()
+
+
+@pytest_asyncio.fixture
+async def table(engine: Engine) -> Id:
+    """A database with the fields title, code and price."""
+    return await make_table(engine)
 
 
 @pytest_asyncio.fixture

@@ -4,31 +4,15 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-import pytest_asyncio
 from sqlalchemy import func, select
 
 from models.base import Id
-from models.databases.commands import create_database
-from models.databases.shapes import CreateDatabase
 from models.records.tables import record
 from tests.support.engine import Engine, by_node, graph, node
+from tests.support.goods import make_table
 from tests.support.run_rows import error_codes
 
 Json = dict[str, Any]
-FIELDS = [
-    {"label": "Code", "kind": "text", "required": True},
-    {"label": "Price", "kind": "number", "settings": {"min": 0}},
-]
-
-
-@pytest_asyncio.fixture
-async def table(engine: Engine) -> Id:
-    """A database with the fields title, code and price."""
-    body = CreateDatabase.model_validate({"label": "Goods", "fields": FIELDS})
-    async with engine.database.transaction() as work:
-        return (await create_database(work, engine.actor, body)).id
-
-
 async def stored(engine: Engine, table: Id) -> list[Json]:
     async with engine.database.transaction() as work:
         rows = await work.rows(
@@ -144,9 +128,7 @@ async def test_a_record_that_is_not_there_fails_the_node(
 async def test_a_record_of_another_database_is_not_touched(
     engine: Engine, table: Id, kind: str
 ) -> None:
-    body = CreateDatabase.model_validate({"label": "Other", "fields": FIELDS})
-    async with engine.database.transaction() as work:
-        other = (await create_database(work, engine.actor, body)).id
+    other = await make_table(engine)
     run = await engine.run(
         graph(
             node("make", "create_record", databaseId=str(table), data={"code": "A", "price": 1}),

@@ -42,7 +42,7 @@ async def named(work: UnitOfWork, actor: Actor, automation_id: Id, version_id: I
     """The version of that id. Raises ValidationError for another automation's."""
     row = await _read(work, actor, automation_id, _NAMED, version_id)
     if row.version_id is None:
-        raise foreign_version()
+        raise foreign_version("automationVersionId")
     return row
 
 

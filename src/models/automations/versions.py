@@ -160,9 +160,9 @@ async def discard_draft(work: UnitOfWork, owner: LockedAutomation) -> None:
     await _point(work, owner)
 
 
-def foreign_version() -> ValidationError:
-    """The refusal of a version that is not this automation's."""
-    return ValidationError.at("versionId", "This automation has no such version.")
+def foreign_version(path: str = "versionId") -> ValidationError:
+    """The refusal of a version that is not this automation's, named at `path`."""
+    return ValidationError.at(path, "This automation has no such version.")
 
 
 def issues_error(compiled: Compiled) -> ValidationError:

@@ -1,0 +1,228 @@
+"""Rows and executions that drifted apart are brought together again (promise I7)."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+from sqlalchemy import delete, insert, select, update
+from temporalio.client import WorkflowExecutionStatus, WorkflowHandle
+from temporalio.exceptions import ApplicationError
+from temporalio.service import RPCError
+from temporalio.testing import ActivityEnvironment
+
+from activities.maintenance import MaintenanceActivities
+from models.automation_runs.tables import automation_run
+from runtime.families import Family, Queue
+from runtime.ids import new_id
+from runtime.outbox import outbox
+from tests.support.engine import Engine, graph, node
+
+pytestmark = pytest.mark.crash
+
+LONG_AGO = {"created_at": datetime(2026, 1, 1, tzinfo=UTC)}
+
+
+def waiting() -> Any:
+    """A graph whose run stays open for as long as a test needs it to."""
+    return graph(node("pause", "delay", seconds=600))
+
+
+def short() -> Any:
+    return graph(node("only", "transform", output={"ok": True}))
+
+
+def execution(engine: Engine, run_id: UUID) -> WorkflowHandle[Any, Any]:
+    return engine.client.get_workflow_handle(Family.AUTOMATION_RUN.workflow_id(run_id))
+
+
+async def sweep(engine: Engine, grace: timedelta = timedelta(), batch: int = 500) -> dict[str, int]:
+    """One sweep, now."""
+    activities = MaintenanceActivities(engine.database, engine.client, grace=grace, batch=batch)
+    environment = ActivityEnvironment()
+    environment.info = replace(environment.info, started_time=datetime.now(UTC))
+    return await environment.run(activities.reconcile)
+
+
+async def parked(engine: Engine) -> tuple[UUID, UUID]:
+    """Automation and run, the run waiting in Temporal."""
+    automation = await engine.publish(waiting())
+    run_id = await engine.start(automation.id)
+    await engine.until(automation.id, run_id, lambda run: run.status == "waiting")
+    return automation.id, run_id
+
+
+async def terminate(handle: WorkflowHandle[Any, Any]) -> None:
+    await handle.terminate(reason="an operator did")
+
+
+async def cancel_in_temporal(handle: WorkflowHandle[Any, Any]) -> None:
+    await handle.cancel()
+
+
+@pytest.mark.parametrize(
+    ("fate", "status", "error"),
+    [
+        (terminate, "failed", "Terminated in Temporal."),
+        (cancel_in_temporal, "cancelled", "Cancelled in Temporal."),
+    ],
+)
+async def test_a_run_whose_execution_ended_is_closed_with_the_reason(
+    engine: Engine,
+    fate: Callable[[WorkflowHandle[Any, Any]], Awaitable[None]],
+    status: str,
+    error: str,
+) -> None:
+    automation_id, run_id = await parked(engine)
+    await fate(execution(engine, run_id))
+    await sweep(engine)
+    run = await engine.ended(automation_id, run_id)
+    assert (run.status, run.error) == (status, error)
+    assert [one.status for one in run.node_runs] == ["cancelled"]
+    await sweep(engine)
+    assert await engine.get(automation_id, run_id) == run
+
+
+async def test_a_running_execution_is_left_alone(engine: Engine) -> None:
+    automation_id, run_id = await parked(engine)
+    before = await engine.get(automation_id, run_id)
+    await sweep(engine)
+    assert await engine.get(automation_id, run_id) == before
+    assert (await execution(engine, run_id).describe()).status is WorkflowExecutionStatus.RUNNING
+
+
+async def test_a_young_run_is_left_alone(engine: Engine) -> None:
+    automation_id, run_id = await parked(engine)
+    await terminate(execution(engine, run_id))
+    await sweep(engine, grace=timedelta(minutes=5))
+    assert (await engine.get(automation_id, run_id)).status == "waiting"
+    await sweep(engine)
+    assert (await engine.get(automation_id, run_id)).status == "failed"
+
+
+async def lost_run(engine: Engine, automation_id: UUID, **changes: Any) -> UUID:
+    """A queued run that neither the outbox nor Temporal knows of."""
+    async with engine.database.transaction() as work:
+        like = await work.first(
+            select(automation_run).where(automation_run.c.automation_id == automation_id).limit(1)
+        )
+        assert like is not None
+        empty = dict.fromkeys(("output", "error", "started_at", "completed_at"))
+        fresh = {"id": new_id(), "status": "queued"}
+        values = {**like._mapping, **empty, **LONG_AGO, **fresh, **changes}
+        await work.execute(insert(automation_run).values(values))
+        await work.execute(delete(outbox).where(outbox.c.subject_id == values["id"]))
+    return UUID(str(values["id"]))
+
+
+async def test_a_run_whose_execution_is_gone_is_closed(engine: Engine) -> None:
+    automation = await engine.publish(short())
+    await engine.ended(automation.id, await engine.start(automation.id))
+    run_id = await lost_run(engine, automation.id, status="running")
+    assert (await sweep(engine))["closed"] == 1
+    run = await engine.get(automation.id, run_id)
+    assert (run.status, run.error) == ("failed", "The execution is gone from Temporal.")
+
+
+async def test_a_run_that_was_never_started_is_started(engine: Engine) -> None:
+    automation = await engine.publish(short())
+    await engine.ended(automation.id, await engine.start(automation.id))
+    run_id = await lost_run(engine, automation.id)
+    assert (await sweep(engine))["restarted"] == 1
+    assert (await engine.ended(automation.id, run_id)).status == "succeeded"
+
+
+async def test_every_page_of_open_runs_is_swept(engine: Engine) -> None:
+    automation = await engine.publish(short())
+    await engine.ended(automation.id, await engine.start(automation.id))
+    lost = [await lost_run(engine, automation.id) for _ in range(5)]
+    assert (await sweep(engine, batch=2))["restarted"] == 5
+    for run_id in lost:
+        assert (await engine.ended(automation.id, run_id)).status == "succeeded"
+
+
+async def test_a_run_whose_graph_is_gone_fails_and_hinders_no_other(engine: Engine) -> None:
+    automation = await engine.publish(short())
+    await engine.ended(automation.id, await engine.start(automation.id))
+    broken = await lost_run(engine, automation.id, graph_checksum="gone")
+    other = await lost_run(engine, automation.id)
+    await sweep(engine)
+    assert (await engine.ended(automation.id, other)).status == "succeeded"
+    async with asyncio.timeout(30):
+        while (await _status(engine, broken)) is not WorkflowExecutionStatus.FAILED:
+            await asyncio.sleep(0.1)
+    await sweep(engine)
+    run = await engine.get(automation.id, broken)
+    assert (run.status, run.error) == ("failed", "The execution failed.")
+
+
+async def _status(engine: Engine, run_id: UUID) -> WorkflowExecutionStatus | None:
+    try:
+        return (await execution(engine, run_id).describe()).status
+    except RPCError:
+        return None
+
+
+async def test_an_execution_without_a_run_is_terminated(engine: Engine) -> None:
+    automation_id, run_id = await parked(engine)
+    orphan = new_id()
+    handle = await engine.client.start_workflow(
+        "AutomationRun",
+        str(orphan),
+        id=Family.AUTOMATION_RUN.workflow_id(orphan),
+        # Nobody works on this queue: it stays open, as a workflow of a restored Temporal would.
+        task_queue="nobody",
+    )
+    await _listed(engine, handle.id)
+    assert (await sweep(engine))["terminated"] == 1
+    assert (await handle.describe()).status is WorkflowExecutionStatus.TERMINATED
+    assert (await engine.get(automation_id, run_id)).status == "waiting"
+
+
+async def test_an_open_execution_of_a_closed_run_is_cancelled(engine: Engine) -> None:
+    automation_id, run_id = await parked(engine)
+    async with engine.database.transaction() as work:
+        await work.execute(
+            update(automation_run)
+            .where(automation_run.c.id == run_id)
+            .values(status="cancelled", completed_at=work.now)
+        )
+    await _listed(engine, execution(engine, run_id).id)
+    await sweep(engine)
+    async with asyncio.timeout(20):
+        while await _status(engine, run_id) is WorkflowExecutionStatus.RUNNING:
+            await asyncio.sleep(0.1)
+    assert await _status(engine, run_id) is WorkflowExecutionStatus.CANCELED
+    assert (await engine.get(automation_id, run_id)).status == "cancelled"
+
+
+async def _listed(engine: Engine, workflow_id: str) -> None:
+    """Wait until visibility has heard of an open execution."""
+    query = f"WorkflowId = '{workflow_id}' AND ExecutionStatus = 'Running'"
+    async with asyncio.timeout(20):
+        while not [one async for one in engine.client.list_workflows(query)]:
+            await asyncio.sleep(0.1)
+
+
+async def test_one_run_that_cannot_be_judged_does_not_stop_the_sweep(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    automation = await engine.publish(short())
+    await engine.ended(automation.id, await engine.start(automation.id))
+    poison, other = [await lost_run(engine, automation.id) for _ in range(2)]
+    whole = MaintenanceActivities._repair
+
+    async def repair(self: MaintenanceActivities, run_id: UUID, *rest: Any) -> str | None:
+        if run_id == poison:
+            raise ApplicationError("nobody knows why")
+        return await whole(self, run_id, *rest)
+
+    monkeypatch.setattr(MaintenanceActivities, "_repair", repair)
+    await sweep(engine)
+    assert (await engine.ended(automation.id, other)).status == "succeeded"
+    monkeypatch.undo()
+    await sweep(engine)
+    assert (await engine.ended(automation.id, poison)).status == "succeeded"
