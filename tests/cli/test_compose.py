@@ -33,7 +33,7 @@ def test_only_the_api_and_the_ui_are_published_and_on_loopback() -> None:
     assert not any("network_mode" in service for service in SERVICES.values())
 
 
-@pytest.mark.parametrize("name", SERVICES.keys() - ONE_SHOTS)
+@pytest.mark.parametrize("name", sorted(SERVICES.keys() - ONE_SHOTS))
 def test_services_are_watched_and_restarted(name: str) -> None:
     assert SERVICES[name]["healthcheck"]["test"][0] == "CMD"
     assert SERVICES[name]["restart"] == "unless-stopped"
