@@ -29,10 +29,8 @@ from activities.quick_nodes import QuickNodes, is_quick
 from activities.runs import OpenRun, RunCache
 from models.automation_runs import execution, node_writes
 from models.automation_runs.errors import RunClosedError
-from models.automation_runs.facts import RunFacts
 from models.automation_runs.rules import RunStatus
 from models.automations.rules.course import Course
-from models.automations.rules.plan import Plan
 from models.automations.rules.protocol import NodeRef
 from runtime.database import Database, UnitOfWork
 from runtime.trigger_points import Point, reach
@@ -75,7 +73,7 @@ class AutomationRunActivities:
         if facts is None:
             return RunBegun(None, StretchReply([], CLOSED))
         run = await self._runs.open(facts)
-        plan = _plan(run, facts)
+        plan = run.plan()
         run.course = Course(plan)
         ready = [ref for ref in run.course.active if is_quick(run, ref)]
         if len(ready) < len(run.course.active):
@@ -169,7 +167,8 @@ class AutomationRunActivities:
         The activity writes its own failure; when it was lost with its worker, this does.
         """
         return await self._nodes.fail(
-            call, Failure("timeout", "The node did not end within its time, or its worker was lost.")
+            call,
+            Failure("timeout", "The node did not end within its time, or its worker was lost."),
         )
 
     @activity.defn(name="finish-run")
@@ -190,14 +189,14 @@ class AutomationRunActivities:
 
     async def _finish_at_once(self, run: OpenRun) -> str:
         async with self._database.statement() as work:
-            written = await execution.succeed(work, run.facts.run_id, run.graph.plan.leaves())
+            written = await execution.succeed(work, run.facts.run_id, run.plan().leaves())
         return RunStatus.SUCCEEDED if written else CLOSED
 
     async def _finish(self, run: OpenRun, call: FinishCall) -> str:
         async with self._database.transaction() as work:
             if call.decisive_node is None:
                 status = RunStatus.SUCCEEDED
-                written = await execution.succeed(work, run.facts.run_id, run.graph.plan.leaves())
+                written = await execution.succeed(work, run.facts.run_id, run.plan().leaves())
             else:
                 status, written = await self._finish_by(work, run, call, call.decisive_node)
             if not written:
@@ -228,14 +227,3 @@ class AutomationRunActivities:
             await execution.abandon(
                 work, uuid.UUID(run_id), RunStatus.CANCELLED, "Cancelled in Temporal."
             )
-
-
-def _plan(run: OpenRun, facts: RunFacts) -> Plan:
-    """The part of the graph that this run executes (decisions D3)."""
-    plan = run.graph.plan
-    if facts.start_node_id is not None:
-        only = facts.options.get("only")
-        plan = plan.restricted(facts.start_node_id, None if only is None else frozenset(only))
-    if (last := facts.options.get("stopAtNodeId")) is not None:
-        plan = plan.until(last)
-    return plan

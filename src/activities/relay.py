@@ -99,8 +99,10 @@ class Relay:
                 self._under_way.add(task)
                 task.add_done_callback(self._done)
             if len(claimed) < room or len(self._under_way) >= BATCH:
+                # wait_for swallows a cancel that meets a wake-up, until Python 3.12 (gh-86296).
                 with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(self._wake.wait(), POLL_SECONDS)
+                    async with asyncio.timeout(POLL_SECONDS):
+                        await self._wake.wait()
 
     def _done(self, task: asyncio.Task[None]) -> None:
         self._under_way.discard(task)

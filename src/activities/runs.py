@@ -14,6 +14,7 @@ from activities.graphs import ExecutableGraph, GraphCache
 from models.automation_runs.errors import RunClosedError
 from models.automation_runs.facts import RunFacts, load_facts, load_outputs
 from models.automations.rules.course import Course
+from models.automations.rules.plan import Plan
 from models.base import Id, JsonObject
 from runtime.database import Database
 
@@ -30,6 +31,18 @@ class OpenRun:
     course: Course | None = None
     """Where the run stands, if this process has followed it from the start."""
     _outputs: dict[str, Any] = field(default_factory=dict)
+
+    def plan(self) -> Plan:
+        """The part of the graph that this run executes (decisions D3)."""
+        plan, options = self.graph.plan, self.facts.options
+        if self.facts.start_node_id is not None:
+            only = options.get("only")
+            plan = plan.restricted(
+                self.facts.start_node_id, None if only is None else frozenset(only)
+            )
+        if (last := options.get("stopAtNodeId")) is not None:
+            plan = plan.until(last)
+        return plan
 
     async def outputs(self, database: Database, node_ids: Collection[str] | None) -> dict[str, Any]:
         """Outputs of the nodes asked for (None: of all), those pinned by the caller included."""

@@ -130,8 +130,9 @@ class Database:
         on_outbox: Callable[[], None] = lambda: None,
     ) -> None:
         self.on_outbox = on_outbox
-        options = {
+        options: dict[str, Any] = {
             "application_name": application,
+            "connect_timeout": 10,
             "options": "-c statement_timeout=60000 -c idle_in_transaction_session_timeout=60000"
             " -c timezone=UTC",
         }

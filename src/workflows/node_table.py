@@ -48,7 +48,7 @@ class NodeTable:
         lines = ["| Node | Kind | State | Attempt |", "|---|---|---|---|"]
         for ref, (state, attempt) in self._states.items():
             node = self._nodes[ref.node_id]
-            label = (node.label or node.id).replace("|", "\\|")
+            label = " ".join((node.label or node.id).split()).replace("|", "\\|")
             scope = f" `{ref.scope_key}`" if ref.scope_key else ""
             shown = attempt or "-"
             lines.append(f"| {label}{scope} | {node.kind} | {_MARKS[state]} {state} | {shown} |")

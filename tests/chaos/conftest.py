@@ -14,9 +14,9 @@ from models.databases.commands import create_database
 from models.databases.shapes import CreateDatabase
 from runtime.database import Database
 from tests.chaos.processes import Workers
-from tests.chaos.sink import Sink, serving
 from tests.support.engine import KEYS, Engine, running_engine
 from tests.support.postgres import migrated_database
+from tests.support.sink import Sink, serving
 from tests.support.spaces import make_space
 from tests.support.temporal import dev_server
 

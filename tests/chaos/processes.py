@@ -15,6 +15,7 @@ import psutil
 
 from cli.supervisor.postgres import EmbeddedPostgres
 from cli.supervisor.state import StateDir
+from tests.support.patience import eventually
 
 START_SECONDS = 90
 _SECRET = "a secret of the chaos tests that is long enough to be one"
@@ -29,10 +30,12 @@ class Worker:
 
     async def ready(self) -> None:
         """Wait until it says that it works."""
-        async with asyncio.timeout(START_SECONDS):
-            while "worker is ready" not in self.log():
-                assert self.process.returncode is None, self.log()
-                await asyncio.sleep(0.05)
+
+        async def is_ready() -> bool:
+            assert self.process.returncode is None, self.log()
+            return "worker is ready" in self.log()
+
+        await eventually(is_ready, START_SECONDS, "the worker's start")
 
     async def ended(self, seconds: float = 60) -> int:
         """The exit code; negative for a signal."""
@@ -81,7 +84,14 @@ class Up:
     """A running `workspace up`."""
 
     state: StateDir
-    connection: Mapping[str, Any]
+
+    @property
+    def connection(self) -> Mapping[str, Any] | None:
+        """How to reach it, once it is up."""
+        if not self.state.connection.exists():
+            return None
+        connection: Mapping[str, Any] = json.loads(self.state.connection.read_text())
+        return connection
 
     @property
     def database_url(self) -> str:
@@ -95,9 +105,11 @@ class Up:
 
     async def replaced(self, name: str, pid: int, seconds: float = 30) -> None:
         """Wait until another process has taken the place of a dead one."""
-        async with asyncio.timeout(seconds):
-            while self._pid(name) in {0, pid}:
-                await asyncio.sleep(0.05)
+
+        async def is_replaced() -> bool:
+            return self._pid(name) not in {0, pid}
+
+        await eventually(is_replaced, seconds, f"the return of {name}")
 
     def _pid(self, name: str) -> int:
         with suppress(FileNotFoundError, ValueError):
@@ -110,7 +122,7 @@ async def running_up(directory: Path) -> AsyncIterator[Up]:
     """`workspace up` on free ports, until the block ends; it ends itself cleanly."""
     state = StateDir(directory / "state")
     options = [f"--state-dir={state.root}", "--port=0", "--temporal-port=0", "--ui-port=0"]
-    environment = {k: v for k, v in os.environ.items() if k not in {"DATABASE_URL"}} | {
+    environment = {k: v for k, v in os.environ.items() if k != "DATABASE_URL"} | {
         "WORKSPACE_OUTBOUND_ALLOW": "127.0.0.0/8"
     }
     output = directory / "up.log"
@@ -122,13 +134,20 @@ async def running_up(directory: Path) -> AsyncIterator[Up]:
             stderr=log,
         )
     try:
-        async with asyncio.timeout(START_SECONDS):
-            while not state.connection.exists():
-                assert process.returncode is None, output.read_text()
-                await asyncio.sleep(0.1)
-        yield Up(state, json.loads(state.connection.read_text()))
+        up = Up(state)
+
+        async def is_up() -> bool:
+            assert process.returncode is None, _text(output)
+            return up.connection is not None
+
+        await eventually(is_up, START_SECONDS, "the platform's start")
+        yield up
     finally:
         await _end(process)
+
+
+def _text(path: Path) -> str:
+    return path.read_text()
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:

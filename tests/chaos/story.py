@@ -1,6 +1,5 @@
 """What runs while things break, and the judge of what must be true afterwards."""
 
-import asyncio
 import json
 from collections import Counter
 from collections.abc import Collection
@@ -9,8 +8,9 @@ from uuid import UUID
 
 import psycopg
 
-from tests.chaos.sink import Sink
 from tests.support.engine import graph, node
+from tests.support.patience import eventually
+from tests.support.sink import Sink
 
 Json = dict[str, Any]
 
@@ -56,15 +56,13 @@ def _record(node_id: str, database_id: str) -> Json:
 
 async def ended(url: str, automation_id: Any, expected: int, seconds: float = 90) -> Counter[str]:
     """The statuses of an automation's runs once `expected` of them have ended."""
-    statuses: Counter[str] = Counter()
-    try:
-        async with asyncio.timeout(seconds):
-            while statuses.total() - _open(statuses) < expected:
-                await asyncio.sleep(0.1)
-                statuses = await _statuses(url, automation_id)
-    except TimeoutError:
-        raise AssertionError(f"Runs that never ended: {dict(statuses)}") from None
-    return statuses
+
+    async def have_ended() -> bool:
+        statuses = await _statuses(url, automation_id)
+        return statuses.total() - _open(statuses) >= expected
+
+    await eventually(have_ended, seconds, f"the end of {expected} runs")
+    return await _statuses(url, automation_id)
 
 
 def _open(statuses: Counter[str]) -> int:
@@ -105,10 +103,20 @@ async def judge(
     assert Counter(nodes) == Counter(
         {(name, "succeeded"): len(accepted) for name in ("first", "pause", "call", "both", "last")}
     )
+    await _delivered(url)
     keys = {f"{run_id}:call:" for run_id in accepted}
     assert keys <= sink.counts().keys()
     for call in sink.calls:
         assert json.loads(call.body) == {"run": call.run_id}
+
+
+async def _delivered(url: str) -> None:
+    """Wait until nothing is left to tell Temporal."""
+
+    async def is_empty() -> bool:
+        return not await fetch(url, "SELECT id FROM outbox")
+
+    await eventually(is_empty, what="the delivery of every intent")
 
 
 async def fetch(url: str, query: str, *parameters: Any) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Cancel against completion, 200 times at random instants (promise I5; reliability G6–G8)."""
+"""Cancel against completion, 200 times at random instants (promise I5; reliability G6 to G8)."""
 
 import asyncio
 import logging
@@ -21,15 +21,16 @@ from models.records.tables import record
 from runtime.database import UnitOfWork
 from runtime.families import Family
 from tests.chaos.conftest import MakeDatabase
-from tests.chaos.sink import Sink
 from tests.support.engine import Engine, Json, graph, node
+from tests.support.patience import eventually
+from tests.support.sink import Sink
 
 pytestmark = pytest.mark.crash
 
 log = logging.getLogger(__name__)
 
 RACES = 200
-SIDE_BY_SIDE = 10
+SIDE_BY_SIDE = 20
 SEED = 20260719
 Row = tuple[Any, ...]
 
@@ -56,7 +57,7 @@ async def test_nothing_starts_after_a_cancel(
 ) -> None:
     database_id = await new_database(engine)
     automation = await engine.publish(_race(str(database_id), sink))
-    dice = random.Random(SEED)
+    dice = random.Random(SEED)  # noqa: S311  # the same instants every time
     turns = asyncio.Semaphore(SIDE_BY_SIDE)
 
     async def race(wait: float) -> tuple[UUID, Snapshot]:
@@ -96,7 +97,7 @@ def _race(database_id: str, sink: Sink) -> Json:
         node("before", "create_record", databaseId=database_id, title="before"),
         node("call", "http_request", method="POST", url=sink.url("ok")),
         node("beside", "create_record", databaseId=database_id, title="beside"),
-        node("pause", "delay", seconds=0.2),
+        node("pause", "delay", seconds=0.1),
         node("after", "create_record", databaseId=database_id, title="after"),
         edges=[("before", "call"), ("before", "beside"), ("call", "pause"), ("pause", "after")],
     )
@@ -142,14 +143,17 @@ def _check_calls(before: Snapshot, sink: Sink, run_id: UUID) -> None:
 async def _execution_ended(engine: Engine, run_id: UUID) -> None:
     """Wait until nothing of the run is under way, if anything ever was."""
     handle = engine.client.get_workflow_handle(Family.AUTOMATION_RUN.workflow_id(run_id))
-    async with asyncio.timeout(30):
-        while await _status(handle) is WorkflowExecutionStatus.RUNNING:
-            await asyncio.sleep(0.1)
+
+    async def has_ended() -> bool:
+        return await _status(handle) is not WorkflowExecutionStatus.RUNNING
+
+    await eventually(has_ended, what=f"the end of {handle.id}")
 
 
 async def _status(handle: Any) -> WorkflowExecutionStatus | None:
     try:
         return (await handle.describe()).status
     except RPCError as error:
-        assert error.status is RPCStatusCode.NOT_FOUND
-        return None
+        if error.status is RPCStatusCode.NOT_FOUND:
+            return None
+        raise

@@ -5,15 +5,29 @@ import signal
 
 import pytest
 
+from activities.relay import Relay
 from tests.chaos.conftest import MakeDatabase
 from tests.chaos.processes import Workers
-from tests.chaos.sink import Sink
 from tests.chaos.story import ended, fetch
 from tests.support.engine import Engine, graph, node
+from tests.support.patience import eventually
+from tests.support.sink import Sink
+from workflows.registry import ROUTES
 
 pytestmark = pytest.mark.crash
 
 RUNS = 5
+
+
+async def test_a_relay_that_is_woken_as_it_is_stopped_stops(idle: Engine) -> None:
+    relay = Relay(idle.database, idle.client, ROUTES)
+    running = asyncio.create_task(relay.run())
+    await asyncio.sleep(0.5)
+    relay.wake()
+    running.cancel()
+    done, _ = await asyncio.wait({running}, timeout=5)
+    running.cancel()
+    assert done == {running}
 
 
 async def test_a_stopping_worker_finishes_its_calls(
@@ -37,9 +51,11 @@ async def test_a_stopping_worker_finishes_its_calls(
     await first.ready()
     for _ in range(RUNS):
         await idle.start(automation.id)
-    async with asyncio.timeout(20):
-        while len(sink.calls) < RUNS:
-            await asyncio.sleep(0.02)
+
+    async def all_called() -> bool:
+        return len(sink.calls) == RUNS
+
+    await eventually(all_called, what="a call of every run")
     first.process.send_signal(signal.SIGTERM)
     assert await first.ended() == 0
     assert "worker is draining" in first.log()

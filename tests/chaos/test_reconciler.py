@@ -1,6 +1,5 @@
 """Rows and executions that drifted apart are brought together again (promise I7)."""
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -16,10 +15,11 @@ from temporalio.testing import ActivityEnvironment
 
 from activities.maintenance import MaintenanceActivities
 from models.automation_runs.tables import automation_run
-from runtime.families import Family, Queue
+from runtime.families import Family
 from runtime.ids import new_id
 from runtime.outbox import outbox
 from tests.support.engine import Engine, graph, node
+from tests.support.patience import eventually
 
 pytestmark = pytest.mark.crash
 
@@ -135,6 +135,17 @@ async def test_a_run_that_was_never_started_is_started(engine: Engine) -> None:
     assert (await engine.ended(automation.id, run_id)).status == "succeeded"
 
 
+async def test_a_schedule_sweeps(engine: Engine) -> None:
+    automation = await engine.publish(short())
+    await engine.ended(automation.id, await engine.start(automation.id))
+    run_id = await lost_run(engine, automation.id)
+    schedule = engine.client.get_schedule_handle(Family.MAINTENANCE.workflow_id("reconcile"))
+    (every,) = (await schedule.describe()).schedule.spec.intervals
+    assert every.every == timedelta(seconds=30)
+    await schedule.trigger()
+    assert (await engine.ended(automation.id, run_id)).status == "succeeded"
+
+
 async def test_every_page_of_open_runs_is_swept(engine: Engine) -> None:
     automation = await engine.publish(short())
     await engine.ended(automation.id, await engine.start(automation.id))
@@ -151,19 +162,22 @@ async def test_a_run_whose_graph_is_gone_fails_and_hinders_no_other(engine: Engi
     other = await lost_run(engine, automation.id)
     await sweep(engine)
     assert (await engine.ended(automation.id, other)).status == "succeeded"
-    async with asyncio.timeout(30):
-        while (await _status(engine, broken)) is not WorkflowExecutionStatus.FAILED:
-            await asyncio.sleep(0.1)
+    await _has_status(engine, broken, WorkflowExecutionStatus.FAILED)
     await sweep(engine)
     run = await engine.get(automation.id, broken)
     assert (run.status, run.error) == ("failed", "The execution failed.")
 
 
-async def _status(engine: Engine, run_id: UUID) -> WorkflowExecutionStatus | None:
-    try:
-        return (await execution(engine, run_id).describe()).status
-    except RPCError:
-        return None
+async def _has_status(engine: Engine, run_id: UUID, status: WorkflowExecutionStatus) -> None:
+    """Wait until the execution of a run is there, and has this status."""
+
+    async def has_it() -> bool:
+        try:
+            return (await execution(engine, run_id).describe()).status is status
+        except RPCError:
+            return False
+
+    await eventually(has_it, what=f"{status.name} of {run_id}")
 
 
 async def test_an_execution_without_a_run_is_terminated(engine: Engine) -> None:
@@ -192,19 +206,18 @@ async def test_an_open_execution_of_a_closed_run_is_cancelled(engine: Engine) ->
         )
     await _listed(engine, execution(engine, run_id).id)
     await sweep(engine)
-    async with asyncio.timeout(20):
-        while await _status(engine, run_id) is WorkflowExecutionStatus.RUNNING:
-            await asyncio.sleep(0.1)
-    assert await _status(engine, run_id) is WorkflowExecutionStatus.CANCELED
+    await _has_status(engine, run_id, WorkflowExecutionStatus.CANCELED)
     assert (await engine.get(automation_id, run_id)).status == "cancelled"
 
 
 async def _listed(engine: Engine, workflow_id: str) -> None:
     """Wait until visibility has heard of an open execution."""
     query = f"WorkflowId = '{workflow_id}' AND ExecutionStatus = 'Running'"
-    async with asyncio.timeout(20):
-        while not [one async for one in engine.client.list_workflows(query)]:
-            await asyncio.sleep(0.1)
+
+    async def is_listed() -> bool:
+        return any([True async for _ in engine.client.list_workflows(query)])
+
+    await eventually(is_listed, what=f"the listing of {workflow_id}")
 
 
 async def test_one_run_that_cannot_be_judged_does_not_stop_the_sweep(

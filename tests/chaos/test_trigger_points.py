@@ -1,4 +1,4 @@
-"""Workers that die at the worst moments: what was accepted ends, with every effect once (I2, I4)."""
+"""Workers that die at the worst moments: all accepted runs end, with every effect once (I2)."""
 
 import asyncio
 import signal
@@ -10,9 +10,9 @@ import pytest
 from runtime.trigger_points import Point
 from tests.chaos.conftest import MakeDatabase
 from tests.chaos.processes import Worker, Workers
-from tests.chaos.sink import Sink
 from tests.chaos.story import ended, judge, story
 from tests.support.engine import Engine
+from tests.support.sink import Sink
 
 pytestmark = pytest.mark.crash
 
@@ -34,6 +34,8 @@ async def test_a_death_at_every_named_point_loses_and_doubles_nothing(
         await workers.start(WORKSPACE_TRIGGER=point, WORKSPACE_TRIGGER_MARKS=str(tmp_path))
         for point in Point
     ]
+    for worker in doomed:
+        await worker.ready()
     accepted = [await idle.start(automation.id) for _ in range(FIRST_RUNS)]
     while any(worker.process.returncode is None for worker in doomed):
         assert len(accepted) < MOST_RUNS, f"Never reached: {_unreached(tmp_path)}"

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import Counter
+from itertools import pairwise
 
 import pytest
 from structlog.testing import capture_logs
@@ -35,7 +36,7 @@ async def test_a_worker_and_its_zombie_write_every_record_once(
     automation = await idle.publish(
         graph(
             *(node(name, "create_record", databaseId=database_id, title=name) for name in names),
-            edges=list(zip(names, names[1:], strict=False)),
+            edges=list(pairwise(names)),
         )
     )
     run_id = await idle.start(automation.id)

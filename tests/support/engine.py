@@ -20,7 +20,7 @@ from models.automations import commands as automations
 from models.automations.shapes import AutomationDetail, CreateAutomation, PublishAutomation
 from models.base import Id
 from runtime.crypto import KeyRing
-from runtime.database import Database
+from runtime.database import Database, UnitOfWork
 from runtime.outbound.client import OutboundClient
 from runtime.outbound.policy import OutboundPolicy
 from tests.support.spaces import make_space
@@ -58,16 +58,20 @@ class Engine:
 
     async def start(self, automation_id: Id, payload: Json | None = None) -> Id:
         """Accept a run of the published version."""
-        body = RunNow.model_validate({"triggerPayload": payload})
         async with self.database.transaction() as work:
-            return (await runs.run_now(work, self.actor, automation_id, body)).id
+            return (await self.accept(work, automation_id, payload)).id
+
+    async def accept(
+        self, work: UnitOfWork, automation_id: Id, payload: Json | None = None
+    ) -> AutomationRunDetail:
+        """Accept a run inside the caller's transaction."""
+        body = RunNow.model_validate({"triggerPayload": payload})
+        return await runs.run_now(work, self.actor, automation_id, body)
 
     async def test(self, automation_id: Id, **body: Any) -> AutomationRunDetail:
         """Test-run and wait for the end."""
         async with self.database.transaction() as work:
-            run = await runs.test_run(
-                work, self.actor, automation_id, TestRun.model_validate(body)
-            )
+            run = await runs.test_run(work, self.actor, automation_id, TestRun.model_validate(body))
         return await self.ended(automation_id, run.id)
 
     async def from_node(self, automation_id: Id, **body: Any) -> AutomationRunDetail:
@@ -80,7 +84,13 @@ class Engine:
 
     async def cancel(self, automation_id: Id, run_id: Id) -> AutomationRunDetail:
         async with self.database.transaction() as work:
-            return await runs.cancel(work, self.actor, automation_id, run_id)
+            return await self.cancel_within(work, automation_id, run_id)
+
+    async def cancel_within(
+        self, work: UnitOfWork, automation_id: Id, run_id: Id
+    ) -> AutomationRunDetail:
+        """Cancel inside the caller's transaction."""
+        return await runs.cancel(work, self.actor, automation_id, run_id)
 
     async def get(self, automation_id: Id, run_id: Id) -> AutomationRunDetail:
         async with self.database.transaction() as work:
@@ -90,7 +100,9 @@ class Engine:
         self, automation_id: Id, run_id: Id, seconds: float = 30
     ) -> AutomationRunDetail:
         """The run once it has ended, as our own rows say; fails when it takes too long."""
-        return await self.until(automation_id, run_id, lambda run: run.status not in OPEN_RUN, seconds)
+        return await self.until(
+            automation_id, run_id, lambda run: run.status not in OPEN_RUN, seconds
+        )
 
     async def until(
         self, automation_id: Id, run_id: Id, condition: Any, seconds: float = 30
@@ -103,7 +115,9 @@ class Engine:
                     return run
                 await asyncio.sleep(0.02)
 
-    async def run(self, graph: Json, payload: Json | None = None, **fields: Any) -> AutomationRunDetail:
+    async def run(
+        self, graph: Json, payload: Json | None = None, **fields: Any
+    ) -> AutomationRunDetail:
         """Publish, run, wait."""
         automation = await self.publish(graph, **fields)
         return await self.ended(automation.id, await self.start(automation.id, payload))
@@ -145,12 +159,12 @@ def graph(*nodes: Json, edges: Sequence[Any] = ()) -> Json:
     }
 
 
-def node(id: str, kind: str, /, **fields: Any) -> Json:
+def node(id_: str, kind: str, /, **fields: Any) -> Json:
     """A node; keywords that are no node fields make up its config."""
     own = {"label", "retry", "timeoutSeconds", "disabled", "mock", "input"}
     config = {key: value for key, value in fields.items() if key not in own}
     return {
-        "id": id,
+        "id": id_,
         "kind": kind,
         "config": config,
         **{key: value for key, value in fields.items() if key in own},

@@ -2,6 +2,7 @@
 
 import os
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -15,6 +16,9 @@ from models.migrations.throwaway import boot
 
 _TEMPLATE = "template_workspace"
 
+# The server counts processes, not databases: only the last one here may let go of it.
+_databases: Counter[Path] = Counter()
+
 
 @contextmanager
 def migrated_database(run: str, worker: str) -> Iterator[str]:
@@ -26,6 +30,7 @@ def migrated_database(run: str, worker: str) -> Iterator[str]:
     with lock:
         home.mkdir(exist_ok=True)
         server = boot(home / "data")
+        _databases[home] += 1
         with psycopg.connect(server.get_uri(), autocommit=True) as connection:
             if not _exists(connection, _TEMPLATE):
                 _make_template(connection, server.get_uri(_TEMPLATE))
@@ -41,9 +46,11 @@ def migrated_database(run: str, worker: str) -> Iterator[str]:
             connection.execute(
                 sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name))
             )
-        with lock, suppress(OSError):
-            server.cleanup()
-            home.rmdir()  # fails while another process still uses the server
+        _databases[home] -= 1
+        if not _databases[home]:
+            with lock, suppress(OSError):
+                server.cleanup()
+                home.rmdir()  # fails while another process still uses the server
 
 
 def _make_template(connection: psycopg.Connection, url: str) -> None:

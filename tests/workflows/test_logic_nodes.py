@@ -3,7 +3,9 @@
 from typing import Any
 
 import pytest
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
+from activities.nodes import logic
 from models.automations.rules.kinds import NodeKind
 from tests.support.engine import Engine, by_node, graph, node
 from tests.support.run_rows import error_codes, states
@@ -31,7 +33,11 @@ async def test_condition(engine: Engine, config: Json, taken: str, output: Json 
         graph(
             node("check", "condition", **config),
             *(node(name, "transform", output={"by": name}) for name in ("yes", "no", "oops")),
-            edges=[("check", "yes", "true"), ("check", "no", "false"), ("check", "oops", "failure")],
+            edges=[
+                ("check", "yes", "true"),
+                ("check", "no", "false"),
+                ("check", "oops", "failure"),
+            ],
         ),
         {"n": 5},
     )
@@ -109,7 +115,9 @@ async def test_transform_with_every_binding(engine: Engine) -> None:
                     "whole": binding("trigger", "user"),
                     "node": binding("node", "first.list[1].name"),
                     "run": binding("run", "source"),
-                    "template": binding("template", "{{ trigger.user.name }} has {{ size(nodes.first.list) }}"),
+                    "template": binding(
+                        "template", "{{ trigger.user.name }} has {{ size(nodes.first.list) }}"
+                    ),
                     "expression": [binding("expression", "nodes.first.list.map(e, e.name)")],
                     "missing": binding("trigger", "user.no.such.path"),
                     "missing_node_path": binding("node", "first.nope"),
@@ -281,15 +289,29 @@ async def test_a_node_that_breaks_is_an_internal_error_and_the_run_ends(
     def broken(*_: object) -> Any:
         raise ZeroDivisionError("a fault planted here")
 
-    monkeypatch.setitem(
-        __import__("activities.nodes.logic", fromlist=["x"]).COMPUTATIONS, NodeKind.JOIN, broken
-    )
+    monkeypatch.setitem(logic.COMPUTATIONS, NodeKind.JOIN, broken)  # type: ignore[arg-type]
     run = await engine.run(graph(node("broken", "join")))
     assert (run.status, run.error) == (
         "failed",
         "broken: The platform failed to execute this node.",
     )
     assert await error_codes(engine, run) == {"broken": "internal_error"}
+
+
+async def test_a_database_that_is_too_busy_is_no_fault_of_the_node(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[object] = []
+
+    def busy(*given: Any) -> Any:
+        calls.append(given)
+        if len(calls) == 1:
+            raise PoolTimeoutError("a fault planted here")
+        return logic.join(*given)
+
+    monkeypatch.setitem(logic.COMPUTATIONS, NodeKind.JOIN, busy)  # type: ignore[arg-type]
+    run = await engine.run(graph(node("meet", "join")))
+    assert (run.status, len(calls)) == ("succeeded", 2)
 
 
 async def test_a_disabled_node_is_passed_through(engine: Engine) -> None:

@@ -13,6 +13,8 @@ from tests.support.goods import make_table
 from tests.support.run_rows import error_codes
 
 Json = dict[str, Any]
+
+
 async def stored(engine: Engine, table: Id) -> list[Json]:
     async with engine.database.transaction() as work:
         rows = await work.rows(
@@ -89,7 +91,11 @@ async def test_upsert_creates_once_and_then_changes(engine: Engine, table: Id) -
 @pytest.mark.parametrize(
     ("config", "code", "message"),
     [
-        ({"data": {"code": "A", "price": binding("literal", "much")}}, "validation_error", "data.price"),
+        (
+            {"data": {"code": "A", "price": binding("literal", "much")}},
+            "validation_error",
+            "data.price",
+        ),
         ({"data": {"code": "A", "price": -1}}, "validation_error", "data.price"),
         ({"data": {"price": 1}}, "validation_error", "data.code"),
         ({"data": binding("trigger", "unknown")}, "validation_error", "data.nope"),
@@ -142,18 +148,14 @@ async def test_a_record_of_another_database_is_not_touched(
 
 async def test_a_query_that_means_nothing_fails_the_node(engine: Engine, table: Id) -> None:
     query = binding("literal", {"filter": {"field": "price", "op": "resembles", "value": 1}})
-    run = await engine.run(
-        graph(node("find", "query_records", databaseId=str(table), query=query))
-    )
+    run = await engine.run(graph(node("find", "query_records", databaseId=str(table), query=query)))
     assert (run.status, await error_codes(engine, run)) == (
         "failed",
         {"find": "validation_error"},
     )
 
 
-async def test_an_effect_and_its_node_run_are_one_transaction(
-    engine: Engine, table: Id
-) -> None:
+async def test_an_effect_and_its_node_run_are_one_transaction(engine: Engine, table: Id) -> None:
     """The record is there exactly as often as its node run, however often the node is asked for."""
     runs = [
         await engine.run(
@@ -163,7 +165,5 @@ async def test_an_effect_and_its_node_run_are_one_transaction(
     ]
     assert [run.status for run in runs] == ["succeeded"] * 3
     async with engine.database.transaction() as work:
-        count = await work.scalar(
-            select(func.count()).where(record.c.database_id == table)
-        )
+        count = await work.scalar(select(func.count()).where(record.c.database_id == table))
     assert count == 3

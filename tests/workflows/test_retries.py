@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
@@ -69,16 +70,25 @@ async def test_an_attempt_that_failed_after_its_answer_keeps_its_number(
     assert by_node(run)["call"].attempt == 2
 
 
-@pytest.mark.parametrize("form", ["seconds", "date"])
-async def test_retry_after_is_honoured(engine: Engine, serve: Serve, form: str) -> None:
-    # HTTP dates have whole seconds, so this is one to two seconds from now.
-    date = format_datetime(datetime.now(UTC) + timedelta(seconds=2)).replace("+0000", "-0000")
-    endpoint = await serve(reply(503, retry_after="1" if form == "seconds" else date), reply())
-    run = await engine.run(graph(node("call", "http_request", url=endpoint.url, retry=AT_ONCE)))
+async def test_retry_after_is_honoured(engine: Engine, serve: Serve) -> None:
+    """Temporal itself takes up to a second to repeat what may be repeated at once."""
+    # HTTP dates have whole seconds, so this is two to three seconds from now.
+    date = format_datetime(datetime.now(UTC) + timedelta(seconds=3)).replace("+0000", "-0000")
+    endpoints = [await serve(reply(503, retry_after=value), reply()) for value in ("2", date)]
+    run = await engine.run(
+        graph(
+            *(
+                node(f"call{number}", "http_request", url=endpoint.url, retry=AT_ONCE)
+                for number, endpoint in enumerate(endpoints)
+            )
+        )
+    )
     assert run.status == "succeeded", run.error
-    called = by_node(run)["call"]
-    waited = (called.completed_at - called.started_at).total_seconds()
-    assert waited >= (1 if form == "seconds" else 0.5)
+    for called in run.node_runs:
+        assert called.attempt == 2
+        assert called.started_at is not None
+        assert called.completed_at is not None
+        assert (called.completed_at - called.started_at).total_seconds() >= 1.6
 
 
 @pytest.mark.parametrize("value", ["soon", "²", "-1", "", "9" * 5_000])
@@ -106,7 +116,7 @@ async def test_a_silent_attempt_is_ended_from_outside_too(
 
 
 @contextlib.asynccontextmanager
-async def _unbounded():  # type: ignore[no-untyped-def]  # noqa: ANN202
+async def _unbounded() -> AsyncIterator[None]:
     yield
 
 
@@ -123,7 +133,8 @@ async def test_a_database_that_goes_away_fails_an_attempt_without_a_word_of_its_
         await connection.execute(text("LOCK TABLE node_run IN SHARE MODE"))
         blocked = text(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-            " WHERE query LIKE '%UPDATE node_run%' AND pg_backend_pid() = ANY(pg_blocking_pids(pid))"
+            " WHERE query LIKE '%UPDATE node_run%'"
+            " AND pg_backend_pid() = ANY(pg_blocking_pids(pid))"
         )
         async with asyncio.timeout(20):
             while not (await connection.execute(blocked)).all():

@@ -1,5 +1,6 @@
 """How runs end: failures and the edges that take them, siblings, and nodes that never ran."""
 
+import itertools
 from typing import Any
 
 import pytest
@@ -30,7 +31,7 @@ async def test_the_output_is_that_of_the_leaves(engine: Engine) -> None:
     assert run.output == {"b": {"by": "b"}, "d": {"by": "d"}}
     assert run.metadata["progress"] == {"done": 4, "total": 4}
     assert run.started_at <= run.completed_at
-    assert [one.node_id for one in run.node_runs][0] == "a"
+    assert run.node_runs[0].node_id == "a"
 
 
 async def test_the_error_names_the_node_by_its_label(engine: Engine) -> None:
@@ -145,7 +146,7 @@ async def test_a_chain_longer_than_one_stretch(engine: Engine) -> None:
                     names, ["0", *(f"nodes.{name}.n + 1" for name in names)], strict=False
                 )
             ),
-            edges=list(zip(names, names[1:], strict=False)),
+            edges=list(itertools.pairwise(names)),
         )
     )
     assert run.status == "succeeded", run.error

@@ -1,5 +1,6 @@
 """Test runs, runs from a node, and which version a run executes (decisions D3)."""
 
+import itertools
 from typing import Any
 
 import pytest
@@ -7,7 +8,6 @@ import pytest
 from models.automation_runs import commands as runs
 from models.automation_runs import shapes
 from models.automation_runs.rules import RunSource
-
 from models.automations import commands
 from models.automations.shapes import UpdateAutomation
 from models.base import Id
@@ -29,7 +29,7 @@ def step(id_: str, value: Any = None) -> Json:
 
 def chain(*nodes: Json) -> Json:
     ids = [one["id"] for one in nodes]
-    return graph(*nodes, edges=list(zip(ids, ids[1:], strict=False)))
+    return graph(*nodes, edges=list(itertools.pairwise(ids)))
 
 
 async def edit(engine: Engine, automation_id: Id, **changes: Any) -> Any:
@@ -220,7 +220,7 @@ async def test_from_a_node_without_a_replay_upstream_is_null(engine: Engine) -> 
 
 async def test_an_expression_may_ask_for_what_is_missing(engine: Engine) -> None:
     automation = await engine.publish(
-        chain(step("up"), step("low", binding("expression", "nodes.up == null ? 'none' : 'some'")))
+        chain(step("up"), step("low", binding("expression", "has(nodes.up) ? 'some' : 'none'")))
     )
     run = await engine.from_node(automation.id, nodeId="low")
     assert run.output == {"low": {"v": "none"}}, run.error
@@ -228,7 +228,9 @@ async def test_an_expression_may_ask_for_what_is_missing(engine: Engine) -> None
 
 async def test_pinned_outputs_win(engine: Engine) -> None:
     automation = await engine.publish(
-        chain(step("up"), step("mid", binding("node", "up.v")), step("low", binding("node", "mid.v")))
+        chain(
+            step("up"), step("mid", binding("node", "up.v")), step("low", binding("node", "mid.v"))
+        )
     )
     first = await engine.ended(automation.id, await engine.start(automation.id))
     run = await engine.from_node(

@@ -6,6 +6,7 @@ import psycopg
 import pydantic
 import structlog
 from sqlalchemy.exc import DataError, InterfaceError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from models.automation_runs.errors import NodeError
 from runtime.errors import PlatformError
@@ -18,8 +19,9 @@ DATABASE_AWAY = (
     InterfaceError,
     psycopg.OperationalError,
     psycopg.InterfaceError,
+    PoolTimeoutError,
 )
-"""The database did not take the transaction (gone, deadlock, time-out): blame no node."""
+"""The database did not take the transaction (gone, busy, deadlock, time-out): blame no node."""
 
 
 @dataclass(frozen=True, slots=True)

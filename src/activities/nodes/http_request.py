@@ -8,6 +8,7 @@ from typing import Any
 from activities.nodes.invocation import NodeResult
 from models.automation_runs.errors import NodeError
 from models.automations.rules.configs import HttpAuth, HttpRequestConfig
+from models.automations.rules.json_values import MAX_DEPTH
 from models.base import JsonObject
 from runtime.clock import utc_now
 from runtime.outbound.client import OutboundClient
@@ -57,15 +58,20 @@ async def http_request(
     )
 
 
-def storable(value: Any) -> Any:
-    """A JSON value as PostgreSQL keeps it: NUL and lone surrogates replaced by U+FFFD."""
+def storable(value: Any, depth: int = 0) -> Any:
+    """A JSON value as PostgreSQL keeps it: NUL and lone surrogates replaced by U+FFFD.
+
+    Raises NodeError for one that nests deeper than a binding can read.
+    """
+    if depth > MAX_DEPTH:
+        raise NodeError("invalid_body", f"The answer is nested deeper than {MAX_DEPTH} levels.")
     if isinstance(value, str):
         whole = value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         return whole.replace("\x00", "\ufffd")
     if isinstance(value, list):
-        return [storable(item) for item in value]
+        return [storable(item, depth + 1) for item in value]
     if isinstance(value, dict):
-        return {storable(key): storable(item) for key, item in value.items()}
+        return {storable(key): storable(item, depth + 1) for key, item in value.items()}
     return value
 
 

@@ -32,6 +32,7 @@ WRITE = Access(
     AUTOMATIONS,
     access=Access(scopes=[Scope.AUTOMATIONS_WRITE], level=Level.EDIT, idempotent=True),
     status_code=201,
+    errors=[ConflictError],
 )
 async def create_automation(call: Call, body: CreateAutomation) -> Data[AutomationDetail]:
     """Create an automation whose version 1 is an open draft."""

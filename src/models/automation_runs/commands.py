@@ -1,6 +1,7 @@
 """Accepting and cancelling runs. The answer is final when its transaction commits (design 3)."""
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import Row, update
@@ -11,9 +12,17 @@ from models.automation_runs.acceptance import RunRequest, accept
 from models.automation_runs.execution import close_nodes, skip_nodes
 from models.automation_runs.queries import detail, load_run, run_metadata
 from models.automation_runs.rules import OPEN_RUN, RunSource, RunStatus
-from models.automation_runs.shapes import AutomationRunDetail, RunFromNode, RunNow, TestRun
+from models.automation_runs.shapes import (
+    AutomationRunDetail,
+    RunFromNode,
+    RunNow,
+    RunScope,
+    TestRun,
+)
 from models.automation_runs.tables import automation_run
+from models.automations.rules.kinds import shorten
 from models.automations.rules.payloads import check_payload
+from models.automations.rules.plan import Plan
 from models.base import Id, JsonObject
 from runtime import outbox
 from runtime.clock import utc_now
@@ -23,6 +32,9 @@ from runtime.families import Family
 
 PAYLOAD_LIMIT = 1024 * 1024
 """Bytes of a run's payload as JSON (decisions C3)."""
+
+MAX_REPLAYS = 20
+"""Runs behind a replay of replays whose outputs it can still reuse."""
 
 
 async def run_now(
@@ -48,8 +60,9 @@ async def test_run(
         version = await runnable.newest(work, actor, automation_id)
     plan, graph = await runnable.compiled(work, actor, automation_id, version)
     stop_at = body.stop_at_node_id
-    if stop_at is not None and stop_at not in plan.nodes_by_id():
-        raise ValidationError.at("stopAtNodeId", f'The version has no node "{stop_at}".')
+    if stop_at is not None:
+        _require_nodes(plan, [("stopAtNodeId", stop_at)])
+    _require_nodes(plan, [(f"mocks.{node_id}", node_id) for node_id in body.mocks])
     options: JsonObject = {"mocks": body.mocks, "simulate": body.simulate}
     if stop_at is not None:
         options["stopAtNodeId"] = stop_at
@@ -66,13 +79,7 @@ async def run_from_node(
     else:
         version = await runnable.published(work, actor, automation_id)
     plan, _ = await runnable.compiled(work, actor, automation_id, version)
-    nodes = plan.nodes_by_id()
-    if body.node_id not in nodes:
-        raise ValidationError.at("nodeId", f'The version has no node "{body.node_id}".')
-    only = body.nodes if isinstance(body.nodes, list) else None
-    for index, node_id in enumerate(only or []):
-        if node_id not in nodes:
-            raise ValidationError.at(f"nodes.{index}", f'The version has no node "{node_id}".')
+    _require_nodes(plan, [("nodeId", body.node_id), *_named_nodes(body)])
     replayed = await _replayed(work, actor, automation_id, body.replay_of_run_id)
     payload = body.trigger_payload
     if payload is None:
@@ -80,7 +87,7 @@ async def run_from_node(
     request = RunRequest(
         RunSource.FROM_NODE,
         _bounded(payload),
-        _from_node_options(body, only),
+        _from_node_options(body, replayed),
         start_node_id=body.node_id,
         replay_of_run_id=body.replay_of_run_id,
     )
@@ -151,16 +158,34 @@ async def _replayed(
     return await load_run(work, actor, automation_id, run_id)
 
 
-def _from_node_options(body: RunFromNode, only: list[str] | None) -> JsonObject:
+def _named_nodes(body: RunFromNode) -> list[tuple[str, str]]:
+    """The nodes that `nodes` pins or restricts to, each with its place in the body."""
+    if isinstance(body.nodes, list):
+        return [(f"nodes.{index}", node_id) for index, node_id in enumerate(body.nodes)]
+    return [(f"nodes.{node_id}", node_id) for node_id in body.nodes or {}]
+
+
+def _require_nodes(plan: Plan, named: Sequence[tuple[str, str]]) -> None:
+    """Raises ValidationError for names that are no nodes of the plan."""
+    known = plan.nodes_by_id()
+    for path, node_id in named:
+        if node_id not in known:
+            raise ValidationError.at(path, f'The version has no node "{shorten(node_id)}".')
+
+
+def _from_node_options(body: RunFromNode, replayed: Row[Any] | None) -> JsonObject:
     if isinstance(body.scope, str) and body.scope != "":
         raise ValidationError.at("scope", "The run has no such loop iteration.")
     options: JsonObject = {}
-    if isinstance(body.scope, dict):
-        options["scope"] = body.scope
+    if isinstance(body.scope, RunScope):
+        options["scope"] = body.scope.model_dump(exclude_unset=True)
     if isinstance(body.nodes, dict):
         options["pinned"] = body.nodes
-    if only is not None:
-        options["only"] = only
+    if isinstance(body.nodes, list):
+        options["only"] = body.nodes
+    if replayed is not None:
+        earlier = replayed.options.get("replays", [])
+        options["replays"] = [str(replayed.id), *earlier][:MAX_REPLAYS]
     return options
 
 
@@ -178,6 +203,6 @@ def _test_payload(body: TestRun, test_payloads: list[JsonObject]) -> JsonObject:
 
 
 def _bounded(payload: JsonObject) -> JsonObject:
-    if len(json.dumps(payload).encode()) > PAYLOAD_LIMIT:
+    if len(json.dumps(payload, ensure_ascii=False).encode("utf-8", "replace")) > PAYLOAD_LIMIT:
         raise ValidationError.at("triggerPayload", "It is larger than 1 MiB.")
     return payload

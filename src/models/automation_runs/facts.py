@@ -1,5 +1,6 @@
 """What is known of a run from its start and never changes, so that it may be kept in memory."""
 
+import uuid
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
@@ -37,7 +38,6 @@ class RunFacts:
     trigger_payload: JsonObject
     options: JsonObject
     start_node_id: str | None
-    replay_of_run_id: Id | None
     created_by_user_id: Id | None
     started_at: datetime
 
@@ -54,6 +54,11 @@ class RunFacts:
             role=Role.EDITOR,
             scopes=ROLE_SCOPES[Role.EDITOR],
         )
+
+    @property
+    def replayed_run_ids(self) -> list[Id]:
+        """The run this one replays, the one that replayed, and so on."""
+        return [uuid.UUID(run_id) for run_id in self.options.get("replays", ())]
 
     @property
     def variable(self) -> JsonObject:
@@ -78,7 +83,6 @@ def fact_columns() -> tuple[ColumnElement[Any], ...]:
         run.trigger_payload,
         run.options,
         run.start_node_id,
-        run.replay_of_run_id,
         run.created_by_user_id,
         run.started_at,
     )
@@ -96,15 +100,16 @@ _FACTS = Prepared(
     )
 )
 
+_RUN_IDS = bindparam("run_ids", type_=ARRAY(Uuid))
 _OUTPUTS = (
     select(node_run.c.node_id, node_run.c.output)
     .where(
         node_run.c.workspace_id == bindparam("workspace_id"),
-        node_run.c.run_id == func.any(bindparam("run_ids", type_=ARRAY(Uuid))),
+        node_run.c.run_id == func.any(_RUN_IDS),
         node_run.c.scope_key == "",
         node_run.c.status == NodeStatus.SUCCEEDED,
     )
-    .order_by(node_run.c.run_id == bindparam("run_id"))
+    .order_by(func.array_position(_RUN_IDS, node_run.c.run_id).desc())
 )
 _ALL_OUTPUTS = Prepared(_OUTPUTS)
 _SOME_OUTPUTS = Prepared(
@@ -123,16 +128,15 @@ async def load_outputs(
 ) -> dict[str, Any]:
     """Outputs of the nodes that succeeded, by node id; None asks for every node.
 
-    A node that did not run here is looked up in the run this one replays (decisions D3).
+    A node that did not run here is looked up in the runs this one replays (decisions D3).
     """
     parameters = {
         "workspace_id": facts.workspace_id,
-        "run_id": facts.run_id,
-        "run_ids": [run for run in (facts.run_id, facts.replay_of_run_id) if run is not None],
+        "run_ids": [facts.run_id, *facts.replayed_run_ids],
     }
     if node_ids is None:
         rows = await _ALL_OUTPUTS.rows(work, parameters)
     else:
         rows = await _SOME_OUTPUTS.rows(work, {**parameters, "node_ids": sorted(node_ids)})
-    # This run's own outputs come last, so they win over those of the replayed one.
+    # This run's own outputs come last, so they win over those of the replayed ones.
     return {row.node_id: row.output for row in rows}

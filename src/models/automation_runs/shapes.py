@@ -26,6 +26,15 @@ class TestRun(Input):
     automation_version_id: InputId | None = None
 
 
+class RunScope(Input):
+    """What the bindings of a run from a node read; `trigger` stands for the payload there (D3)."""
+
+    trigger: Any = None
+    item: Any = None
+    index: Annotated[int, Field(ge=0)] | None = None
+    variables: JsonObject = Field(default_factory=dict)
+
+
 class RunFromNode(Input):
     """Body of run-from-node.
 
@@ -35,7 +44,7 @@ class RunFromNode(Input):
 
     node_id: Annotated[str, Field(min_length=1, max_length=64)]
     automation_version_id: InputId | None = None
-    scope: JsonObject | str | None = None
+    scope: RunScope | str | None = None
     nodes: JsonObject | list[str] | None = None
     replay_of_run_id: InputId | None = None
     trigger_payload: JsonObject | None = None

@@ -85,7 +85,17 @@ BOMB = gzip.compress(b"\0" * 50 * KIB * KIB)
         b"HTTP/1.1 200 OK\r\n" + b"X-A: 1\r\n" * 20_000 + b"\r\n",
         b"HTTP/1.1 200 OK\r\n" + b"X-A: " + b"x" * 70 * KIB + b"\r\n\r\n",
     ],
-    ids=lambda value: value.__name__ if callable(value) else str(value[:40]),
+    ids=[
+        "endless",
+        "endless chunks",
+        "endless headers",
+        "long body",
+        "gzip bomb",
+        "gzip bomb in gzip",
+        "long header",
+        "many headers",
+        "long header of many",
+    ],
 )
 async def test_what_is_too_large_is_given_up_early(
     serve: Serve, local: OutboundClient, answer: bytes | Answer

@@ -1,0 +1,69 @@
+"""Our own source as syntax trees, for rules that no linter knows."""
+
+import ast
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+SRC = ROOT / "src"
+
+
+@cache
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"), str(path))
+
+
+def files(*rooms: str) -> list[Path]:
+    """The Python files of these rooms, or of all; migrations are frozen and left out."""
+    roots = [SRC / room for room in rooms] or [SRC]
+    found = {path for root in roots for path in root.rglob("*.py")}
+    return sorted(path for path in found if "migrations/versions" not in path.as_posix())
+
+
+def place(path: Path, node: ast.AST) -> str:
+    """Where something is, as editors open it."""
+    return f"{path.relative_to(ROOT)}:{getattr(node, 'lineno', 1)}"
+
+
+def dotted(node: ast.AST) -> str:
+    """`a.b.c` of a name or an attribute; of anything else only the attributes behind it."""
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute):
+        return f"{dotted(node.value)}.{node.attr}"
+    return ""
+
+
+def calls(path: Path) -> Iterator[tuple[str, ast.Call]]:
+    """Every call with its name; names imported from a module are given with their module."""
+    origins = _origins(tree(path))
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.Call):
+            first, _, rest = dotted(node.func).partition(".")
+            name = origins.get(first, first) + (f".{rest}" if rest else "")
+            yield name, node
+
+
+def attributes(path: Path) -> Iterator[tuple[str, ast.AST]]:
+    """Every name and attribute that is read, as `calls` names them."""
+    origins = _origins(tree(path))
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.Attribute | ast.Name):
+            first, _, rest = dotted(node).partition(".")
+            yield origins.get(first, first) + (f".{rest}" if rest else ""), node
+
+
+def _origins(module: ast.Module) -> dict[str, str]:
+    """What each imported name stands for."""
+    origins: dict[str, str] = {}
+    for node in ast.walk(module):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                origins[alias.asname or alias.name.partition(".")[0]] = (
+                    alias.name if alias.asname else alias.name.partition(".")[0]
+                )
+        elif isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                origins[alias.asname or alias.name] = f"{node.module}.{alias.name}"
+    return origins

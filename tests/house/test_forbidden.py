@@ -1,0 +1,51 @@
+"""What no file of ours does (promises I1, I10)."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.house.source import ROOT, SRC, calls, files, place
+
+COMMITS = {
+    SRC / "runtime/database.py": "the edge: everything else runs inside its transactions",
+    SRC / "models/migrations/runner.py": "a migration is a transaction of its own",
+    SRC / "models/migrations/autogenerate.py": "it writes to a database it throws away",
+}
+"""Who commits, and why."""
+
+EXECUTES_TEXT = re.compile(
+    r"(builtins\.)?(eval|exec|compile|__import__)|(pickle|marshal|shelve|dill)\.\w+"
+    r"|yaml\.(load|load_all|unsafe_load|full_load)|os\.(system|popen)|subprocess\.get(status)?output"
+)
+
+
+@pytest.mark.parametrize("path", files(), ids=lambda path: path.relative_to(SRC).as_posix())
+def test_it_neither_commits_nor_executes_text(path: Path) -> None:
+    found = []
+    for name, call in calls(path):
+        method = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+        if method == "commit" and path not in COMMITS:
+            found.append(f"{place(path, call)}: only the edge commits")
+        if EXECUTES_TEXT.fullmatch(name):
+            found.append(f"{place(path, call)}: {name} executes text")
+        if any(word.arg == "shell" and not _is_false(word.value) for word in call.keywords):
+            found.append(f"{place(path, call)}: a shell executes text")
+    assert found == []
+
+
+def _is_false(value: ast.expr) -> bool:
+    return isinstance(value, ast.Constant) and value.value is False
+
+
+def test_time_is_skipped_by_the_server_we_ship() -> None:
+    """The first time-skipping environment downloads a Java server; `_v2` uses our own."""
+    found = [
+        place(path, call)
+        for room in ("src", "tests", "bench")
+        for path in sorted((ROOT / room).rglob("*.py"))
+        for name, call in calls(path)
+        if name.endswith("WorkflowEnvironment.start_time_skipping")
+    ]
+    assert found == []

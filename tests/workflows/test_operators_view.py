@@ -1,0 +1,174 @@
+"""What an operator sees of a run in Temporal, and what no history may hold (promise I8)."""
+
+import asyncio
+import base64
+import json
+from typing import Any
+
+from temporalio.api.enums.v1 import EventType
+from temporalio.api.sdk.v1 import WorkflowMetadata
+from temporalio.client import WorkflowHandle
+from temporalio.common import SearchAttributeKey
+
+from models.base import Id
+from tests.support.endpoint import Serve, after, reply
+from tests.support.engine import Engine, graph, node
+
+CANARY = "canary-5f0c"
+
+
+def binding(type_: str, value: Any) -> dict[str, Any]:
+    return {"type": type_, "value": value}
+
+
+def handle_of(engine: Engine, run_id: Id) -> WorkflowHandle[Any, Any]:
+    return engine.client.get_workflow_handle(f"automation-run/{run_id}")
+
+
+async def table_of_nodes(handle: WorkflowHandle[Any, Any]) -> str:
+    """The current details, as the Temporal UI asks for them."""
+    metadata = await handle.query("__temporal_workflow_metadata", result_type=WorkflowMetadata)
+    return str(metadata.current_details)
+
+
+async def test_a_run_is_found_and_read_in_temporal(engine: Engine, serve: Serve) -> None:
+    endpoint = await serve(after(0.5, reply(500)), reply())
+    automation = await engine.publish(
+        graph(
+            node("first", "transform", label="Prepare | all", output={}),
+            node(
+                "call",
+                "http_request",
+                label="Call them",
+                url=endpoint.url,
+                retry={"maxAttempts": 2, "initialDelaySeconds": 0},
+            ),
+            node("check", "condition", expression="true"),
+            node("dead", "transform", output={}),
+            node("wait", "delay", label="Sleep on it", seconds=2),
+            edges=[("first", "call"), ("call", "check"), ("check", "dead", "false"),
+                   ("check", "wait", "true")],
+        ),
+        label="Nightly sync",
+    )  # fmt: skip
+    run_id = await engine.start(automation.id)
+    handle = handle_of(engine, run_id)
+    await asyncio.wait_for(endpoint.reached.wait(), 20)
+    assert (await table_of_nodes(handle)).splitlines() == [
+        "| Node | Kind | State | Attempt |",
+        "|---|---|---|---|",
+        "| Prepare \\| all | transform | ✔ succeeded | 1 |",
+        "| Call them | http_request | ▶ running | 1 |",
+    ]
+    await engine.until(automation.id, run_id, lambda run: run.status == "waiting")
+    assert (await table_of_nodes(handle)).splitlines()[3:] == [
+        "| Call them | http_request | ✔ succeeded | 2 |",
+        "| check | condition | ✔ succeeded | 1 |",
+        "| Sleep on it | delay | ⏸ waiting | 1 |",
+        "| dead | transform | - skipped | - |",
+    ]
+    described = await handle.describe()
+    assert described.workflow_type == "AutomationRun"
+    assert await described.static_summary() == "Nightly sync · v1 · manual"
+    attributes = {
+        name: described.typed_search_attributes.get(SearchAttributeKey.for_keyword(name))
+        for name in ("WorkspaceId", "ResourceId", "RunKind", "RunSource")
+    }
+    assert attributes == {
+        "WorkspaceId": str(engine.actor.workspace_id),
+        "ResourceId": str(automation.id),
+        "RunKind": "automation-run",
+        "RunSource": "manual",
+    }
+    await engine.ended(automation.id, run_id)
+    summaries = await summaries_of(handle)
+    assert summaries[EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED] == ["Call them"]
+    assert summaries[EventType.EVENT_TYPE_TIMER_STARTED] == ["Sleep on it"]
+
+
+async def summaries_of(handle: WorkflowHandle[Any, Any]) -> dict[int, list[str]]:
+    """The summaries of a history's events, by their type."""
+    found: dict[int, list[str]] = {}
+    for event in (await handle.fetch_history()).events:
+        if event.user_metadata.HasField("summary"):
+            summary = json.loads(event.user_metadata.summary.data)
+            found.setdefault(event.event_type, []).append(summary)
+    return found
+
+
+async def test_a_label_never_breaks_the_table(engine: Engine) -> None:
+    automation = await engine.publish(
+        graph(node("a", "delay", label="one\n| two |\r\n three", seconds=60))
+    )
+    run_id = await engine.start(automation.id)
+    await engine.until(automation.id, run_id, lambda run: run.status == "waiting")
+    lines = (await table_of_nodes(handle_of(engine, run_id))).splitlines()
+    assert lines[2:] == ["| one \\| two \\| three | delay | ⏸ waiting | 1 |"]
+    await engine.cancel(automation.id, run_id)
+
+
+async def test_a_test_run_says_so(engine: Engine) -> None:
+    automation_id = await engine.draft(graph(node("a", "transform", output={})), label="Trial")
+    run = await engine.test(automation_id)
+    described = await handle_of(engine, run.id).describe()
+    assert await described.static_summary() == "Trial · v1 · test"
+
+
+async def test_no_history_holds_what_a_run_works_on(
+    engine: Engine, serve: Serve, table: Id
+) -> None:
+    endpoint = await serve(reply(500, CANARY), reply(200, {"answer": CANARY}, x_kind=CANARY))
+    run = await engine.run(
+        graph(
+            node(
+                "make",
+                "create_record",
+                databaseId=str(table),
+                data={"code": binding("trigger", "text"), "price": 1},
+            ),
+            node("find", "query_records", databaseId=str(table), query={"search": CANARY}),
+            node(
+                "call",
+                "http_request",
+                method="POST",
+                url=endpoint.url,
+                query={"q": CANARY},
+                headers={"Authorization": CANARY},
+                body={"text": binding("trigger", "text")},
+                retry={"maxAttempts": 2, "initialDelaySeconds": 0},
+            ),
+            node("pick", "switch", cases=[{"key": "a", "expression": f"'{CANARY}' == 'x'"}]),
+            node("bad", "create_record", databaseId=str(table),
+                 data=binding("expression", f"{{'{CANARY}': 1}}")),
+            node(
+                "lost",
+                "http_request",
+                url=binding("template", "http://{{ trigger.text }}.invalid/"),
+            ),
+            node("halt", "stop", result="failed", message=CANARY, output={"secret": CANARY}),
+            edges=[("make", "find"), ("find", "call"), ("call", "pick"), ("pick", "bad", "default"),
+                   ("bad", "lost", "failure"), ("lost", "halt", "failure")],
+        ),
+        {"text": CANARY, CANARY: True},
+    )  # fmt: skip
+    assert (run.status, run.error) == ("failed", f"halt: {CANARY}")
+    assert len(run.node_runs) == 7
+    handle = handle_of(engine, run.id)
+    history = (await handle.fetch_history()).to_json()
+    assert str(run.id) in history
+    assert CANARY not in history
+    # Payloads are base64 in the JSON of a history.
+    texts = "".join(decoded(json.loads(history)))
+    assert f'"{run.id}"' in texts
+    assert CANARY not in texts
+    assert CANARY not in await table_of_nodes(handle)
+
+
+def decoded(value: Any) -> list[str]:
+    """Every text in a history's payloads."""
+    if isinstance(value, dict):
+        own = []
+        if isinstance(value.get("data"), str):
+            own = [base64.b64decode(value["data"]).decode("utf-8", "replace")]
+        return own + [text for item in value.values() for text in decoded(item)]
+    return [text for item in value for text in decoded(item)] if isinstance(value, list) else []

@@ -1,0 +1,89 @@
+"""Executions of yesterday replay against the code of today (promise I9; anchors 10.18)."""
+
+import ast
+import asyncio
+import json
+import platform
+from pathlib import Path
+
+import pytest
+from temporalio.client import WorkflowExecutionStatus, WorkflowHistory
+from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.testing import WorkflowEnvironment
+from temporalio.worker import Replayer
+
+from runtime.families import Family
+from tests.support.engine import Engine, graph, node
+from tests.support.fingerprints import ROOT
+from workflows.registry import WORKFLOWS, workflow_runner
+
+HISTORIES = sorted((ROOT / "temporal" / "histories").glob("*.json"))
+OF_THIS_SESSION = 30
+
+ADVICE = """{name} no longer replays: {error}
+
+An execution that is running now, and has come as far as this history, would fail the same way.
+Keep the old way for it behind `workflow.patched("<constant id>")`; do not record this history
+again unless no platform has ever run the workflow (python -m tests.support.record_histories)."""
+
+
+def replayer() -> Replayer:
+    """As production runs workflows: sandboxed, with the production data converter."""
+    return Replayer(
+        workflows=WORKFLOWS,
+        workflow_runner=workflow_runner(),
+        data_converter=pydantic_data_converter,
+    )
+
+
+async def replay(name: str, history: WorkflowHistory) -> None:
+    result = await replayer().replay_workflow(history, raise_on_replay_failure=False)
+    error = result.replay_failure
+    assert error is None, ADVICE.format(name=name, error=error)
+
+
+@pytest.mark.parametrize("path", HISTORIES, ids=lambda path: path.stem)
+async def test_a_recorded_history_replays(path: Path) -> None:
+    text = await asyncio.to_thread(path.read_text)
+    await replay(path.name, WorkflowHistory.from_json(path.stem, text))
+
+
+def test_every_workflow_has_a_recorded_history() -> None:
+    recorded = {_type(json.loads(path.read_text())) for path in HISTORIES}
+    written = {
+        ast.literal_eval(decorator.keywords[0].value)
+        for path in (ROOT / "src" / "workflows").glob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ClassDef)
+        for decorator in node.decorator_list
+        if isinstance(decorator, ast.Call) and ast.unparse(decorator.func) == "workflow.defn"
+    }
+    assert written == recorded
+
+
+def _type(history: dict[str, list[dict[str, dict[str, dict[str, str]]]]]) -> str:
+    started = history["events"][0]["workflowExecutionStartedEventAttributes"]
+    return started["workflowType"]["name"]
+
+
+@pytest.mark.parametrize("path", HISTORIES, ids=lambda path: path.stem)
+def test_a_recorded_history_names_no_machine(path: Path) -> None:
+    text = path.read_text()
+    assert '"identity": "recorder"' in text
+    for telltale in ("@", "stackTrace", str(ROOT), platform.node()):
+        assert telltale not in text
+
+
+async def test_what_this_session_ran_replays(engine: Engine, temporal: WorkflowEnvironment) -> None:
+    await engine.run(graph(node("only", "transform", output={"ok": True})))
+    closed = [
+        listed
+        async for listed in temporal.client.list_workflows(
+            "WorkflowType = 'AutomationRun'", limit=OF_THIS_SESSION
+        )
+        if listed.status is not WorkflowExecutionStatus.RUNNING
+    ]
+    assert all(listed.id.startswith(f"{Family.AUTOMATION_RUN}/") for listed in closed)
+    for listed in closed:
+        handle = temporal.client.get_workflow_handle(listed.id, run_id=listed.run_id)
+        await replay(listed.id, await handle.fetch_history())
