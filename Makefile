@@ -13,7 +13,7 @@ UV ?= uv
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up test check fix demo bench openapi lock clean
+.PHONY: help setup up test check fix demo bench histories openapi lock clean
 
 help: ## Show this list.
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "%-10s %s\n", $$1, $$2}'
@@ -52,6 +52,10 @@ demo: setup ## Run an automation on real data, with a worker killed in the middl
 
 bench: setup ## Measure against the floors and print ratios.
 	$(BIN)/python -m bench
+
+histories: setup ## Record a history of every workflow branch anew, and the fingerprints.
+	$(BIN)/python -m tests.support.record_histories
+	$(BIN)/python -m tests.support.fingerprints
 
 openapi: setup ## Write openapi.json anew.
 	$(BIN)/workspace openapi > openapi.json

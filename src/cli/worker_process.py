@@ -2,7 +2,9 @@
 
 import asyncio
 import contextlib
+import os
 import signal
+import threading
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -42,6 +44,8 @@ log = structlog.get_logger()
 
 GRACE = timedelta(seconds=20)
 """How long a stopping worker lets activities end."""
+DRAIN_SECONDS = 30.0
+"""When a stopping worker ends whatever still goes on, such as a wait for an absent database."""
 SWEEP_EVERY = timedelta(seconds=30)
 WORKFLOW_SLOTS = 20
 LOCAL_ACTIVITY_SLOTS = 20
@@ -150,4 +154,8 @@ async def run_worker(settings: Settings, queues: Sequence[Queue] = tuple(Queue))
             log.info("worker is ready", queues=[queue.value for queue in queues])
             await stopping.wait()
             log.info("worker is draining")
+            # What is cut off here is durable: another worker repeats it.
+            cut_off = threading.Timer(DRAIN_SECONDS, os._exit, [1])
+            cut_off.daemon = True
+            cut_off.start()
     await database.close()

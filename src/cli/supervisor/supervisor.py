@@ -95,8 +95,10 @@ class Supervisor:
         ending = asyncio.ensure_future(child.wait())
         try:
             while True:
+                # wait_for swallows a cancel that meets the end of a child (gh-86296).
                 with suppress(TimeoutError):
-                    return await asyncio.wait_for(asyncio.shield(ending), _PROBE_SECONDS)
+                    async with asyncio.timeout(_PROBE_SECONDS):
+                        return await asyncio.shield(ending)
                 self._show(child, ready=await child.service.is_ready())
         finally:
             ending.cancel()

@@ -95,9 +95,7 @@ def fields_of() -> Select[Any]:
     )
 
 
-_SCHEMA = Prepared(
-    fields_of().where(field.c.database_id == bindparam("database_id", type_=Uuid))
-)
+_SCHEMA = Prepared(fields_of().where(field.c.database_id == bindparam("database_id", type_=Uuid)))
 
 
 def field_specs(rows: Iterable[Row[Any]]) -> FieldSpecs:

@@ -56,9 +56,7 @@ def records_of(workspace_id: Any, database_id: Any) -> tuple[ColumnElement[bool]
 
 _THIS = this_record(bindparam("workspace_id", type_=Uuid), bindparam("record_id", type_=Uuid))
 _RECORD = Prepared(select(record).where(*_THIS))
-_SCHEMA_OF = Prepared(
-    fields_of().join(record, record.c.database_id == database.c.id).where(*_THIS)
-)
+_SCHEMA_OF = Prepared(fields_of().join(record, record.c.database_id == database.c.id).where(*_THIS))
 
 _NEWEST = (
     select(record)
