@@ -199,5 +199,8 @@ async def together(*works: Coroutine[Any, Any, Any]) -> None:
         async with asyncio.TaskGroup() as group:
             for work in works:
                 group.create_task(work)
-    except* StartError as errors:
-        raise errors.exceptions[0] from None
+    except ExceptionGroup as group:
+        refused, others = group.split(StartError)
+        if refused is None or others is not None:
+            raise
+        raise refused.exceptions[0] from None
