@@ -12,6 +12,9 @@ UP ?=
 UV ?= uv
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
+# The sandbox loads a workflow's module for every run; without bytecode it would compile it, too.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help setup up test check fix demo bench histories openapi lock clean
 

@@ -54,7 +54,7 @@ async def floor_route(database_url: str) -> AsyncIterator[httpx2.AsyncClient]:
         port = probe.getsockname()[1]
     command = [sys.executable, "-m", "uvicorn", "bench.floor_route:app", "--port", str(port)]
     process = subprocess.Popen(
-        [*command, "--log-level", "warning", "--no-access-log"],
+        [*command, "--log-level", "warning", "--no-access-log", "--timeout-keep-alive", "75"],
         env={**os.environ, "FLOOR_DATABASE_URL": driver_url(database_url)},
     )
     try:

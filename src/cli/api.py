@@ -9,6 +9,8 @@ from runtime.settings import load_settings
 
 _GRACE_SECONDS = 10
 """How long a stopping process lets requests finish."""
+_KEEP_ALIVE_SECONDS = 75
+"""How long an idle connection stays: longer than the minute that proxies and clients keep one."""
 
 
 def api(
@@ -33,4 +35,5 @@ def api(
             log_config=None,
             server_header=False,
             timeout_graceful_shutdown=_GRACE_SECONDS,
+            timeout_keep_alive=_KEEP_ALIVE_SECONDS,
         )
