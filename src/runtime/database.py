@@ -133,7 +133,8 @@ class Database:
         options: dict[str, Any] = {
             "application_name": application,
             "connect_timeout": 10,
-            "options": "-c statement_timeout=60000 -c idle_in_transaction_session_timeout=60000"
+            # Below the 30 s of an activity: the database has the first word on what is too long.
+            "options": "-c statement_timeout=20000 -c idle_in_transaction_session_timeout=60000"
             " -c timezone=UTC",
         }
         self.engine: AsyncEngine = create_async_engine(

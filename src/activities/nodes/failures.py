@@ -24,6 +24,12 @@ DATABASE_AWAY = (
 """The database did not take the transaction (gone, busy, deadlock, time-out): blame no node."""
 
 
+def took_too_long(error: Exception) -> bool:
+    """Whether the database gave a statement up for its time: a repetition would take as long."""
+    cause = getattr(error, "orig", None) or error
+    return isinstance(cause, psycopg.errors.QueryCanceled)
+
+
 @dataclass(frozen=True, slots=True)
 class Failure:
     """A node's failure; `retry_after` in seconds is what the other side asked for."""
