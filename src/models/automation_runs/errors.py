@@ -31,10 +31,8 @@ class NodeError(PlatformError):
         *,
         retryable: bool = False,
         retry_after: float | None = None,
-        output: dict[str, object] | None = None,
     ) -> None:
         super().__init__(message)
         self.failure_code = code
         self.retryable = retryable
         self.retry_after = retry_after
-        self.output = output

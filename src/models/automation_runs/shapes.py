@@ -97,8 +97,3 @@ class AutomationRunDetail(AutomationRunShape):
 class AutomationRunList(Shape):
     runs: list[AutomationRunShape]
     cursor: str | None
-
-
-def object_or_wrapped(value: Any) -> JsonObject:
-    """Outputs are objects on the wire; any other JSON value is wrapped as `{"value": …}`."""
-    return value if isinstance(value, dict) else {"value": value}
