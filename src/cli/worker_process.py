@@ -25,6 +25,8 @@ from temporalio.worker import Worker
 
 from activities.automation_runs import AutomationRunActivities
 from activities.graphs import GraphCache
+from activities.job_families import job_families
+from activities.jobs import JobActivities
 from activities.maintenance import MaintenanceActivities
 from activities.nodes.records import RecordNodes
 from activities.outside_nodes import OutsideNodes
@@ -50,6 +52,7 @@ SWEEP_EVERY = timedelta(seconds=30)
 WORKFLOW_SLOTS = 20
 LOCAL_ACTIVITY_SLOTS = 20
 ACTIVITY_SLOTS = 100
+BULK_SLOTS = 4
 CACHED_WORKFLOWS = 500
 
 
@@ -86,6 +89,7 @@ def _workers(parts: Parts, queues: Sequence[Queue]) -> list[Worker]:
     runs = AutomationRunActivities(parts.database, known, RecordNodes(parts.keys).transactions())
     maintenance = MaintenanceActivities(parts.database, parts.client)
     outside = OutsideNodes(parts.database, known, parts.outbound)
+    jobs = JobActivities(parts.database, job_families())
     workers = {
         Queue.AUTOMATION: lambda: Worker(
             parts.client,
@@ -107,6 +111,13 @@ def _workers(parts: Parts, queues: Sequence[Queue]) -> list[Worker]:
             # A cancelled activity learns of it with its next heartbeat.
             max_heartbeat_throttle_interval=timedelta(seconds=2),
             default_heartbeat_throttle_interval=timedelta(seconds=2),
+        ),
+        Queue.BULK: lambda: Worker(
+            parts.client,
+            task_queue=Queue.BULK,
+            activities=[jobs.advance_job, jobs.undo_job],
+            max_concurrent_activities=BULK_SLOTS,
+            graceful_shutdown_timeout=GRACE,
         ),
     }
     return [workers[queue]() for queue in queues]

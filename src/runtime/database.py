@@ -63,6 +63,12 @@ class UnitOfWork(Work):
         # SQLAlchemy then finds it dead too, and discards the others of its age.
         await self.connection.execute(select(1))
 
+    @asynccontextmanager
+    async def savepoint(self) -> AsyncIterator[None]:
+        """A part of the transaction that is undone alone when the block raises."""
+        async with self.connection.begin_nested():
+            yield
+
     async def execute(
         self, statement: Executable, parameters: Parameters | None = None
     ) -> CursorResult[Any]:

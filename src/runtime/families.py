@@ -13,10 +13,25 @@ class Family(StrEnum):
 
     AUTOMATION_RUN = "automation-run"
     MAINTENANCE = "maintenance"
+    DATABASE_DUPLICATE = "database-duplicate"
+    EXPORT = "export"
+    FIELD_CONVERSION = "field-conversion"
+    FIELD_INDEX = "field-index"
+    RECOMPUTATION = "recomputation"
 
     def workflow_id(self, subject_id: uuid.UUID | str) -> str:
         """The business id of one piece of work, which makes a repeated start harmless."""
         return f"{self.value}/{subject_id}"
+
+
+JOB_FAMILIES = (
+    Family.DATABASE_DUPLICATE,
+    Family.EXPORT,
+    Family.FIELD_CONVERSION,
+    Family.FIELD_INDEX,
+    Family.RECOMPUTATION,
+)
+"""The families whose rows are those of the job table."""
 
 
 class Queue(StrEnum):
@@ -27,6 +42,9 @@ class Queue(StrEnum):
 
     IO = "io"
     """Whatever leaves the machine."""
+
+    BULK = "bulk"
+    """Chunks of long work on our own tables."""
 
 
 class SearchAttribute(StrEnum):

@@ -18,6 +18,17 @@ DATABASE_RETRY = RetryPolicy(
     maximum_attempts=0,
 )
 
+JOB_TIMEOUT = timedelta(minutes=5)
+"""Start to close of one chunk of a job; statements end long before."""
+
+JOB_RETRY = RetryPolicy(
+    initial_interval=timedelta(milliseconds=200),
+    backoff_coefficient=2,
+    maximum_interval=timedelta(seconds=10),
+    # Some two minutes: longer than a database restarts, and then the job is taken back.
+    maximum_attempts=20,
+)
+
 HEARTBEAT_TIMEOUT = timedelta(seconds=20)
 """How long an outside node may be silent before it counts as lost (decisions D2)."""
 

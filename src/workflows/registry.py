@@ -8,14 +8,16 @@ from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxR
 from activities.relay import Route
 from runtime.families import Family, Queue
 from workflows.automation_run import AutomationRun
+from workflows.job import JOB_WORKFLOWS
 from workflows.maintenance import Maintenance
 
 ROUTES: Mapping[Family, Route] = {
     Family.AUTOMATION_RUN: Route("AutomationRun", Queue.AUTOMATION),
+    **{family: Route(made.__name__, Queue.AUTOMATION) for family, made in JOB_WORKFLOWS.items()},
 }
 """Families that start through the outbox."""
 
-WORKFLOWS: list[type[Any]] = [AutomationRun, Maintenance]
+WORKFLOWS: list[type[Any]] = [AutomationRun, Maintenance, *JOB_WORKFLOWS.values()]
 
 PURE_PACKAGES = ("activities", "models", "runtime", "workflows.node_table", "workflows.policies")
 """Passed through the sandbox: what a workflow imports of them is pure, and loading it anew for

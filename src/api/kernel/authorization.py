@@ -42,7 +42,7 @@ def _enter(call: Call, caller: Caller, workspace_id: UUID | None) -> None:
             principal=principal,
             workspace_id=workspace_id,
             role=role,
-            scopes=principal.effective_scopes(role),
+            scopes=principal.usable_scopes(role),
         )
     )
 
@@ -74,7 +74,7 @@ def _places(access: Access, call: Call, caller: Caller) -> Sequence[UUID]:
     held = _with_scopes(access.scopes, caller)
     if not held:
         role = next(iter(caller.roles.values()))
-        raise _lacks(_missing(access.scopes, caller.principal.effective_scopes(role)))
+        raise _lacks(_missing(access.scopes, caller.principal.usable_scopes(role)))
     return held
 
 
@@ -93,7 +93,7 @@ def _with_scopes(scopes: Sequence[Scope], caller: Caller) -> Sequence[UUID]:
     return [
         workspace_id
         for workspace_id, role in caller.roles.items()
-        if not _missing(scopes, caller.principal.effective_scopes(role))
+        if not _missing(scopes, caller.principal.usable_scopes(role))
     ]
 
 
@@ -120,7 +120,9 @@ async def _find(access: Access, call: Call, caller: Caller, places: Sequence[UUI
     assert access.resource is not None
     assert access.parameter is not None
     noun = access.resource.replace("_", " ")
-    placement = await RESOURCES[access.resource](call.work, places, call.ids[access.parameter])
+    find = RESOURCES[access.resource]
+    user_id = caller.principal.user_id
+    placement = await find(call.work, places, call.ids[access.parameter], user_id)
     if placement is None:
         raise NotFoundError(noun)
     if call.workspace_id is None:

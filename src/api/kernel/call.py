@@ -1,16 +1,18 @@
 """One request on its way through the kernel, and what its endpoint may know of it."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from starlette.requests import Request
 from starlette.types import Receive, Scope
 
+from api.kernel.later import Later, Look
 from models.access.placement import Placement
 from models.access.rules import Actor, Principal, Role
 from models.pagination import PageRequest, page_request
 from runtime.database import UnitOfWork
+from runtime.ids import new_id
 
 if TYPE_CHECKING:
     from api.kernel.state import Kernel
@@ -29,6 +31,8 @@ class Call(Request):
         self.placement: Placement | None = None
         self.error: str | None = None
         self.idempotency_key: str | None = None
+        self.new_id: UUID = new_id()
+        """For what this call makes; a call repeated under its idempotency key has it again."""
         self.caller: Principal | None = None
         self.roles: Mapping[UUID, Role] = {}
         self._actor: Actor | None = None
@@ -75,6 +79,10 @@ class Call(Request):
     def enter(self, actor: Actor) -> None:
         """Set by the kernel when the caller was found to belong to the workspace."""
         self._actor = actor
+
+    def later(self, look: Look, *, within: float) -> Any:
+        """What an endpoint returns whose answer a job gives: `look` finds it after the commit."""
+        return Later(look, within)
 
     def page(self, name: str, limit: int, cursor: str | None, *filters: object) -> PageRequest:
         """The page of the list `name` that was asked for; a cursor is bound to the filters too."""

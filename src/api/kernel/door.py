@@ -1,6 +1,7 @@
 """The way of one request: the order of checks of decisions C2, and one transaction (I1)."""
 
 import time
+from urllib.parse import quote
 
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
@@ -12,13 +13,15 @@ from api.kernel.body import Body, ClientGoneError, read_body
 from api.kernel.call import Call
 from api.kernel.credentials import KeyToken, read_credential
 from api.kernel.errors import as_refusal, error_response
-from api.kernel.idempotency import once
+from api.kernel.idempotency import keep, once
+from api.kernel.later import Later, settled
 from api.kernel.operation import Operation
 from api.kernel.sessions import Session
 from api.kernel.state import Kernel
 from models.access.rules import PrincipalType
 from models.request_logs.commands import LogEntry
 from runtime.clock import utc_now
+from runtime.errors import InProgressError, PlatformError
 
 _MAX_LOGGED_PATH = 2000
 
@@ -51,18 +54,35 @@ async def _answer(kernel: Kernel, operation: Operation, call: Call) -> Response:
     # Read before the transaction opens: a slow client must not hold a connection.
     body = await read_body(call.scope, call.receive, limit)
     if not access.transaction:
-        return await _perform(operation, call, body)
+        return await _finished(operation, call, await _perform(operation, call, body))
     try:
-        return await _within(kernel, operation, call, proof, body)
+        answer = await _within(kernel, operation, call, proof, body)
     except UnsyncedProfileError:
         assert isinstance(proof, Session)
         await sync(kernel, proof)
-        return await _within(kernel, operation, call, proof, body)
+        answer = await _within(kernel, operation, call, proof, body)
+    return await _finished(operation, call, answer)
+
+
+async def _finished(operation: Operation, call: Call, answer: Response | Later) -> Response:
+    """The answer itself; one that a job gives is waited for outside of any transaction."""
+    if isinstance(answer, Response):
+        return answer
+    try:
+        response = _respond(operation, await settled(call.kernel.database, answer))
+    except InProgressError:
+        raise
+    except PlatformError:
+        await keep(call, None)
+        raise
+    assert isinstance(response, Response)
+    await keep(call, response)
+    return response
 
 
 async def _within(
     kernel: Kernel, operation: Operation, call: Call, proof: KeyToken | Session | None, body: Body
-) -> Response:
+) -> Response | Later:
     """Everything that needs the database, in one unit of work."""
     database = kernel.database
     async with database.reading() if operation.reads else database.transaction() as work:
@@ -77,7 +97,7 @@ async def _within(
         return await _perform(operation, call, body)
 
 
-async def _perform(operation: Operation, call: Call, body: Body) -> Response:
+async def _perform(operation: Operation, call: Call, body: Body) -> Response | Later:
     """Read the arguments, run the endpoint, and have its bytes before the commit."""
     if body.refusal is not None:
         raise body.refusal
@@ -88,7 +108,7 @@ async def _perform(operation: Operation, call: Call, body: Body) -> Response:
     if operation.call_name is not None:
         arguments[operation.call_name] = call
 
-    async def run() -> Response:
+    async def run() -> Response | Later:
         return _respond(operation, await operation.endpoint(**arguments))
 
     if operation.access.idempotent:
@@ -96,7 +116,9 @@ async def _perform(operation: Operation, call: Call, body: Body) -> Response:
     return await run()
 
 
-def _respond(operation: Operation, result: object) -> Response:
+def _respond(operation: Operation, result: object) -> Response | Later:
+    if isinstance(result, Later):
+        return result
     if operation.result is None:
         assert isinstance(result, Response)
         return result
@@ -107,7 +129,6 @@ def _respond(operation: Operation, result: object) -> Response:
 def _log(kernel: Kernel, call: Call, status: int, started: float) -> None:
     principal = call.principal
     is_key = principal.type is PrincipalType.API_KEY
-    raw_path: bytes = call.scope.get("raw_path") or b""
     kernel.request_log.record(
         LogEntry(
             workspace_id=principal.key_workspace_id if is_key else call.workspace_id,
@@ -115,7 +136,7 @@ def _log(kernel: Kernel, call: Call, status: int, started: float) -> None:
             principal_id=principal.id,
             api_key_id=principal.id if is_key else None,
             method=call.method,
-            path=raw_path.partition(b"?")[0].decode("ascii", "replace")[:_MAX_LOGGED_PATH],
+            path=_loggable(call),
             status=status,
             idempotency_key=call.idempotency_key,
             error=call.error,
@@ -123,3 +144,13 @@ def _log(kernel: Kernel, call: Call, status: int, started: float) -> None:
             created_at=utc_now(),
         )
     )
+
+
+def _loggable(call: Call) -> str:
+    """The path as it was sent, without the secrets some paths carry."""
+    raw: bytes = call.scope.get("raw_path") or b""
+    path = raw.partition(b"?")[0].decode("ascii", "replace")[:_MAX_LOGGED_PATH]
+    for name, value in call.path_params.items():
+        if name.lower().endswith("token"):
+            path = path.replace(quote(value), f"{{{name}}}")
+    return path

@@ -11,14 +11,21 @@ from models.access.placement import Placement
 from models.api_keys import queries as api_keys
 from models.automations import queries as automations
 from models.databases import queries as databases
+from models.invitations import queries as invitations
+from models.items import queries as items
+from models.members import queries as members
 from models.records import queries as records
 from runtime.database import UnitOfWork
 
-Visible = Callable[[UnitOfWork, Sequence[UUID], UUID], Awaitable[Placement | None]]
+Visible = Callable[[UnitOfWork, Sequence[UUID], UUID, UUID], Awaitable[Placement | None]]
+"""Takes the workspaces, the resource's id and the caller's user id."""
 
 RESOURCES: Mapping[str, Visible] = {
     "api_key": api_keys.visible,
     "automation": automations.visible,
     "database": databases.visible,
+    "invitation": invitations.visible,
+    "item": items.placement,
     "record": records.visible,
+    "user": members.visible,
 }

@@ -6,6 +6,7 @@ from typing import Any
 from sqlalchemy import BigInteger, Row, bindparam, delete, func, select, update
 from sqlalchemy.dialects.postgresql import insert
 
+from models.base import Id
 from models.idempotency.rules import WINDOW
 from models.idempotency.tables import idempotency_reply
 from runtime.crypto import KeyRing, UnreadableError
@@ -25,14 +26,15 @@ class Reply:
 
 async def claim(
     work: UnitOfWork, keys: KeyRing, fingerprint: bytes, request_hash: bytes
-) -> Reply | None:
-    """The stored reply, or None when this call is the first; it then ends with `remember`.
+) -> Reply | Id:
+    """The stored reply; or, when there is none yet, the claim's id: the call ends in `remember`.
 
     The row of a first call is written now, in the transaction of its effect: a refusal takes it
-    back. Raises InProgressError while another call with this key runs, ConflictingMutationError
-    when the key was used for another request.
+    back. A call whose answer a job gives commits before it has one; repeated meanwhile, it gets
+    the id of the first. Raises InProgressError while another call with this key runs,
+    ConflictingMutationError when the key was used for another request.
     """
-    while not await _take(work, fingerprint, request_hash):
+    while (taken := await _take(work, fingerprint, request_hash)) is None:
         lock = select(func.pg_try_advisory_xact_lock(_lock(fingerprint)))
         if not await work.scalar(lock):
             raise InProgressError(
@@ -42,7 +44,7 @@ async def claim(
             select(idempotency_reply).where(idempotency_reply.c.fingerprint == fingerprint)
         )
         if row is not None and row.expires_at > work.now:
-            return _replay(keys, row, request_hash)
+            return _found(keys, row, request_hash)
         # Past its window, or rolled back meanwhile: the key is free again.
         await work.execute(
             delete(idempotency_reply).where(
@@ -50,7 +52,16 @@ async def claim(
                 idempotency_reply.c.expires_at <= work.now,
             )
         )
-    return None
+    return taken
+
+
+async def forget(work: UnitOfWork, fingerprint: bytes) -> None:
+    """Free the key of a call that was refused after its commit."""
+    await work.execute(
+        delete(idempotency_reply).where(
+            idempotency_reply.c.fingerprint == fingerprint, idempotency_reply.c.reply.is_(None)
+        )
+    )
 
 
 async def remember(work: UnitOfWork, keys: KeyRing, fingerprint: bytes, reply: Reply) -> None:
@@ -60,8 +71,8 @@ async def remember(work: UnitOfWork, keys: KeyRing, fingerprint: bytes, reply: R
     await _REMEMBER.execute(work, parameters)
 
 
-async def _take(work: UnitOfWork, fingerprint: bytes, request_hash: bytes) -> bool:
-    """Write the row of a running call; False when another call has the key.
+async def _take(work: UnitOfWork, fingerprint: bytes, request_hash: bytes) -> Id | None:
+    """Write the row of a running call, and its id; None when another call has the key.
 
     The lock keeps a second call from waiting for the first one's commit: it is told at once.
     """
@@ -73,7 +84,8 @@ async def _take(work: UnitOfWork, fingerprint: bytes, request_hash: bytes) -> bo
         "_expires_at": work.now + WINDOW,
         "_lock": _lock(fingerprint),
     }
-    return await _TAKE.first(work, parameters) is not None
+    row = await _TAKE.first(work, parameters)
+    return None if row is None else Id(str(row.id))
 
 
 _COLUMNS = ("id", "fingerprint", "request_hash", "created_at", "expires_at")
@@ -97,11 +109,13 @@ _REMEMBER = Prepared(
 )
 
 
-def _replay(keys: KeyRing, row: Row[Any], request_hash: bytes) -> Reply:
+def _found(keys: KeyRing, row: Row[Any], request_hash: bytes) -> Reply | Id:
     if row.request_hash != request_hash:
         raise ConflictingMutationError(
             "This Idempotency-Key was used for another request; send a new key."
         )
+    if row.reply is None:
+        return Id(str(row.id))
     try:
         return Reply(row.status, keys.unseal(row.reply, _place(row.fingerprint)))
     except UnreadableError:

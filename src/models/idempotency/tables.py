@@ -13,7 +13,8 @@ from runtime.schema import Timestamp, table_of
 class IdempotencyReply(SQLModel, table=True):
     """What a call was answered, encrypted: replies may carry a secret shown once.
 
-    Status and reply are empty only inside the transaction of the call.
+    Status and reply are empty inside the transaction of the call, and while a job works on its
+    answer.
 
     `fingerprint` is SHA-256 of principal, method, path and key: a path may be longer than an
     index entry can be.
