@@ -9,8 +9,11 @@ import models.api_keys.tables
 import models.automation_runs.tables
 import models.automations.tables
 import models.databases.tables
+import models.grants.tables
 import models.idempotency.tables
+import models.invitations.tables
 import models.items.tables
+import models.jobs.tables
 import models.records.tables
 import models.request_logs.tables
 import models.users.tables

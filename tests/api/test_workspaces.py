@@ -106,3 +106,28 @@ async def test_the_first_workspace_is_made_once(
     listed = (await session.get("/v1/workspaces")).json()["data"]
     assert [entry["workspace"]["id"] for entry in listed] == [str(ids[0][0])]
     assert (await session.get("/v1/me")).json()["data"]["platformAdmin"] is True
+
+
+async def test_a_workspace_is_renamed(client: Client, owner: Client, space: Space) -> None:
+    changed = await client.patch(space.path, json={"name": "Renamed", "icon": "🌍"})
+    shown = changed.json()["data"]["workspace"]
+    assert (shown["name"], shown["icon"]) == ("Renamed", "🌍")
+    cleared = (await client.patch(space.path, json={"icon": None})).json()["data"]["workspace"]
+    assert (cleared["name"], cleared["icon"]) == ("Renamed", None)
+    other = await owner.post("/v1/workspaces", json={"name": "Other"})
+    slug = other.json()["data"]["workspace"]["slug"]
+    assert (await client.patch(space.path, json={"slug": slug})).status_code == 409
+    assert (await client.patch(space.path, json={"id": str(space.id)})).status_code == 400
+    assert (await client.get(space.path)).json()["data"]["workspace"] == cleared
+
+
+async def test_a_deleted_workspace_is_gone_with_its_keys(
+    client: Client, owner: Client, space: Space
+) -> None:
+    _, token = await space.member(Role.ADMIN)
+    assert (await client.with_token(token).delete(space.path)).status_code == 403
+    deleted = await owner.delete(space.path)
+    assert deleted.json()["data"] == {"id": str(space.id)}
+    assert (await owner.get(space.path)).status_code == 404
+    assert (await client.get(space.path)).status_code == 401
+    assert (await owner.get("/v1/workspaces")).json()["data"] == []

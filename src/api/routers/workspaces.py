@@ -3,7 +3,12 @@
 from api.kernel.routing import Access, Call, Data, Router
 from models.access.rules import Scope
 from models.workspaces import commands, queries
-from models.workspaces.shapes import CreateWorkspace, WorkspaceEntry
+from models.workspaces.shapes import (
+    CreateWorkspace,
+    DeletedWorkspace,
+    UpdateWorkspace,
+    WorkspaceEntry,
+)
 from runtime.errors import ConflictError
 
 router = Router(tags=["workspaces"])
@@ -38,3 +43,19 @@ async def get_workspace(call: Call) -> Data[WorkspaceEntry]:
     actor = call.actor
     found = await queries.get_workspace(call.work, actor.principal, actor.workspace_id, actor.role)
     return Data(found)
+
+
+@router.patch(
+    "/v1/workspaces/{workspaceId}",
+    access=Access(scopes=[Scope.WORKSPACE_UPDATE], idempotent=True),
+    errors=[ConflictError],
+)
+async def update_workspace(call: Call, body: UpdateWorkspace) -> Data[WorkspaceEntry]:
+    """Change the name, the slug or the icon of a workspace."""
+    return Data(await commands.update_workspace(call.work, call.actor, body))
+
+
+@router.delete("/v1/workspaces/{workspaceId}", access=Access(scopes=[Scope.WORKSPACE_DELETE]))
+async def delete_workspace(call: Call) -> Data[DeletedWorkspace]:
+    """Delete a workspace: it is gone for everybody at once, and its keys stop."""
+    return Data(await commands.delete_workspace(call.work, call.actor))

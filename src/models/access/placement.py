@@ -2,25 +2,27 @@
 
 from dataclasses import dataclass
 
-from models.access.rules import ROLE_LEVELS, Level, Role
+from models.access.rules import MANAGERS, ROLE_LEVELS, Level, Role
 from models.base import Id
 
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """A resource seen in a workspace.
+    """A resource as one user sees it in a workspace (decisions C4).
 
-    `level` is what a restricted item grants everyone who is not an owner or administrator; None
-    inherits from the role (decisions C4).
+    `restricted` says that an item on its way to the root is; then the role gives nothing.
+    `granted` is the highest level given to the user on the way, as far as that item.
     """
 
     workspace_id: Id
     item_id: Id | None = None
-    level: Level | None = None
+    restricted: bool = False
+    granted: Level = Level.NONE
 
 
 def level_on(placement: Placement, role: Role) -> Level:
     """What a member with this role may do there; owners and administrators always manage."""
-    if role in {Role.OWNER, Role.ADMIN} or placement.level is None:
-        return ROLE_LEVELS[role]
-    return placement.level
+    if role in MANAGERS:
+        return Level.MANAGE
+    inherited = Level.NONE if placement.restricted else ROLE_LEVELS[role]
+    return max(inherited, placement.granted)

@@ -126,6 +126,35 @@ ROLE_LEVELS: dict[Role, Level] = {
 }
 """The level a role gives on an item whose access mode is `open` up to the root."""
 
+MANAGERS = frozenset({Role.OWNER, Role.ADMIN})
+"""Who manages every item, whatever its access mode and grants."""
+
+GRANTABLE_SCOPES = frozenset(
+    {
+        Scope.RESOURCES_READ,
+        Scope.RESOURCES_WRITE,
+        Scope.SURFACES_READ,
+        Scope.SURFACES_WRITE,
+        Scope.BLOCKS_READ,
+        Scope.BLOCKS_WRITE,
+        Scope.BLOCKS_COMMENT,
+        Scope.CANVAS_READ,
+        Scope.CANVAS_WRITE,
+        Scope.FILES_READ,
+        Scope.FILES_WRITE,
+        Scope.DATABASES_READ,
+        Scope.RECORDS_READ,
+        Scope.RECORDS_WRITE,
+        Scope.RECORDS_COMMENT,
+        Scope.VIEWS_READ,
+        Scope.ACTIONS_READ,
+        Scope.ACTIONS_RUN,
+        Scope.AUTOMATIONS_READ,
+        Scope.DATA_SOURCES_READ,
+    }
+)
+"""What a guest may do with an item granted to them; the grant's level is the bound."""
+
 
 class PrincipalType(StrEnum):
     API_KEY = "api_key"
@@ -148,7 +177,13 @@ class Principal:
 
     def effective_scopes(self, role: Role) -> frozenset[Scope]:
         """Key scopes ∩ the live role of the bound user; a session has what its role gives."""
-        allowed = ROLE_SCOPES[role]
+        return self._held(ROLE_SCOPES[role])
+
+    def usable_scopes(self, role: Role) -> frozenset[Scope]:
+        """The effective scopes, and those a guest may use on an item granted to them."""
+        return self._held(ROLE_SCOPES[role] | (GRANTABLE_SCOPES if role is Role.GUEST else set()))
+
+    def _held(self, allowed: frozenset[Scope]) -> frozenset[Scope]:
         return allowed & self.key_scopes if self.type is PrincipalType.API_KEY else allowed
 
 

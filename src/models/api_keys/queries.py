@@ -39,7 +39,7 @@ _PLACE = Prepared(
 
 
 async def visible(
-    work: UnitOfWork, workspace_ids: Sequence[Id], resource_id: Id
+    work: UnitOfWork, workspace_ids: Sequence[Id], resource_id: Id, _user_id: Id
 ) -> Placement | None:
     """Where the key is, if it is in one of these workspaces."""
     row = await _PLACE.first(work, {"id": resource_id, "places": list(workspace_ids)})

@@ -1,12 +1,10 @@
 """Reading automations and versions; every query names the workspace (promise I6)."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from pydantic import TypeAdapter
-from sqlalchemy import ColumnElement, Row, Select, func, select, tuple_
+from sqlalchemy import ColumnElement, Row, Select, Uuid, bindparam, func, select, tuple_
 
-from models.access.placement import Placement
 from models.access.rules import Actor, Level
 from models.automation_runs.rules import RunSource
 from models.automation_runs.tables import automation_run
@@ -22,6 +20,7 @@ from models.automations.shapes import (
 )
 from models.automations.tables import automation, automation_graph, automation_version
 from models.base import Id
+from models.items.queries import PlacementOf, closed_items, placed_items
 from models.items.tables import item
 from models.pagination import PageRequest
 from runtime.crypto import KeyRing
@@ -34,20 +33,15 @@ current = automation_version.alias("current")
 _GRAPH: TypeAdapter[Graph] = TypeAdapter(Graph)
 
 
-async def visible(
-    work: UnitOfWork, workspace_ids: Sequence[Id], automation_id: Id
-) -> Placement | None:
-    """Where an automation hangs, if one of these workspaces has it."""
-    row = await work.first(
-        select(automation.c.workspace_id, automation.c.item_id)
-        .join(item, item.c.id == automation.c.item_id)
-        .where(
-            automation.c.id == automation_id,
-            automation.c.workspace_id.in_(workspace_ids),
-            item.c.deleted_at.is_(None),
-        )
+visible = PlacementOf(
+    placed_items()
+    .join(automation, automation.c.item_id == item.c.id)
+    .where(
+        automation.c.id == bindparam("id", type_=Uuid),
+        automation.c.workspace_id == item.c.workspace_id,
     )
-    return None if row is None else Placement(row.workspace_id, row.item_id)
+)
+"""Where an automation is placed: `await visible(work, workspace_ids, automation_id, user_id)`."""
 
 
 async def detail(
@@ -90,9 +84,11 @@ async def detail(
 
 
 async def list_automations(work: UnitOfWork, actor: Actor, page: PageRequest) -> AutomationList:
-    """The automations of the workspace, newest first."""
-    statement = _summaries(actor.workspace_id).order_by(
-        automation.c.created_at.desc(), automation.c.id.desc()
+    """The automations the actor sees, newest first."""
+    statement = (
+        _summaries(actor.workspace_id)
+        .where(automation.c.item_id.not_in(select(closed_items(actor).c.id)))
+        .order_by(automation.c.created_at.desc(), automation.c.id.desc())
     )
     if page.after is not None:
         statement = statement.where(

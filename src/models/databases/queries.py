@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlalchemy import Row, Select, Uuid, bindparam, select, tuple_
 
-from models.access.rules import Actor, Level
+from models.access.rules import Actor
 from models.base import Id
 from models.databases.rules.fields import FieldSpec, FieldSpecs, Option, Schema
 from models.databases.rules.kinds import FieldKind
@@ -26,7 +26,7 @@ visible = PlacementOf(
         database.c.workspace_id == item.c.workspace_id,
     )
 )
-"""Where a database is placed: `await visible(work, workspace_ids, database_id)`."""
+"""Where a database is placed: `await visible(work, workspace_ids, database_id, user_id)`."""
 
 
 async def get_database(work: UnitOfWork, workspace_id: Id, database_id: Id) -> DatabaseDetail:
@@ -40,8 +40,6 @@ async def get_database(work: UnitOfWork, workspace_id: Id, database_id: Id) -> D
 
 async def list_databases(work: UnitOfWork, actor: Actor, page: PageRequest) -> DatabaseList:
     """The databases the actor sees, newest first."""
-    if actor.level < Level.VIEW:
-        return DatabaseList(databases=[], cursor=None)
     statement = (
         _details(actor.workspace_id)
         .where(database.c.item_id.not_in(select(closed_items(actor).c.id)))

@@ -22,7 +22,7 @@ async def check_parent(work: UnitOfWork, actor: Actor, parent_item_id: Id | None
     if parent_item_id is None:
         level = actor.level
     else:
-        found = await placement(work, [actor.workspace_id], parent_item_id)
+        found = await placement(work, [actor.workspace_id], parent_item_id, actor.user_id)
         level = Level.NONE if found is None else level_on(found, actor.role)
         if level < Level.VIEW:
             raise NotFoundError

@@ -19,7 +19,8 @@ def _one_of(column: str, values: type[ItemKind] | type[AccessMode]) -> str:
 class Item(SQLModel, table=True):
     """One place in the tree; `target_id` names the resource behind it.
 
-    `position` is the interface's `order`; `deleted_at` puts the item and its target in the trash.
+    `position` is the interface's `order`; `deleted_at` puts the item and its target in the trash,
+    and `deleted_with` names the item whose deletion did so: itself, or one above it.
     """
 
     __tablename__ = "item"
@@ -36,13 +37,24 @@ class Item(SQLModel, table=True):
             "parent_item_id",
             "position",
             "id",
-            postgresql_where=text("deleted_at IS NULL"),
         ),
         Index(
             "ix_item_closed",
             "workspace_id",
             "id",
             postgresql_where=text("deleted_at IS NOT NULL OR access_mode = 'restricted'"),
+        ),
+        Index(
+            "ix_item_trash",
+            "deleted_at",
+            "id",
+            postgresql_where=text("deleted_at IS NOT NULL"),
+        ),
+        Index(
+            "ix_item_workspace_id_deleted_with",
+            "workspace_id",
+            "deleted_with",
+            postgresql_where=text("deleted_with IS NOT NULL"),
         ),
     )
 
@@ -66,6 +78,7 @@ class Item(SQLModel, table=True):
     created_at: datetime = Field(sa_type=Timestamp)
     updated_at: datetime = Field(sa_type=Timestamp)
     deleted_at: datetime | None = Field(default=None, sa_type=Timestamp)
+    deleted_with: Id | None = None
 
 
 item = table_of(Item)

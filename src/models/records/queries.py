@@ -33,7 +33,7 @@ visible = PlacementOf(
         record.c.deleted_at.is_(None),
     )
 )
-"""Where a record's database is placed: `await visible(work, workspace_ids, record_id)`."""
+"""Where a record's database is placed: `await visible(work, workspace_ids, record_id, user_id)`."""
 
 
 def this_record(workspace_id: Any, record_id: Any) -> tuple[ColumnElement[bool], ...]:

@@ -2,15 +2,21 @@
 
 from typing import Any
 
-from sqlalchemy import Row, select
+from sqlalchemy import Row, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
+from sqlalchemy.exc import IntegrityError
 
-from models.access.rules import Principal, Role
+from models.access.rules import Actor, Principal, Role
 from models.base import Id
 from models.users.commands import make_platform_admin, sync_profile
-from models.workspaces.queries import entry
+from models.workspaces.queries import entry, get_workspace
 from models.workspaces.rules import numbered, slug_from
-from models.workspaces.shapes import CreateWorkspace, WorkspaceEntry
+from models.workspaces.shapes import (
+    CreateWorkspace,
+    DeletedWorkspace,
+    UpdateWorkspace,
+    WorkspaceEntry,
+)
 from models.workspaces.tables import workspace, workspace_member
 from runtime.database import UnitOfWork
 from runtime.development_issuer import ISSUER
@@ -26,6 +32,32 @@ async def create_workspace(
     """A workspace owned by the caller; raises ConflictError when the slug it asks for is taken."""
     row = await _insert(work, principal.user_id, body.name, body.slug, body.icon)
     return entry(row, principal, Role.OWNER)
+
+
+async def update_workspace(work: UnitOfWork, actor: Actor, body: UpdateWorkspace) -> WorkspaceEntry:
+    """Change name, slug or icon; raises ConflictError when the slug is taken."""
+    given = body.model_dump(exclude_unset=True)
+    values = {key: value for key, value in given.items() if value is not None or key == "icon"}
+    try:
+        async with work.savepoint():
+            await work.execute(
+                update(workspace)
+                .where(workspace.c.id == actor.workspace_id)
+                .values(**values, updated_at=work.now)
+            )
+    except IntegrityError as error:
+        raise ConflictError(f"The slug {body.slug} is taken; choose another.") from error
+    return await get_workspace(work, actor.principal, actor.workspace_id, actor.role)
+
+
+async def delete_workspace(work: UnitOfWork, actor: Actor) -> DeletedWorkspace:
+    """Close a workspace for everybody; its keys stop with it, and its slug is free again."""
+    await work.execute(
+        update(workspace)
+        .where(workspace.c.id == actor.workspace_id, workspace.c.deleted_at.is_(None))
+        .values(deleted_at=work.now, updated_at=work.now)
+    )
+    return DeletedWorkspace(id=actor.workspace_id)
 
 
 async def add_member(work: UnitOfWork, workspace_id: Id, user_id: Id, role: Role) -> None:

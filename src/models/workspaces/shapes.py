@@ -7,7 +7,8 @@ from pydantic import Field
 from models.access.rules import Role, Scope
 from models.base import Id, Input, Label, Moment, Shape
 
-SLUG = r"^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$"
+Slug = Annotated[str, Field(pattern=r"^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$")]
+Icon = Annotated[str, Field(min_length=1, max_length=200)]
 
 
 class WorkspaceBody(Shape):
@@ -28,5 +29,17 @@ class WorkspaceEntry(Shape):
 
 class CreateWorkspace(Input):
     name: Label
-    slug: Annotated[str, Field(pattern=SLUG)] | None = None
-    icon: Annotated[str, Field(min_length=1, max_length=200)] | None = None
+    slug: Slug | None = None
+    icon: Icon | None = None
+
+
+class UpdateWorkspace(Input):
+    """Body of update workspace: what is absent or null stays, but a null `icon` goes."""
+
+    name: Label | None = None
+    slug: Slug | None = None
+    icon: Icon | None = None
+
+
+class DeletedWorkspace(Shape):
+    id: Id

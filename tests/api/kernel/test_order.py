@@ -46,7 +46,7 @@ async def test_level_comes_after_visibility_and_before_shape(
     for level, status in expected.items():
 
         async def restricted(*_: object, level: Level = level) -> Placement:
-            return Placement(space.id, level=level)
+            return Placement(space.id, restricted=True, granted=level)
 
         monkeypatch.setitem(resources.RESOURCES, "api_key", restricted)
         assert (await as_editor.post(probe_path, json={})).status_code == status

@@ -1,0 +1,1 @@
+"""Grants: what single members may do with single items (decisions C4)."""

@@ -1,0 +1,1 @@
+"""Invitations: how people become members of a workspace."""
