@@ -12,8 +12,9 @@ import structlog
 from sqlalchemy import Row, exists, select
 from temporalio import activity
 from temporalio.client import Client, WorkflowExecutionStatus
-from temporalio.service import RPCError, RPCStatusCode
+from temporalio.service import RPCError
 
+from activities.executions import execution_status
 from models.automation_runs import execution
 from models.automation_runs.rules import OPEN_RUN, RunStatus
 from models.automation_runs.tables import automation_run
@@ -99,29 +100,21 @@ class MaintenanceActivities:
             return await work.rows(statement if last is None else statement.where(run.id > last))
 
     async def _repair(self, run_id: Id, workspace_id: Id, status: str) -> str | None:
-        execution_status = await self._status(run_id)
-        if execution_status is WorkflowExecutionStatus.RUNNING:
+        workflow_id = Family.AUTOMATION_RUN.workflow_id(run_id)
+        found = await execution_status(self._client, workflow_id)
+        if found is WorkflowExecutionStatus.RUNNING:
             return None
-        if execution_status is None and status == RunStatus.QUEUED:
+        if found is None and status == RunStatus.QUEUED:
             await self._restart(run_id, workspace_id)
             return "restarted"
         end, reason = (
             (RunStatus.FAILED, "The execution is gone from Temporal.")
-            if execution_status is None
-            else _ENDS.get(execution_status, _ENDS[WorkflowExecutionStatus.FAILED])
+            if found is None
+            else _ENDS.get(found, _ENDS[WorkflowExecutionStatus.FAILED])
         )
         async with self._database.transaction() as work:
             closed = await execution.abandon(work, run_id, end, reason)
         return "closed" if closed else None
-
-    async def _status(self, run_id: Id) -> WorkflowExecutionStatus | None:
-        handle = self._client.get_workflow_handle(Family.AUTOMATION_RUN.workflow_id(run_id))
-        try:
-            return (await handle.describe()).status
-        except RPCError as error:
-            if error.status is RPCStatusCode.NOT_FOUND:
-                return None
-            raise
 
     async def _restart(self, run_id: Id, workspace_id: Id) -> None:
         async with self._database.transaction() as work:

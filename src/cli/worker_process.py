@@ -26,6 +26,7 @@ from temporalio.worker import Worker
 from activities.automation_runs import AutomationRunActivities
 from activities.graphs import GraphCache
 from activities.job_families import job_families
+from activities.job_maintenance import JobMaintenance
 from activities.jobs import JobActivities
 from activities.maintenance import MaintenanceActivities
 from activities.nodes.records import RecordNodes
@@ -90,12 +91,13 @@ def _workers(parts: Parts, queues: Sequence[Queue]) -> list[Worker]:
     maintenance = MaintenanceActivities(parts.database, parts.client)
     outside = OutsideNodes(parts.database, known, parts.outbound)
     jobs = JobActivities(parts.database, job_families())
+    job_maintenance = JobMaintenance(parts.database, parts.client, jobs)
     workers = {
         Queue.AUTOMATION: lambda: Worker(
             parts.client,
             task_queue=Queue.AUTOMATION,
             workflows=WORKFLOWS,
-            activities=[*runs.all(), maintenance.reconcile],
+            activities=[*runs.all(), maintenance.reconcile, job_maintenance.reconcile_jobs],
             workflow_runner=workflow_runner(),
             max_concurrent_workflow_tasks=WORKFLOW_SLOTS,
             max_concurrent_local_activities=LOCAL_ACTIVITY_SLOTS,

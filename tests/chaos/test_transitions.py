@@ -10,10 +10,12 @@ import psycopg
 import pytest
 
 from models.automation_runs.rules import NODE_TRANSITIONS, RUN_TRANSITIONS
+from models.jobs.rules import TRANSITIONS as JOB_TRANSITIONS
 
 TABLES: Mapping[str, Mapping[Any, Any]] = {
     "automation_run": RUN_TRANSITIONS,
     "node_run": NODE_TRANSITIONS,
+    "job": JOB_TRANSITIONS,
 }
 MATRIX = [
     (table, before, after)
@@ -53,6 +55,8 @@ def test_the_migrations_say_what_the_rules_say() -> None:
     migration = importlib.import_module("models.migrations.versions.0002_status_transitions")
     assert _moves(migration._RUN) == _moves(RUN_TRANSITIONS)
     assert _moves(migration._NODE) == _moves(NODE_TRANSITIONS)
+    migration = importlib.import_module("models.migrations.versions.0003_jobs_and_grants")
+    assert _moves(migration._JOB) == _moves(JOB_TRANSITIONS)
 
 
 def _moves(transitions: Mapping[str, Any]) -> set[tuple[str, str]]:
@@ -67,6 +71,12 @@ def _insert(connection: psycopg.Connection, table: str, status: Any) -> tuple[st
             "INSERT INTO node_run (run_id, node_id, scope_key, workspace_id, node_kind, status,"
             " attempt) VALUES (%s, 'a', '', %s, 'transform', %s, 1)",
             (identity, uuid4(), status.value),
+        )
+    elif table == "job":
+        connection.execute(
+            "INSERT INTO job (id, workspace_id, family, subject_id, actor_user_id, status, input,"
+            " progress, created_at) VALUES (%s, %s, '', %s, %s, %s, '{}', '{}', now())",
+            (identity, uuid4(), uuid4(), uuid4(), status.value),
         )
     else:
         connection.execute(

@@ -1,0 +1,102 @@
+"""The reconciler of jobs: what was never started is started, what died is taken back (I7)."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+import structlog
+from sqlalchemy import Row, exists, select
+from temporalio import activity
+from temporalio.client import Client, WorkflowExecutionStatus
+
+from activities.executions import execution_status
+from activities.jobs import MORE, JobActivities
+from activities.maintenance import BATCH, GRACE
+from models.base import Id
+from models.jobs.rules import OPEN_JOB, JobStatus
+from models.jobs.tables import job
+from runtime.database import Database
+from runtime.families import Family
+from runtime.outbox import Intent, append, outbox
+
+log = structlog.get_logger()
+
+
+class JobMaintenance:
+    """Sweeps over open jobs."""
+
+    def __init__(
+        self,
+        database: Database,
+        client: Client,
+        jobs: JobActivities,
+        *,
+        grace: timedelta = GRACE,
+        batch: int = BATCH,
+    ) -> None:
+        self._database = database
+        self._client = client
+        self._jobs = jobs
+        self._grace = grace
+        self._batch = batch
+
+    @activity.defn(name="reconcile_jobs")
+    async def reconcile_jobs(self) -> dict[str, int]:
+        """One sweep. Safe to repeat: a start is idempotent by id, and an undo by its own lock."""
+        counts = {"restarted": 0, "taken_back": 0}
+        last: Id | None = None
+        while rows := await self._open_after(last):
+            for row in rows:
+                activity.heartbeat()
+                try:
+                    repair = await self._repair(row)
+                except Exception:
+                    # One job's trouble must not keep the sweep from the others.
+                    log.exception("a job could not be reconciled", job_id=str(row.id))
+                    continue
+                if repair is not None:
+                    counts[repair] += 1
+            last = rows[-1].id
+        return counts
+
+    async def _open_after(self, last: Id | None) -> Sequence[Row[Any]]:
+        undelivered = exists().where(
+            outbox.c.subject_id == job.c.id, outbox.c.intent == Intent.START
+        )
+        async with self._database.transaction() as work:
+            statement = (
+                select(job.c.id, job.c.workspace_id, job.c.family, job.c.status, job.c.subject_id)
+                .where(
+                    job.c.status.in_(OPEN_JOB),
+                    job.c.created_at < work.now - self._grace,
+                    ~undelivered,
+                )
+                .order_by(job.c.id)
+                .limit(self._batch)
+            )
+            return await work.rows(statement if last is None else statement.where(job.c.id > last))
+
+    async def _repair(self, row: Row[Any]) -> str | None:
+        family = Family(row.family)
+        status = await execution_status(self._client, family.workflow_id(row.id))
+        if status is WorkflowExecutionStatus.RUNNING:
+            return None
+        if status is None and row.status == JobStatus.QUEUED:
+            await self._restart(row, family)
+            return "restarted"
+        cancelled = status is WorkflowExecutionStatus.CANCELED
+        end = JobStatus.CANCELLED if cancelled else JobStatus.FAILED
+        while await self._jobs.undo_job(str(row.id), end.value) == MORE:
+            activity.heartbeat()
+        return "taken_back"
+
+    async def _restart(self, row: Row[Any], family: Family) -> None:
+        async with self._database.transaction() as work:
+            await append(
+                work,
+                intent=Intent.START,
+                family=family,
+                workspace_id=row.workspace_id,
+                subject_id=row.id,
+                facts={"summary": "Restarted by the reconciler", "resourceId": str(row.subject_id)},
+            )

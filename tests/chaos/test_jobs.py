@@ -1,0 +1,225 @@
+"""Jobs: whole or taken back, whatever happens to their chunks and executions (G12, I2, I7)."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from sqlalchemy import delete, select, update
+from temporalio.client import WorkflowExecutionStatus, WorkflowHandle
+from temporalio.testing import ActivityEnvironment, WorkflowEnvironment
+from typing_extensions import override
+
+from activities.executions import execution_status
+from activities.job_maintenance import JobMaintenance
+from activities.jobs import Chunks, JobActivities
+from models.base import Id, JsonObject
+from models.jobs.commands import accept_job, record_progress
+from models.jobs.rules import OPEN_JOB, JobStatus
+from models.jobs.tables import job
+from runtime.database import Database, UnitOfWork
+from runtime.errors import ConflictError
+from runtime.families import Family
+from runtime.ids import new_id
+from runtime.outbox import outbox
+from tests.support.engine import Engine, running_engine
+from tests.support.patience import eventually
+
+pytestmark = pytest.mark.crash
+
+FAMILY = Family.RECOMPUTATION
+
+
+@dataclass
+class Counting(Chunks):
+    """Counts to the job's `to`, one chunk each, and takes one back per undo."""
+
+    raises: dict[int, list[Exception]] = field(default_factory=dict)
+    calls: list[int] = field(default_factory=list)
+    hold: asyncio.Event | None = None
+
+    @override
+    async def advance(self, work: UnitOfWork, job: Any) -> JsonObject | None:
+        done = job.progress.get("done", 0)
+        self.calls.append(done)
+        if self.hold is not None:
+            await self.hold.wait()
+        if self.raises.get(done):
+            # What a failing chunk wrote must not stay.
+            await record_progress(work, job.id, {"done": 1000})
+            raise self.raises[done].pop()
+        return {"done": done + 1} if done + 1 < job.input["to"] else None
+
+    @override
+    async def result(self, work: UnitOfWork, job: Any) -> JsonObject:
+        return {"counted": job.input["to"]}
+
+    @override
+    async def undo(self, work: UnitOfWork, job: Any) -> bool:
+        left = max(0, job.progress.get("done", 0) - 1)
+        await record_progress(work, job.id, {"done": left})
+        return left == 0
+
+
+@dataclass(frozen=True, slots=True)
+class Jobs:
+    """Jobs of one engine, executed by `counting`."""
+
+    engine: Engine
+    counting: Counting
+
+    async def accept(self, to: int) -> Id:
+        job_id = new_id()
+        async with self.engine.database.transaction() as work:
+            assert await self.accepted(work, job_id, to)
+        return job_id
+
+    async def accepted(self, work: UnitOfWork, job_id: Id, to: int) -> bool:
+        actor = self.engine.actor
+        wanted = {"to": to}
+        return await accept_job(
+            work, actor, FAMILY, job_id, new_id(), summary="Count", input=wanted
+        )
+
+    async def row(self, job_id: Id) -> Any:
+        async with self.engine.database.transaction() as work:
+            return await work.first(select(job).where(job.c.id == job_id))
+
+    async def ended(self, job_id: Id) -> Any:
+        async def closed() -> bool:
+            return (await self.row(job_id)).status not in OPEN_JOB
+
+        await eventually(closed, what=f"the end of job {job_id}")
+        return await self.row(job_id)
+
+    async def begun(self, job_id: Id) -> None:
+        async def running() -> bool:
+            return bool(self.counting.calls)
+
+        await eventually(running, what=f"the first chunk of job {job_id}")
+
+    def execution(self, job_id: Id) -> WorkflowHandle[Any, Any]:
+        return self.engine.client.get_workflow_handle(FAMILY.workflow_id(job_id))
+
+    async def sweep(self) -> dict[str, int]:
+        activities = JobActivities(self.engine.database, {FAMILY: self.counting})
+        maintenance = JobMaintenance(
+            self.engine.database, self.engine.client, activities, grace=timedelta()
+        )
+        environment = ActivityEnvironment()
+        environment.info = replace(environment.info, started_time=datetime.now(UTC))
+        return await environment.run(maintenance.reconcile_jobs)
+
+
+@pytest_asyncio.fixture
+async def jobs(
+    own_database: Database,
+    url: str,
+    temporal: WorkflowEnvironment,
+    monkeypatch: pytest.MonkeyPatch,
+) -> AsyncIterator[Jobs]:
+    counting = Counting()
+    monkeypatch.setattr("cli.worker_process.job_families", lambda *_: {FAMILY: counting})
+    async with running_engine(own_database, url, temporal.client) as engine:
+        yield Jobs(engine, counting)
+
+
+async def test_a_job_goes_chunk_by_chunk_to_its_end(jobs: Jobs) -> None:
+    row = await jobs.ended(await jobs.accept(5))
+    assert (row.status, row.result, row.error) == ("succeeded", {"counted": 5}, None)
+    assert jobs.counting.calls == [0, 1, 2, 3, 4]
+    assert row.created_at <= row.started_at <= row.completed_at
+
+
+async def test_a_chunk_that_breaks_is_repeated(jobs: Jobs) -> None:
+    jobs.counting.raises = {1: [RuntimeError("once"), RuntimeError("twice")]}
+    row = await jobs.ended(await jobs.accept(3))
+    assert row.status == "succeeded"
+    assert jobs.counting.calls == [0, 1, 1, 1, 2]
+
+
+async def test_a_refusal_takes_the_job_back_and_is_remembered(jobs: Jobs) -> None:
+    jobs.counting.raises = {3: [ConflictError("Somebody else was faster.")]}
+    row = await jobs.ended(await jobs.accept(5))
+    assert (row.status, row.error, row.error_code) == (
+        "failed",
+        "Somebody else was faster.",
+        "conflict",
+    )
+    assert row.progress == {"done": 0}
+    assert jobs.counting.calls == [0, 1, 2, 3]
+
+
+async def test_a_job_is_accepted_once(jobs: Jobs) -> None:
+    job_id = await jobs.accept(2)
+    async with jobs.engine.database.transaction() as work:
+        assert not await jobs.accepted(work, job_id, 7)
+    assert (await jobs.ended(job_id)).result == {"counted": 2}
+
+
+async def test_a_cancelled_job_is_taken_back(jobs: Jobs) -> None:
+    jobs.counting.hold = asyncio.Event()
+    job_id = await jobs.accept(5)
+    await jobs.begun(job_id)
+    await jobs.execution(job_id).cancel()
+    jobs.counting.hold.set()
+    row = await jobs.ended(job_id)
+    assert (row.status, row.progress) == ("cancelled", {"done": 0})
+
+
+async def test_a_job_whose_execution_died_is_taken_back(jobs: Jobs) -> None:
+    jobs.counting.hold = asyncio.Event()
+    job_id = await jobs.accept(5)
+    await jobs.begun(job_id)
+    assert (await jobs.sweep())["taken_back"] == 0
+    await jobs.execution(job_id).terminate(reason="an operator did")
+    jobs.counting.hold.set()
+    assert (await jobs.sweep())["taken_back"] == 1
+    row = await jobs.ended(job_id)
+    assert (row.status, row.progress) == ("failed", {"done": 0})
+
+
+async def test_a_job_that_was_never_started_is_started(jobs: Jobs) -> None:
+    job_id = new_id()
+    async with jobs.engine.database.transaction() as work:
+        await jobs.accepted(work, job_id, 2)
+        await work.execute(delete(outbox).where(outbox.c.subject_id == job_id))
+    assert await execution_status(jobs.engine.client, FAMILY.workflow_id(job_id)) is None
+    assert (await jobs.sweep())["restarted"] == 1
+    assert (await jobs.ended(job_id)).status == "succeeded"
+
+
+async def test_a_zombie_chunk_changes_nothing(jobs: Jobs) -> None:
+    job_id = await jobs.accept(1)
+    ended = await jobs.ended(job_id)
+    activities = JobActivities(jobs.engine.database, {FAMILY: jobs.counting})
+    environment = ActivityEnvironment()
+    assert await environment.run(activities.advance_job, str(job_id)) == "closed"
+    assert await environment.run(activities.undo_job, str(job_id), "failed") == "closed"
+    assert await jobs.row(job_id) == ended
+
+
+async def test_an_execution_tells_nothing_but_ids(jobs: Jobs) -> None:
+    jobs.counting.raises = {1: [ConflictError("the customer's words")]}
+    job_id = await jobs.accept(3)
+    await jobs.ended(job_id)
+    handle = jobs.execution(job_id)
+
+    async def completed() -> bool:
+        return (await handle.describe()).status is WorkflowExecutionStatus.COMPLETED
+
+    await eventually(completed, what="the end of the execution")
+    assert "customer" not in (await handle.fetch_history()).to_json()
+
+
+async def test_progress_and_end_need_an_open_job(jobs: Jobs) -> None:
+    job_id = await jobs.accept(1)
+    await jobs.ended(job_id)
+    with pytest.raises(Exception, match="status"):
+        async with jobs.engine.database.transaction() as work:
+            await work.execute(
+                update(job).where(job.c.id == job_id).values(status=JobStatus.RUNNING.value)
+            )
