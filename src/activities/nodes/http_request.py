@@ -8,8 +8,8 @@ from typing import Any
 from activities.nodes.invocation import NodeResult
 from models.automation_runs.errors import NodeError
 from models.automations.rules.configs import HttpAuth, HttpRequestConfig
-from models.automations.rules.json_values import MAX_DEPTH
 from models.base import JsonObject
+from models.expressions.rules.json_values import MAX_DEPTH
 from runtime.clock import utc_now
 from runtime.outbound.client import OutboundClient
 from runtime.outbound.messages import OutboundRequest, OutboundResponse

@@ -11,10 +11,10 @@ from models.automations.rules.configs import (
     SwitchConfig,
     TransformConfig,
 )
-from models.automations.rules.expressions import compile_expression
 from models.automations.rules.filters import matches
 from models.automations.rules.kinds import EdgeOutcome, NodeKind
 from models.base import JsonObject
+from models.expressions.rules.expressions import compile_expression
 
 
 def condition(parameters: JsonObject, context: BindingContext) -> NodeResult:

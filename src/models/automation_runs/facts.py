@@ -49,6 +49,7 @@ class RunFacts:
                 type=PrincipalType.SYSTEM,
                 id=self.automation_id,
                 user_id=self.created_by_user_id or self.automation_id,
+                run_id=self.run_id,
             ),
             workspace_id=self.workspace_id,
             role=Role.EDITOR,

@@ -3,7 +3,7 @@
 import base64
 import secrets
 
-from sqlalchemy import func, insert, select, update
+from sqlalchemy import insert, update
 
 from models.access.rules import Actor
 from models.automations import graphs, versions
@@ -22,7 +22,7 @@ from models.automations.versions import Content, LockedAutomation
 from models.base import Id, JsonObject
 from models.items.commands import create_item_for, rename_item
 from models.items.rules import ItemKind
-from models.keys import free_key, slug
+from models.keys import reserve_key
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, ValidationError
@@ -51,7 +51,7 @@ async def create_automation(
             id=automation_id,
             workspace_id=actor.workspace_id,
             item_id=item_id,
-            key=await _key(work, actor.workspace_id, body),
+            key=await reserve_key(work, automation, actor.workspace_id, body.key, body.label),
             label=body.label,
             enabled=body.enabled,
             last_version=0,
@@ -151,23 +151,6 @@ def _trigger(kind: str | None, config: JsonObject | None) -> JsonObject:
     if kind is not None and given.get("kind", kind) != kind:
         raise ValidationError.at("trigger", "It must be the same as triggerConfig.kind.")
     return parse_trigger_config({"kind": kind, **given} if kind is not None else given)
-
-
-async def _key(work: UnitOfWork, workspace_id: Id, body: CreateAutomation) -> str:
-    """The key asked for, or the first free one the label suggests; nobody else gets it meanwhile.
-
-    Raises ConflictError.
-    """
-    place = f"automation-key/{workspace_id}"
-    await work.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(place, 0))))
-    wanted = body.key or slug(body.label, "automation")
-    key = await free_key(work, automation, workspace_id, wanted)
-    if body.key not in {None, key}:
-        raise ConflictError(
-            f"The key {body.key} is in use, perhaps by an automation in the trash. Choose another"
-            " key."
-        )
-    return key
 
 
 def _webhook_secret() -> str:

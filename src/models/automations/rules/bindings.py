@@ -4,18 +4,19 @@ An object with exactly the keys `type` and `value`, `type` being a binding type,
 any depth. A literal of that shape is wrapped in a `literal` binding.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 from typing import Any
 
-from models.automations.rules.cel_text import node_references
-from models.automations.rules.errors import BindingError
-from models.automations.rules.expressions import compile_expression
-from models.automations.rules.json_values import MAX_DEPTH
 from models.automations.rules.paths import compile_path
 from models.automations.rules.templates import compile_template
 from models.base import JsonObject
+from models.expressions.rules.cel_text import selections
+from models.expressions.rules.errors import BindingError
+from models.expressions.rules.expressions import compile_expression
+from models.expressions.rules.json_values import MAX_DEPTH
 
 __all__ = [
     "BindingContext",
@@ -238,10 +239,10 @@ def _nothing(_: str) -> frozenset[str] | None:
     return frozenset()
 
 
-_READ_BY = {
+_READ_BY: dict[str, Callable[[str], frozenset[str] | None]] = {
     **dict.fromkeys(_TYPES, _nothing),
     "node": _node_path,
     "template": _template_references,
-    "expression": node_references,
+    "expression": partial(selections, variable="nodes"),
     "field": _filter_path,
 }

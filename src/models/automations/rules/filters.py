@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from models.automations.rules.errors import BindingError
-from models.automations.rules.expressions import VARIABLES
 from models.automations.rules.kinds import shorten
 from models.automations.rules.paths import compile_path
+from models.expressions.rules.errors import BindingError
+from models.expressions.rules.expressions import VARIABLES
 
 MAX_DEPTH = 10
 MAX_CONDITIONS = 200

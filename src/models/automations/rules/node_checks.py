@@ -7,8 +7,6 @@ import pydantic
 
 from models.automations.rules.bindings import is_binding, problems, references, without_literals
 from models.automations.rules.configs import CONFIGS, SwitchConfig
-from models.automations.rules.errors import BindingError
-from models.automations.rules.expressions import compile_expression
 from models.automations.rules.facts import ReferenceFacts
 from models.automations.rules.filters import filter_problems
 from models.automations.rules.graph import GraphEdge, GraphNode
@@ -20,6 +18,8 @@ from models.automations.rules.kinds import (
     unsupported_kind,
 )
 from models.base import Input, JsonObject
+from models.expressions.rules.errors import BindingError
+from models.expressions.rules.expressions import compile_expression
 from runtime.ids import parse_id
 
 _STATIC = {

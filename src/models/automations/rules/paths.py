@@ -7,8 +7,8 @@ from typing import Any
 
 from jsonpath_ng.parser import parse as parse_jsonpath
 
-from models.automations.rules.errors import BindingError
 from models.automations.rules.kinds import shorten
+from models.expressions.rules.errors import BindingError
 
 MAX_LENGTH = 256
 MAX_STEPS = 32

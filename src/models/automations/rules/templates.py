@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from models.automations.rules.cel_text import segment_end
-from models.automations.rules.errors import BindingError
-from models.automations.rules.expressions import Expression, compile_expression
+from models.expressions.rules.cel_text import segment_end
+from models.expressions.rules.errors import BindingError
+from models.expressions.rules.expressions import Expression, compile_expression
 
 MAX_LENGTH = 20_000
 MAX_SEGMENTS = 100

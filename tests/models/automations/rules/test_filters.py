@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from models.automations.rules.errors import BindingError
 from models.automations.rules.filters import filter_problems, matches
+from models.expressions.rules.errors import BindingError
 
 DATA = {
     "trigger": {

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.automations.rules.errors import BindingError
 from models.automations.rules.paths import compile_path
+from models.expressions.rules.errors import BindingError
 
 DATA = {"a": {"b": [{"c": 1}, {"c": 2}]}, "x-y": {"ünï": 3}, "a b": 4, "0": "zero", "s": "text"}
 

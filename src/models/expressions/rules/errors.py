@@ -1,4 +1,4 @@
-"""Why a value of a node could not be made (decisions C8, D2: `binding_error` is never retried)."""
+"""Why a value could not be made from data (decisions C8, D2: `binding_error` is never retried)."""
 
 from runtime.errors import InvalidError
 

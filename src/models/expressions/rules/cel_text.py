@@ -1,7 +1,7 @@
-"""Reading CEL text without evaluating it: its tokens, and the nodes it can read."""
+"""Reading CEL text without evaluating it: its tokens, and what it can read of a variable."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 
@@ -61,25 +61,59 @@ def names(text: str) -> frozenset[str]:
     return frozenset(token.text.strip("`") for token in tokens(text) if token.kind == "name")
 
 
-def node_references(text: str) -> frozenset[str] | None:
-    """The node ids an expression can read, or None when that depends on the data.
+def selections(text: str, variable: str) -> frozenset[str] | None:
+    """The keys of a variable an expression can read, or None when that depends on the data.
 
-    Errs on the side of more: a local variable called `nodes` counts as the variable.
+    Errs on the side of more: a local variable of the same name counts as the variable.
     """
     found: set[str] = set()
     read = list(tokens(text))
     for index, token in enumerate(read):
-        if token.kind != "name" or token.text != "nodes" or _is_field(read, index):
+        if token.kind != "name" or token.text != variable or _is_field(read, index):
             continue
-        node_id = _selected(read[index + 1 : index + 6])
-        if node_id is None:
+        key = _selected(read[index + 1 : index + 6])
+        if key is None:
             return None
-        found.add(node_id)
+        found.add(key)
     return frozenset(found)
 
 
+def dotted(text: str, variable: str, spell: Callable[[str], str]) -> str:
+    """The text with `variable["key"]` written `variable.key`, every character at its place.
+
+    Only for keys that are identifiers; `spell` says how one is written, no longer than it is.
+    """
+    written: list[str] = []
+    kept = 0
+    read = list(tokens(text))
+    for index, token in enumerate(read):
+        bracket, key, end = (read[index + 1 : index + 4] + [None] * 3)[:3]
+        if token.text != variable or _is_field(read, index) or bracket is None or end is None:
+            continue
+        name = _literal(key.text) if key is not None and key.kind == "string" else None
+        if bracket.text != "[" or end.text != "]" or name is None or not name.isidentifier():
+            continue
+        written.append(
+            text[kept : bracket.start] + f".{spell(name)}".ljust(end.start + 1 - bracket.start)
+        )
+        kept = end.start + 1
+    return "".join(written) + text[kept:]
+
+
+def with_doubles(text: str) -> str:
+    """The text with every whole number in it written as a double: `2` as `2.0`."""
+    written: list[str] = []
+    kept = 0
+    for token in tokens(text):
+        if token.kind == "number" and token.text.isdecimal():
+            end = token.start + len(token.text)
+            written.append(f"{text[kept:end]}.0")
+            kept = end
+    return "".join(written) + text[kept:]
+
+
 def _is_field(read: list[Token], index: int) -> bool:
-    """Whether the name at `index` is a field of something: `x.nodes`, not `.nodes`."""
+    """Whether the name at `index` is a field of something: `x.name`, not `.name`."""
     at = index - 1
     if at >= 0 and read[at].text == "?":
         at -= 1
@@ -90,7 +124,7 @@ def _is_field(read: list[Token], index: int) -> bool:
 
 
 def _selected(after: list[Token]) -> str | None:
-    """The id in `.id`, `.?id`, `["id"]` or `[?"id"]`; None for anything else or a method call."""
+    """The key in `.key`, `.?key`, `["key"]` or `[?"key"]`; None for all else or a method call."""
     texts = [token.text for token in after]
     if texts[:1] == ["."]:
         at = 2 if texts[1:2] == ["?"] else 1

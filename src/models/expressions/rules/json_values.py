@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from models.automations.rules.errors import ExpressionError
+from models.expressions.rules.errors import ExpressionError
 
 MAX_DEPTH = 100
 """Levels of nesting; bodies are refused at 64 already (design I12)."""

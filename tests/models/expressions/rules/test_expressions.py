@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from models.automations.rules.expressions import MAX_LENGTH, ExpressionError, compile_expression
+from models.expressions.rules.expressions import MAX_LENGTH, ExpressionError, compile_expression
 
 DATA = {
     "trigger": {"n": 2, "text": "Abc", "list": [1, 2, 3], "none": None, "x y": 1.5},

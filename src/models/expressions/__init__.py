@@ -1,0 +1,1 @@
+"""Expressions: CEL text compiled once and evaluated on data under budgets (decisions C11)."""

@@ -1,0 +1,1 @@
+"""Compiling, evaluating and reading CEL without any input or output."""

@@ -1,0 +1,38 @@
+"""Rewriting CEL text without moving what it says."""
+
+import pytest
+
+from models.expressions.rules.cel_text import dotted, with_doubles
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("record['a'] + 1", "record.a    + 1"),
+        ('record["ab"].size()', "record.ab   .size()"),
+        ("record[ 'a' ]", "record.a     "),
+        ("x.record['a']", "x.record['a']"),
+        ("record['a b']", "record['a b']"),
+        ("record[a]", "record[a]"),
+        ("'record[\"a\"]' + record['b']", "'record[\"a\"]' + record.b   "),
+        ("record['in']", "record.IN   "),
+        ("record", "record"),
+        ("record['a", "record['a"),
+    ],
+)
+def test_an_index_is_written_as_a_selection_of_the_same_width(text: str, written: str) -> None:
+    assert dotted(text, "record", lambda key: "IN" if key == "in" else key) == written
+    assert len(written) == len(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("2 * x + 10", "2.0 * x + 10.0"),
+        ("1.5 + 2u + 0x1F + 1e3", "1.5 + 2u + 0x1F + 1e3"),
+        ("'2' + x2 // 2", "'2' + x2 // 2"),
+        ("", ""),
+    ],
+)
+def test_whole_numbers_become_doubles(text: str, written: str) -> None:
+    assert with_doubles(text) == written
