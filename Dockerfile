@@ -10,7 +10,9 @@ COPY src src
 RUN /opt/workspace/bin/pip install --no-cache-dir --no-deps --no-build-isolation .
 
 FROM python:3.13-slim
-RUN useradd --system --uid 10001 --home-dir /nonexistent workspace
+# A new volume takes its owner from the directory it is mounted on.
+RUN useradd --system --uid 10001 --home-dir /nonexistent workspace \
+    && install -d -m 0700 -o workspace /var/lib/workspace/objects
 COPY --from=build /opt/workspace /opt/workspace
 ENV PATH=/opt/workspace/bin:$PATH PYTHONUNBUFFERED=1
 USER 10001

@@ -50,14 +50,18 @@ def issuer(tmp_path_factory: pytest.TempPathFactory) -> DevelopmentIssuer:
 
 
 @pytest.fixture(scope="session")
-def settings(database_url: str, issuer: DevelopmentIssuer) -> Settings:
+def settings(
+    database_url: str, issuer: DevelopmentIssuer, tmp_path_factory: pytest.TempPathFactory
+) -> Settings:
     """The application's settings."""
+    objects = tmp_path_factory.mktemp("objects")
     return Settings(
         database_url=database_url,
         secret_key="a master secret that only tests use and that is long enough",
         oidc_issuer=issuer.issuer,
         oidc_audience=issuer.audience,
         oidc_jwks=str(issuer.jwks_path),
+        object_store=objects.as_uri(),
     )
 
 

@@ -12,13 +12,14 @@ from api.kernel.middleware import RequestContext
 from api.kernel.openapi import TITLE, VERSION, render
 from api.kernel.request_log import RequestLogWriter
 from api.kernel.resources import RESOURCES
-from api.kernel.routing import Route, Router
+from api.kernel.routing import Route, Router, spell_out
 from api.kernel.services import outbox_notifications
 from api.kernel.sessions import SessionVerifier
 from api.kernel.state import Kernel, Service
 from api.routers import ROUTERS
 from runtime.crypto import KeyRing
 from runtime.database import Database
+from runtime.object_store import ObjectStore
 from runtime.settings import Settings
 
 
@@ -54,6 +55,7 @@ def create_app(
     """
     routes = [route for router in routers for route in router.routes]
     _check_resources(routes)
+    spell_out(routes)
     app = WorkspaceApi(
         routes,
         title=TITLE,
@@ -89,6 +91,7 @@ def _kernel(settings: Settings, database: Database | None) -> Kernel:
         keys=KeyRing(settings.secret_keys),
         sessions=sessions,
         request_log=RequestLogWriter(database),
+        store=ObjectStore(settings.object_store),
     )
 
 

@@ -38,7 +38,7 @@ def doctor() -> None:
 
 async def _examine(settings: Settings) -> Sequence[Finding]:
     checks: list[Callable[[Settings], Awaitable[Finding]]] = [
-        _database, _schema, _temporal, _search_attributes,
+        _database, _schema, _object_store, _temporal, _search_attributes,
     ]  # fmt: skip
     version = sys.version.split()[0]
     return [Finding("Python", version), *[await check(settings) for check in checks]]
@@ -71,6 +71,21 @@ async def _schema(settings: Settings) -> Finding:
     if found == head():
         return Finding("Schema", f"revision {found}")
     return Finding("Schema", f"revision {found}, not {head()}", "run `workspace migrate`")
+
+
+async def _object_store(settings: Settings) -> Finding:
+    from runtime.errors import UnavailableError
+    from runtime.object_store import ObjectStore
+
+    subject = "Object store"
+    if settings.object_store.startswith("memory:"):
+        return Finding(subject, "memory of one process", "set WORKSPACE_OBJECT_STORE")
+    try:
+        await ObjectStore(settings.object_store).probe()
+    except (UnavailableError, OSError):
+        remedy = "check WORKSPACE_OBJECT_STORE and the AWS_… variables"
+        return Finding(subject, "cannot be written and read", remedy)
+    return Finding(subject, settings.object_store)
 
 
 async def _temporal(settings: Settings) -> Finding:

@@ -1,7 +1,9 @@
 """The platform's settings: environment variables, checked once, at the start of a process."""
 
 from functools import cached_property
+from pathlib import Path
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
@@ -53,9 +55,29 @@ class Settings(BaseSettings):
     outbound_allow: Listed = ()
     """Hosts (also `host:port`) and CIDR ranges that may be called although they are private."""
 
+    state_dir: Path = Path(".state")
+    """Where a process keeps what no other setting places elsewhere."""
+    object_store: str = Field(
+        default_factory=lambda known: f"{Path(known['state_dir']).absolute().as_uri()}/objects"
+    )
+    """Where the bytes of files are: `file:///directory`, `s3://bucket/prefix` or `memory://`.
+
+    Every process must see the same; `memory://` is one process's own, for tests.
+    """
+    upload_limit: int = Field(default=100 * MIB, ge=1024)
+    """Bytes of one uploaded file."""
+
     body_limit: int = Field(default=1 * MIB, ge=1024)
     batch_body_limit: int = Field(default=8 * MIB, ge=1024)
 
+    trash_days: int = Field(default=30, ge=30, le=36_500)
+    """How long what was deleted is kept; for 30 days of it can be restored (decisions C1)."""
+    request_log_days: int = Field(default=30, ge=1, le=36_500)
+    run_days: int = Field(default=90, ge=1, le=36_500)
+    """How long a run is kept after its end."""
+
+    api_memory_limit: int = Field(default=4096 * MIB, ge=0)
+    """Bytes of address space of a process that serves the API; 0 sets no limit."""
     worker_memory_limit: int = Field(default=4096 * MIB, ge=0)
     """Bytes of address space of a worker process; 0 sets no limit."""
 
@@ -84,6 +106,15 @@ class Settings(BaseSettings):
             raise ValueError(
                 "must be at least 32 bytes without a comma; `openssl rand -base64 48` makes one"
             )
+        return value
+
+    @field_validator("object_store")
+    @classmethod
+    def _is_a_store(cls, value: str) -> str:
+        url = urlsplit(value)
+        absolute = url.scheme == "file" and not url.netloc and url.path.startswith("/")
+        if not (absolute or (url.scheme == "s3" and url.netloc) or value == "memory://"):
+            raise ValueError("must be file:///directory or s3://bucket/prefix")
         return value
 
     @field_validator("outbound_allow")

@@ -58,6 +58,14 @@ def test_data_are_kept_where_postgresql_18_writes_them() -> None:
     assert "postgres:/var/lib/postgresql" in SERVICES["postgres"]["volumes"]
 
 
+def test_api_and_worker_see_the_same_objects() -> None:
+    for name in ("api", "worker"):
+        url = SERVICES[name]["environment"]["WORKSPACE_OBJECT_STORE"]
+        [(volume, directory)] = [one.split(":") for one in SERVICES[name]["volumes"]]
+        assert (volume, f"file://{directory}") == ("objects", url.partition(":-")[2].rstrip("}"))
+        assert directory in (ROOT / "Dockerfile").read_text()
+
+
 def test_both_ways_of_starting_register_the_same_search_attributes() -> None:
     lines = (ROOT / "temporal" / "search-attributes.txt").read_text().splitlines()
     assert lines == [f"{name.value} Keyword" for name in SearchAttribute]

@@ -32,6 +32,13 @@ def test_lists_and_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "nnn" not in repr(settings)
 
 
+def test_objects_are_kept_in_the_state_directory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WORKSPACE_STATE_DIR", "/var/lib/some where")
+    assert load_settings().object_store == "file:///var/lib/some%20where/objects"
+    monkeypatch.setenv("WORKSPACE_OBJECT_STORE", "s3://bucket/prefix")
+    assert load_settings().object_store == "s3://bucket/prefix"
+
+
 @pytest.mark.parametrize(
     ("name", "value", "part"),
     [
@@ -47,6 +54,13 @@ def test_lists_and_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
         ),
         ("WORKSPACE_LOG_FORMAT", "xml", "Correct WORKSPACE_LOG_FORMAT"),
         ("WORKSPACE_BODY_LIMIT", "many", "Correct WORKSPACE_BODY_LIMIT"),
+        ("WORKSPACE_TRASH_DAYS", "29", "Correct WORKSPACE_TRASH_DAYS"),
+        ("WORKSPACE_REQUEST_LOG_DAYS", "0", "Correct WORKSPACE_REQUEST_LOG_DAYS"),
+        ("WORKSPACE_RUN_DAYS", "a year", "Correct WORKSPACE_RUN_DAYS"),
+        ("WORKSPACE_OBJECT_STORE", "/var/objects", "must be file:///directory or s3://"),
+        ("WORKSPACE_OBJECT_STORE", "file://host/objects", "must be file:///directory or s3://"),
+        ("WORKSPACE_OBJECT_STORE", "https://h/objects", "must be file:///directory or s3://"),
+        ("WORKSPACE_OBJECT_STORE", "s3:///prefix", "must be file:///directory or s3://"),
     ],
 )
 def test_mistakes_name_the_variable(

@@ -32,8 +32,8 @@ class Contract:
             return
         status = str(response.status_code)
         assert status in declared, f"{method} {path} answered {status}: {response.text}"
-        content = declared[status]["content"]
-        media_type = response.headers["content-type"].partition(";")[0]
+        content = declared[status].get("content", {})
+        media_type = response.headers.get("content-type", "").partition(";")[0]
         if media_type != "application/json":
             return
         schema = content["application/json"].get("schema", {})

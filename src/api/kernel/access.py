@@ -15,18 +15,35 @@ Credential = Literal["any", "session", "key", "none"]
 class Access:
     """The demands of one operation (decisions C2, C4).
 
+    All of `scopes` are needed. One of `any_scope` opens the door to a resource whose kind then
+    decides, in the command, which of them it must be.
     `resource` names what the path parameter `<resource>Id` must identify: something visible in
     the caller's workspace, on which the caller needs `level`. `transaction=False` is for
-    operations that must answer without a database.
+    operations that must answer without a database; `writes` for a GET that counts its use. The
+    body of an `upload` is no JSON: it goes to the object store, and the endpoint finds what came
+    of it in `call.upload`. With `in_trash` the resource may be in the trash.
     """
 
     credential: Credential = "any"
     scopes: Sequence[Scope] = ()
+    any_scope: Sequence[Scope] = ()
     resource: str | None = None
+    in_trash: bool = False
     level: Level = Level.NONE
     idempotent: bool = False
     platform_admin: bool = False
     transaction: bool = True
+    writes: bool = False
+    upload: bool = False
+
+    def lacking(self, held: frozenset[Scope]) -> str | None:
+        """What a credential with these scopes lacks, in words; None when it may come in."""
+        missing = [scope for scope in self.scopes if scope not in held]
+        if missing:
+            return " and ".join(missing)
+        if self.any_scope and held.isdisjoint(self.any_scope):
+            return " or ".join(self.any_scope)
+        return None
 
     @property
     def parameter(self) -> str | None:
@@ -42,4 +59,5 @@ class Access:
             "idempotent": self.idempotent,
             "platformAdmin": self.platform_admin,
             "resource": self.resource,
+            **({"anyScope": [scope.value for scope in self.any_scope]} if self.any_scope else {}),
         }

@@ -7,11 +7,12 @@ from api.kernel.access import Access
 from api.kernel.authentication import Caller
 from api.kernel.call import Call
 from api.kernel.operation import Operation
-from api.kernel.resources import RESOURCES
+from api.kernel.resources import IN_TRASH, RESOURCES
 from models.access.placement import level_on
-from models.access.rules import Actor, Level, PrincipalType, Role, Scope
+from models.access.rules import Actor, Level, PrincipalType, Role
 from runtime.errors import DeniedError, NotFoundError, ValidationError
 from runtime.ids import parse_id
+from runtime.strict_json import StrictJsonError, parse
 
 WORKSPACE = "workspaceId"
 
@@ -60,9 +61,9 @@ def _check_credential(access: Access, caller: Caller) -> None:
 def _places(access: Access, call: Call, caller: Caller) -> Sequence[UUID]:
     """The workspaces in which the caller holds the scopes; raises DeniedError without any."""
     if call.workspace_id is not None:
-        missing = _missing(access.scopes, call.actor.scopes)
-        if missing:
-            raise _lacks(missing)
+        words = access.lacking(call.actor.scopes)
+        if words is not None:
+            raise _lacks(words)
         return [call.workspace_id]
     if not access.scopes and access.resource is None:
         return []
@@ -71,38 +72,41 @@ def _places(access: Access, call: Call, caller: Caller) -> Sequence[UUID]:
         return _places(access, call, caller)
     if not caller.roles:
         raise NotFoundError(access.resource.replace("_", " "))
-    held = _with_scopes(access.scopes, caller)
-    if not held:
-        role = next(iter(caller.roles.values()))
-        raise _lacks(_missing(access.scopes, caller.principal.usable_scopes(role)))
-    return held
+    lacking = {
+        workspace_id: access.lacking(caller.principal.usable_scopes(role))
+        for workspace_id, role in caller.roles.items()
+    }
+    places = [workspace_id for workspace_id, words in lacking.items() if words is None]
+    if not places:
+        raise _lacks(next(iter(lacking.values())))
+    return places
 
 
 def _own_workspace(call: Call, caller: Caller) -> UUID | None:
-    """A key's own workspace; a session says `workspaceId` in the query (decisions C15)."""
+    """A key's own workspace; a session says `workspaceId` in query or body (decisions C15)."""
+    own = caller.principal.key_workspace_id
     given = call.query_params.get(WORKSPACE)
+    if given is None and own is None:
+        given = _named_in_body(call.raw_body)
     if given is not None:
         return parse_id(given)
-    own = caller.principal.key_workspace_id
     if own is None:
         raise ValidationError.at(WORKSPACE, "A session must say which workspace it means.")
     return own
 
 
-def _with_scopes(scopes: Sequence[Scope], caller: Caller) -> Sequence[UUID]:
-    return [
-        workspace_id
-        for workspace_id, role in caller.roles.items()
-        if not _missing(scopes, caller.principal.usable_scopes(role))
-    ]
+def _named_in_body(raw: bytes) -> str | None:
+    """The workspace a body names; whatever else is wrong with it is told later."""
+    try:
+        body = parse(raw) if raw else None
+    except StrictJsonError:
+        return None
+    named = body.get(WORKSPACE) if isinstance(body, dict) else None
+    return named if isinstance(named, str) else None
 
 
-def _missing(needed: Sequence[Scope], held: frozenset[Scope]) -> list[Scope]:
-    return [scope for scope in needed if scope not in held]
-
-
-def _lacks(missing: Sequence[Scope]) -> DeniedError:
-    return DeniedError(f"The credential lacks the scope {' and '.join(missing)}.")
+def _lacks(scopes: str | None) -> DeniedError:
+    return DeniedError(f"The credential lacks the scope {scopes}.")
 
 
 def _parse_ids(operation: Operation, call: Call) -> Mapping[str, UUID]:
@@ -120,7 +124,7 @@ async def _find(access: Access, call: Call, caller: Caller, places: Sequence[UUI
     assert access.resource is not None
     assert access.parameter is not None
     noun = access.resource.replace("_", " ")
-    find = RESOURCES[access.resource]
+    find = (IN_TRASH if access.in_trash else RESOURCES)[access.resource]
     user_id = caller.principal.user_id
     placement = await find(call.work, places, call.ids[access.parameter], user_id)
     if placement is None:

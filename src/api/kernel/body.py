@@ -1,5 +1,6 @@
 """Reading a request's body: how much, of what type, and never more than allowed."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from starlette.types import Message, Receive, Scope
@@ -24,19 +25,16 @@ _EMPTY = Body()
 
 async def read_body(scope: Scope, receive: Receive, limit: int) -> Body:
     """Read at most `limit` bytes of JSON; raises ClientGoneError."""
-    headers = {name: value for name, value in scope["headers"] if name in _RELEVANT}
+    headers = _relevant(scope)
     if b"content-length" not in headers and b"transfer-encoding" not in headers:
         return _EMPTY
-    if headers.get(b"content-encoding", b"identity").lower() != b"identity":
-        return Body(refusal=UnsupportedMediaTypeError("Send the body without content encoding."))
-    declared = headers.get(b"content-length", b"0")
-    if declared == b"0" and b"transfer-encoding" not in headers:
+    if refusal := _refusal(headers, limit):
+        return Body(refusal=refusal)
+    if headers.get(b"content-length", b"0") == b"0" and b"transfer-encoding" not in headers:
         return _EMPTY
-    if not declared.isdigit() or len(declared) > 18 or int(declared) > limit:
-        return Body(refusal=_too_large(limit))
     raw = await _collect(receive, limit)
     if raw is None:
-        return Body(refusal=_too_large(limit))
+        return Body(refusal=too_large(limit))
     if raw and not _is_json(headers.get(b"content-type", b"")):
         return Body(
             refusal=UnsupportedMediaTypeError(
@@ -44,6 +42,24 @@ async def read_body(scope: Scope, receive: Receive, limit: int) -> Body:
             )
         )
     return Body(raw)
+
+
+def announced_body(scope: Scope, limit: int) -> Body:
+    """What the headers say of a body that is read later: nothing, or why it is refused."""
+    return Body(refusal=_refusal(_relevant(scope), limit))
+
+
+def _relevant(scope: Scope) -> dict[bytes, bytes]:
+    return {name: value for name, value in scope["headers"] if name in _RELEVANT}
+
+
+def _refusal(headers: Mapping[bytes, bytes], limit: int) -> PlatformError | None:
+    if headers.get(b"content-encoding", b"identity").lower() != b"identity":
+        return UnsupportedMediaTypeError("Send the body without content encoding.")
+    declared = headers.get(b"content-length", b"0")
+    if not declared.isdigit() or len(declared) > 18 or int(declared) > limit:
+        return too_large(limit)
+    return None
 
 
 _RELEVANT = frozenset(
@@ -80,5 +96,6 @@ def _is_json(content_type: bytes) -> bool:
     return True
 
 
-def _too_large(limit: int) -> PayloadTooLargeError:
+def too_large(limit: int) -> PayloadTooLargeError:
+    """The refusal of a body of more than `limit` bytes."""
     return PayloadTooLargeError(f"The body is larger than {limit // 1024} KiB.")

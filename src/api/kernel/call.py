@@ -10,6 +10,7 @@ from starlette.types import Receive, Scope
 from api.kernel.later import Later, Look
 from models.access.placement import Placement
 from models.access.rules import Actor, Principal, Role
+from models.files.rules import Content
 from models.pagination import PageRequest, page_request
 from runtime.database import UnitOfWork
 from runtime.ids import new_id
@@ -30,13 +31,18 @@ class Call(Request):
         self.ids: Mapping[str, UUID] = {}
         self.placement: Placement | None = None
         self.error: str | None = None
+        self.raw_body = b""
+        """The body as it was sent, for what must be known of it before it is judged."""
         self.idempotency_key: str | None = None
         self.new_id: UUID = new_id()
         """For what this call makes; a call repeated under its idempotency key has it again."""
+        self.replayed = False
+        """The answer is that of an earlier call with the same idempotency key."""
         self.caller: Principal | None = None
         self.roles: Mapping[UUID, Role] = {}
         self._actor: Actor | None = None
         self._work: UnitOfWork | None = None
+        self._upload: Content | None = None
 
     @property
     def request(self) -> Request:
@@ -48,6 +54,17 @@ class Call(Request):
         if self._work is None:
             raise RuntimeError("This operation declared that it needs no transaction.")
         return self._work
+
+    @property
+    def upload(self) -> Content:
+        """What the body was: it is in the object store already."""
+        if self._upload is None:
+            raise RuntimeError("This operation declared that it takes no upload.")
+        return self._upload
+
+    @upload.setter
+    def upload(self, content: Content) -> None:
+        self._upload = content
 
     @property
     def principal(self) -> Principal:

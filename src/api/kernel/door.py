@@ -1,6 +1,8 @@
 """The way of one request: the order of checks of decisions C2, and one transaction (I1)."""
 
 import time
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias, TypeVar
 from urllib.parse import quote
 
 from starlette.responses import Response
@@ -9,7 +11,7 @@ from starlette.types import Receive, Scope, Send
 from api.kernel.arguments import body_argument, query_arguments
 from api.kernel.authentication import UnsyncedProfileError, authenticate, prove, sync
 from api.kernel.authorization import admit
-from api.kernel.body import Body, ClientGoneError, read_body
+from api.kernel.body import Body, ClientGoneError, announced_body, read_body
 from api.kernel.call import Call
 from api.kernel.credentials import KeyToken, read_credential
 from api.kernel.errors import as_refusal, error_response
@@ -18,10 +20,14 @@ from api.kernel.later import Later, settled
 from api.kernel.operation import Operation
 from api.kernel.sessions import Session
 from api.kernel.state import Kernel
+from api.kernel.uploads import ENVELOPE, uploaded
 from models.access.rules import PrincipalType
 from models.request_logs.commands import LogEntry
 from runtime.clock import utc_now
 from runtime.errors import InProgressError, PlatformError
+
+T = TypeVar("T")
+Proof: TypeAlias = KeyToken | Session
 
 _MAX_LOGGED_PATH = 2000
 
@@ -50,18 +56,34 @@ async def _answer(kernel: Kernel, operation: Operation, call: Call) -> Response:
     if access.credential != "none":
         proof = await prove(kernel, read_credential(call.scope["headers"]))
     settings = kernel.settings
+    if access.upload:
+        # A body this long is taken only from a caller who may send it.
+        await _synced(kernel, proof, lambda: _knock(kernel, operation, call, proof))
+        async with uploaded(call):
+            return await _decided(kernel, operation, call, proof, Body())
     limit = settings.batch_body_limit if operation.batch else settings.body_limit
     # Read before the transaction opens: a slow client must not hold a connection.
     body = await read_body(call.scope, call.receive, limit)
-    if not access.transaction:
+    return await _decided(kernel, operation, call, proof, body)
+
+
+async def _decided(
+    kernel: Kernel, operation: Operation, call: Call, proof: Proof | None, body: Body
+) -> Response:
+    if not operation.access.transaction:
         return await _finished(operation, call, await _perform(operation, call, body))
+    answer = await _synced(kernel, proof, lambda: _within(kernel, operation, call, proof, body))
+    return await _finished(operation, call, answer)
+
+
+async def _synced(kernel: Kernel, proof: Proof | None, attempt: Callable[[], Awaitable[T]]) -> T:
+    """What `attempt` gives, once more when the session's profile had to be stored first."""
     try:
-        answer = await _within(kernel, operation, call, proof, body)
+        return await attempt()
     except UnsyncedProfileError:
         assert isinstance(proof, Session)
         await sync(kernel, proof)
-        answer = await _within(kernel, operation, call, proof, body)
-    return await _finished(operation, call, answer)
+        return await attempt()
 
 
 async def _finished(operation: Operation, call: Call, answer: Response | Later) -> Response:
@@ -81,20 +103,35 @@ async def _finished(operation: Operation, call: Call, answer: Response | Later) 
 
 
 async def _within(
-    kernel: Kernel, operation: Operation, call: Call, proof: KeyToken | Session | None, body: Body
+    kernel: Kernel, operation: Operation, call: Call, proof: Proof | None, body: Body
 ) -> Response | Later:
     """Everything that needs the database, in one unit of work."""
     database = kernel.database
     async with database.reading() if operation.reads else database.transaction() as work:
         call.begin(work)
-        if proof is None:
-            return await _perform(operation, call, body)
-        caller = await authenticate(kernel, work, proof)
-        call.caller, call.roles = caller.principal, caller.roles
-        if body.refusal is not None:
-            raise body.refusal
-        await admit(operation, call, caller)
+        if proof is not None:
+            await _enter(kernel, operation, call, proof, body)
         return await _perform(operation, call, body)
+
+
+async def _knock(kernel: Kernel, operation: Operation, call: Call, proof: Proof | None) -> None:
+    """Whether the caller of an upload would be let in with what its headers announce."""
+    assert proof is not None
+    announced = announced_body(call.scope, kernel.settings.upload_limit + ENVELOPE)
+    async with kernel.database.reading() as work:
+        call.begin(work)
+        await _enter(kernel, operation, call, proof, announced)
+
+
+async def _enter(
+    kernel: Kernel, operation: Operation, call: Call, proof: Proof, body: Body
+) -> None:
+    caller = await authenticate(kernel, call.work, proof)
+    call.caller, call.roles = caller.principal, caller.roles
+    if body.refusal is not None:
+        raise body.refusal
+    call.raw_body = body.raw
+    await admit(operation, call, caller)
 
 
 async def _perform(operation: Operation, call: Call, body: Body) -> Response | Later:
@@ -103,6 +140,8 @@ async def _perform(operation: Operation, call: Call, body: Body) -> Response | L
         raise body.refusal
     arguments = query_arguments(operation, call.scope["query_string"])
     argument, value = body_argument(operation.body, body.raw)
+    if operation.access.upload:
+        value = call.upload.summary
     if operation.body is not None:
         arguments[operation.body.name] = argument
     if operation.call_name is not None:

@@ -31,6 +31,7 @@ async def once(
     )
     claimed = await claim(call.work, call.kernel.keys, _place(call), request)
     if isinstance(claimed, Reply):
+        call.replayed = True
         return Response(
             claimed.body,
             claimed.status,

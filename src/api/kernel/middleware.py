@@ -4,7 +4,7 @@ import re
 import secrets
 
 import structlog
-from starlette.routing import Route, Router
+from starlette.routing import Match, Route, Router
 from starlette.types import Message, Receive, Scope, Send
 
 from api.kernel.errors import as_refusal, error_response
@@ -49,11 +49,14 @@ class RequestContext:
 
     def _allowed(self, scope: Scope) -> str:
         """Every method of the path: each operation is a route of its own (RFC 9110, 10.2.1)."""
-        methods: set[str] = set()
-        for route in self._app.routes:
-            if isinstance(route, Route) and route.path_regex.match(scope["path"]):
-                methods |= route.methods or set()
-        return ", ".join(sorted(methods))
+        return ", ".join(
+            sorted(
+                method
+                for route in self._app.routes
+                if isinstance(route, Route) and route.matches(scope)[0] is not Match.NONE
+                for method in route.methods or ()
+            )
+        )
 
 
 def _request_id(scope: Scope) -> bytes:

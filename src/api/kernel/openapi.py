@@ -8,6 +8,7 @@ from pydantic.alias_generators import to_camel
 
 from api.kernel.errors import ErrorBody
 from api.kernel.operation import Operation
+from api.kernel.uploads import NAME_HEADER
 from models.idempotency.rules import HEADER, MAX_LENGTH
 from runtime.errors import (
     ConflictingMutationError,
@@ -60,6 +61,7 @@ def declare(
     parameters: Sequence[str],
     errors: Sequence[type[PlatformError]],
     media_type: str,
+    statuses: Sequence[int],
 ) -> None:
     """Write onto a route what FastAPI cannot read from its endpoint's signature."""
     refusals = [*_refusals(route, operation, parameters), *errors]
@@ -74,12 +76,17 @@ def declare(
     }
     if operation.result is None:
         route.responses[operation.status] = {"content": {media_type: {}}}
+    for status in statuses:
+        route.responses[status] = {"content": {} if status == 304 else {media_type: {}}}
     documented = [_path_parameter(name) for name in parameters]
     if operation.access.idempotent:
         documented.append(_IDEMPOTENCY_KEY)
+    if operation.access.upload:
+        documented.append(_FILE_NAME)
     route.openapi_extra = {
         "security": _SECURITY[operation.access.credential],
         "parameters": documented,
+        **({"requestBody": _UPLOAD} if operation.access.upload else {}),
     }
 
 
@@ -143,7 +150,7 @@ def _refusals(
         refusals.append(DeniedError)
     if parameters or operation.chooses_workspace:
         refusals.append(NotFoundError)
-    if route.methods != {"GET"}:
+    if not {"GET", "HEAD"} >= (route.methods or set()):
         refusals += [PayloadTooLargeError, UnsupportedMediaTypeError]
     if access.idempotent:
         refusals += [InProgressError, ConflictingMutationError]
@@ -164,6 +171,31 @@ _IDEMPOTENCY_KEY = {
     "required": False,
     "description": "Repeating a call with the same key within 24 hours gives the same answer.",
     "schema": {"type": "string", "minLength": 1, "maxLength": MAX_LENGTH},
+}
+
+_FILE_NAME = {
+    "name": NAME_HEADER,
+    "in": "header",
+    "required": False,
+    "description": "What the file is called, percent-encoded.",
+    "schema": {"type": "string"},
+}
+
+_BYTES = {"type": "string", "format": "binary"}
+
+_UPLOAD = {
+    "description": "The bytes themselves under any type, or a form with one file.",
+    "content": {
+        "application/octet-stream": {"schema": _BYTES},
+        "multipart/form-data": {
+            "schema": {
+                "type": "object",
+                "properties": {"file": _BYTES},
+                "required": ["file"],
+                "additionalProperties": False,
+            }
+        },
+    },
 }
 
 _WORKSPACE_CHOICE = {

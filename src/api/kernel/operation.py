@@ -48,7 +48,7 @@ class Operation:
     result: TypeAdapter[Any] | None
     batch: bool
     reads: bool
-    """A GET, which by its meaning changes nothing (RFC 9110, 9.2.1)."""
+    """A GET or HEAD, which by its meaning changes nothing (RFC 9110, 9.2.1)."""
     chooses_workspace: bool
     """Neither path nor resource name a workspace: a session says `workspaceId` in the query."""
 
@@ -89,7 +89,7 @@ def describe_operation(
         query=query,
         result=_result(endpoint, signature.return_annotation),
         batch=batch,
-        reads=method == "GET",
+        reads=method in {"GET", "HEAD"} and not access.writes,
         chooses_workspace=bool(access.scopes)
         and access.resource is None
         and "workspaceId" not in path_parameters,

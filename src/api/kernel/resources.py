@@ -8,24 +8,44 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from uuid import UUID
 
 from models.access.placement import Placement
+from models.actions import queries as actions
 from models.api_keys import queries as api_keys
 from models.automations import queries as automations
+from models.data_sources import queries as data_sources
 from models.databases import queries as databases
+from models.files import queries as files
+from models.forms import queries as forms
 from models.invitations import queries as invitations
 from models.items import queries as items
 from models.members import queries as members
 from models.records import queries as records
+from models.records import trash as record_trash
+from models.share_links import queries as share_links
+from models.surfaces import queries as surfaces
 from runtime.database import UnitOfWork
 
 Visible = Callable[[UnitOfWork, Sequence[UUID], UUID, UUID], Awaitable[Placement | None]]
 """Takes the workspaces, the resource's id and the caller's user id."""
 
 RESOURCES: Mapping[str, Visible] = {
+    "action": actions.visible,
     "api_key": api_keys.visible,
     "automation": automations.visible,
+    "data_source": data_sources.visible,
     "database": databases.visible,
+    "file": files.visible,
+    "field": databases.visible_field,
+    "form": forms.visible,
     "invitation": invitations.visible,
     "item": items.placement,
     "record": records.visible,
+    "share_link": share_links.visible,
+    "surface": surfaces.visible,
     "user": members.visible,
 }
+
+IN_TRASH: Mapping[str, Visible] = {
+    "item": items.restorable,
+    "record": record_trash.restorable,
+}
+"""The same for what may be in the trash and can still come back from there."""

@@ -15,7 +15,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from fastapi.routing import APIRoute
+from starlette.routing import Match
 from starlette.types import Receive, Scope, Send
+from typing_extensions import override
 
 from api.kernel.access import Access
 from api.kernel.call import Call
@@ -48,6 +50,7 @@ class Route(APIRoute):
         tags: Sequence[str],
         batch: bool,
         media_type: str,
+        statuses: Sequence[int],
     ) -> None:
         parameters = tuple(_PARAMETER.findall(path))
         summary, _, description = (endpoint.__doc__ or "").strip().partition("\n")
@@ -72,8 +75,21 @@ class Route(APIRoute):
             batch=batch,
             method=method,
         )
-        declare(self, self.operation, parameters, errors, media_type)
+        declare(self, self.operation, parameters, errors, media_type, statuses)
+        self._depth = path.count("/")
+        self.plainer: list[re.Pattern[str]] = []
+        """Paths this template would take that other operations spell out."""
         self.app = self._serve
+
+    @override
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        # No parameter spans a slash, so most of the templates need no closer look.
+        if scope["path"].count("/") != self._depth:
+            return Match.NONE, {}
+        match, child = super().matches(scope)
+        if match is not Match.NONE and any(one.match(scope["path"]) for one in self.plainer):
+            return Match.NONE, {}
+        return match, child
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         await serve(self.operation, scope, receive, send)
@@ -89,6 +105,10 @@ class Router:
     def get(self, path: str, **options: Any) -> Callable[[E], E]:
         """Declare a GET; options as for `add`."""
         return self._declaring("GET", path, **options)
+
+    def head(self, path: str, **options: Any) -> Callable[[E], E]:
+        """Declare a HEAD; options as for `add`."""
+        return self._declaring("HEAD", path, **options)
 
     def post(self, path: str, **options: Any) -> Callable[[E], E]:
         """Declare a POST; options as for `add`."""
@@ -106,7 +126,7 @@ class Router:
         """Declare a DELETE; options as for `add`."""
         return self._declaring("DELETE", path, **options)
 
-    def add(
+    def add(  # noqa: PLR0913  # the parts of a declaration
         self,
         method: str,
         path: str,
@@ -117,11 +137,13 @@ class Router:
         status_code: int = 200,
         batch: bool = False,
         media_type: str = "application/json",
+        statuses: Sequence[int] = (),
     ) -> None:
         """Declare one operation.
 
         `errors` are refusals beyond those every operation has; `batch` raises the body limit to
-        that of batches; `media_type` is that of an endpoint which answers a Response.
+        that of batches; `media_type` is that of an endpoint which answers a Response, and
+        `statuses` are its successes beside `status_code`.
         """
         route = Route(
             path,
@@ -133,6 +155,7 @@ class Router:
             tags=self.tags,
             batch=batch,
             media_type=media_type,
+            statuses=statuses,
         )
         self.routes.append(route)
 
@@ -142,3 +165,12 @@ class Router:
             return endpoint
 
         return declaring
+
+
+def spell_out(routes: Sequence[Route]) -> None:
+    """A path that is spelled out is not also the id of something, whatever the method."""
+    for plain in routes:
+        for route in routes:
+            plainer = len(plain.param_convertors) < len(route.param_convertors)
+            if plainer and route.path_regex.match(plain.path_format):
+                route.plainer.append(plain.path_regex)

@@ -8,6 +8,7 @@ from api.kernel.request_log import RequestLogWriter
 from api.kernel.sessions import SessionVerifier
 from runtime.crypto import KeyRing
 from runtime.database import Database
+from runtime.object_store import ObjectStore
 from runtime.settings import Settings
 
 
@@ -20,6 +21,7 @@ class Kernel:
     keys: KeyRing
     sessions: SessionVerifier | None
     request_log: RequestLogWriter
+    store: ObjectStore
 
 
 Service = Callable[[Kernel], AbstractAsyncContextManager[None]]

@@ -1,0 +1,125 @@
+"""Answers that are the bytes of a stored file (RFC 9110, 13 and 14), read after the transaction."""
+
+import re
+from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TypeVar
+from urllib.parse import quote
+
+from starlette.requests import ClientDisconnect
+from starlette.responses import Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
+from typing_extensions import override
+
+from api.kernel.call import Call
+from models.files.rules import Content
+from runtime.errors import PlatformError
+
+T = TypeVar("T")
+
+_RANGE = re.compile(rb"bytes[ \t]*=[ \t]*(\d{0,18})-(\d{0,18})[ \t]*", re.IGNORECASE)
+_LONGEST_HEADER = 1000
+_SAFE = {
+    "X-Content-Type-Options": "nosniff",
+    "Content-Security-Policy": "sandbox; default-src 'none'",
+    "Cross-Origin-Resource-Policy": "cross-origin",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "private, no-cache",
+    "Accept-Ranges": "bytes",
+}
+"""A file is somebody's upload: no browser may run it under our name."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Span:
+    """The bytes asked for, from `start` up to but not including `end`."""
+
+    start: int
+    end: int
+
+
+class RangeNotSatisfiableError(PlatformError):
+    tag = "ApiRangeNotSatisfiable"
+    code = "range_not_satisfiable"
+    status = 416
+
+    def __init__(self, size: int) -> None:
+        super().__init__(f"The file has {size} bytes; ask for some of them.")
+        self.headers = {"Content-Range": f"bytes */{size}"}  # type: ignore[misc]
+
+
+def download(call: Call, content: Content) -> Response:
+    """The answer to a GET or HEAD for a file: all of it, one range, or that the client has it."""
+    etag = f'"{content.sha256.hex()}"'
+    headers = {**_SAFE, "ETag": etag, "Content-Disposition": _disposition(content.name)}
+    if _knows(call.headers_named(b"if-none-match"), etag):
+        return Response(status_code=304, headers=headers)
+    span, status = _asked(call, content.byte_size, etag), 200
+    if span is not None and span.start >= content.byte_size:
+        raise RangeNotSatisfiableError(content.byte_size)
+    if span is None:
+        span = _Span(0, content.byte_size)
+    else:
+        headers["Content-Range"] = f"bytes {span.start}-{span.end - 1}/{content.byte_size}"
+        status = 206
+    headers |= {"Content-Length": str(span.end - span.start), "Content-Type": content.mime_type}
+    if call.method == "HEAD":
+        return Response(status_code=status, headers=headers)
+    pieces = call.kernel.store.get(content.object_key, span.start, span.end)
+    return _Bytes(pieces, status, headers)
+
+
+class _Bytes(StreamingResponse):
+    """Bytes of the store; nothing is said before the first of them is there."""
+
+    @override
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        pieces = aiter(self.body_iterator)
+        self.body_iterator = _led(await anext(pieces, b""), pieces)
+        with suppress(ClientDisconnect):
+            await super().__call__(scope, receive, send)
+
+
+async def _led(first: T, others: AsyncIterator[T]) -> AsyncIterator[T]:
+    yield first
+    async for one in others:
+        yield one
+
+
+def _knows(values: Sequence[bytes], etag: str) -> bool:
+    """Whether `If-None-Match` names the file, by the weak comparison (RFC 9110, 13.1.2)."""
+    given = b",".join(values)[:_LONGEST_HEADER].decode("latin-1")
+    tags = {one.strip().removeprefix("W/") for one in given.split(",")}
+    return bool(tags & {"*", etag})
+
+
+def _asked(call: Call, size: int, etag: str) -> _Span | None:
+    """The range to send; None for the whole file.
+
+    Several ranges, and whatever is no range, are answered with the whole (RFC 9110, 14.2): what a
+    header costs does not grow with the ranges in it.
+    """
+    values = call.headers_named(b"range")
+    if len(values) != 1 or call.method != "GET":
+        return None
+    matched = _RANGE.fullmatch(values[0][:_LONGEST_HEADER])
+    conditions = call.headers_named(b"if-range")
+    if matched is None or (conditions and conditions != [etag.encode()]):
+        return None
+    first, last = matched.groups()
+    if not first:
+        if not last:
+            return None
+        # The last so many bytes; none of them is a range that cannot be satisfied.
+        return _Span(max(0, size - int(last)), size) if int(last) else _Span(size, size)
+    if last and int(last) < int(first):
+        return None
+    end = min(size, int(last) + 1) if last else size
+    return _Span(int(first), end)
+
+
+def _disposition(name: str) -> str:
+    """An attachment under its name, in ASCII for the old and in UTF-8 for the rest (RFC 6266)."""
+    plain = "".join(c if " " <= c <= "~" and c not in '"\\%' else "_" for c in name)
+    return f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(name, safe='')}"

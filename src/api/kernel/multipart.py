@@ -1,0 +1,133 @@
+"""The one file of a multipart/form-data body (RFC 7578), taken from it as it arrives.
+
+This is the only place where a form is read, and it reads nothing but one file: no other fields,
+no preamble, and small headers.
+"""
+
+from collections.abc import AsyncIterator
+
+from python_multipart.exceptions import FormParserError
+from python_multipart.multipart import MultipartParser, parse_options_header
+
+from runtime.errors import ValidationError
+
+_FORM = b"multipart/form-data"
+_LONGEST_BOUNDARY = 70
+_HEADERS = 4
+_LONGEST_HEADER = 4096
+
+
+def form_boundary(content_type: bytes) -> bytes | None:
+    """The boundary that the header `Content-Type` of a form names; None for any other type.
+
+    Raises ValidationError for a form without a boundary of 1 to 70 characters (RFC 2046, 5.1.1).
+    """
+    essence, options = parse_options_header(content_type)
+    if essence != _FORM:
+        return None
+    boundary = options.get(b"boundary", b"")
+    if not 1 <= len(boundary) <= _LONGEST_BOUNDARY:
+        raise ValidationError.at("Content-Type", "The form names no boundary.")
+    return boundary
+
+
+class FileForm:
+    """A form on its way; `name` and `media_type` are there as soon as bytes of the file are."""
+
+    def __init__(self, boundary: bytes) -> None:
+        self.name: str | None = None
+        self.media_type: str | None = None
+        self._opening = b"--" + boundary
+        self._parts = 0
+        self._whole = False
+        self._header = b""
+        self._value = b""
+        self._headers: dict[bytes, bytes] = {}
+        self._pieces: list[bytes] = []
+        self._parser = MultipartParser(
+            boundary,
+            {
+                "on_part_begin": self._on_part_begin,
+                "on_header_field": self._on_header_field,
+                "on_header_value": self._on_header_value,
+                "on_header_end": self._on_header_end,
+                "on_headers_finished": self._on_headers_finished,
+                "on_part_data": self._on_part_data,
+                "on_end": self._on_end,
+            },
+            max_header_count=_HEADERS,
+            max_header_size=_LONGEST_HEADER,
+        )
+
+    async def file(self, body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        """The bytes of the file. Raises ValidationError for a body that is no such form."""
+        head = b""
+        opened = False
+        async for chunk in body:
+            head += chunk
+            if not opened and len(head) < len(self._opening):
+                continue
+            if not opened and not head.startswith(self._opening):
+                raise _broken("The form does not begin with its boundary.")
+            opened = True
+            for piece in self._read(head):
+                yield piece
+            head = b""
+        if not self._whole:
+            raise _broken("The form ends before its last boundary.")
+        if self._parts == 0:
+            raise _broken("The form holds no file.")
+
+    def _read(self, chunk: bytes) -> list[bytes]:
+        try:
+            self._parser.write(chunk)
+        except FormParserError:
+            raise _broken("The form is malformed.") from None
+        pieces, self._pieces = self._pieces, []
+        return pieces
+
+    def _on_part_begin(self) -> None:
+        self._parts += 1
+        if self._parts > 1:
+            raise _broken("The form holds more than one part; send one file.")
+
+    def _on_header_field(self, data: bytes, start: int, end: int) -> None:
+        self._header += data[start:end]
+
+    def _on_header_value(self, data: bytes, start: int, end: int) -> None:
+        self._value += data[start:end]
+
+    def _on_header_end(self) -> None:
+        name = self._header.lower()
+        if name in self._headers:
+            raise _broken("The part repeats a header.")
+        self._headers[name] = self._value
+        self._header = self._value = b""
+
+    def _on_headers_finished(self) -> None:
+        disposition, options = parse_options_header(self._headers.get(b"content-disposition"))
+        if disposition != b"form-data" or options.get(b"name") != b"file":
+            raise _broken("The part is not named file.")
+        if b"filename" not in options:
+            raise _broken("The part has no filename, so it is no file.")
+        self.name = _text(options[b"filename"])
+        self.media_type = self._headers.get(b"content-type", b"").decode("latin-1")
+
+    def _on_part_data(self, data: bytes, start: int, end: int) -> None:
+        self._pieces.append(data[start:end])
+
+    def _on_end(self) -> None:
+        self._whole = True
+
+
+def _text(filename: bytes) -> str:
+    """A filename as browsers write it: UTF-8, with quotes and line ends percent-encoded."""
+    try:
+        text = filename.decode()
+    except UnicodeDecodeError:
+        raise _broken("The filename is not UTF-8.") from None
+    return text.replace("%22", '"').replace("%0D", "").replace("%0A", "")
+
+
+def _broken(message: str) -> ValidationError:
+    return ValidationError.at("file", message)

@@ -1,0 +1,103 @@
+"""A body on its way into the object store: neither memory nor a transaction is held for it."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from hashlib import sha256
+from urllib.parse import unquote
+
+from starlette.types import Receive
+
+from api.kernel.body import ClientGoneError, too_large
+from api.kernel.call import Call
+from api.kernel.multipart import FileForm, form_boundary
+from models.files.commands import new_object_key
+from models.files.rules import Content, file_name, media_type
+from runtime.errors import InvalidError, PlatformError, ValidationError
+
+NAME_HEADER = "X-File-Name"
+ENVELOPE = 64 * 1024
+"""What a form may add to the bytes of its file."""
+_STALL_SECONDS = 60
+
+
+@asynccontextmanager
+async def uploaded(call: Call) -> AsyncIterator[None]:
+    """Put the body of the call into the store, for the block that writes its row.
+
+    An object that gets no row is removed again. Raises ClientGoneError, PayloadTooLargeError,
+    ValidationError for a malformed form, and InvalidError for a body that stalls.
+    """
+    store = call.kernel.store
+    key = new_object_key(call.actor.workspace_id)
+    call.upload = await _take(call, key)
+    try:
+        yield
+    except PlatformError:
+        await store.delete(key)
+        raise
+    # Any other error may be a commit whose answer was lost: `sweep_orphans` looks at it later.
+    if call.replayed:
+        await store.delete(key)
+
+
+async def _take(call: Call, key: str) -> Content:
+    limit = call.kernel.settings.upload_limit
+    content_type = b"".join(call.headers_named(b"content-type")[:1])
+    boundary = form_boundary(content_type)
+    body = _arriving(call.receive, limit + ENVELOPE)
+    form = None if boundary is None else FileForm(boundary)
+    digest = sha256()
+    size = 0
+
+    async def counted() -> AsyncIterator[bytes]:
+        nonlocal size
+        async for chunk in body if form is None else form.file(body):
+            size += len(chunk)
+            if size > limit:
+                raise too_large(limit)
+            digest.update(chunk)
+            yield chunk
+
+    await call.kernel.store.put(key, counted())
+    declared = content_type.decode("latin-1") if form is None else form.media_type
+    return Content(
+        name=file_name(_named(call) or (form and form.name) or ""),
+        mime_type=media_type(declared),
+        byte_size=size,
+        sha256=digest.digest(),
+        object_key=key,
+    )
+
+
+async def _arriving(receive: Receive, limit: int) -> AsyncIterator[bytes]:
+    """The body as the client sends it, counted as it arrives."""
+    size = 0
+    more = True
+    while more:
+        try:
+            message = await asyncio.wait_for(receive(), _STALL_SECONDS)
+        except TimeoutError:
+            raise InvalidError(
+                f"Nothing of the body arrived for {_STALL_SECONDS} seconds; send it again."
+            ) from None
+        if message["type"] == "http.disconnect":
+            raise ClientGoneError
+        chunk: bytes = message.get("body", b"")
+        size += len(chunk)
+        if size > limit:
+            raise too_large(limit)
+        more = message.get("more_body", False)
+        if chunk:
+            yield chunk
+
+
+def _named(call: Call) -> str:
+    """The name that the header gives, percent-encoded; raises ValidationError."""
+    values = call.headers_named(NAME_HEADER.lower().encode())
+    if len(values) > 1:
+        raise ValidationError.at(NAME_HEADER, "Send the header once.")
+    try:
+        return unquote(values[0].decode("ascii"), errors="strict") if values else ""
+    except UnicodeDecodeError:
+        raise ValidationError.at(NAME_HEADER, "Percent-encode the name as UTF-8.") from None

@@ -1,0 +1,1 @@
+"""Stored files: rows that say what an object of the store is, and the tokens that open it."""

@@ -1,0 +1,1 @@
+"""Share links: public access to one item by a token (interface, Item share link)."""

@@ -1,0 +1,157 @@
+"""Where the bytes of files are: a directory, an S3 bucket, or the memory of one process.
+
+An object is written once under a key of its own and never changed, so it can be read piece by
+piece without any lock. It is seen whole or not at all.
+"""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager, suppress
+from datetime import datetime
+from functools import cached_property
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import obstore
+import structlog
+from obstore.exceptions import BaseError
+from obstore.store import LocalStore, MemoryStore, S3Store
+
+from runtime.errors import UnavailableError
+from runtime.ids import new_id
+
+_PART = 5 * 1024 * 1024
+"""Bytes of one part of an upload: the least that S3 takes."""
+_PARTS_AT_ONCE = 2
+_PIECE = 1024 * 1024
+"""Bytes read at once: a slow reader holds no connection to the store, only this much memory."""
+_LISTED = 500
+
+_log = structlog.get_logger(__name__)
+
+
+class ObjectStore:
+    """Objects by key; `url` is `file:///directory`, `s3://bucket/prefix` or `memory://`.
+
+    S3 takes its credentials, region and endpoint from the usual `AWS_…` variables. Every method
+    raises UnavailableError when the store does not answer.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        scheme = urlsplit(url).scheme
+        self._directory = Path(unquote(urlsplit(url).path)) if scheme == "file" else None
+
+    async def put(self, key: str, chunks: AsyncIterator[bytes]) -> int:
+        """Write an object as its bytes arrive; how many there were.
+
+        When `chunks` raises, nothing of the object remains, and the exception goes on.
+        """
+        size = 0
+        with _reported(key):
+            async with obstore.open_writer_async(
+                self._store, key, buffer_size=_PART, max_concurrency=_PARTS_AT_ONCE
+            ) as writer:
+                async for chunk in chunks:
+                    size += await writer.write(chunk)
+            if self._directory is not None:
+                await asyncio.to_thread(_make_durable, self._directory / key)
+        return size
+
+    async def get(self, key: str, start: int = 0, end: int | None = None) -> AsyncIterator[bytes]:
+        """The bytes from `start` up to but not including `end`, piece by piece.
+
+        Raises FileNotFoundError when there is no such object.
+        """
+        with _reported(key):
+            if end is None:
+                end = await self.size(key)
+            while start < end:
+                stop = min(start + _PIECE, end)
+                piece = await obstore.get_range_async(self._store, key, start=start, end=stop)
+                yield bytes(piece)
+                start = stop
+
+    async def size(self, key: str) -> int:
+        """How many bytes an object has. Raises FileNotFoundError when there is none."""
+        with _reported(key):
+            return (await obstore.head_async(self._store, key))["size"]
+
+    async def delete(self, key: str) -> None:
+        """Remove an object; one that is not there is removed already."""
+        with _reported(key):
+            try:
+                await obstore.delete_async(self._store, key)
+            except FileNotFoundError:
+                return
+
+    async def probe(self) -> None:
+        """Write, read and remove a small object."""
+        key = f"probe/{new_id()}"
+        await self.put(key, _one(b"probe"))
+        try:
+            await anext(self.get(key))
+        finally:
+            await self.delete(key)
+
+    async def drop_unfinished(self, moment: datetime) -> None:
+        """Remove what uploads begun before `moment` left in a directory when their process died.
+
+        A bucket does so by its own lifecycle rule.
+        """
+        if self._directory is not None:
+            await asyncio.to_thread(_drop_drafts, self._directory, moment.timestamp())
+
+    async def older_than(self, prefix: str, moment: datetime) -> AsyncIterator[list[str]]:
+        """Keys below `prefix` of objects that were written before `moment`, in batches."""
+        with _reported(prefix):
+            async for batch in obstore.list(self._store, prefix, chunk_size=_LISTED):
+                yield [one["path"] for one in batch if one["last_modified"] < moment]
+
+    @cached_property
+    def _store(self) -> LocalStore | MemoryStore | S3Store:
+        """Opened at first use, so that naming a store changes nothing on a disk."""
+        if self._directory is not None:
+            self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            return LocalStore(self._directory)
+        if self._url.startswith("memory:"):
+            return MemoryStore()
+        return S3Store.from_url(self._url)
+
+
+async def _one(chunk: bytes) -> AsyncIterator[bytes]:
+    yield chunk
+
+
+def _drop_drafts(directory: Path, moment: float) -> None:
+    """Remove the files that an object is written to before it has its name: `key#number`."""
+    for draft in directory.rglob("*#*"):
+        with suppress(FileNotFoundError):
+            if draft.stat().st_mtime < moment:
+                draft.unlink()
+
+
+def _make_durable(path: Path) -> None:
+    """Have a file and its name on the disk before a row says that it is there."""
+    for place in (path, path.parent):
+        handle = os.open(place, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+@contextmanager
+def _reported(key: str) -> Iterator[None]:
+    """Tell the operator why a store failed and the caller only that it did."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise
+    except (BaseError, OSError) as error:
+        reason = str(error).partition("\n")[0]
+        _log.warning("object_store_unavailable", key=key, reason=reason)
+        raise UnavailableError(
+            "The service cannot reach its object store; try again soon."
+        ) from None

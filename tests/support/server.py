@@ -1,0 +1,77 @@
+"""The API as a process of its own, for what only a real server and real connections show."""
+
+import asyncio
+import os
+import socket
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import psutil
+
+from runtime.settings import Settings
+from tests.support.files import Wire
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """Where the process listens."""
+
+    port: int
+    pid: int
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    async def connect(self) -> Wire:
+        return Wire(*await asyncio.open_connection("127.0.0.1", self.port))
+
+    def memory(self) -> int:
+        """Bytes of memory the process occupies."""
+        return int(psutil.Process(self.pid).memory_info().rss)
+
+
+@asynccontextmanager
+async def serving(settings: Settings, **environment: str) -> AsyncIterator[Server]:
+    """`workspace api` on a free port, for the length of the block."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "cli.main",
+        "api",
+        f"--port={port}",
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(sys.path),
+            "DATABASE_URL": settings.database_url.get_secret_value(),
+            "WORKSPACE_SECRET_KEY": settings.secret_key.get_secret_value(),
+            "WORKSPACE_OBJECT_STORE": settings.object_store,
+            **environment,
+        },
+        stdout=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.DEVNULL,
+    )
+    try:
+        await _listening(port)
+        yield Server(port, process.pid)
+    finally:
+        process.kill()
+        await process.wait()
+
+
+async def _listening(port: int) -> None:
+    async with asyncio.timeout(60):
+        while True:
+            try:
+                _, writer = await asyncio.open_connection("127.0.0.1", port)
+            except OSError:
+                await asyncio.sleep(0.05)
+            else:
+                writer.close()
+                await writer.wait_closed()
+                return
