@@ -6,10 +6,11 @@ from collections.abc import Collection
 from typing import Annotated
 
 from pydantic import Field
-from sqlalchemy import Table, select
+from sqlalchemy import Table, func, select
 
 from models.base import Id
 from runtime.database import UnitOfWork
+from runtime.errors import ConflictError
 
 LONGEST = 63
 
@@ -43,3 +44,20 @@ async def free_key(work: UnitOfWork, table: Table, workspace_id: Id, base: str) 
         )
     )
     return first_free(base, {row.key for row in rows})
+
+
+async def reserve_key(
+    work: UnitOfWork, table: Table, workspace_id: Id, chosen: str | None, label: str
+) -> str:
+    """The chosen key, or the first free one the label suggests; nobody else gets it meanwhile.
+
+    Raises `ConflictError` when the chosen one is in use.
+    """
+    place = f"{table.name}-key/{workspace_id}"
+    await work.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(place, 0))))
+    key = await free_key(work, table, workspace_id, chosen or slug(label, table.name))
+    if chosen not in {None, key}:
+        raise ConflictError(
+            f"The key {chosen} is in use, perhaps by something in the trash. Choose another key."
+        )
+    return key

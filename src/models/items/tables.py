@@ -45,6 +45,12 @@ class Item(SQLModel, table=True):
             postgresql_where=text("deleted_at IS NOT NULL OR access_mode = 'restricted'"),
         ),
         Index(
+            "ix_item_workspace_id_target_id",
+            "workspace_id",
+            "target_id",
+            postgresql_where=text("target_id IS NOT NULL"),
+        ),
+        Index(
             "ix_item_trash",
             "deleted_at",
             "id",

@@ -1,0 +1,1 @@
+"""What an action can do, and what is wrong with its config."""

@@ -1,0 +1,1 @@
+"""Data sources: where the rows of a database come from."""

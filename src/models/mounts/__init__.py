@@ -1,0 +1,1 @@
+"""Mounts: resources of other providers with a place in the tree of items."""

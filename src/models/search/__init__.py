@@ -1,0 +1,1 @@
+"""Search: what in a workspace is called something."""
