@@ -1,0 +1,1 @@
+"""Forms: questions that anybody may answer, each answer a record."""

@@ -1,0 +1,1 @@
+"""What a form asks, when it asks it, and what it takes for an answer. Pure."""

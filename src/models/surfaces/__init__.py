@@ -1,0 +1,1 @@
+"""Surfaces: the blocks of pages, notes, canvases, dashboards and records."""

@@ -1,0 +1,81 @@
+"""Surfaces and forms for tests, placed in the tree by the commands themselves."""
+
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import insert, update
+
+from models.access.rules import Level
+from models.forms.commands import create_form
+from models.grants.tables import item_grant
+from models.items.commands import create_item_for
+from models.items.rules import AccessMode, ItemKind
+from models.items.tables import item
+from models.surfaces.commands import create_surface
+from models.surfaces.rules.kinds import SurfaceKind
+from runtime.ids import new_id
+from tests.support.spaces import Space
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """Something behind an item."""
+
+    item_id: UUID
+    id: UUID
+
+    @property
+    def path(self) -> str:
+        """Of a surface."""
+        return f"/v1/surfaces/{self.id}"
+
+
+async def make_surface(
+    space: Space, kind: str = "page", content: dict[str, Any] | None = None
+) -> Placed:
+    surface_id = new_id()
+    async with space.database.transaction() as work:
+        item_id = await create_item_for(work, space.actor, ItemKind(kind), surface_id, "Surface")
+        await create_surface(
+            work, space.actor, item_id, SurfaceKind(kind), content, surface_id=surface_id
+        )
+    return Placed(item_id, surface_id)
+
+
+async def make_form(space: Space, config: dict[str, Any]) -> Placed:
+    form_id = new_id()
+    async with space.database.transaction() as work:
+        item_id = await create_item_for(work, space.actor, ItemKind.FORM, form_id, "A form")
+        await create_form(work, space.actor, item_id, config, form_id=form_id)
+    return Placed(item_id, form_id)
+
+
+async def change_item(space: Space, item_id: UUID, **values: Any) -> None:
+    """Archive an item, or put it into the trash, as its own commands do."""
+    async with space.database.transaction() as work:
+        await work.execute(update(item).where(item.c.id == item_id).values(**values))
+
+
+async def trash(space: Space, item_id: UUID) -> None:
+    async with space.database.transaction() as work:
+        statement = update(item).where(item.c.id == item_id).values(deleted_at=work.now)
+        await work.execute(statement)
+
+
+async def restrict(space: Space, item_id: UUID) -> None:
+    await change_item(space, item_id, access_mode=AccessMode.RESTRICTED.value)
+
+
+async def grant(space: Space, item_id: UUID, user_id: UUID, level: Level) -> None:
+    async with space.database.transaction() as work:
+        await work.execute(
+            insert(item_grant).values(
+                workspace_id=space.id,
+                item_id=item_id,
+                user_id=user_id,
+                level=level.value,
+                created_at=work.now,
+                updated_at=work.now,
+            )
+        )
