@@ -1,26 +1,38 @@
-"""Databases: create one with its fields, list them, read one."""
+"""Databases: create one with its fields, list, read, change and delete them."""
 
 from api.kernel.routing import Access, Call, Cursor, Data, Limit, Router
 from models.access.rules import Level, Scope
 from models.databases import commands, queries
-from models.databases.shapes import CreateDatabase, DatabaseDetail, DatabaseList
-from runtime.errors import ConflictError, UnsupportedError
+from models.databases.shapes import (
+    CreateDatabase,
+    DatabaseDetail,
+    DatabaseList,
+    UpdateDatabase,
+)
+from models.records.rules.precondition import read_if_match
+from runtime.errors import ConflictError
 
 router = Router(tags=["databases"])
 
 DATABASES = "/v1/workspaces/{workspaceId}/databases"
+DATABASE = f"{DATABASES}/{{databaseId}}"
+
+WRITE = Access(
+    scopes=[Scope.DATABASES_WRITE], resource="database", level=Level.EDIT, idempotent=True
+)
 
 
 @router.post(
     DATABASES,
     access=Access(scopes=[Scope.DATABASES_WRITE], level=Level.EDIT, idempotent=True),
-    errors=[ConflictError, UnsupportedError],
+    errors=[ConflictError],
     status_code=201,
 )
 async def create_database(call: Call, body: CreateDatabase) -> Data[DatabaseDetail]:
     """Create a database with its fields.
 
-    A field with the key `title` is put first unless one is described.
+    A field with the key `title` is put first unless one is described. A relation gets its other
+    side in the database it points into, which takes edit access to that one.
     """
     return Data(await commands.create_database(call.work, call.actor, body))
 
@@ -35,10 +47,28 @@ async def list_databases(
 
 
 @router.get(
-    f"{DATABASES}/{{databaseId}}",
+    DATABASE,
     access=Access(scopes=[Scope.DATABASES_READ], resource="database", level=Level.VIEW),
 )
 async def get_database(call: Call) -> Data[DatabaseDetail]:
     """Get a database with its fields and views."""
     database_id = call.ids["databaseId"]
-    return Data(await queries.get_database(call.work, call.actor.workspace_id, database_id))
+    return Data(await queries.get_database(call.work, call.actor, database_id))
+
+
+@router.patch(DATABASE, access=WRITE, errors=[ConflictError])
+async def update_database(call: Call, body: UpdateDatabase) -> Data[DatabaseDetail]:
+    """Update a database.
+
+    What the body names is replaced; of `recordLayout`, key by key. With the header
+    `If-Match: <updatedAt>` a database that was changed since is left as it is.
+    """
+    expected = read_if_match(call.headers.get("if-match"))
+    database_id = call.ids["databaseId"]
+    return Data(await commands.update_database(call.work, call.actor, database_id, body, expected))
+
+
+@router.delete(DATABASE, access=WRITE)
+async def delete_database(call: Call) -> Data[DatabaseDetail]:
+    """Put a database into the trash, with everything below its item."""
+    return Data(await commands.delete_database(call.work, call.actor, call.ids["databaseId"]))

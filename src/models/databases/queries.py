@@ -1,19 +1,38 @@
 """Reading databases and their fields."""
 
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Collection, Iterable, Sequence
+from functools import lru_cache
+from types import SimpleNamespace
 from typing import Any
 
-from sqlalchemy import Row, Select, Uuid, bindparam, select, tuple_
+from sqlalchemy import (
+    ARRAY,
+    Row,
+    ScalarSelect,
+    Select,
+    Text,
+    Uuid,
+    bindparam,
+    cast,
+    func,
+    literal,
+    select,
+    tuple_,
+)
+from sqlalchemy.dialects.postgresql import aggregate_order_by
 
 from models.access.rules import Actor
 from models.base import Id
 from models.databases.rules.fields import FieldSpec, FieldSpecs, Option, Schema
 from models.databases.rules.kinds import FieldKind
 from models.databases.shapes import DatabaseDetail, DatabaseList, FieldShape
-from models.databases.tables import database, field
+from models.databases.tables import database, field, removed_field
 from models.items.queries import PlacementOf, closed_items, placed_items
 from models.items.tables import item
 from models.pagination import PageRequest
+from models.views.queries import shown_views
+from models.views.shapes import ViewShape
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
 from runtime.prepared import Prepared
@@ -28,14 +47,27 @@ visible = PlacementOf(
 )
 """Where a database is placed: `await visible(work, workspace_ids, database_id, user_id)`."""
 
+visible_field = PlacementOf(
+    placed_items()
+    .join(database, database.c.item_id == item.c.id)
+    .join(field, field.c.database_id == database.c.id)
+    .where(
+        field.c.id == bindparam("id", type_=Uuid),
+        field.c.workspace_id == item.c.workspace_id,
+        database.c.workspace_id == item.c.workspace_id,
+    )
+)
+"""Where a field's database is placed: `await visible_field(work, workspace_ids, field_id, …)`."""
 
-async def get_database(work: UnitOfWork, workspace_id: Id, database_id: Id) -> DatabaseDetail:
-    """A database with its fields. Raises `NotFoundError`."""
-    found = await work.first(_details(workspace_id).where(database.c.id == database_id))
+
+async def get_database(work: UnitOfWork, actor: Actor, database_id: Id) -> DatabaseDetail:
+    """A database with its fields and the views the actor sees. Raises `NotFoundError`."""
+    found = await work.first(_details(actor.workspace_id).where(database.c.id == database_id))
     if found is None:
         raise NotFoundError("database")
-    fields = await _shown_fields(work, workspace_id, [database_id])
-    return _detail(found, fields)
+    fields = await _shown_fields(work, actor.workspace_id, [database_id])
+    views = await shown_views(work, actor, [database_id])
+    return _detail(found, fields, views)
 
 
 async def list_databases(work: UnitOfWork, actor: Actor, page: PageRequest) -> DatabaseList:
@@ -51,9 +83,11 @@ async def list_databases(work: UnitOfWork, actor: Actor, page: PageRequest) -> D
             tuple_(database.c.created_at, database.c.id) < tuple_(*page.after)
         )
     shown = page.of(await work.rows(statement), lambda row: (row.created_at, row.id))
-    fields = await _shown_fields(work, actor.workspace_id, [row.id for row in shown.items])
+    database_ids = [row.id for row in shown.items]
+    fields = await _shown_fields(work, actor.workspace_id, database_ids)
+    views = await shown_views(work, actor, database_ids)
     return DatabaseList(
-        databases=[_detail(row, fields) for row in shown.items], cursor=shown.cursor
+        databases=[_detail(row, fields, views) for row in shown.items], cursor=shown.cursor
     )
 
 
@@ -64,6 +98,66 @@ async def load_schema(work: UnitOfWork, workspace_id: Id, database_id: Id) -> Sc
     """
     parameters = {"workspace_id": workspace_id, "database_id": database_id}
     return schema_of(await _SCHEMA.rows(work, parameters))
+
+
+async def get_field(
+    work: UnitOfWork, workspace_id: Id, database_id: Id, field_id: Id
+) -> FieldShape:
+    """A field of a database. Raises `NotFoundError`."""
+    found = await work.first(
+        select(field).where(
+            field.c.workspace_id == workspace_id,
+            field.c.database_id == database_id,
+            field.c.id == field_id,
+        )
+    )
+    if found is None:
+        raise NotFoundError("field")
+    return field_shape(found)
+
+
+async def load_catalog(
+    work: UnitOfWork, workspace_id: Id, database_ids: Collection[Id]
+) -> dict[Id, FieldSpecs]:
+    """The fields of these databases and of all that relations connect with them.
+
+    Those in the trash are among them: they may come back.
+    """
+    start = select(func.unnest(literal(list(database_ids), ARRAY(Uuid))).label("id")).cte(
+        "connected", recursive=True
+    )
+    connected = start.union(
+        select(cast(field.c.settings["databaseId"].astext, Uuid))
+        .join(start, start.c.id == field.c.database_id)
+        .where(field.c.workspace_id == workspace_id, field.c.kind == FieldKind.RELATION.value)
+    )
+    rows = await work.rows(
+        select(field)
+        .where(
+            field.c.workspace_id == workspace_id, field.c.database_id.in_(select(connected.c.id))
+        )
+        .order_by(field.c.position, field.c.key)
+    )
+    catalog: dict[Id, FieldSpecs] = {database_id: {} for database_id in database_ids}
+    for row in rows:
+        catalog.setdefault(row.database_id, {})[row.key] = _spec(row)
+    return catalog
+
+
+async def removed_keys(
+    work: UnitOfWork, workspace_id: Id, database_ids: Collection[Id]
+) -> dict[Id, set[str]]:
+    """Keys that records of these databases still hold values of removed fields under."""
+    rows = await work.rows(
+        select(removed_field.c.database_id, removed_field.c.key).where(
+            removed_field.c.workspace_id == workspace_id,
+            removed_field.c.database_id == func.any(list(database_ids)),
+        )
+    )
+    keys: dict[Id, set[str]] = {database_id: set() for database_id in database_ids}
+    for row in rows:
+        keys[row.database_id].add(row.key)
+    return keys
 
 
 def schema_of(rows: Sequence[Row[Any]], noun: str = "database") -> Schema:
@@ -96,12 +190,60 @@ def fields_of() -> Select[Any]:
 _SCHEMA = Prepared(fields_of().where(field.c.database_id == bindparam("database_id", type_=Uuid)))
 
 
-def field_specs(rows: Iterable[Row[Any]]) -> FieldSpecs:
+def fields_as_text() -> ScalarSelect[Any]:
+    """The fields of the enclosing statement's `database`, as text that `read_fields` reads.
+
+    For statements that need a row and what types it at once.
+    """
+    described = func.jsonb_build_object(*(part for name in _SPEC for part in (name, field.c[name])))
+    ordered = aggregate_order_by(described, field.c.position, field.c.key)
+    return (
+        select(cast(func.jsonb_agg(ordered), Text))
+        .where(
+            field.c.workspace_id == database.c.workspace_id, field.c.database_id == database.c.id
+        )
+        .correlate(database)
+        .scalar_subquery()
+    )
+
+
+def read_fields(text: str) -> FieldSpecs:
+    """What `fields_as_text` gave, as the rules see it."""
+    return dict(_fields_of_text(text))
+
+
+@lru_cache(maxsize=512)
+def _fields_of_text(text: str) -> FieldSpecs:
+    """Read once for as long as the fields stay: the text itself is the key."""
+    return field_specs(
+        SimpleNamespace(
+            **{**row, "id": Id(row["id"]), "index_id": row["index_id"] and Id(row["index_id"])}
+        )
+        for row in json.loads(text)
+    )
+
+
+_SPEC = (
+    "id",
+    "key",
+    "label",
+    "kind",
+    "required",
+    "default_value",
+    "options",
+    "settings",
+    "position",
+    "index_id",
+    "index_ready",
+)
+
+
+def field_specs(rows: Iterable[Any]) -> FieldSpecs:
     """Rows of the field table as the rules see them."""
     return {row.key: _spec(row) for row in rows}
 
 
-def _spec(row: Row[Any]) -> FieldSpec:
+def _spec(row: Any) -> FieldSpec:
     return FieldSpec(
         id=row.id,
         key=row.key,
@@ -112,6 +254,8 @@ def _spec(row: Row[Any]) -> FieldSpec:
         options=tuple(Option(**option) for option in row.options),
         settings=row.settings,
         position=row.position,
+        index_id=row.index_id,
+        index_ready=row.index_ready,
     )
 
 
@@ -143,15 +287,23 @@ async def _shown_fields(
     )
     fields: dict[Id, list[FieldShape]] = {database_id: [] for database_id in database_ids}
     for row in rows:
-        fields[row.database_id].append(_field_shape(row))
+        fields[row.database_id].append(field_shape(row))
     return fields
 
 
-def _field_shape(row: Row[Any]) -> FieldShape:
+def field_shape(row: Row[Any]) -> FieldShape:
+    """A row of the field table on the wire."""
     return FieldShape.model_validate({**row._mapping, "order": row.position})
 
 
-def _detail(row: Row[Any], fields: dict[Id, list[FieldShape]]) -> DatabaseDetail:
+def _detail(
+    row: Row[Any], fields: dict[Id, list[FieldShape]], views: dict[Id, list[ViewShape]]
+) -> DatabaseDetail:
     return DatabaseDetail.model_validate(
-        {**row._mapping, "order": row.position, "fields": fields[row.id], "views": []}
+        {
+            **row._mapping,
+            "order": row.position,
+            "fields": fields[row.id],
+            "views": views[row.id],
+        }
     )

@@ -7,10 +7,10 @@ import pytest
 
 from models.databases.rules.defaults import default_value
 from models.databases.rules.fields import FieldSpec
-from models.databases.rules.kinds import UNAVAILABLE_KINDS, FieldKind
-from models.databases.rules.plan import plan_fields
-from models.databases.shapes import CreateField
-from runtime.errors import UnsupportedError, ValidationError
+from models.databases.rules.kinds import STORED_KINDS, FieldKind
+from models.databases.rules.plan import plan_change, plan_fields
+from models.databases.shapes import CreateField, UpdateField
+from runtime.errors import ValidationError
 
 
 def plan(*fields: dict[str, Any]) -> list[FieldSpec]:
@@ -132,10 +132,116 @@ def test_all_problems_are_told_at_once() -> None:
     assert paths(field, field) == ["fields.1.key", "fields.0.defaultValue", "fields.1.defaultValue"]
 
 
-@pytest.mark.parametrize("kind", sorted(UNAVAILABLE_KINDS))
-def test_kinds_that_are_not_available_are_refused_with_those_that_are(kind: FieldKind) -> None:
-    with pytest.raises(UnsupportedError, match=r"Use one of: text, .*multi_select"):
-        plan({"label": "X", "kind": kind.value})
+SETTINGS: dict[FieldKind, dict[str, Any]] = {
+    FieldKind.RELATION: {"databaseId": str(uuid.uuid4())},
+    FieldKind.ROLLUP: {"relationFieldKey": "r", "targetFieldKey": "t", "aggregate": "sum"},
+    FieldKind.LOOKUP: {"relationFieldKey": "r", "targetFieldKey": "t"},
+    FieldKind.FORMULA: {"expression": "1"},
+    FieldKind.BUTTON: {"actionId": str(uuid.uuid4())},
+}
+
+
+@pytest.mark.parametrize("kind", list(FieldKind))
+def test_every_kind_can_be_planned(kind: FieldKind) -> None:
+    described = {"label": "X", "kind": kind.value, "settings": SETTINGS.get(kind, {})}
+    assert plan(described)[1].kind is kind
+
+
+@pytest.mark.parametrize("kind", sorted(SETTINGS))
+def test_kinds_that_name_something_need_to(kind: FieldKind) -> None:
+    found = paths({"label": "X", "kind": kind.value})
+    assert found == [f"fields.0.settings.{name}" for name in SETTINGS[kind]]
+
+
+@pytest.mark.parametrize("kind", sorted(set(FieldKind) - STORED_KINDS))
+def test_what_clients_do_not_write_is_neither_required_nor_has_a_default(kind: FieldKind) -> None:
+    described = {"label": "X", "kind": kind.value, "settings": SETTINGS.get(kind, {})}
+    assert paths({**described, "required": True}) == ["fields.0.required"]
+    assert paths({**described, "defaultValue": "1"}) == ["fields.0.defaultValue"]
+
+
+def test_the_settings_of_a_relation_are_spelled_out() -> None:
+    target = uuid.uuid4()
+    settings = {"databaseId": str(target).upper(), "color": "red"}
+    assert plan({"label": "X", "kind": "relation", "settings": settings})[1].settings == {
+        "databaseId": str(target),
+        "cardinality": "many",
+        "symmetric": False,
+        "onDelete": "unlink",
+        "color": "red",
+    }
+
+
+def change(field: dict[str, Any], **body: Any) -> FieldSpec:
+    return plan_change(plan(field)[1], UpdateField.model_validate(body), uuid.uuid4)
+
+
+def change_paths(field: dict[str, Any], **body: Any) -> list[str]:
+    with pytest.raises(ValidationError) as refusal:
+        change(field, **body)
+    return [detail.path for detail in refusal.value.details]
+
+
+COLORS = {"label": "S", "kind": "select", "options": [{"name": "Red"}, {"name": "Blue"}]}
+
+
+def test_changed_options_keep_what_they_are() -> None:
+    before = plan(COLORS)[1]
+    red, blue = before.options
+    body = UpdateField.model_validate(
+        {
+            "options": [
+                {"id": blue.id, "name": "Navy", "color": "blue"},
+                {"key": "red", "name": "Red"},
+                {"name": "Red"},
+            ]
+        }
+    )
+    after = plan_change(before, body, uuid.uuid4).options
+    assert [(each.key, each.name, each.color, each.order) for each in after] == [
+        ("blue", "Navy", "blue", 0),
+        ("red", "Red", "gray", 1),
+        ("red_2", "Red", "gray", 2),
+    ]
+    assert [each.id for each in after[:2]] == [blue.id, red.id]
+
+
+@pytest.mark.parametrize(
+    ("field", "body", "path"),
+    [
+        (COLORS, {"key": "other"}, "key"),
+        (COLORS, {"options": [{"id": "x", "name": "Red"}]}, "options.0.id"),
+        (COLORS, {"options": [{"name": "a", "key": "a"}] * 2}, "options.1.key"),
+        ({**COLORS, "defaultValue": "red"}, {"options": [{"name": "Blue"}]}, "defaultValue"),
+        ({"label": "N", "kind": "number"}, {"options": [{"name": "a"}]}, "options"),
+        ({"label": "N", "kind": "number"}, {"settings": {"min": "1"}}, "settings.min"),
+        (
+            {"label": "N", "kind": "number", "defaultValue": 5},
+            {"settings": {"max": 4}},
+            "defaultValue",
+        ),
+        ({"label": "N", "kind": "number"}, {"defaultValue": "x"}, "defaultValue"),
+        ({"label": "A", "kind": "auto_number"}, {"required": True}, "required"),
+        (
+            {"label": "S", "kind": "status"},
+            {"options": [{"name": "Open"}]},
+            "settings.groups.todo.0",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_change_is_named_by_its_path(
+    field: dict[str, Any], body: dict[str, Any], path: str
+) -> None:
+    assert change_paths(field, **body)[0] == path
+
+
+def test_a_change_leaves_what_it_does_not_name() -> None:
+    field = {"label": "N", "kind": "number", "defaultValue": 5, "settings": {"min": 1}}
+    changed = change(field, label="M", key="n")
+    assert (changed.label, changed.key, changed.default, changed.settings) == (
+        ("M", "n", "5", {"min": 1})
+    )
+    assert change(field, defaultValue=None).default is None
 
 
 def test_unknown_settings_are_kept() -> None:

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from models.databases.rules.fields import FieldSpec, Option
-from models.databases.rules.kinds import AVAILABLE_KINDS, SYSTEM_KINDS, UNAVAILABLE_KINDS, FieldKind
-from models.databases.rules.registry import KIND_RULES
+from models.databases.rules.kinds import COMPUTED_KINDS, STORED_KINDS, SYSTEM_KINDS, FieldKind
+from models.databases.rules.registry import KIND_RULES, Comparison, ResultKind, comparison
 from models.databases.rules.values import FieldValueError
 
 PERSON = "0198c5c2-7a3b-7c1d-9e4f-2b6a8d1c0e5f"
@@ -43,6 +43,8 @@ TAKEN: list[tuple[FieldKind, Any, Any]] = [
     (FieldKind.MULTI_SELECT, [], []),
     (FieldKind.MULTI_SELECT, ["high", "low", "high"], ["high", "low"]),
     (FieldKind.PERSON, [PERSON, PERSON], [PERSON]),
+    (FieldKind.FILE, [], []),
+    (FieldKind.FILE, [PERSON, PERSON], [PERSON]),
     (FieldKind.EMAIL, "ada@example.org", "ada@example.org"),
     (FieldKind.URL, "https://example.org/a?b=c#d", "https://example.org/a?b=c#d"),
     (FieldKind.PHONE, "+49 (30) 901-820", "+49 (30) 901-820"),
@@ -109,6 +111,10 @@ REFUSED: list[tuple[FieldKind, Any]] = [
     (FieldKind.PERSON, PERSON),
     (FieldKind.PERSON, [PERSON.replace("-", "")]),
     (FieldKind.PERSON, [PERSON] * 101),
+    (FieldKind.FILE, PERSON),
+    (FieldKind.FILE, [PERSON.replace("-", "")]),
+    (FieldKind.FILE, [{"fileId": PERSON}]),
+    (FieldKind.FILE, [PERSON] * 101),
     (FieldKind.EMAIL, "ada@example"),
     (FieldKind.EMAIL, "ada@@example.org"),
     (FieldKind.EMAIL, f"{'a' * 250}@example.org"),
@@ -146,7 +152,7 @@ def test_kept_form(kind: FieldKind, value: Any, kept: Any) -> None:
     assert type(check(kind, value)) is type(kept)
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KIND_RULES if kind not in SYSTEM_KINDS])
+@pytest.mark.parametrize("kind", sorted(STORED_KINDS))
 @pytest.mark.parametrize("name", WRONG_TYPES)
 def test_a_value_of_another_type_is_refused(kind: FieldKind, name: str) -> None:
     if name in ACCEPTED.get(kind, set()):
@@ -187,7 +193,31 @@ def test_number_settings(settings: dict[str, Any], taken: float, refused: float)
         check(FieldKind.NUMBER, refused, **settings)
 
 
-def test_every_kind_is_either_available_with_a_rule_or_refused_by_name() -> None:
+def test_a_file_field_may_bound_its_files() -> None:
+    other = PERSON.replace("8", "9", 1)
+    assert check(FieldKind.FILE, [PERSON], maxFiles=1) == [PERSON]
+    with pytest.raises(FieldValueError, match="at most 1 file"):
+        check(FieldKind.FILE, [PERSON, other], maxFiles=1)
+
+
+def test_every_kind_has_a_rule_and_one_place_for_its_value() -> None:
     assert len(FieldKind) == 33
-    assert set(KIND_RULES) == set(AVAILABLE_KINDS)
-    assert set(FieldKind) - set(KIND_RULES) == UNAVAILABLE_KINDS
+    assert set(KIND_RULES) == set(FieldKind)
+    elsewhere = {FieldKind.RELATION, FieldKind.BUTTON}
+    places = [STORED_KINDS, COMPUTED_KINDS, SYSTEM_KINDS, elsewhere]
+    assert sorted(kind for place in places for kind in place) == sorted(FieldKind)
+    assert {kind for kind, rule in KIND_RULES.items() if rule.check is not None} == STORED_KINDS
+
+
+@pytest.mark.parametrize("kind", [FieldKind.FORMULA, FieldKind.ROLLUP])
+def test_a_derived_value_has_the_form_of_its_result(kind: FieldKind) -> None:
+    forms = [comparison(field(kind, resultKind=result.value)) for result in ResultKind]
+    assert forms == [
+        Comparison.TEXT,
+        Comparison.NUMBER,
+        Comparison.BOOLEAN,
+        Comparison.DAY,
+        Comparison.MOMENT,
+        Comparison.OPAQUE,
+    ]
+    assert comparison(field(kind)) is Comparison.OPAQUE

@@ -5,7 +5,14 @@ from functools import cached_property
 from typing import Any
 
 from models.base import Id
-from models.databases.rules.kinds import SYSTEM_KINDS, TITLE_KEY, FieldKind
+from models.databases.rules.kinds import (
+    COMPUTED_KINDS,
+    DERIVED_KINDS,
+    STORED_KINDS,
+    SYSTEM_KINDS,
+    TITLE_KEY,
+    FieldKind,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +37,10 @@ class Option:
 
 @dataclass(frozen=True, kw_only=True)
 class FieldSpec:
-    """One field; `default` is the text form the interface shows."""
+    """One field; `default` is the text form the interface shows.
+
+    `index_id` names its entries in the side index of the records, all there once `index_ready`.
+    """
 
     id: Id
     key: str
@@ -41,10 +51,43 @@ class FieldSpec:
     options: tuple[Option, ...] = ()
     settings: dict[str, Any] = field(default_factory=dict)
     position: float = 0
+    index_id: Id | None = None
+    index_ready: bool = False
 
     @property
     def system(self) -> bool:
+        """The platform writes it: it stands in `system` on the wire."""
         return self.kind in SYSTEM_KINDS
+
+    @property
+    def computed(self) -> bool:
+        """It follows from other values: it stands in `computed`."""
+        return self.kind in COMPUTED_KINDS
+
+    @property
+    def relation(self) -> bool:
+        """It points at records: they stand in `relations`."""
+        return self.kind is FieldKind.RELATION
+
+    @property
+    def derived(self) -> bool:
+        """It is computed from the fields its settings name."""
+        return self.kind in DERIVED_KINDS
+
+    @property
+    def target_id(self) -> Id:
+        """The database a relation points into."""
+        return Id(self.settings["databaseId"])
+
+    @property
+    def inverse_id(self) -> Id:
+        """The field that shows a relation from the other side; itself when it is symmetric."""
+        return Id(self.settings["inverseFieldId"])
+
+    @property
+    def stored(self) -> bool:
+        """Clients write it into `data`, the title included, which has its own column."""
+        return self.kind in STORED_KINDS
 
     @property
     def title(self) -> bool:
@@ -55,6 +98,16 @@ class FieldSpec:
         """Option key → its place in the order people see."""
         ordered = sorted(self.options, key=lambda option: (option.order, option.key))
         return {option.key: place for place, option in enumerate(ordered)}
+
+    @cached_property
+    def option_names(self) -> dict[str, str]:
+        """Option key → its name."""
+        return {option.key: option.name for option in self.options}
+
+    @cached_property
+    def options_named(self) -> dict[str, str]:
+        """Name of an option, however it is capitalized → its key."""
+        return {option.name.strip().casefold(): option.key for option in self.options}
 
     @property
     def timezone(self) -> str:

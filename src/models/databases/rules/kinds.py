@@ -57,17 +57,19 @@ SYSTEM_KINDS = frozenset(
 )
 """Kinds whose value the platform writes; clients only read them."""
 
-UNAVAILABLE_KINDS = frozenset(
-    {
-        FieldKind.FILE,
+COMPUTED_KINDS = frozenset({FieldKind.ROLLUP, FieldKind.LOOKUP, FieldKind.FORMULA, FieldKind.TIMER})
+"""Kinds whose value follows from other values; it stands in a record's `computed`."""
+
+DERIVED_KINDS = frozenset({FieldKind.ROLLUP, FieldKind.LOOKUP, FieldKind.FORMULA})
+"""Computed kinds whose settings name the fields they follow from."""
+
+STORED_KINDS = (
+    frozenset(FieldKind)
+    - SYSTEM_KINDS
+    - COMPUTED_KINDS
+    - {
         FieldKind.RELATION,
-        FieldKind.ROLLUP,
-        FieldKind.LOOKUP,
-        FieldKind.FORMULA,
         FieldKind.BUTTON,
-        FieldKind.TIMER,
     }
 )
-"""Kinds the interface names that no field can have yet."""
-
-AVAILABLE_KINDS = tuple(kind for kind in FieldKind if kind not in UNAVAILABLE_KINDS)
+"""Kinds whose value clients write into a record's `data`."""

@@ -18,6 +18,7 @@ MAX_LONG_TEXT = 200_000
 MAX_NUMBER = 1e100
 MAX_DURATION = 2**53 - 1
 MAX_PEOPLE = 100
+MAX_FILES = 100
 MAX_JSON_DEPTH = 48
 
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
@@ -28,6 +29,7 @@ _MOMENT = re.compile(
 )
 _TIME = re.compile(r"([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9])?")
 _EMAIL = re.compile(r"[^@\s<>()\",;:\\]+@[^@\s.<>()\",;:\\]+([.][^@\s.<>()\",;:\\]+)+")
+_SPACE = re.compile(r"\s")
 _PHONE = re.compile(r"[0-9+().\-/ x#*]+")
 
 
@@ -181,6 +183,21 @@ def check_people(_field: FieldSpec, value: Any) -> list[str]:
     return list(dict.fromkeys(user(entry) for entry in value))
 
 
+def check_files(field: FieldSpec, value: Any) -> list[str]:
+    """File ids, each once; whether they are files of the workspace is for the command to ask."""
+    most = field.settings.get("maxFiles") or MAX_FILES
+    if not isinstance(value, list) or len(value) > most:
+        raise FieldValueError(f"must be a list of at most {most} file ids")
+    return list(dict.fromkeys(_file(entry) for entry in value))
+
+
+def _file(value: Any) -> str:
+    checked = parse_id(value) if isinstance(value, str) else None
+    if checked is None:
+        raise FieldValueError("must be the id of a file")
+    return str(checked)
+
+
 def check_email(_field: FieldSpec, value: Any) -> str:
     if not _EMAIL.fullmatch(text(value, longest=254)):
         raise FieldValueError("must be an e-mail address")
@@ -195,7 +212,7 @@ def check_url(_field: FieldSpec, value: Any) -> str:
         valid = parts.scheme in {"http", "https"} and bool(parts.hostname)
     except ValueError:
         valid = False
-    if not valid or any(character.isspace() for character in checked):
+    if not valid or _SPACE.search(checked):
         raise FieldValueError("must be an http or https URL")
     return checked
 
