@@ -1,0 +1,1 @@
+"""Copies of databases: made by a job, seen by nobody until they are whole."""

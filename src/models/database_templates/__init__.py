@@ -1,0 +1,1 @@
+"""Database templates: databases the platform ships ready to be filled."""

@@ -1,0 +1,1 @@
+"""What the shipped templates hold."""

@@ -1,0 +1,1 @@
+"""Record templates: what a new record of a database begins with."""

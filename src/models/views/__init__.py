@@ -1,0 +1,1 @@
+"""Views: how people look at the records of a database."""

@@ -1,0 +1,1 @@
+"""What a view may say."""

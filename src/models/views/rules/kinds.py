@@ -1,0 +1,51 @@
+"""The kinds of views and where they stand (decisions C5, Views)."""
+
+from enum import StrEnum
+
+
+class ViewKind(StrEnum):
+    TABLE = "table"
+    BOARD = "board"
+    LIST = "list"
+    GALLERY = "gallery"
+    CALENDAR = "calendar"
+    TIMELINE = "timeline"
+    CHART = "chart"
+    FORM = "form"
+
+
+NEEDED: dict[ViewKind, tuple[str, ...]] = {
+    ViewKind.BOARD: ("stackFieldKey",),
+    ViewKind.CALENDAR: ("dateFieldKey",),
+    ViewKind.TIMELINE: ("dateFieldKey", "endDateFieldKey"),
+    ViewKind.CHART: ("chart",),
+    ViewKind.FORM: ("form",),
+}
+"""What the manifest of each kind must name; the other kinds can show any records."""
+
+
+class Placement(StrEnum):
+    """Where a view is shown.
+
+    `relation` is the list of linked records that a relation field shows; `item` is a view that
+    stands in the tree of items by itself.
+    """
+
+    DATABASE = "database"
+    RELATION = "relation"
+    ITEM = "item"
+    DASHBOARD = "dashboard"
+
+
+class ViewScope(StrEnum):
+    """`shared` views are everybody's who sees the database, `personal` ones their owner's."""
+
+    SHARED = "shared"
+    PERSONAL = "personal"
+
+
+class ChartType(StrEnum):
+    BAR = "bar"
+    LINE = "line"
+    PIE = "pie"
+    NUMBER = "number"
