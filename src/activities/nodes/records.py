@@ -12,8 +12,8 @@ from models.automations.rules.configs import (
 from models.automations.rules.kinds import NodeKind
 from models.base import Id
 from models.records import commands, queries
+from models.records.finding import QueryTooSlowError
 from models.records.shapes import CreateRecord, RecordDetail, RecordQuery, UpdateRecord
-from models.records.upsert import upsert_record
 from runtime.crypto import KeyRing
 from runtime.errors import NotFoundError
 
@@ -37,9 +37,11 @@ class RecordNodes:
         """`{records, cursor, count}` of one page."""
         config = QueryRecordsConfig.model_validate(node.parameters)
         query = RecordQuery.model_validate(config.query.model_dump(by_alias=True))
-        found = await queries.query_records(
-            node.work, node.actor.workspace_id, config.database_id, query, self._keys
+        found = await queries.ask_records(
+            node.work, node.actor, config.database_id, query, self._keys
         )
+        if found is None:
+            raise QueryTooSlowError
         output = found.model_dump(mode="json", by_alias=True)
         return NodeResult({**output, "count": len(found.records)})
 
@@ -48,7 +50,7 @@ class RecordNodes:
         config = CreateRecordConfig.model_validate(node.parameters)
         body = CreateRecord(title=config.title, data=config.data)
         if config.upsert_by:
-            upserted = await upsert_record(
+            upserted = await commands.upsert_record(
                 node.work, node.actor, config.database_id, config.upsert_by, body
             )
             return _written(upserted.record, created=upserted.created)

@@ -1,46 +1,29 @@
-"""Writing records: every value checked against the fields, every statement inside the workspace.
+"""Writing records: one alone, or many that are written together or not at all.
 
 The API calls these, and so do the nodes of automations.
 """
 
-from collections.abc import Mapping
-from datetime import datetime, timedelta
-from typing import Any
-
-from sqlalchemy import (
-    ARRAY,
-    CTE,
-    ColumnElement,
-    Row,
-    Text,
-    cast,
-    func,
-    insert,
-    literal,
-    select,
-    update,
-)
-from sqlalchemy.dialects.postgresql import JSONB
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
 
 from models.access.rules import Actor
 from models.base import Id
-from models.databases.commands import lock_fields, store_options
+from models.databases.locks import share_schema
 from models.databases.queries import load_schema
-from models.databases.rules.fields import Schema
-from models.databases.rules.kinds import TITLE_KEY, FieldKind
-from models.databases.tables import database
-from models.records.details import record_detail
-from models.records.queries import load_schema_of, this_record
-from models.records.rules.data import Change, check_new, check_patch, shown_key, with_title
-from models.records.rules.options import grow_options
-from models.records.shapes import CreateRecord, RecordDetail, UpdateRecord
-from models.records.tables import record
-from models.workspaces.tables import workspace_member
+from models.record_changes.rules import ChangeKind
+from models.records.rules.operations import change_of, creation, read_operations
+from models.records.rules.writes import Write, WriteOp
+from models.records.schema import share_schema_of
+from models.records.shapes import (
+    BatchResult,
+    CreateRecord,
+    RecordBatch,
+    RecordDetail,
+    UpdateRecord,
+)
+from models.records.writing import Written, write_records
 from runtime.database import UnitOfWork
-from runtime.errors import ConflictError, NotFoundError, ValidationError
-from runtime.ids import new_id
-
-MAX_DATA_BYTES = 1 << 20
 
 
 async def create_record(
@@ -48,43 +31,31 @@ async def create_record(
 ) -> RecordDetail:
     """A new record.
 
-    Raises `NotFoundError` for the database, `ValidationError` at `data.<fieldKey>`.
+    Raises `NotFoundError` for the database and whatever the body names, `ValidationError` at
+    `data.<fieldKey>` and `relations.<fieldKey>`.
     """
-    schema = await load_schema(work, actor.workspace_id, database_id)
-    if body.template_id is not None:
-        raise NotFoundError("record template")
-    _refuse_relations(body.relations)
-    return await insert_record(work, actor, schema, with_title(body.data, body.title))
+    return (await _into(work, actor, database_id, creation(body))).record
 
 
-async def insert_record(
-    work: UnitOfWork, actor: Actor, schema: Schema, written: Mapping[str, Any]
-) -> RecordDetail:
-    """A new record with these values, in a database whose schema was just read."""
-    schema, written = await _with_new_options(work, schema, written)
-    change = check_new(schema.fields, written)
-    await _check_people(work, schema, change)
-    statement = (
-        insert(record)
-        .values(
-            id=new_id(),
-            workspace_id=schema.workspace_id,
-            database_id=schema.database_id,
-            title=change.title or "",
-            data=change.data,
-            archived=False,
-            created_by_user_id=actor.user_id,
-            updated_by_user_id=actor.user_id,
-            created_at=work.now,
-            updated_at=work.now,
-        )
-        .returning(record, _SIZE)
-    )
-    if any(spec.kind is FieldKind.AUTO_NUMBER for spec in schema.fields.values()):
-        # One statement counts and inserts: the counter's row lock orders concurrent creations.
-        counted = _next_number(schema)
-        statement = statement.values(number=select(counted.c.number).scalar_subquery())
-    return _stored(await work.first(statement), schema)
+@dataclass(frozen=True, slots=True)
+class Upserted:
+    """The record, and whether it is new."""
+
+    record: RecordDetail
+    created: bool
+
+
+async def upsert_record(
+    work: UnitOfWork, actor: Actor, database_id: Id, by: Sequence[str], body: CreateRecord
+) -> Upserted:
+    """Change the one record that has the body's values in the fields `by`, or create it.
+
+    Two upserts of the same values wait for each other, so they never create it twice.
+    Raises also `ValidationError` for `by`, `ConflictError` when several records match.
+    """
+    write = creation(body, WriteOp.UPSERT, by)
+    written = await _into(work, actor, database_id, write)
+    return Upserted(written.record, created=written.kind is ChangeKind.CREATED)
 
 
 async def update_record(
@@ -96,132 +67,67 @@ async def update_record(
 ) -> RecordDetail:
     """Merge values into a record; null clears a key. `expected` is the `updatedAt` last read.
 
+    What is so already is not written: `updatedAt` stays, and the history has no entry.
     Raises `NotFoundError`, `ValidationError` at `data.<fieldKey>`, and `ConflictError` when the
     record is no longer the one that was read.
     """
-    schema = await load_schema_of(work, actor.workspace_id, record_id)
-    _refuse_relations(body.relations)
-    written = with_title(body.data, body.title)
-    if body.title is None and "title" in body.model_fields_set:
-        written = {**written, TITLE_KEY: None}
-    return await change_record(work, actor, schema, record_id, written, body.archived, expected)
+    return await _change(work, actor, change_of(record_id, body, expected))
 
 
-async def change_record(
-    work: UnitOfWork,
-    actor: Actor,
-    schema: Schema,
-    record_id: Id,
-    written: Mapping[str, Any],
-    archived: bool | None = None,
-    expected: datetime | None = None,
+async def archive_record(
+    work: UnitOfWork, actor: Actor, record_id: Id, expected: datetime | None = None
 ) -> RecordDetail:
-    """Change a record of a database whose schema was just read."""
-    schema, written = await _with_new_options(work, schema, written)
-    change = check_patch(schema.fields, written)
-    await _check_people(work, schema, change)
-    statement = (
-        update(record)
-        .where(*this_record(actor.workspace_id, record_id))
-        .values(
-            data=_merged(change),
-            title=record.c.title if change.title is None else change.title,
-            archived=record.c.archived if archived is None else archived,
-            updated_by_user_id=actor.user_id,
-            updated_at=_later(work.now),
-        )
-        .returning(record, _SIZE)
-    )
-    if expected is not None:
-        statement = statement.where(record.c.updated_at == expected)
-    row = await work.first(statement)
-    if row is None and expected is not None:
-        raise ConflictError("The record was changed since it was read. Read it again.")
-    return _stored(row, schema)
+    """Take a record out of the lists that do not ask for archived ones."""
+    write = Write(op=WriteOp.ARCHIVE, record_id=record_id, archived=True, expected=expected)
+    return await _change(work, actor, write)
 
 
-async def delete_record(work: UnitOfWork, actor: Actor, record_id: Id) -> RecordDetail:
-    """Put a record into the trash and return it as it was. Raises `NotFoundError`."""
-    schema = await load_schema_of(work, actor.workspace_id, record_id)
-    row = await work.first(
-        update(record)
-        .where(*this_record(actor.workspace_id, record_id))
-        .values(deleted_at=work.now)
-        .returning(record)
-    )
-    if row is None:
-        raise NotFoundError("record")
-    return record_detail(row, schema.fields)
+async def restore_record(
+    work: UnitOfWork, actor: Actor, record_id: Id, expected: datetime | None = None
+) -> RecordDetail:
+    """Bring a record back from the archive, or within 30 days from the trash."""
+    write = Write(op=WriteOp.RESTORE, record_id=record_id, archived=False, expected=expected)
+    return await _change(work, actor, write)
 
 
-_SIZE = func.octet_length(cast(record.c.data, Text)).label("data_bytes")
-
-
-def _merged(change: Change) -> ColumnElement[Any]:
-    kept = record.c.data.op("-", return_type=JSONB())(literal(sorted(change.cleared), ARRAY(Text)))
-    merged: ColumnElement[Any] = kept.op("||", return_type=JSONB())(literal(change.data, JSONB))
-    return merged
-
-
-def _later(now: datetime) -> ColumnElement[datetime]:
-    """Now, or just after the last change: `updatedAt` never repeats, so If-Match sees each."""
-    return func.greatest(
-        literal(now, record.c.updated_at.type),
-        record.c.updated_at + timedelta(milliseconds=1),
+async def delete_record(
+    work: UnitOfWork, actor: Actor, record_id: Id, expected: datetime | None = None
+) -> RecordDetail:
+    """Put a record into the trash and return it as it was."""
+    return await _change(
+        work, actor, Write(op=WriteOp.DELETE, record_id=record_id, expected=expected)
     )
 
 
-def _next_number(schema: Schema) -> CTE:
-    return (
-        update(database)
-        .where(database.c.workspace_id == schema.workspace_id, database.c.id == schema.database_id)
-        .values(next_number=database.c.next_number + 1)
-        .returning((database.c.next_number - 1).label("number"))
-        .cte("counted")
+async def write_batch(
+    work: UnitOfWork, actor: Actor, database_id: Id, body: RecordBatch
+) -> BatchResult:
+    """Do all operations, or none (decisions C3).
+
+    No record may be meant twice. Raises `NotFoundError`, `ValidationError` and `ConflictError`,
+    each naming every operation it is about as `operations.<i>`.
+    """
+    writes, problems = read_operations(body.operations)
+    await share_schema(work, database_id)
+    schema = await load_schema(work, actor.workspace_id, database_id)
+    written = await write_records(work, actor, schema, writes, problems)
+    created = sum(one.kind is ChangeKind.CREATED for one in written)
+    deleted = sum(one.kind is ChangeKind.DELETED for one in written)
+    return BatchResult.model_construct(
+        records=[one.record for one in written],
+        created=created,
+        updated=len(written) - created - deleted,
+        deleted=deleted,
     )
 
 
-def _stored(row: Row[Any] | None, schema: Schema) -> RecordDetail:
-    if row is None:
-        raise NotFoundError("record")
-    if row.data_bytes > MAX_DATA_BYTES:
-        raise ValidationError.at("data", "holds more than 1 MiB in all")
-    return record_detail(row, schema.fields)
+async def _into(work: UnitOfWork, actor: Actor, database_id: Id, write: Write) -> Written:
+    await share_schema(work, database_id)
+    schema = await load_schema(work, actor.workspace_id, database_id)
+    return (await write_records(work, actor, schema, [write]))[0]
 
 
-def _refuse_relations(relations: Mapping[str, Any] | None) -> None:
-    """No database has relation fields yet, so no key of `relations` is one."""
-    for key in relations or ():
-        raise ValidationError.at(
-            f"relations.{shown_key(key)}", "is not the key of a relation field of this database"
-        )
-
-
-async def _with_new_options(
-    work: UnitOfWork, schema: Schema, written: Mapping[str, Any]
-) -> tuple[Schema, Mapping[str, Any]]:
-    """Add the options that the written values bring, where their fields allow it."""
-    wanted = grow_options(schema, written, new_id)
-    if not wanted.grown:
-        return schema, wanted.written
-    locked = await lock_fields(work, schema, wanted.grown)
-    grown = grow_options(locked, written, new_id)
-    await store_options(work, grown.schema, grown.grown)
-    return grown.schema, grown.written
-
-
-async def _check_people(work: UnitOfWork, schema: Schema, change: Change) -> None:
-    """Every person a record names is a member: nobody else's id tells whether it exists."""
-    people = change.people(schema.fields)
-    if not people:
-        return
-    rows = await work.rows(
-        select(workspace_member.c.user_id).where(
-            workspace_member.c.workspace_id == schema.workspace_id,
-            workspace_member.c.user_id.in_([Id(user) for user in people]),
-        )
-    )
-    strangers = people.keys() - {str(row.user_id) for row in rows}
-    if strangers:
-        stranger = min(strangers)
-        raise ValidationError.at(people[stranger], f"{stranger} is not a member of this workspace")
+async def _change(work: UnitOfWork, actor: Actor, write: Write) -> RecordDetail:
+    assert write.record_id is not None
+    schema = await share_schema_of(work, actor.workspace_id, write.record_id)
+    return (await write_records(work, actor, schema, [write]))[0].record

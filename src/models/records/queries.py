@@ -1,21 +1,39 @@
-"""Reading records: one by id, the newest first, or by filter, order and search."""
+"""Reading records: one by id, the newest first, or what a query asks for."""
 
 from typing import Any
 
 from sqlalchemy import ColumnElement, Integer, Uuid, bindparam, select
 
+from models.access.rules import Actor
 from models.base import Id
-from models.databases.queries import fields_of, load_schema, schema_of
-from models.databases.rules.fields import FieldSpecs, Schema
+from models.databases.queries import (
+    fields_as_text,
+    fields_of,
+    load_schema,
+    read_fields,
+    schema_of,
+)
+from models.databases.rules.fields import Schema
 from models.databases.tables import database
 from models.items.queries import PlacementOf, placed_items
 from models.items.tables import item
-from models.pagination import Page, PageRequest, page_request
-from models.records.details import record_detail
+from models.pagination import PageRequest, page_request
+from models.records.details import record_details
+from models.records.finding import QueryTooSlowError, find_records
+from models.records.hidden import unseen_fields
+from models.records.index import request_indexes
 from models.records.rules.ordering import NEWEST_FIRST
-from models.records.rules.query import Query, read_query
-from models.records.shapes import MAX_QUERY_LIMIT, RecordDetail, RecordList, RecordQuery
+from models.records.rules.query import read_query
+from models.records.rules.views import through_view
+from models.records.shapes import (
+    MAX_QUERY_LIMIT,
+    QueryResult,
+    RecordDetail,
+    RecordList,
+    RecordQuery,
+)
 from models.records.tables import record
+from models.views.queries import view_query
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
@@ -55,7 +73,17 @@ def records_of(workspace_id: Any, database_id: Any) -> tuple[ColumnElement[bool]
 
 
 _THIS = this_record(bindparam("workspace_id", type_=Uuid), bindparam("record_id", type_=Uuid))
-_RECORD = Prepared(select(record).where(*_THIS))
+_RECORD = Prepared(
+    select(record, fields_as_text().label("fields"))
+    .join(database, database.c.id == record.c.database_id)
+    .join(item, item.c.id == database.c.item_id)
+    .where(
+        *_THIS,
+        database.c.workspace_id == record.c.workspace_id,
+        item.c.workspace_id == record.c.workspace_id,
+        item.c.deleted_at.is_(None),
+    )
+)
 _SCHEMA_OF = Prepared(fields_of().join(record, record.c.database_id == database.c.id).where(*_THIS))
 
 _NEWEST = (
@@ -75,14 +103,15 @@ _NEXT_PAGE = Prepared(
 )
 
 
-async def get_record(work: UnitOfWork, workspace_id: Id, record_id: Id) -> RecordDetail:
+async def get_record(work: UnitOfWork, actor: Actor, record_id: Id) -> RecordDetail:
     """A record. Raises `NotFoundError`, also when its database is in the trash."""
-    schema = await load_schema_of(work, workspace_id, record_id)
-    parameters = {"workspace_id": workspace_id, "record_id": record_id}
+    parameters = {"workspace_id": actor.workspace_id, "record_id": record_id}
     found = await _RECORD.first(work, parameters)
     if found is None:
         raise NotFoundError("record")
-    return record_detail(found, schema.fields)
+    schema = Schema(found.workspace_id, found.database_id, read_fields(found.fields))
+    (shown,) = await record_details(work, actor, schema, [found])
+    return shown
 
 
 async def load_schema_of(work: UnitOfWork, workspace_id: Id, record_id: Id) -> Schema:
@@ -92,48 +121,65 @@ async def load_schema_of(work: UnitOfWork, workspace_id: Id, record_id: Id) -> S
 
 
 async def list_records(
-    work: UnitOfWork, workspace_id: Id, database_id: Id, page: PageRequest
+    work: UnitOfWork, actor: Actor, database_id: Id, page: PageRequest
 ) -> RecordList:
     """The records of a database that are not archived, newest first."""
-    schema = await load_schema(work, workspace_id, database_id)
-    parameters = {"workspace_id": workspace_id, "database_id": database_id, "most": page.fetch}
+    schema = await load_schema(work, actor.workspace_id, database_id)
+    parameters = {
+        "workspace_id": actor.workspace_id,
+        "database_id": database_id,
+        "most": page.fetch,
+    }
     if page.after is None:
         rows = await _FIRST_PAGE.rows(work, parameters)
     else:
         moment, last_id = page.after
         rows = await _NEXT_PAGE.rows(work, {**parameters, "moment": moment, "id": last_id})
-    return _shown(page.of(rows, NEWEST_FIRST.position), schema.fields)
+    shown = page.of(rows, NEWEST_FIRST.position)
+    records = await record_details(work, actor, schema, shown.items)
+    return RecordList(records=records, cursor=shown.cursor)
+
+
+async def ask_records(
+    work: UnitOfWork, actor: Actor, database_id: Id, body: RecordQuery, keys: KeyRing
+) -> QueryResult | None:
+    """What an actor's query finds, through the view it names.
+
+    Has the fields indexed that would have spared it records; None when it took too long without,
+    and the transaction has to commit so that they will be. Raises as `query_records` does, and
+    `NotFoundError` for the view.
+    """
+    schema = await load_schema(work, actor.workspace_id, database_id)
+    if body.view_id is not None:
+        manifest = await view_query(work, actor, database_id, body.view_id)
+        body = through_view(body, manifest)
+    unseen = await unseen_fields(work, actor, schema)
+    query = read_query(body, schema.fields, work.now, unseen)
+    page = _page(keys, schema, body)
+    if not await request_indexes(work, actor, schema, query):
+        return await find_records(work, actor, schema, query, page)
+    try:
+        async with work.savepoint():
+            return await find_records(work, actor, schema, query, page)
+    except QueryTooSlowError:
+        return None
 
 
 async def query_records(
     work: UnitOfWork, workspace_id: Id, database_id: Id, body: RecordQuery, keys: KeyRing
-) -> RecordList:
-    """The records a query asks for, at most 200 at once (decisions C3, C5).
+) -> QueryResult:
+    """The records a query asks for, at most 200 at once, with groups and figures (C3, C5).
 
-    Raises `NotFoundError` for the database, `ValidationError` for what is wrong with the query,
-    `UnsupportedError` for groups, aggregates and views, which cannot be asked for yet.
+    It writes nothing, knows no views and shows nothing of other databases. Raises `NotFoundError`
+    for the database, `ValidationError` for what is wrong with the query, `QueryTooSlowError`.
     """
     schema = await load_schema(work, workspace_id, database_id)
     query = read_query(body, schema.fields, work.now)
+    return await find_records(work, None, schema, query, _page(keys, schema, body))
+
+
+def _page(keys: KeyRing, schema: Schema, body: RecordQuery) -> PageRequest:
+    """The page asked for; its cursor continues the same query alone."""
     asked = body.model_dump_json(exclude={"cursor", "limit", "fields"})
-    limit = min(body.limit, MAX_QUERY_LIMIT)
-    page = page_request(keys, limit, body.cursor, "records/query", workspace_id, database_id, asked)
-    return await _page(work, schema, query, page)
-
-
-async def _page(work: UnitOfWork, schema: Schema, query: Query, page: PageRequest) -> RecordList:
-    statement = (
-        select(record, *query.order.selected)
-        .where(*records_of(schema.workspace_id, schema.database_id), *query.conditions)
-        .order_by(*query.order.clauses)
-        .limit(page.fetch)
-    )
-    if page.after is not None:
-        statement = statement.where(query.order.after(page.after))
-    return _shown(page.of(await work.rows(statement), query.order.position), query.shown_fields)
-
-
-def _shown(page: Page[Any], fields: FieldSpecs) -> RecordList:
-    return RecordList(
-        records=[record_detail(row, fields) for row in page.items], cursor=page.cursor
-    )
+    place = ("records/query", schema.workspace_id, schema.database_id, asked)
+    return page_request(keys, min(body.limit, MAX_QUERY_LIMIT), body.cursor, *place)

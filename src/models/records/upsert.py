@@ -1,122 +1,206 @@
-"""Creating a record, or changing the one that already has the same values in certain fields."""
+"""Finding the records that upserts mean: those that have the same values in certain fields."""
 
+import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
-from sqlalchemy import func, select
+from pydantic_core import to_json
+from sqlalchemy import (
+    ARRAY,
+    BigInteger,
+    ColumnElement,
+    Integer,
+    Text,
+    Uuid,
+    any_,
+    bindparam,
+    cast,
+    column,
+    func,
+    literal,
+    select,
+)
+from sqlalchemy.dialects.postgresql import JSONB, aggregate_order_by
 
-from models.access.rules import Actor
 from models.base import Id
-from models.databases.queries import load_schema
 from models.databases.rules.fields import FieldSpec, Schema
-from models.databases.rules.registry import KIND_RULES
+from models.databases.rules.registry import KIND_RULES, Comparison, comparison
 from models.databases.rules.values import FieldValueError
-from models.records.commands import change_record, insert_record
-from models.records.rules.data import with_title
-from models.records.rules.filters import read_filter
+from models.records.queries import records_of
+from models.records.rules.conditions import In
+from models.records.rules.entries import entries_of, entry_condition, is_indexable
 from models.records.rules.operators import OPERATORS, Op
-from models.records.rules.options import grow_options
-from models.records.rules.predicates import condition
-from models.records.shapes import CreateRecord, RecordDetail
-from models.records.tables import record
+from models.records.rules.writes import Write
+from models.records.tables import record, record_index
+from runtime.crypto import fingerprint
 from runtime.database import UnitOfWork
-from runtime.errors import ConflictError, UnsupportedError, ValidationError
-from runtime.ids import new_id
+from runtime.errors import ConflictError, Detail
+from runtime.prepared import Prepared
 
 MAX_BY = 5
+_LOCKS = 32
+"""Locks per database that upserts share: a batch must not fill PostgreSQL's table of locks."""
 
 
-@dataclass(frozen=True, slots=True)
-class Upserted:
-    """The record, and whether it is new."""
+@dataclass(slots=True)
+class Matches:
+    """What upserts mean, by the paths of the writes.
 
-    record: RecordDetail
-    created: bool
-
-
-async def upsert_record(
-    work: UnitOfWork, actor: Actor, database_id: Id, by: Sequence[str], body: CreateRecord
-) -> Upserted:
-    """Change the one record that has the body's values in the fields `by`, or create it.
-
-    Two upserts of the same values wait for each other, so they never create it twice.
-    Raises `ValidationError` for `by` and for values, `ConflictError` when several records match.
+    `meant` are the values the record is found by, `found` the record where there is one.
     """
-    schema = await load_schema(work, actor.workspace_id, database_id)
-    if body.relations or body.template_id:
-        raise UnsupportedError("An upsert takes a title and data alone.")
-    written = with_title(body.data, body.title)
-    # Names of options become keys here; what they add is stored by the write itself.
-    grown = grow_options(schema, written, new_id)
-    wanted = _wanted(grown.schema, by, grown.written)
-    await _lock(work, schema, wanted)
-    matching = await _matching(work, grown.schema, wanted)
-    if len(matching) > 1:
-        raise ConflictError(f"Several records have this {', '.join(by)}; an upsert needs one.")
-    if not matching:
-        return Upserted(await insert_record(work, actor, schema, written), created=True)
-    changed = await change_record(work, actor, schema, matching[0], written)
-    return Upserted(changed, created=False)
+
+    meant: dict[str, str] = field(default_factory=dict)
+    found: dict[str, Id] = field(default_factory=dict)
+    problems: list[Detail] = field(default_factory=list)
 
 
-def _wanted(schema: Schema, by: Sequence[str], written: Mapping[str, Any]) -> dict[str, Any]:
+async def find_matches(work: UnitOfWork, schema: Schema, upserts: Sequence[Write]) -> Matches:
+    """The record each upsert changes, if there is one: all in one statement.
+
+    Two upserts of the same values wait for each other, so they never create it twice. All name the
+    same fields. Raises `ConflictError` when several records match.
+    """
+    matches = Matches()
+    wanted: dict[str, dict[str, Any]] = {}
+    first = next((write for write in upserts if write.upsert_by), upserts[0])
+    for write in upserts:
+        values, problems = _wanted(schema, write, first)
+        matches.problems += problems
+        if not problems:
+            wanted[write.at] = values
+            matches.meant[write.at] = _spelled(values)
+    if wanted:
+        await _lock(work, schema, matches.meant.values())
+        matches.found = await _find(work, schema, wanted)
+    return matches
+
+
+def _wanted(schema: Schema, write: Write, first: Write) -> tuple[dict[str, Any], list[Detail]]:
     """The values to find the record by, in their stored form."""
-    if not 1 <= len(by) <= MAX_BY:
-        raise ValidationError.at("upsertBy", f"must name 1 to {MAX_BY} fields")
+    if not 1 <= len(write.upsert_by) <= MAX_BY:
+        return {}, [Detail(f"{write.at}upsertBy", f"must name 1 to {MAX_BY} fields")]
+    if sorted(set(write.upsert_by)) != sorted(set(first.upsert_by)):
+        message = f"must name the fields that {first.at}upsertBy names"
+        return {}, [Detail(f"{write.at}upsertBy", message)]
     wanted: dict[str, Any] = {}
-    for place, key in enumerate(by):
+    problems: list[Detail] = []
+    for place, key in enumerate(write.upsert_by):
         spec = schema.fields.get(key)
+        by = f"{write.at}upsertBy.{place}"
         if spec is None:
-            raise ValidationError.at(
-                f"upsertBy.{place}", "is not the key of a field of this database"
-            )
-        wanted[key] = _checked(spec, written.get(key), f"upsertBy.{place}")
-    return wanted
+            problems.append(Detail(by, "is not the key of a field of this database"))
+        elif not _matchable(spec):
+            problems.append(Detail(by, f"cannot be matched by: it is a {spec.kind} field"))
+        else:
+            try:
+                wanted[key] = _checked(spec, write.written.get(key))
+            except FieldValueError as problem:
+                problems.append(Detail(f"{write.at}data.{key}", str(problem)))
+    return wanted, problems
 
 
-def _checked(spec: FieldSpec, value: Any, path: str) -> Any:
-    rule = KIND_RULES[spec.kind]
-    if rule.check is None or Op.EQ not in OPERATORS[rule.comparison]:
-        raise ValidationError.at(path, f"cannot be matched by: it is a {spec.kind} field")
+def _matchable(spec: FieldSpec) -> bool:
+    return KIND_RULES[spec.kind].check is not None and Op.EQ in OPERATORS[comparison(spec)]
+
+
+def _checked(spec: FieldSpec, value: Any) -> Any:
     if value is None:
-        raise ValidationError.at(f"data.{spec.key}", "is needed to find the record")
-    try:
-        return rule.check(spec, value)
-    except FieldValueError as problem:
-        raise ValidationError.at(f"data.{spec.key}", str(problem)) from problem
+        raise FieldValueError("is needed to find the record")
+    check = KIND_RULES[spec.kind].check
+    assert check is not None, "fields without a check match nothing"
+    return check(spec, value)
 
 
-async def _lock(work: UnitOfWork, schema: Schema, wanted: Mapping[str, Any]) -> None:
-    values = sorted((key, _spelled(value)) for key, value in wanted.items())
-    name = f"upsert/{schema.database_id}/{values!r}"
-    await work.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(name, 0))))
-
-
-def _spelled(value: Any) -> str:
+def _spelled(values: Mapping[str, Any]) -> str:
     """One spelling for equal values: 5 and 5.0 are one number."""
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return str(Decimal(repr(value)).normalize())
-    return repr(value)
+    return repr(sorted((key, _spelling(value)) for key, value in values.items()))
 
 
-async def _matching(work: UnitOfWork, schema: Schema, wanted: Mapping[str, Any]) -> Sequence[Id]:
-    rows = await work.rows(
-        select(record.c.id)
-        .where(
-            record.c.workspace_id == schema.workspace_id,
-            record.c.database_id == schema.database_id,
-            record.c.deleted_at.is_(None),
-            *(
-                condition(
-                    read_filter(
-                        {"field": key, "op": Op.EQ, "value": value}, schema.fields, work.now
-                    )
-                )
-                for key, value in wanted.items()
-            ),
-        )
-        .limit(2)
+def _spelling(value: Any) -> str:
+    scalar = _scalar(value)
+    return str(scalar.normalize()) if isinstance(scalar, Decimal) else repr(value)
+
+
+_LOCK = Prepared(
+    select(func.pg_advisory_xact_lock(func.unnest(bindparam("keys", type_=ARRAY(BigInteger)))))
+)
+
+
+async def _lock(work: UnitOfWork, schema: Schema, meant: Any) -> None:
+    """Hold the locks of these values, in the order all take them."""
+    shares = {zlib.crc32(spelled.encode()) % _LOCKS for spelled in meant}
+    names = (fingerprint(b"upsert", schema.database_id.bytes, b"%d" % share) for share in shares)
+    keys = sorted(int.from_bytes(name[:8], "big", signed=True) for name in names)
+    await _LOCK.rows(work, {"keys": keys})
+
+
+async def _find(
+    work: UnitOfWork, schema: Schema, wanted: Mapping[str, Mapping[str, Any]]
+) -> dict[str, Id]:
+    """The one record that has each wanted set of values, by the key it is wanted under."""
+    places = list(wanted)
+    rows = [{"place": place, "values": wanted[at]} for place, at in enumerate(places)]
+    keys = list(wanted[places[0]])
+    entry = (
+        func.jsonb_to_recordset(cast(literal(to_json(rows).decode(), Text), JSONB))
+        .table_valued(column("place", Integer), column("values", JSONB))
+        .render_derived(name="entry", with_types=True)
     )
-    return [row.id for row in rows]
+    statement = (
+        select(
+            entry.c.place,
+            func.count().label("times"),
+            func.array_agg(aggregate_order_by(record.c.id, record.c.id)).label("ids"),
+        )
+        .where(
+            *records_of(schema.workspace_id, schema.database_id),
+            *(_equal(schema.fields[key], entry.c["values"][key]) for key in keys),
+            *_among_few(schema, wanted),
+        )
+        .group_by(entry.c.place)
+    )
+    found: dict[str, Id] = {}
+    for row in await work.rows(statement):
+        if row.times > 1:
+            raise ConflictError(
+                f"{places[row.place]}upsertBy: several records have this {', '.join(keys)};"
+                " an upsert needs one."
+            )
+        found[places[row.place]] = row.ids[0]
+    return found
+
+
+def _among_few(
+    schema: Schema, wanted: Mapping[str, Mapping[str, Any]]
+) -> list[ColumnElement[bool]]:
+    """The entries of an index the records are among, where one of the fields has an index."""
+    for key in next(iter(wanted.values())):
+        spec = schema.fields[key]
+        if not spec.index_ready or not is_indexable(spec):
+            continue
+        entries = entry_condition(spec, In(tuple(_scalar(one[key]) for one in wanted.values())))
+        if entries is not None:
+            mine = record_index.c.workspace_id == schema.workspace_id
+            ids = select(record_index.c.record_id).where(mine, entries_of(spec), entries)
+            return [record.c.id == any_(func.array(ids.scalar_subquery(), type_=ARRAY(Uuid)))]
+    return []
+
+
+def _scalar(value: Any) -> Any:
+    """A stored value as tests know it."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return Decimal(repr(value))
+    return value
+
+
+def _equal(spec: FieldSpec, wanted: ColumnElement[Any]) -> ColumnElement[bool]:
+    """Equality of stored forms, which a hash join serves however many values are wanted."""
+    if spec.title:
+        return record.c.title == cast(wanted.astext, Text)
+    stored = record.c.data[spec.key]
+    if comparison(spec) is Comparison.BOOLEAN:
+        # A checkbox nobody touched is not checked.
+        stored = func.coalesce(stored, literal(False, JSONB))
+    return stored == wanted

@@ -11,11 +11,15 @@ from models.access.rules import Role
 from models.databases.queries import get_database, load_schema
 from models.items.tables import item
 from models.pagination import page_request
-from models.records.commands import create_record, delete_record, update_record
+from models.records.commands import (
+    create_record,
+    delete_record,
+    update_record,
+    upsert_record,
+)
 from models.records.queries import get_record, list_records, query_records, visible
 from models.records.shapes import CreateRecord, RecordDetail, RecordQuery, UpdateRecord
 from models.records.tables import record
-from models.records.upsert import upsert_record
 from runtime.errors import ConflictError, NotFoundError, ValidationError
 from tests.support.spaces import Space
 
@@ -46,7 +50,7 @@ async def test_what_is_created_is_what_is_read(space: Space, make_database: Any)
     database_id = await make_database(NUMBER, {"label": "Born", "kind": "created_at"})
     made = await create(space, database_id, title="A", data={"price": 1.5})
     async with space.database.transaction() as work:
-        assert await get_record(work, space.id, made.id) == made
+        assert await get_record(work, space.actor, made.id) == made
     assert made.data == {"title": "A", "price": 1.5}
     assert list(made.system) == ["born"]
     assert made.created_by_user_id == space.user_id
@@ -70,7 +74,7 @@ async def test_options_that_two_writers_add_at_once_are_both_kept(
         *(create(space, database_id, data={"tags": [name, "Shared"]}) for name in names)
     )
     async with space.database.transaction() as work:
-        detail = await get_database(work, space.id, database_id)
+        detail = await get_database(work, space.actor, database_id)
     options = {option.name: option.key for option in detail.fields[1].options}
     assert sorted(options) == sorted([*names, "Shared"])
     for one, name in zip(made, names, strict=True):
@@ -103,7 +107,7 @@ async def test_a_change_of_what_was_changed_meanwhile_is_refused(
     with pytest.raises(ConflictError):
         await change(space, made.id, made.updated_at, title="C")
     async with space.database.transaction() as work:
-        assert (await get_record(work, space.id, made.id)).title == "B"
+        assert (await get_record(work, space.actor, made.id)).title == "B"
 
 
 async def test_a_record_is_bounded_also_over_several_writes(
@@ -138,13 +142,13 @@ async def test_a_deleted_record_is_gone_for_everyone(
     async with space.database.transaction() as work:
         assert (await delete_record(work, space.actor, made.id)).id == made.id
     async with space.database.transaction() as work:
-        assert await visible(work, [space.id], made.id) is None
+        assert await visible(work, [space.id], made.id, space.user_id) is None
         found = await query_records(
             work, space.id, database_id, RecordQuery.model_validate({"includeArchived": True}), keys
         )
         assert found.records == []
         for attempt in (
-            get_record(work, space.id, made.id),
+            get_record(work, space.actor, made.id),
             update_record(work, space.actor, made.id, UpdateRecord(title="x")),
             delete_record(work, space.actor, made.id),
         ):
@@ -162,13 +166,13 @@ async def test_nothing_is_reached_from_another_workspace(
             create_record(work, foreign.actor, database_id, CreateRecord()),
             update_record(work, foreign.actor, made.id, UpdateRecord(title="theirs")),
             delete_record(work, foreign.actor, made.id),
-            get_record(work, foreign.id, made.id),
+            get_record(work, foreign.actor, made.id),
             query_records(work, foreign.id, database_id, RecordQuery(), keys),
             upsert_record(work, foreign.actor, database_id, ["title"], CreateRecord(title="mine")),
         ):
             with pytest.raises(NotFoundError):
                 await attempt
-        assert (await get_record(work, space.id, made.id)).title == "mine"
+        assert (await get_record(work, space.actor, made.id)).title == "mine"
     assert await count(foreign) == 0
 
 
@@ -183,7 +187,7 @@ async def test_a_database_in_the_trash_takes_its_records_along(
         )
     async with space.database.transaction() as work:
         for attempt in (
-            get_record(work, space.id, made.id),
+            get_record(work, space.actor, made.id),
             load_schema(work, space.id, database_id),
             query_records(work, space.id, database_id, RecordQuery(), keys),
             create_record(work, space.actor, database_id, CreateRecord()),
@@ -267,13 +271,13 @@ async def test_statements_are_few_and_constant(
     patch = UpdateRecord.model_validate({"data": {"price": 2, "who": []}})
     async with space.database.transaction() as work:
         for most, operation in (
-            (3, lambda: create_record(work, space.actor, database_id, body)),
-            (2, lambda: update_record(work, space.actor, made[0].id, patch)),
-            (2, lambda: get_record(work, space.id, made[0].id)),
-            (2, lambda: list_records(work, space.id, database_id, page)),
+            (4, lambda: create_record(work, space.actor, database_id, body)),
+            (4, lambda: update_record(work, space.actor, made[0].id, patch)),
+            (2, lambda: get_record(work, space.actor, made[0].id)),
+            (2, lambda: list_records(work, space.actor, database_id, page)),
             (2, lambda: query_records(work, space.id, database_id, query, keys)),
-            (2, lambda: delete_record(work, space.actor, made[1].id)),
-            (1, lambda: visible(work, [space.id], made[0].id)),
+            (5, lambda: delete_record(work, space.actor, made[1].id)),
+            (1, lambda: visible(work, [space.id], made[0].id, space.user_id)),
         ):
             sent.clear()
             await operation()

@@ -1,24 +1,38 @@
-"""Queries against PostgreSQL mean what they mean over plain values, page by page."""
+"""Queries against PostgreSQL mean what they mean over plain values, page by page.
+
+Whichever way the records are reached: through all of them, among few, or along the side index.
+"""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
+from fractions import Fraction
 from typing import Any
+from unittest import mock
 from uuid import UUID, uuid4
 
 import pytest
 import pytest_asyncio
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from sqlalchemy import insert
+from sqlalchemy import insert, update
 
 from models.databases.commands import create_database
-from models.databases.shapes import CreateDatabase
+from models.databases.fields import create_field
+from models.databases.queries import load_schema
+from models.databases.rules.fields import Schema
+from models.databases.shapes import CreateDatabase, CreateField
+from models.databases.tables import field
+from models.records import finding
+from models.records.index import index_records
 from models.records.queries import query_records
+from models.records.rules.entries import is_indexable
+from models.records.rules.sides import side_of
 from models.records.shapes import RecordQuery
-from models.records.tables import record
+from models.records.tables import record, record_link
+from runtime.clock import wire_timestamp
 from runtime.database import Database, UnitOfWork
-from tests.models.records.naive import MISFIT, Row, holds, ordered
+from tests.models.records.naive import MISFIT, Row, aggregate, connect, groups, holds, ordered
 from tests.support.spaces import Space
 
 NOW = datetime(2026, 5, 20, 12, tzinfo=UTC)
@@ -43,6 +57,18 @@ FIELDS = [
     {"label": "Place", "kind": "location"},
     {"label": "Serial", "kind": "auto_number"},
     {"label": "Born", "kind": "created_at"},
+    {"label": "Who", "kind": "person"},
+    {"label": "Papers", "kind": "file"},
+    {
+        "label": "Score",
+        "kind": "formula",
+        "settings": {"expression": "record.size", "resultKind": "number"},
+    },
+    {
+        "label": "Verdict",
+        "kind": "formula",
+        "settings": {"expression": "record.note", "resultKind": "text"},
+    },
 ]
 
 texts = st.text(alphabet="aAbBäÄ%_\\é🙂", max_size=4)
@@ -55,6 +81,9 @@ clocks = st.sampled_from(["09:30", "09:30:15", "10:00", "23:59:59"])
 states = st.sampled_from(["zeta", "alpha", "mid"])
 tags = st.lists(st.sampled_from(["one", "two", "three"]), max_size=3, unique=True)
 places = st.just({"lat": 1, "lng": 2})
+IDS = [str(UUID(int=number)) for number in (1, 2, 3)]
+ids = st.lists(st.sampled_from(IDS), max_size=3, unique=True)
+looked_up = st.sampled_from([1, 2.5, "a", "1", True, False])
 misfits = st.sampled_from([7, [], {"one": 1}, None])
 """Values that no field of text has; those of the others are misfits of each other."""
 
@@ -68,6 +97,13 @@ STORED: dict[str, st.SearchStrategy[Any]] = {
     "state": states | misfits,
     "tags": tags | st.sampled_from(["one", 7, {"one": 1}, None]),
     "place": places | st.none(),
+    "who": ids | st.sampled_from([IDS[0], 7, None]),
+    "papers": ids | st.just({"one": 1}),
+}
+COMPUTED: dict[str, st.SearchStrategy[Any]] = {
+    "score": numbers | st.sampled_from(["7", None, True]),
+    "verdict": texts | misfits,
+    "peek": st.lists(looked_up, max_size=3) | st.sampled_from(["a", None]),
 }
 
 rows = st.lists(
@@ -79,6 +115,9 @@ rows = st.lists(
         number=st.integers(1, 4),
         created_at=st.sampled_from([NOW + timedelta(hours=hours) for hours in (-30, -12, 0, 12)]),
         archived=st.booleans(),
+        computed=st.fixed_dictionaries({}, optional=COMPUTED),
+        links=st.lists(st.integers(0, 9), max_size=2),
+        trashed=st.sampled_from([False, False, False, True]),
     ),
     max_size=10,
     unique_by=lambda row: row.id,
@@ -115,6 +154,7 @@ EQUAL = ["eq", "ne"]
 ORDER = ["gt", "gte", "lt", "lte", "between"]
 MEMBER = ["in", "not_in"]
 SUBSTRING = ["contains", "not_contains", "starts_with", "ends_with"]
+SETS = ["has_any", "has_all", "has_none", "contains", "not_contains", *EMPTY]
 
 leaf = st.one_of(
     leaves("title", texts, EQUAL + MEMBER + ORDER + SUBSTRING + EMPTY),
@@ -136,9 +176,14 @@ leaf = st.one_of(
     leaves(
         "tags",
         st.sampled_from(["one", "two", "three"]),
-        ["has_any", "has_all", "has_none", "contains", *EMPTY],
+        SETS,
     ),
     leaves("place", st.none(), EMPTY),
+    leaves("score", numbers, EQUAL + MEMBER + ORDER + EMPTY),
+    leaves("verdict", texts, EQUAL + ORDER + SUBSTRING + EMPTY),
+    *(leaves(key, st.sampled_from(IDS), SETS) for key in ("who", "papers")),
+    leaves("peek", looked_up, SETS),
+    leaves("links", st.sampled_from(IDS), SETS),
 )
 
 trees = st.recursive(
@@ -151,7 +196,10 @@ trees = st.recursive(
     max_leaves=6,
 )
 
-SORTABLE = ["title", "note", "size", "done", "day", "at", "clock", "state", "serial", "born"]
+SORTABLE = [
+    *("title", "note", "size", "done", "day", "at", "clock", "state", "serial", "born"),
+    *("score", "verdict"),
+]
 sorts = st.lists(
     st.fixed_dictionaries(
         {
@@ -173,15 +221,32 @@ async def typed(_watched_database: Database, keys: Any) -> tuple[Space, UUID]:
     space = await make_space(_watched_database, keys)
     async with _watched_database.transaction() as work:
         body = CreateDatabase.model_validate({"label": "Typed", "fields": FIELDS})
-        return space, (await create_database(work, space.actor, body)).id
+        made = (await create_database(work, space.actor, body)).id
+        for field in connections(made):
+            await create_field(work, space.actor, made, CreateField.model_validate(field))
+        return space, made
+
+
+def connections(database_id: UUID) -> list[dict[str, Any]]:
+    """A relation of the database to itself, and what is looked up over it."""
+    itself = {"databaseId": str(database_id), "symmetric": True}
+    over = {"relationFieldKey": "links", "targetFieldKey": "size"}
+    return [
+        {"label": "Links", "kind": "relation", "settings": itself},
+        {"label": "Peek", "kind": "lookup", "settings": over},
+    ]
 
 
 @asynccontextmanager
 async def stored(
-    database: Database, typed: tuple[Space, UUID], present: list[Row]
+    database: Database, typed: tuple[Space, UUID], present: list[Row], few: int | None = None
 ) -> AsyncIterator[UnitOfWork]:
-    """A transaction in which exactly these rows are there; it is rolled back."""
+    """A transaction in which exactly these rows are there; it is rolled back.
+
+    Unless `few` is None every field that can be has an index, and so many records are few.
+    """
     space, database_id = typed
+    connect(present)
     async with database.engine.connect() as connection:
         work = UnitOfWork(connection)
         work.now = NOW
@@ -197,11 +262,45 @@ async def stored(
                     "archived": row.archived,
                     "created_at": row.created_at,
                     "updated_at": row.created_at,
+                    "deleted_at": NOW if row.trashed else None,
+                    "computed": row.computed,
                 }
                 for row in present
             ]
             await work.execute(insert(record), values)
-        yield work
+            await link(work, await load_schema(work, space.id, database_id), present)
+        if few is not None:
+            await index_everything(work, space, database_id, [row.id for row in present])
+        with mock.patch.object(finding, "FEW", -1 if few is None else few):
+            yield work
+
+
+async def link(work: UnitOfWork, schema: Schema, present: list[Row]) -> None:
+    side = side_of(schema.fields["links"])
+    pairs = {
+        side.oriented(row.id, present[place % len(present)].id)
+        for row in present
+        for place in row.links
+    }
+    common = {"workspace_id": schema.workspace_id, "field_id": side.field_id}
+    places = {"position": 0, "target_position": 0}
+    values = [{**common, **places, "record_id": one, "target_id": two} for one, two in pairs]
+    if values:
+        await work.execute(insert(record_link), values)
+
+
+async def index_everything(
+    work: UnitOfWork, space: Space, database_id: UUID, ids: list[UUID]
+) -> None:
+    schema = await load_schema(work, space.id, database_id)
+    for spec in schema.fields.values():
+        if is_indexable(spec):
+            await work.execute(
+                update(field)
+                .where(field.c.id == spec.id)
+                .values(index_id=uuid4(), index_ready=True)
+            )
+    await index_records(work, await load_schema(work, space.id, database_id), ids, None)
 
 
 async def walk(work: UnitOfWork, typed: tuple[Space, UUID], keys: Any, **query: Any) -> list[UUID]:
@@ -220,16 +319,27 @@ async def walk(work: UnitOfWork, typed: tuple[Space, UUID], keys: Any, **query: 
             return found
 
 
+ways = st.sampled_from([None, 0, 5])
+"""How few records are few: none is indexed, all are read along an index, some are looked up."""
+
 relaxed = settings(
-    max_examples=150,
+    max_examples=250,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 
 
 @relaxed
-@given(present=rows, tree=trees, order=sorts, limit=st.integers(1, 4), archived=st.booleans())
+@given(
+    present=rows,
+    tree=trees,
+    order=sorts,
+    limit=st.integers(1, 4),
+    archived=st.booleans(),
+    few=ways,
+)
 async def test_a_query_means_what_it_says(
+    *,
     database: Database,
     typed: tuple[Space, UUID],
     keys: Any,
@@ -238,13 +348,115 @@ async def test_a_query_means_what_it_says(
     order: list[dict[str, str]],
     limit: int,
     archived: bool,
+    few: int | None,
 ) -> None:
-    async with stored(database, typed, present) as work:
+    async with stored(database, typed, present, few) as work:
         found = await walk(
             work, typed, keys, filter=tree, sorts=order, limit=limit, includeArchived=archived
         )
-    matching = [row for row in present if (archived or not row.archived) and holds(tree, row)]
+    matching = [
+        row
+        for row in present
+        if not row.trashed and (archived or not row.archived) and holds(tree, row)
+    ]
     assert found == [row.id for row in ordered(matching, order)]
+
+
+GROUPED = [
+    *("title", "note", "size", "done", "day", "at", "clock", "state", "tags", "serial", "born"),
+    *("who", "papers", "links", "score", "verdict"),
+]
+NUMBERS = ["sum", "avg", "min", "max", "median", "range", "stddev"]
+COUNTS = ["count", "count_empty", "count_filled", "percent_empty", "percent_filled"]
+FIGURES = {
+    "title": [*COUNTS, "count_unique", "min", "max"],
+    "note": [*COUNTS, "count_unique", "min", "max"],
+    "size": [*COUNTS, "count_unique", *NUMBERS],
+    "score": [*COUNTS, "count_unique", *NUMBERS],
+    "serial": NUMBERS,
+    "done": [*COUNTS, "checked", "unchecked"],
+    "day": [*COUNTS, "count_unique", "earliest", "latest"],
+    "at": [*COUNTS, "count_unique", "earliest", "latest"],
+    "born": ["earliest", "latest"],
+    "state": [*COUNTS, "count_unique"],
+    "tags": COUNTS,
+    "who": COUNTS,
+    "links": COUNTS,
+    "peek": COUNTS,
+    "place": COUNTS,
+}
+figures = st.lists(
+    st.sampled_from([(op, field) for field, ops in FIGURES.items() for op in ops]),
+    max_size=4,
+    unique=True,
+)
+
+
+@relaxed
+@given(
+    present=rows,
+    tree=trees | st.just({"and": []}),
+    level=st.sampled_from(GROUPED),
+    granularity=st.sampled_from(["day", "week", "month", "quarter", "year"]),
+    descending=st.booleans(),
+    wanted=figures,
+    few=ways,
+)
+async def test_groups_and_figures_are_those_of_all_matching_records(
+    *,
+    database: Database,
+    typed: tuple[Space, UUID],
+    keys: Any,
+    present: list[Row],
+    tree: dict[str, Any],
+    level: str,
+    granularity: str,
+    descending: bool,
+    wanted: list[tuple[str, str]],
+    few: int | None,
+) -> None:
+    by: dict[str, Any] = {"field": level, "direction": "desc" if descending else "asc"}
+    if level in {"day", "at", "born"}:
+        by["granularity"] = granularity
+    query = {
+        "filter": tree,
+        "groupBy": by,
+        "aggregates": [{"op": op, "field": key} for op, key in wanted],
+        "limit": 1,
+    }
+    async with stored(database, typed, present, few) as work:
+        space, database_id = typed
+        body = RecordQuery.model_validate(query)
+        found = await query_records(work, space.id, database_id, body, keys)
+    matching = [row for row in present if not row.trashed and not row.archived and holds(tree, row)]
+    assert found.groups is not None
+    assert found.groups_truncated is False
+    expected = groups(matching, level, granularity, descending)
+    assert [(group.value, group.count) for group in found.groups] == [
+        (wire(value), len(rows)) for value, rows in expected
+    ]
+    check(found.aggregates or {}, wanted, matching)
+    for group, (_, rows) in zip(found.groups, expected, strict=True):
+        check(group.aggregates, wanted, rows)
+
+
+def check(shown: dict[str, Any], wanted: list[tuple[str, str]], rows: list[Row]) -> None:
+    for op, key in wanted:
+        value = wire(aggregate(rows, op, key))
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        assert shown[f"{op}_{key}"] == (pytest.approx(value, rel=1e-9) if is_number else value), (
+            op,
+            key,
+        )
+
+
+def wire(value: Any) -> Any:
+    """A plain value as JSON has it."""
+    if isinstance(value, datetime):
+        return wire_timestamp(value)
+    if isinstance(value, date):
+        return value.isoformat()
+    return float(value) if isinstance(value, Fraction) else value
 
 
 @relaxed
@@ -261,7 +473,9 @@ async def test_search_finds_pieces_of_text_whatever_their_case(
     matching = [
         row
         for row in present
-        if not row.archived and (contains(row.title) or contains(row.data.get("note")))
+        if not row.archived
+        and not row.trashed
+        and (contains(row.title) or contains(row.data.get("note")))
     ]
     assert found == [row.id for row in ordered(matching, [])]
 

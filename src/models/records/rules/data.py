@@ -1,8 +1,8 @@
 """What a write to a record may say, checked against the fields of its database (decisions C5)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 from models.databases.rules.defaults import default_value
 from models.databases.rules.fields import FieldSpec, FieldSpecs
@@ -12,7 +12,6 @@ from models.databases.rules.values import FieldValueError
 from runtime.errors import Detail, ValidationError
 
 MAX_PROBLEMS = 20
-_ABSENT: Any = object()
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,89 +33,87 @@ class Change:
         """The values without the title, which has its own column."""
         return {key: value for key, value in self.values.items() if key != TITLE_KEY}
 
-    def people(self, fields: FieldSpecs) -> dict[str, str]:
-        """User id → a path where it is named; commands ask whether they are members."""
-        return {
-            user: f"data.{key}"
-            for key, value in self.values.items()
-            if fields[key].kind is FieldKind.PERSON
-            for user in value
-        }
 
-
-def with_title(data: Mapping[str, Any] | None, title: str | None) -> dict[str, Any]:
+def with_title(data: Mapping[str, Any] | None, title: str | None, at: str = "") -> dict[str, Any]:
     """The written values with `title`, which may be given in either place or alike in both."""
     written = dict(data or {})
     if title is None:
         return written
     if written.get(TITLE_KEY, title) != title:
-        raise ValidationError.at("data.title", "says another title than `title` does")
+        raise ValidationError.at(f"{at}data.title", "says another title than `title` does")
     return {**written, TITLE_KEY: title}
 
 
-def check_new(fields: FieldSpecs, written: Mapping[str, Any]) -> Change:
-    """The values of a new record: those written, then defaults, then nothing required missing.
+class DataCheck:
+    """Checks values against the fields of one database, for as many records as there are.
 
-    Raises `ValidationError` with every problem at `data.<fieldKey>`.
+    Problems stand at `data.<fieldKey>` behind the prefix `at`.
     """
-    defaults = {
-        key: value
-        for key, spec in fields.items()
-        if key not in written and (value := default_value(spec)) is not None
-    }
-    change, problems = _check(fields, {**defaults, **written})
-    problems += [
-        Detail(f"data.{key}", "is required")
-        for key, spec in fields.items()
-        if spec.required and key not in change.values and key not in written
-    ]
-    _refuse(problems)
-    return Change(change.values)
+
+    def __init__(self, fields: FieldSpecs) -> None:
+        self._fields = fields
+        self._checks = {
+            key: (spec, check)
+            for key, spec in fields.items()
+            if spec.stored and (check := KIND_RULES[spec.kind].check) is not None
+        }
+        self._defaults = {
+            key: value
+            for key, spec in fields.items()
+            if spec.stored and (value := default_value(spec)) is not None
+        }
+        self._required = [key for key, spec in fields.items() if spec.stored and spec.required]
+
+    def new(self, written: Mapping[str, Any], at: str = "") -> tuple[Change, list[Detail]]:
+        """The values of a new record: those written, then defaults; nothing required missing."""
+        change, problems = self.patch({**self._defaults, **written}, at)
+        problems += [
+            Detail(f"{at}data.{key}", "is required")
+            for key in self._required
+            if key not in change.values and key not in written
+        ]
+        return Change(change.values), problems
+
+    def patch(self, written: Mapping[str, Any], at: str = "") -> tuple[Change, list[Detail]]:
+        """The values that are set and the keys that are cleared, by null."""
+        values: dict[str, Any] = {}
+        cleared: set[str] = set()
+        problems: list[Detail] = []
+        for key, value in written.items():
+            try:
+                checked = self._checked(key, value)
+                if checked is None:
+                    cleared.add(key)
+                else:
+                    values[key] = checked
+            except FieldValueError as problem:
+                problems.append(Detail(f"{at}data.{shown_key(key)}", str(problem)))
+        return Change(values, frozenset(cleared)), problems
+
+    def _checked(self, key: str, value: Any) -> Any:
+        """The stored form of a value, None for null."""
+        spec, check = self._checks.get(key) or _unwritable(self._fields.get(key))
+        if spec.required and (value is None or value in ("", [])):
+            raise FieldValueError("is required and cannot be empty")
+        return None if value is None else check(spec, value)
 
 
-def check_patch(fields: FieldSpecs, written: Mapping[str, Any]) -> Change:
-    """The values a PATCH sets and clears.
-
-    Raises `ValidationError` with every problem at `data.<fieldKey>`.
-    """
-    change, problems = _check(fields, written)
-    _refuse(problems)
-    return change
+def ids_in(change: Change, fields: FieldSpecs, kind: FieldKind) -> Iterator[tuple[str, str]]:
+    """Each id in the values of the fields of a kind, behind the key of its field."""
+    for key, value in change.values.items():
+        if fields[key].kind is kind:
+            for entry in value:
+                yield key, entry
 
 
-def _check(fields: FieldSpecs, written: Mapping[str, Any]) -> tuple[Change, list[Detail]]:
-    values: dict[str, Any] = {}
-    cleared: set[str] = set()
-    problems: list[Detail] = []
-    for key, value in written.items():
-        try:
-            spec = _writable(fields, key)
-            if value is None and not spec.required:
-                cleared.add(key)
-            else:
-                values[key] = _checked(spec, value)
-        except FieldValueError as problem:
-            problems.append(Detail(f"data.{shown_key(key)}", str(problem)))
-    return Change(values, frozenset(cleared)), problems
-
-
-def _writable(fields: FieldSpecs, key: str) -> FieldSpec:
-    spec = fields.get(key)
+def _unwritable(spec: FieldSpec | None) -> NoReturn:
     if spec is None:
         raise FieldValueError("is not the key of a field of this database")
     if spec.system:
         raise FieldValueError("cannot be written: the platform writes this field")
-    if spec.kind not in KIND_RULES:
-        raise FieldValueError(f"cannot be written: it is a {spec.kind} field")
-    return spec
-
-
-def _checked(spec: FieldSpec, value: Any) -> Any:
-    if spec.required and (value is None or value in ("", [])):
-        raise FieldValueError("is required and cannot be empty")
-    check = KIND_RULES[spec.kind].check
-    assert check is not None, "system fields were refused before"
-    return check(spec, value)
+    if spec.relation:
+        raise FieldValueError(f"cannot be written here: set it as relations.{spec.key}")
+    raise FieldValueError(f"cannot be written: it is a {spec.kind} field")
 
 
 def shown_key(key: str) -> str:
@@ -124,8 +121,9 @@ def shown_key(key: str) -> str:
     return key[:100].encode("utf-8", "backslashreplace").decode()
 
 
-def _refuse(problems: Sequence[Detail]) -> None:
+def refuse(problems: Sequence[Detail], most: int = MAX_PROBLEMS) -> None:
+    """Raise `ValidationError` with the first problems, if there is any."""
     if problems:
         first = problems[0]
         more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-        raise ValidationError(f"{first.path}: {first.message}{more}", problems[:MAX_PROBLEMS])
+        raise ValidationError(f"{first.path}: {first.message}{more}", problems[:most])

@@ -25,13 +25,16 @@ from sqlalchemy.types import TypeEngine
 
 from models.databases.rules.fields import FieldSpec
 from models.databases.rules.kinds import FieldKind
-from models.databases.rules.registry import KIND_RULES, Comparison
+from models.databases.rules.registry import Comparison, comparison
 from models.databases.rules.values import stored_moment
 from models.records.tables import record
 
 Expression = ColumnElement[Any]
 
 _MOMENT_TYPE = DateTime(timezone=True)
+
+_UNICODE = "pg_c_utf8"
+"""The built-in collation whose lower() knows more than ASCII, whatever the server's locale."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +64,19 @@ def extract(field: FieldSpec) -> Extracted:
         return Extracted(record.c.title.collate("C"), Text())
     if field.kind in _COLUMNS:
         return _COLUMNS[field.kind]
-    return _FORMS[KIND_RULES[field.kind].comparison](field.key)
+    return _FORMS[comparison(field)](json_of(field))
+
+
+def fold(text: Expression) -> Expression:
+    """A text without the case of its letters."""
+    return func.lower(text.collate(_UNICODE))
 
 
 def json_of(field: FieldSpec) -> Expression:
     """The value as stored, of the type JSONB."""
-    return record.c.data[field.key]
+    document = record.c.computed if field.computed else record.c.data
+    value: Expression = document[field.key]
+    return value
 
 
 def json_type(field: FieldSpec) -> Expression:
@@ -74,54 +84,51 @@ def json_type(field: FieldSpec) -> Expression:
     return func.jsonb_typeof(json_of(field))
 
 
-def _plain(key: str) -> Expression:
-    text: Expression = record.c.data[key].astext
+def _plain(stored: Expression) -> Expression:
+    """A value of a document as text, without the quotes of a string."""
+    text: Expression = stored.astext
     return text
 
 
-def _guarded(key: str, json_kind: str, expression: Expression) -> Expression:
-    return case((func.jsonb_typeof(record.c.data[key]) == json_kind, expression))
+def _guarded(stored: Expression, json_kind: str, expression: Expression) -> Expression:
+    return case((func.jsonb_typeof(stored) == json_kind, expression))
 
 
-def _text(key: str) -> Extracted:
-    return Extracted(_guarded(key, "string", _plain(key)).collate("C"), Text())
+def _text(stored: Expression) -> Extracted:
+    return Extracted(_guarded(stored, "string", _plain(stored)).collate("C"), Text())
 
 
-def _like(pattern: str) -> Callable[[str], Expression]:
+def _like(stored: Expression, pattern: str) -> Expression:
     """Text of a fixed width, whose order as text is that of what it stands for."""
-
-    def expression(key: str) -> Expression:
-        return case((_plain(key).like(pattern), _plain(key))).collate("C")
-
-    return expression
+    return case((_plain(stored).like(pattern), _plain(stored))).collate("C")
 
 
-def _number(key: str) -> Extracted:
-    return Extracted(_guarded(key, "number", cast(_plain(key), Numeric)), Numeric())
+def _number(stored: Expression) -> Extracted:
+    return Extracted(_guarded(stored, "number", cast(_plain(stored), Numeric)), Numeric())
 
 
-def _boolean(key: str) -> Extracted:
-    checked = _guarded(key, "boolean", cast(_plain(key), Boolean))
+def _boolean(stored: Expression) -> Extracted:
+    checked = _guarded(stored, "boolean", cast(_plain(stored), Boolean))
     return Extracted(func.coalesce(checked, False), Boolean())
 
 
-def _day(key: str) -> Extracted:
-    return Extracted(_like("____-__-__")(key), Text())
+def _day(stored: Expression) -> Extracted:
+    return Extracted(_like(stored, "____-__-__"), Text())
 
 
-def _moment(key: str) -> Extracted:
-    return Extracted(_like("____-__-__T__:__:__.___Z")(key), Text(), _moment_text)
+def _moment(stored: Expression) -> Extracted:
+    return Extracted(_like(stored, "____-__-__T__:__:__.___Z"), Text(), _moment_text)
 
 
-def _time(key: str) -> Extracted:
-    return Extracted(_like("__:__%")(key), Text())
+def _time(stored: Expression) -> Extracted:
+    return Extracted(_like(stored, "__:__%"), Text())
 
 
 def _moment_text(value: Any) -> Any:
     return stored_moment(value.astimezone(UTC)) if isinstance(value, datetime) else value
 
 
-_FORMS: dict[Comparison, Callable[[str], Extracted]] = {
+_FORMS: dict[Comparison, Callable[[Expression], Extracted]] = {
     Comparison.TEXT: _text,
     Comparison.OPTION: _text,
     Comparison.NUMBER: _number,

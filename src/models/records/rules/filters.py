@@ -11,10 +11,11 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from models.databases.rules.fields import FieldSpec, FieldSpecs
-from models.databases.rules.registry import KIND_RULES, Comparison
+from models.databases.rules.registry import comparison
 from models.databases.rules.settings import zone
 from models.databases.rules.values import FieldValueError
-from models.records.rules.operands import Test, read_test
+from models.records.rules.conditions import Test
+from models.records.rules.operands import read_test
 from models.records.rules.operators import NEGATIONS, OPERATORS, Op
 from runtime.errors import ValidationError
 
@@ -123,8 +124,7 @@ class _Reader:
 
 
 def _operator(name: Any, field: FieldSpec, path: str) -> Op:
-    rule = KIND_RULES.get(field.kind)
-    usable = OPERATORS[rule.comparison if rule else Comparison.OPAQUE]
+    usable = OPERATORS[comparison(field)]
     if isinstance(name, str) and name in usable:
         return Op(name)
     raise ValidationError.at(

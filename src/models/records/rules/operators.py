@@ -59,6 +59,9 @@ OPERATORS: dict[Comparison, tuple[Op, ...]] = {
     Comparison.USER: (*_EQUAL, *_MEMBER, *_EMPTY),
     Comparison.OPTIONS: (*_SET, *_EMPTY),
     Comparison.USERS: (*_SET, *_EMPTY),
+    Comparison.FILES: (*_SET, *_EMPTY),
+    Comparison.RECORDS: (*_SET, *_EMPTY),
+    Comparison.VALUES: (*_SET, *_EMPTY),
     Comparison.OPAQUE: _EMPTY,
 }
 

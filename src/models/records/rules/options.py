@@ -1,13 +1,13 @@
 """Options that a write brings into being where a field allows it (setting `allowCreate`)."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from models.base import Id
 from models.databases.rules.fields import FieldSpec, Option, Schema
 from models.databases.rules.kinds import OPTION_KINDS
-from models.databases.rules.plan import DEFAULT_COLOR
+from models.databases.rules.options import DEFAULT_COLOR
 from models.databases.rules.values import FieldValueError, text
 from models.databases.shapes import MAX_OPTIONS
 from models.keys import first_free, slug
@@ -23,30 +23,40 @@ class Growth:
     """
 
     schema: Schema
-    written: dict[str, Any]
+    written: Sequence[Mapping[str, Any]]
     grown: frozenset[str]
 
 
-def grow_options(schema: Schema, written: Mapping[str, Any], make_id: Callable[[], Id]) -> Growth:
+def grow_options(
+    schema: Schema, written: Sequence[Mapping[str, Any]], make_id: Callable[[], Id]
+) -> Growth:
     """Give each unknown choice of a field that allows it an option, or the option of that name.
 
-    What could be no option's name is left as it is, for the value check to refuse.
+    `written` are the values of one record after the other. What could be no option's name is left
+    as it is, for the value check to refuse.
     """
-    grown: dict[str, FieldSpec] = {}
-    values = dict(written)
-    for key, value in written.items():
-        spec = schema.fields.get(key)
-        if spec is None or spec.kind not in OPTION_KINDS or not spec.settings.get("allowCreate"):
-            continue
-        growing = _Growing(spec, make_id)
-        if isinstance(value, list):
-            values[key] = [growing.key_of(entry) for entry in value]
-        else:
-            values[key] = growing.key_of(value)
-        if growing.spec is not spec:
-            grown[key] = growing.spec
+    growing = {
+        key: _Growing(spec, make_id)
+        for key, spec in schema.fields.items()
+        if spec.kind in OPTION_KINDS and spec.settings.get("allowCreate")
+    }
+    if not growing:
+        return Growth(schema, written, frozenset())
+    chosen = [
+        {key: _chosen(growing.get(key), value) for key, value in values.items()}
+        for values in written
+    ]
+    grown = {key: one.spec for key, one in growing.items() if one.spec is not schema.fields[key]}
     fields = {**schema.fields, **grown}
-    return Growth(replace(schema, fields=fields), values, frozenset(grown))
+    return Growth(replace(schema, fields=fields), chosen, frozenset(grown))
+
+
+def _chosen(growing: "_Growing | None", value: Any) -> Any:
+    if growing is None:
+        return value
+    if isinstance(value, list):
+        return [growing.key_of(entry) for entry in value]
+    return growing.key_of(value)
 
 
 class _Growing:
@@ -55,14 +65,15 @@ class _Growing:
     def __init__(self, spec: FieldSpec, make_id: Callable[[], Id]) -> None:
         self.spec = spec
         self.make_id = make_id
+        self._keys = {option.name.casefold(): option.key for option in reversed(spec.options)}
 
     def key_of(self, value: Any) -> Any:
         if not isinstance(value, str) or value in self.spec.option_keys or not _is_name(value):
             return value
         name = value.strip()
-        for option in self.spec.options:
-            if option.name.casefold() == name.casefold():
-                return option.key
+        known = self._keys.get(name.casefold())
+        if known is not None:
+            return known
         if len(self.spec.options) >= MAX_OPTIONS:
             return value
         option = Option(
@@ -73,6 +84,7 @@ class _Growing:
             order=1 + max((option.order for option in self.spec.options), default=-1),
         )
         self.spec = replace(self.spec, options=(*self.spec.options, option))
+        self._keys[name.casefold()] = option.key
         return option.key
 
 

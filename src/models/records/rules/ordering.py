@@ -1,12 +1,14 @@
 """The order of a list of records and the condition that continues it after a given record.
 
 Keyset paging: the sort values and the id of the last record shown, compared column by column,
-with empty values in their place. Every order ends with the id, so it is total.
+with empty values in their place. Every order ends with the id, in the direction of the last sort,
+so it is total, and an index that is read forwards or backwards serves it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import cached_property
 from typing import Any
 
 from sqlalchemy import (
@@ -27,27 +29,45 @@ from sqlalchemy import (
 from sqlalchemy.types import TypeEngine
 
 from models.databases.rules.fields import FieldSpec, FieldSpecs
-from models.databases.rules.registry import KIND_RULES, Comparison
+from models.databases.rules.registry import Comparison, comparison
+from models.records.rules.entries import ENTRY_TEXT
 from models.records.rules.extraction import Expression, extract
 from models.records.rules.operators import SORTABLE
 from models.records.shapes import Sort
 from models.records.tables import record
 from runtime.errors import ValidationError
 
-SORTED_TEXT = 200
-"""Characters of text that take part in an order, shared by its text columns: a cursor carries
-them, and a cursor is bounded."""
+SORTED_TEXT = 2 * ENTRY_TEXT
+"""Characters of text that take part in an order, shared by its text columns and at most half of
+them in one: a cursor carries them, and a cursor is bounded."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Column:
-    """One key of an order; `read` makes a value from a cursor comparable again."""
+    """One key of an order; text is compared by its first `length` characters."""
 
-    expression: Expression
-    sql_type: TypeEngine[Any]
+    field: FieldSpec
     descending: bool
     nulls_first: bool
-    read: Callable[[Any], Any] = lambda value: value
+    length: int
+
+    @cached_property
+    def _ordered(self) -> tuple[Expression, TypeEngine[Any]]:
+        # Not before it is asked for: along an index nobody asks.
+        return ordered_value(self.field, self.length)
+
+    @property
+    def expression(self) -> Expression:
+        return self._ordered[0]
+
+    @property
+    def whole(self) -> bool:
+        """Whether it compares no less of a text than an entry of the side index holds."""
+        return comparison(self.field) is not Comparison.TEXT or self.length == ENTRY_TEXT
+
+    def read(self, value: Any) -> Any:
+        """A value from a cursor, made comparable again."""
+        return Decimal(value) if comparison(self.field) is Comparison.NUMBER else value
 
     @property
     def clause(self) -> Expression:
@@ -67,7 +87,7 @@ class Column:
         return beyond if self.nulls_first else or_(beyond, self.expression.is_(None))
 
     def _bound(self, value: Any) -> Expression:
-        return literal(self.read(value), self.sql_type)
+        return literal(self.read(value), self._ordered[1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,13 +100,25 @@ class Order:
     def clauses(self) -> list[Expression]:
         if not self.columns:
             return [record.c.created_at.desc(), record.c.id.desc()]
-        return [*(column.clause for column in self.columns), record.c.id.desc()]
+        return [*(column.clause for column in self.columns), self.id_clause]
 
     @property
-    def selected(self) -> list[Expression]:
-        """The sort values, which a query selects beside the record for its cursor."""
+    def id_clause(self) -> Expression:
+        return record.c.id.desc() if self.descending else record.c.id.asc()
+
+    @property
+    def descending(self) -> bool:
+        """Whether records that are alike follow newest first."""
+        return not self.columns or self.columns[-1].descending
+
+    def selected(self, *known: Expression) -> list[Expression]:
+        """The sort values, which a query selects beside the record for its cursor.
+
+        `known` are columns that hold the first of them.
+        """
+        others = (column.expression for column in self.columns[len(known) :])
         return [
-            column.expression.label(f"sort_{place}") for place, column in enumerate(self.columns)
+            expression.label(f"sort_{place}") for place, expression in enumerate([*known, *others])
         ]
 
     def position(self, row: Any) -> tuple[Any, ...]:
@@ -108,7 +140,8 @@ class Order:
         for column, value in zip(self.columns, values, strict=True):
             steps.append(and_(*alike, column.after(value)))
             alike.append(column.same(value))
-        steps.append(and_(*alike, record.c.id < literal(last_id, record.c.id.type)))
+        last = literal(last_id, record.c.id.type)
+        steps.append(and_(*alike, record.c.id < last if self.descending else record.c.id > last))
         return or_(*steps)
 
 
@@ -122,10 +155,13 @@ def _bound(value: Any, column: Expression) -> Expression:
 def read_order(sorts: Sequence[Sort], fields: FieldSpecs) -> Order:
     """The order a client asked for. Raises `ValidationError` for a field that has none."""
     chosen = [_sortable(sort, place, fields) for place, sort in enumerate(sorts)]
-    texts = sum(KIND_RULES[field.kind].comparison is Comparison.TEXT for field in chosen)
-    length = SORTED_TEXT // max(1, texts)
+    texts = sum(comparison(field) is Comparison.TEXT for field in chosen)
+    length = min(ENTRY_TEXT, SORTED_TEXT // max(1, texts))
     return Order(
-        tuple(_column(sort, field, length) for sort, field in zip(sorts, chosen, strict=True))
+        tuple(
+            Column(field, sort.direction == "desc", sort.nulls == "first", length)
+            for sort, field in zip(sorts, chosen, strict=True)
+        )
     )
 
 
@@ -134,28 +170,23 @@ def _sortable(sort: Sort, place: int, fields: FieldSpecs) -> FieldSpec:
     path = f"sorts.{place}.field"
     if field is None:
         raise ValidationError.at(path, "is not the key of a field of this database")
-    if field.kind not in KIND_RULES or KIND_RULES[field.kind].comparison not in SORTABLE:
+    if comparison(field) not in SORTABLE:
         raise ValidationError.at(path, f"cannot be sorted by: it is a {field.kind} field")
     return field
 
 
-def _column(sort: Sort, field: FieldSpec, length: int) -> Column:
+def ordered_value(field: FieldSpec, length: int) -> tuple[Expression, TypeEngine[Any]]:
+    """The value records are ordered and grouped by; text by its first `length` characters."""
     extracted = extract(field)
-    expression, sql_type = extracted.expression, extracted.sql_type
-    read: Callable[[Any], Any] = _same
-    match KIND_RULES[field.kind].comparison:
+    match comparison(field):
         case Comparison.TEXT:
             # Text without characters is empty, so it stands where empty values stand.
-            expression = func.nullif(func.left(expression, length), "").collate("C")
+            first = func.nullif(func.left(extracted.expression, length), "")
+            return first.collate("C"), extracted.sql_type
         case Comparison.OPTION:
             keys = literal(list(field.option_keys), ARRAY(Text))
-            expression, sql_type = func.array_position(keys, expression), Integer()
+            return func.array_position(keys, extracted.expression), Integer()
         case Comparison.BOOLEAN:
-            expression, sql_type = cast(expression, Integer), Integer()
-        case Comparison.NUMBER:
-            read = Decimal
-    return Column(expression, sql_type, sort.direction == "desc", sort.nulls == "first", read)
-
-
-def _same(value: Any) -> Any:
-    return value
+            return cast(extracted.expression, Integer), Integer()
+        case _:
+            return extracted.expression, extracted.sql_type

@@ -14,7 +14,14 @@ def read_if_match(header: str | None) -> datetime | None:
     """
     if header is None or header.strip() == "*":
         return None
+    return read_moment(header.strip().strip('"'), "If-Match")
+
+
+def read_moment(written: str | None, path: str) -> datetime | None:
+    """The `updatedAt` a client last read, None without one. Raises `ValidationError` at `path`."""
+    if written is None:
+        return None
     try:
-        return truncate(moment(header.strip().strip('"')))
+        return truncate(moment(written))
     except FieldValueError as problem:
-        raise ValidationError.at("If-Match", "must be the updatedAt of the record") from problem
+        raise ValidationError.at(path, "must be the updatedAt that was read") from problem

@@ -6,14 +6,19 @@ from sqlalchemy import ARRAY, Text, and_, any_, false, func, literal, not_, or_,
 from sqlalchemy.dialects.postgresql import JSONB
 
 from models.databases.rules.fields import FieldSpec, FieldSpecs
-from models.databases.rules.registry import KIND_RULES, Comparison
-from models.records.rules.extraction import Expression, Extracted, extract, json_of, json_type
+from models.databases.rules.registry import KIND_RULES, Comparison, comparison
+from models.records.rules.conditions import Empty, Has, In, Piece, Range, Test, Where
+from models.records.rules.extraction import (
+    Expression,
+    Extracted,
+    extract,
+    fold,
+    json_of,
+    json_type,
+)
 from models.records.rules.filters import AllOf, AnyOf, Filter, Leaf, Not
-from models.records.rules.operands import Empty, Has, In, Piece, Range, Where
+from models.records.rules.linked import links_all, links_any, links_none
 from models.records.tables import record
-
-_UNICODE = "pg_c_utf8"
-"""The built-in collation whose lower() knows more than ASCII, whatever the server's locale."""
 
 
 def condition(tree: Filter) -> Expression:
@@ -34,7 +39,7 @@ def search_condition(text: str, fields: FieldSpecs) -> Expression:
     keys = [
         field.key
         for field in fields.values()
-        if not field.title and field.kind in KIND_RULES and KIND_RULES[field.kind].searched
+        if not field.title and KIND_RULES[field.kind].searched
     ]
     title = _contains(record.c.title, text, Where.ANYWHERE)
     if not keys:
@@ -47,10 +52,10 @@ def search_condition(text: str, fields: FieldSpecs) -> Expression:
     return or_(title, found.exists())
 
 
-def _test(field: FieldSpec, test: Any) -> Expression:
+def _test(field: FieldSpec, test: Test) -> Expression:
     match test:
         case Empty():
-            return _empty(field)
+            return empty(field)
         case Has(elements, every):
             return _has(field, elements, every)
         case Piece(text, where):
@@ -59,8 +64,6 @@ def _test(field: FieldSpec, test: Any) -> Expression:
             return _in(extract(field), members)
         case Range():
             return _range(extract(field), test)
-        case _:
-            raise TypeError(f"not a test: {test!r}")
 
 
 def _in(value: Extracted, members: tuple[Any, ...]) -> Expression:
@@ -87,26 +90,32 @@ def _contains(value: Expression, text: str, where: Where) -> Expression:
         Where.START: f"{piece}%",
         Where.END: f"%{piece}",
     }[where]
-    folded = func.lower(literal(pattern, Text).collate(_UNICODE))
-    return func.lower(value.collate(_UNICODE)).like(folded, escape="\\")
+    return fold(value).like(fold(literal(pattern, Text)), escape="\\")
 
 
-def _has(field: FieldSpec, elements: tuple[str, ...], every: bool) -> Expression:
+def _has(field: FieldSpec, elements: tuple[Any, ...], every: bool) -> Expression:
+    if comparison(field) is Comparison.RECORDS:
+        return links_all(field, elements) if every else links_any(field, elements)
     stored = json_of(field)
     if every:
         found = stored.contains(literal(list(elements), JSONB))
+    elif comparison(field) is Comparison.VALUES:
+        found = or_(false(), *(stored.contains(literal([one], JSONB)) for one in elements))
     else:
         found = stored.has_any(literal(list(elements), ARRAY(Text)))
     return func.coalesce(and_(json_type(field) == "array", found), False)
 
 
-def _empty(field: FieldSpec) -> Expression:
-    match KIND_RULES[field.kind].comparison:
+def empty(field: FieldSpec) -> Expression:
+    """Whether a record has no value of a field."""
+    match comparison(field):
         case Comparison.TEXT:
             return func.coalesce(extract(field).expression, "") == ""
-        case Comparison.OPTIONS | Comparison.USERS:
+        case Comparison.OPTIONS | Comparison.USERS | Comparison.FILES | Comparison.VALUES:
             filled = and_(json_type(field) == "array", json_of(field) != literal([], JSONB))
             return not_(func.coalesce(filled, False))
+        case Comparison.RECORDS:
+            return links_none(field)
         case Comparison.BOOLEAN:
             return func.coalesce(json_type(field) != "boolean", True)
         case Comparison.OPAQUE:

@@ -1,48 +1,69 @@
-"""A query as its parts: conditions, order and the fields to show, all checked."""
+"""A query as its parts: conditions, order, groups, figures and the fields to show, all checked."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from models.databases.rules.fields import FieldSpecs
 from models.databases.rules.settings import zone
 from models.databases.rules.values import FieldValueError, text
+from models.records.rules.aggregation import Figure, read_aggregates
 from models.records.rules.extraction import Expression
-from models.records.rules.filters import read_filter
+from models.records.rules.filters import AllOf, Filter, Leaf, read_filter
+from models.records.rules.grouping import Level, read_groups
 from models.records.rules.ordering import Order, read_order
 from models.records.rules.predicates import condition, search_condition
 from models.records.shapes import RecordQuery
-from models.records.tables import record
-from runtime.errors import UnsupportedError, ValidationError
+from runtime.errors import ValidationError
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What to select: `shown_fields` are the ones each record shows."""
+    """What to select: `shown_fields` are the ones each record shows.
 
-    conditions: tuple[Expression, ...]
+    Every record must pass the `required` tests and satisfy the `further` conditions.
+    """
+
+    required: tuple[Leaf, ...]
+    further: tuple[Expression, ...]
+    with_archived: bool
     order: Order
+    levels: tuple[Level, ...]
+    figures: tuple[Figure, ...]
     shown_fields: FieldSpecs
 
 
-def read_query(body: RecordQuery, fields: FieldSpecs, now: datetime) -> Query:
-    """The query a client described.
+def read_query(
+    body: RecordQuery, fields: FieldSpecs, now: datetime, unseen: Collection[str] = ()
+) -> Query:
+    """The query a client described, which must not speak of `unseen` fields.
 
-    Raises `ValidationError` at the place that is wrong, `UnsupportedError` for what queries cannot
-    do yet.
+    Raises `ValidationError` at the place that is wrong.
     """
     _check_timezone(body.timezone)
-    conditions: list[Expression] = []
-    if not body.include_archived:
-        conditions.append(record.c.archived.is_(False))
+    asked = {key: spec for key, spec in fields.items() if key not in unseen}
+    parts: list[Filter] = []
     if body.filter is not None:
-        conditions.append(condition(read_filter(body.filter, fields, now, body.timezone)))
+        parts = _parts(read_filter(body.filter, asked, now, body.timezone))
+    further = [condition(part) for part in parts if not isinstance(part, Leaf)]
     if body.search:
-        conditions.append(search_condition(_searched(body.search), fields))
-    order = read_order(body.sorts or (), fields)
-    shown = fields if body.fields is None else _chosen(body.fields, fields)
-    _refuse_unsupported(body)
-    return Query(tuple(conditions), order, shown)
+        further.append(search_condition(_searched(body.search), asked))
+    return Query(
+        required=tuple(part for part in parts if isinstance(part, Leaf)),
+        further=tuple(further),
+        with_archived=body.include_archived,
+        order=read_order(body.sorts or (), asked),
+        levels=read_groups(body.group_by or (), asked, body.timezone),
+        figures=read_aggregates(body.aggregates or (), asked),
+        shown_fields=fields if body.fields is None else _chosen(body.fields, fields),
+    )
+
+
+def _parts(tree: Filter) -> list[Filter]:
+    """What must hold at once."""
+    if isinstance(tree, AllOf):
+        return [part for each in tree.parts for part in _parts(each)]
+    return [tree]
 
 
 def _check_timezone(name: str | None) -> None:
@@ -68,10 +89,3 @@ def _chosen(keys: Sequence[str], fields: FieldSpecs) -> FieldSpecs:
                 f"fields.{place}", "is not the key of a field of this database"
             )
     return {key: spec for key, spec in fields.items() if key in set(keys)}
-
-
-def _refuse_unsupported(body: RecordQuery) -> None:
-    asked = {"groupBy": body.group_by, "aggregates": body.aggregates, "viewId": body.view_id}
-    for name, value in asked.items():
-        if value:
-            raise UnsupportedError(f"{name}: queries cannot do this yet. Leave it out.")

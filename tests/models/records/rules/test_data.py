@@ -7,9 +7,9 @@ import pytest
 
 from models.databases.rules.fields import FieldSpec, FieldSpecs, Option, Schema
 from models.databases.rules.kinds import FieldKind
-from models.records.rules.data import check_new, check_patch, with_title
+from models.records.rules.data import Change, DataCheck, refuse, with_title
 from models.records.rules.options import grow_options
-from runtime.errors import ValidationError
+from runtime.errors import Detail, ValidationError
 
 
 def spec(key: str, kind: FieldKind, **more: Any) -> FieldSpec:
@@ -32,31 +32,38 @@ FIELDS: FieldSpecs = {
 }
 
 
-def problems(check: Any, written: dict[str, Any]) -> dict[str, str]:
-    with pytest.raises(ValidationError) as refusal:
-        check(FIELDS, written)
-    return {detail.path: detail.message for detail in refusal.value.details}
+CHECK = DataCheck(FIELDS)
+
+
+def fine(checked: tuple[Change, list[Detail]]) -> Change:
+    change, found = checked
+    assert found == []
+    return change
+
+
+def problems(checked: tuple[Change, list[Detail]]) -> dict[str, str]:
+    return {detail.path: detail.message for detail in checked[1]}
 
 
 def test_defaults_fill_what_is_absent() -> None:
-    assert check_new(FIELDS, {"code": "a"}).values == {"price": 5, "code": "a", "note": "none yet"}
+    assert fine(CHECK.new({"code": "a"})).values == {"price": 5, "code": "a", "note": "none yet"}
 
 
 def test_null_is_a_choice_that_no_default_overrides() -> None:
-    assert check_new(FIELDS, {"code": "a", "note": None}).values == {"price": 5, "code": "a"}
+    assert fine(CHECK.new({"code": "a", "note": None})).values == {"price": 5, "code": "a"}
 
 
 @pytest.mark.parametrize("written", [{}, {"code": None}, {"code": ""}])
 def test_a_required_field_needs_a_value(written: dict[str, Any]) -> None:
-    assert list(problems(check_new, written)) == ["data.code"]
+    assert list(problems(CHECK.new(written))) == ["data.code"]
 
 
 def test_a_required_field_with_a_default_cannot_be_null() -> None:
-    assert list(problems(check_new, {"code": "a", "price": None})) == ["data.price"]
+    assert list(problems(CHECK.new({"code": "a", "price": None}))) == ["data.price"]
 
 
 def test_a_patch_says_only_what_changes() -> None:
-    change = check_patch(FIELDS, {"note": None, "price": 7})
+    change = fine(CHECK.patch({"note": None, "price": 7}))
     assert change.values == {"price": 7}
     assert change.cleared == {"note"}
     assert change.title is None
@@ -64,17 +71,25 @@ def test_a_patch_says_only_what_changes() -> None:
 
 @pytest.mark.parametrize("value", [None, ""])
 def test_a_required_field_cannot_be_cleared(value: Any) -> None:
-    assert list(problems(check_patch, {"code": value})) == ["data.code"]
+    assert list(problems(CHECK.patch({"code": value}))) == ["data.code"]
 
 
 def test_unknown_and_system_fields_are_named() -> None:
-    found = problems(check_patch, {"nobody": 1, "number": 7, "price": "x", "": 1, "__proto__": {}})
-    assert list(found) == ["data.nobody", "data.number", "data.price", "data.", "data.__proto__"]
-    assert "platform writes" in found["data.number"]
+    found = problems(
+        CHECK.patch(
+            {"nobody": 1, "number": 7, "price": "x", "": 1, "__proto__": {}}, "operations.3."
+        )
+    )
+    assert list(found) == [
+        f"operations.3.data.{key}" for key in ("nobody", "number", "price", "", "__proto__")
+    ]
+    assert "platform writes" in found["operations.3.data.number"]
 
 
 def test_many_problems_are_bounded() -> None:
-    assert len(problems(check_patch, {f"k{n}": n for n in range(10_000)})) == 20
+    with pytest.raises(ValidationError) as refusal:
+        refuse(CHECK.patch({f"k{n}": n for n in range(10_000)})[1])
+    assert len(refusal.value.details) == 20
 
 
 def test_the_title_is_one_value_in_two_places() -> None:
@@ -87,23 +102,29 @@ def test_the_title_is_one_value_in_two_places() -> None:
 
 
 def test_a_cleared_title_is_empty() -> None:
-    assert check_patch(FIELDS, {"title": None}).title == ""
+    assert fine(CHECK.patch({"title": None})).title == ""
 
 
-def grow(written: dict[str, Any]) -> Any:
+def grow(*written: dict[str, Any]) -> Any:
     return grow_options(Schema(uuid.uuid4(), uuid.uuid4(), FIELDS), written, uuid.uuid4)
 
 
 def test_new_choices_get_options_where_the_field_allows_it() -> None:
     growth = grow({"tags": ["low", "In review", "LOW", "in review"], "fixed": "other"})
-    assert growth.written == {"tags": ["low", "in_review", "low", "in_review"], "fixed": "other"}
+    assert growth.written == [{"tags": ["low", "in_review", "low", "in_review"], "fixed": "other"}]
     assert growth.grown == {"tags"}
     assert [option.name for option in growth.schema.fields["tags"].options] == ["Low", "In review"]
     assert growth.schema.fields["tags"].options[1].order == 1
 
 
+def test_records_written_together_share_new_options() -> None:
+    growth = grow({"tags": ["New"]}, {"note": "x"}, {"tags": ["NEW", "Newer"]})
+    assert growth.written == [{"tags": ["new"]}, {"note": "x"}, {"tags": ["new", "newer"]}]
+    assert len(growth.schema.fields["tags"].options) == 3
+
+
 @pytest.mark.parametrize("value", ["", "  ", "x" * 101, "a\x00", 5, None, {"a": 1}])
 def test_what_is_no_name_is_left_for_the_check_to_refuse(value: Any) -> None:
     growth = grow({"tags": [value]})
-    assert growth.written == {"tags": [value]}
+    assert growth.written == [{"tags": [value]}]
     assert not growth.grown

@@ -1,0 +1,1 @@
+"""Comments on records: what members say to each other about one, in threads."""
