@@ -56,7 +56,7 @@ demo: setup ## Run an automation on real data, with a worker killed in the middl
 bench: setup ## Measure against the floors and print ratios.
 	$(BIN)/python -m bench
 
-histories: setup ## Record a history of every workflow branch anew, and the fingerprints.
+histories: setup ## Record histories of the workflow branches that have none, and the fingerprints.
 	$(BIN)/python -m tests.support.record_histories
 	$(BIN)/python -m tests.support.fingerprints
 

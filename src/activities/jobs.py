@@ -6,6 +6,7 @@ from typing import Any
 
 from temporalio import activity
 
+from activities.heartbeats import heartbeats
 from models.base import Id, JsonObject
 from models.jobs.commands import close_job, hold_job, record_failure, record_progress
 from models.jobs.rules import JobStatus
@@ -48,7 +49,7 @@ class JobActivities:
     @activity.defn(name="advance_job")
     async def advance_job(self, job_id: str) -> str:
         """Do one chunk. Safe to repeat: progress moves in the transaction of its chunk."""
-        async with self._database.transaction() as work:
+        async with heartbeats(), self._database.transaction() as work:
             job = await hold_job(work, Id(job_id))
             if job is None:
                 return CLOSED
@@ -69,7 +70,7 @@ class JobActivities:
     @activity.defn(name="undo_job")
     async def undo_job(self, job_id: str, status: str) -> str:
         """Take back one part of an open job; the last call closes it. Safe to repeat."""
-        async with self._database.transaction() as work:
+        async with heartbeats(), self._database.transaction() as work:
             job = await hold_job(work, Id(job_id))
             if job is None:
                 return CLOSED

@@ -17,6 +17,7 @@ from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
 from activities.contracts import NodeCall, NodeReply, NodeState
 from activities.graphs import ExecutableNode
+from activities.heartbeats import heartbeats
 from activities.node_execution import CalledNode, GatedNode, NodeExecution
 from activities.nodes.failures import Failure, failure_of
 from activities.nodes.http_request import http_request
@@ -30,9 +31,6 @@ from models.base import JsonObject
 from runtime.database import Database
 from runtime.outbound.client import OutboundClient
 from runtime.trigger_points import Point, reach
-
-HEARTBEAT_SECONDS = 2.0
-"""A cancelled activity learns of it with a heartbeat, so this bounds how long it goes on."""
 
 LAST_WORDS_SECONDS = 1.0
 """What an effect leaves of its activity's time, so that its end is written and its reason kept."""
@@ -69,7 +67,7 @@ class OutsideNodes:
                 raise ApplicationError("node_failed", type="node_failed", non_retryable=True)
             return opened
         try:
-            async with _heartbeats(), _own_time():
+            async with heartbeats(), _own_time():
                 result = await effect(opened.parameters)
         except Exception as error:  # noqa: BLE001  # whatever the effect raises is its failure
             raise await self._failed(call, opened.node, failure_of(error), attempt) from None
@@ -182,19 +180,3 @@ async def _own_time() -> AsyncIterator[None]:
         raise NodeError(
             "timeout", f"The node did not end within its time of {seconds:g} s.", retryable=True
         ) from None
-
-
-@asynccontextmanager
-async def _heartbeats() -> AsyncIterator[None]:
-    """Heartbeat while the block runs, so that a lost worker and a cancel are both noticed."""
-
-    async def beat() -> None:
-        while True:
-            activity.heartbeat()
-            await asyncio.sleep(HEARTBEAT_SECONDS)
-
-    task = asyncio.create_task(beat())
-    try:
-        yield
-    finally:
-        task.cancel()

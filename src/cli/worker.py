@@ -2,13 +2,13 @@
 
 import asyncio
 import os
-import resource
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from cli.console import reported
+from cli.memory import bound_memory
 from runtime.families import Queue
 from runtime.settings import Settings, load_settings
 
@@ -28,18 +28,8 @@ def worker(
     with reported():
         settings = load_settings()
         configure_logging(settings.log_format, settings.log_level)
-        _bound_memory(settings.worker_memory_limit)
+        bound_memory(settings.worker_memory_limit)
         uvloop.run(_run(settings, queues or list(Queue)))
-
-
-def _bound_memory(limit: int) -> None:
-    """Let an allocation past `limit` bytes fail instead of taking the machine down.
-
-    CEL bounds the steps of an expression, not the size of its values: one that multiplies texts
-    then fails its own node with a MemoryError.
-    """
-    if limit:
-        resource.setrlimit(resource.RLIMIT_AS, (limit, resource.RLIM_INFINITY))
 
 
 async def _run(settings: Settings, queues: list[Queue]) -> None:

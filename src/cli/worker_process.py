@@ -5,10 +5,11 @@ import contextlib
 import os
 import signal
 import threading
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 
 import structlog
 from temporalio.client import (
@@ -21,6 +22,7 @@ from temporalio.client import (
     SchedulePolicy,
     ScheduleSpec,
 )
+from temporalio.types import MethodAsyncNoParam
 from temporalio.worker import Worker
 
 from activities.automation_runs import AutomationRunActivities
@@ -32,16 +34,19 @@ from activities.maintenance import MaintenanceActivities
 from activities.nodes.records import RecordNodes
 from activities.outside_nodes import OutsideNodes
 from activities.relay import Relay, listen
+from activities.retention import Periods, RetentionActivities
 from activities.runs import RunCache
 from runtime.crypto import KeyRing
 from runtime.database import Database, libpq_url
 from runtime.families import Family, Queue
+from runtime.object_store import ObjectStore
 from runtime.outbound.client import OutboundClient
 from runtime.outbound.policy import OutboundPolicy
 from runtime.settings import Settings
 from runtime.temporal_client import connect
 from workflows.maintenance import Maintenance
 from workflows.registry import ROUTES, WORKFLOWS, workflow_runner
+from workflows.retention import Retention
 
 log = structlog.get_logger()
 
@@ -49,7 +54,6 @@ GRACE = timedelta(seconds=20)
 """How long a stopping worker lets activities end."""
 DRAIN_SECONDS = 30.0
 """When a stopping worker ends whatever still goes on, such as a wait for an absent database."""
-SWEEP_EVERY = timedelta(seconds=30)
 WORKFLOW_SLOTS = 20
 LOCAL_ACTIVITY_SLOTS = 20
 ACTIVITY_SLOTS = 100
@@ -65,6 +69,8 @@ class Parts:
     client: Client
     outbound: OutboundClient
     keys: KeyRing
+    store: ObjectStore
+    periods: Periods
 
 
 @asynccontextmanager
@@ -78,7 +84,8 @@ async def running_workers(
         for worker in _workers(parts, queues):
             await stack.enter_async_context(worker)
         if Queue.AUTOMATION in queues:
-            await _ensure_schedule(parts.client)
+            for sweep in SWEEPS:
+                await _ensure_schedule(parts.client, sweep)
             for service in (relay.run(), listen(libpq_url(database_url), relay.wake)):
                 task = asyncio.create_task(service)
                 stack.push_async_callback(_stop, task)
@@ -90,8 +97,11 @@ def _workers(parts: Parts, queues: Sequence[Queue]) -> list[Worker]:
     runs = AutomationRunActivities(parts.database, known, RecordNodes(parts.keys).transactions())
     maintenance = MaintenanceActivities(parts.database, parts.client)
     outside = OutsideNodes(parts.database, known, parts.outbound)
-    jobs = JobActivities(parts.database, job_families())
+    jobs = JobActivities(parts.database, job_families(parts.store))
     job_maintenance = JobMaintenance(parts.database, parts.client, jobs)
+    retention = RetentionActivities(parts.database, parts.store, parts.periods)
+    bulk: list[Callable[..., Any]] = [jobs.advance_job, jobs.undo_job]
+    bulk += [retention.purge, retention.remove_orphans]
     workers = {
         Queue.AUTOMATION: lambda: Worker(
             parts.client,
@@ -117,31 +127,61 @@ def _workers(parts: Parts, queues: Sequence[Queue]) -> list[Worker]:
         Queue.BULK: lambda: Worker(
             parts.client,
             task_queue=Queue.BULK,
-            activities=[jobs.advance_job, jobs.undo_job],
+            activities=bulk,
             max_concurrent_activities=BULK_SLOTS,
             graceful_shutdown_timeout=GRACE,
+            max_heartbeat_throttle_interval=timedelta(seconds=2),
+            default_heartbeat_throttle_interval=timedelta(seconds=2),
         ),
     }
     return [workers[queue]() for queue in queues]
 
 
-async def _ensure_schedule(client: Client) -> None:
-    """The reconciler's schedule, made by whichever worker comes first."""
-    schedule_id = Family.MAINTENANCE.workflow_id("reconcile")
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """What a schedule starts again and again, and how long it may take."""
+
+    schedule_id: str
+    run: MethodAsyncNoParam[Any, dict[str, int]]
+    every: timedelta
+    within: timedelta
+    summary: str
+
+
+SWEEPS = (
+    Sweep(
+        Family.MAINTENANCE.workflow_id("reconcile"),
+        Maintenance.run,
+        every=timedelta(seconds=30),
+        within=timedelta(minutes=10),
+        summary="Reconcile rows and executions",
+    ),
+    Sweep(
+        Family.RETENTION.workflow_id("sweep"),
+        Retention.run,
+        every=timedelta(hours=1),
+        within=timedelta(hours=6),
+        summary="Remove what is past its time",
+    ),
+)
+
+
+async def _ensure_schedule(client: Client, sweep: Sweep) -> None:
+    """A sweep's schedule, made by whichever worker comes first."""
     with contextlib.suppress(ScheduleAlreadyRunningError):
         await client.create_schedule(
-            schedule_id,
+            sweep.schedule_id,
             Schedule(
                 action=ScheduleActionStartWorkflow(
-                    Maintenance.run,
-                    id=schedule_id,
+                    sweep.run,
+                    id=sweep.schedule_id,
                     task_queue=Queue.AUTOMATION,
-                    static_summary="Reconcile rows and executions",
-                    execution_timeout=timedelta(minutes=10),
+                    static_summary=sweep.summary,
+                    execution_timeout=sweep.within,
                 ),
-                spec=ScheduleSpec(intervals=[ScheduleIntervalSpec(every=SWEEP_EVERY)]),
+                spec=ScheduleSpec(intervals=[ScheduleIntervalSpec(every=sweep.every)]),
                 policy=SchedulePolicy(
-                    overlap=ScheduleOverlapPolicy.SKIP, catchup_window=SWEEP_EVERY
+                    overlap=ScheduleOverlapPolicy.SKIP, catchup_window=sweep.every
                 ),
             ),
         )
@@ -162,7 +202,14 @@ async def run_worker(settings: Settings, queues: Sequence[Queue] = tuple(Queue))
     url = settings.database_url.get_secret_value()
     database = Database(url, pool_size=settings.database_pool_size, application="workspace-worker")
     async with OutboundClient(OutboundPolicy.from_entries(settings.outbound_allow)) as outbound:
-        parts = Parts(database, await connect(settings), outbound, KeyRing(settings.secret_keys))
+        parts = Parts(
+            database,
+            await connect(settings),
+            outbound,
+            KeyRing(settings.secret_keys),
+            ObjectStore(settings.object_store),
+            Periods.of(settings),
+        )
         async with running_workers(parts, url, queues):
             log.info("worker is ready", queues=[queue.value for queue in queues])
             await stopping.wait()

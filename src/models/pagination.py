@@ -71,7 +71,7 @@ def page_request(keys: KeyRing, limit: int, cursor: str | None, *context: object
 
 
 def _encode(keys: KeyRing, context: bytes, position: tuple[Any, ...]) -> str:
-    payload = json.dumps([_plain(value) for value in position], separators=(",", ":")).encode()
+    payload = json.dumps([plain(value) for value in position], separators=(",", ":")).encode()
     signature = keys.sign(context + payload)[:_SIGNATURE_BYTES]
     return base64.urlsafe_b64encode(signature + payload).rstrip(b"=").decode()
 
@@ -87,7 +87,7 @@ def _decode(keys: KeyRing, context: bytes, cursor: str) -> tuple[Any, ...]:
     signature, payload = raw[:_SIGNATURE_BYTES], raw[_SIGNATURE_BYTES:]
     if not keys.verify(context + payload, signature, _SIGNATURE_BYTES):
         raise _refused()
-    return tuple(_native(value) for value in json.loads(payload))
+    return tuple(native(value) for value in json.loads(payload))
 
 
 def _refused() -> ValidationError:
@@ -96,7 +96,8 @@ def _refused() -> ValidationError:
     )
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """A sort value as JSON has it."""
     if isinstance(value, datetime):
         return {"t": value.isoformat()}
     if isinstance(value, uuid.UUID):
@@ -104,7 +105,8 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _native(value: Any) -> Any:
+def native(value: Any) -> Any:
+    """The sort value that `plain` wrote."""
     if isinstance(value, dict):
         return datetime.fromisoformat(value["t"]) if "t" in value else uuid.UUID(value["u"])
     return value

@@ -15,5 +15,4 @@ def truncate(moment: datetime) -> datetime:
 
 def wire_timestamp(moment: datetime) -> str:
     """`YYYY-MM-DDTHH:MM:SS.mmmZ`."""
-    utc = moment.astimezone(UTC)
-    return f"{utc:%Y-%m-%dT%H:%M:%S}.{utc.microsecond // 1000:03d}Z"
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"

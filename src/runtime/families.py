@@ -17,7 +17,9 @@ class Family(StrEnum):
     EXPORT = "export"
     FIELD_CONVERSION = "field-conversion"
     FIELD_INDEX = "field-index"
+    FIELD_REMOVAL = "field-removal"
     RECOMPUTATION = "recomputation"
+    RETENTION = "retention"
 
     def workflow_id(self, subject_id: uuid.UUID | str) -> str:
         """The business id of one piece of work, which makes a repeated start harmless."""
@@ -29,6 +31,7 @@ JOB_FAMILIES = (
     Family.EXPORT,
     Family.FIELD_CONVERSION,
     Family.FIELD_INDEX,
+    Family.FIELD_REMOVAL,
     Family.RECOMPUTATION,
 )
 """The families whose rows are those of the job table."""

@@ -3,6 +3,7 @@
 import os
 import time
 import uuid
+from datetime import datetime
 
 # The namespace of every derived id; changing it would orphan deduplication keys.
 _NAMESPACE = uuid.UUID("6f6a9f0e-52a5-5cb4-9f5e-0d2c6f3b7a11")
@@ -21,6 +22,11 @@ def new_id() -> uuid.UUID:
     value |= 0b10 << 62
     value |= int.from_bytes(os.urandom(8), "big") & ((1 << 62) - 1)
     return uuid.UUID(int=value)
+
+
+def least_id(moment: datetime) -> uuid.UUID:
+    """The least id of a moment's millisecond: `new_id` gave smaller ones before it."""
+    return uuid.UUID(int=int(moment.timestamp() * 1000) << 80)
 
 
 def derived_id(*parts: object) -> uuid.UUID:

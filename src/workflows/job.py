@@ -10,7 +10,7 @@ with workflow.unsafe.imports_passed_through():
     from activities.jobs import FAILED, MORE, JobActivities
     from models.jobs.rules import JobStatus
     from runtime.families import Family, Queue
-    from workflows.policies import DATABASE_RETRY, JOB_RETRY, JOB_TIMEOUT
+    from workflows.policies import DATABASE_RETRY, HEARTBEAT_TIMEOUT, JOB_RETRY, JOB_TIMEOUT
 
 
 async def _finish(job_id: str) -> str:
@@ -33,6 +33,7 @@ async def _advance(job_id: str) -> str:
         job_id,
         task_queue=Queue.BULK,
         start_to_close_timeout=JOB_TIMEOUT,
+        heartbeat_timeout=HEARTBEAT_TIMEOUT,
         retry_policy=JOB_RETRY,
     )
 
@@ -44,6 +45,7 @@ async def _undo(job_id: str, status: JobStatus) -> str:
             args=[job_id, status.value],
             task_queue=Queue.BULK,
             start_to_close_timeout=JOB_TIMEOUT,
+            heartbeat_timeout=HEARTBEAT_TIMEOUT,
             retry_policy=DATABASE_RETRY,
             summary="Take back",
         )
@@ -88,6 +90,15 @@ class FieldIndex:
         return await _finish(job_id)
 
 
+@workflow.defn(name="FieldRemoval")
+class FieldRemoval:
+    """The values of a field that is gone, taken out of the records."""
+
+    @workflow.run
+    async def run(self, job_id: str) -> str:
+        return await _finish(job_id)
+
+
 @workflow.defn(name="Recomputation")
 class Recomputation:
     """Computed values of many records, brought up to date."""
@@ -102,5 +113,6 @@ JOB_WORKFLOWS: dict[Family, type[Any]] = {
     Family.EXPORT: Export,
     Family.FIELD_CONVERSION: FieldConversion,
     Family.FIELD_INDEX: FieldIndex,
+    Family.FIELD_REMOVAL: FieldRemoval,
     Family.RECOMPUTATION: Recomputation,
 }

@@ -36,6 +36,18 @@ SWEEP_TIMEOUT = timedelta(minutes=5)
 SWEEP_RETRY = RetryPolicy(maximum_attempts=1)
 """A maintenance sweep is repeated by its schedule, not by a retry."""
 
+PURGE_TIMEOUT = timedelta(minutes=5)
+"""Start to close of one batch that is removed; its statements end long before."""
+ORPHANS_TIMEOUT = timedelta(hours=2)
+"""Start to close of a look through all objects of a store."""
+PURGE_RETRY = RetryPolicy(
+    initial_interval=timedelta(seconds=1),
+    backoff_coefficient=2,
+    maximum_interval=timedelta(seconds=30),
+    # Some two minutes: what is left after them is left to the next sweep.
+    maximum_attempts=8,
+)
+
 _SHORTEST = timedelta(milliseconds=1)
 
 

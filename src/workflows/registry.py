@@ -10,6 +10,7 @@ from runtime.families import Family, Queue
 from workflows.automation_run import AutomationRun
 from workflows.job import JOB_WORKFLOWS
 from workflows.maintenance import Maintenance
+from workflows.retention import Retention
 
 ROUTES: Mapping[Family, Route] = {
     Family.AUTOMATION_RUN: Route("AutomationRun", Queue.AUTOMATION),
@@ -17,7 +18,7 @@ ROUTES: Mapping[Family, Route] = {
 }
 """Families that start through the outbox."""
 
-WORKFLOWS: list[type[Any]] = [AutomationRun, Maintenance, *JOB_WORKFLOWS.values()]
+WORKFLOWS: list[type[Any]] = [AutomationRun, Maintenance, Retention, *JOB_WORKFLOWS.values()]
 
 PURE_PACKAGES = ("activities", "models", "runtime", "workflows.node_table", "workflows.policies")
 """Passed through the sandbox: what a workflow imports of them is pure, and loading it anew for

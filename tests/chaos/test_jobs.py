@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -11,13 +11,12 @@ import pytest_asyncio
 from sqlalchemy import delete, select, update
 from temporalio.client import WorkflowExecutionStatus, WorkflowHandle
 from temporalio.testing import ActivityEnvironment, WorkflowEnvironment
-from typing_extensions import override
 
 from activities.executions import execution_status
 from activities.job_maintenance import JobMaintenance
-from activities.jobs import Chunks, JobActivities
-from models.base import Id, JsonObject
-from models.jobs.commands import accept_job, record_progress
+from activities.jobs import JobActivities
+from models.base import Id
+from models.jobs.commands import accept_job
 from models.jobs.rules import OPEN_JOB, JobStatus
 from models.jobs.tables import job
 from runtime.database import Database, UnitOfWork
@@ -25,43 +24,13 @@ from runtime.errors import ConflictError
 from runtime.families import Family
 from runtime.ids import new_id
 from runtime.outbox import outbox
+from tests.support.counting import Counting
 from tests.support.engine import Engine, running_engine
 from tests.support.patience import eventually
 
 pytestmark = pytest.mark.crash
 
 FAMILY = Family.RECOMPUTATION
-
-
-@dataclass
-class Counting(Chunks):
-    """Counts to the job's `to`, one chunk each, and takes one back per undo."""
-
-    raises: dict[int, list[Exception]] = field(default_factory=dict)
-    calls: list[int] = field(default_factory=list)
-    hold: asyncio.Event | None = None
-
-    @override
-    async def advance(self, work: UnitOfWork, job: Any) -> JsonObject | None:
-        done = job.progress.get("done", 0)
-        self.calls.append(done)
-        if self.hold is not None:
-            await self.hold.wait()
-        if self.raises.get(done):
-            # What a failing chunk wrote must not stay.
-            await record_progress(work, job.id, {"done": 1000})
-            raise self.raises[done].pop()
-        return {"done": done + 1} if done + 1 < job.input["to"] else None
-
-    @override
-    async def result(self, work: UnitOfWork, job: Any) -> JsonObject:
-        return {"counted": job.input["to"]}
-
-    @override
-    async def undo(self, work: UnitOfWork, job: Any) -> bool:
-        left = max(0, job.progress.get("done", 0) - 1)
-        await record_progress(work, job.id, {"done": left})
-        return left == 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,11 +4,13 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 from sqlalchemy import select
 from temporalio.client import Client
 
+from activities.retention import Periods
 from cli.worker_process import Parts, running_workers
 from models.access.rules import Actor
 from models.automation_runs import commands as runs
@@ -21,11 +23,18 @@ from models.automations.shapes import AutomationDetail, CreateAutomation, Publis
 from models.base import Id
 from runtime.crypto import KeyRing
 from runtime.database import Database, UnitOfWork
+from runtime.families import Family
+from runtime.object_store import ObjectStore
 from runtime.outbound.client import OutboundClient
 from runtime.outbound.policy import OutboundPolicy
 from tests.support.spaces import make_space
 
 KEYS = KeyRing(["a secret of the tests, long enough to be one"])
+PERIODS = Periods(
+    trash=timedelta(days=30), request_logs=timedelta(days=30), runs=timedelta(days=90)
+)
+RETENTION = Family.RETENTION.workflow_id("sweep")
+"""The id of the schedule that removes what is past its time."""
 
 Json = dict[str, Any]
 
@@ -134,12 +143,18 @@ class Engine:
 
 @asynccontextmanager
 async def running_engine(
-    database: Database, url: str, client: Client, allow: Sequence[str] = ("127.0.0.0/8",)
+    database: Database,
+    url: str,
+    client: Client,
+    allow: Sequence[str] = ("127.0.0.0/8",),
+    store: str = "memory://",
 ) -> AsyncIterator[Engine]:
     """Workers, relay and an actor of a fresh workspace, until the block ends."""
     async with OutboundClient(OutboundPolicy.from_entries(allow)) as outbound:
-        parts = Parts(database, client, outbound, KEYS)
+        parts = Parts(database, client, outbound, KEYS, ObjectStore(store), PERIODS)
         async with running_workers(parts, url):
+            # What tests make old stays until one of them asks for the sweep.
+            await client.get_schedule_handle(RETENTION).pause()
             yield Engine(database, client, (await make_space(database, KEYS)).actor)
 
 

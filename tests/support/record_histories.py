@@ -1,8 +1,8 @@
 """Records a history of every workflow family and branch, to be replayed for ever after.
 
 `python -m tests.support.record_histories` writes them to temporal/histories. They stand for
-executions that are running when new code is deployed (promise I9). Record them only for a way of
-running that no stored history shows yet, or before any platform has run the workflow; see
+executions that are running when new code is deployed (promise I9), so a story that is recorded
+is not recorded again: delete its file only if no platform has ever run the workflow; see
 tests/workflows/test_replay.py.
 """
 
@@ -11,19 +11,27 @@ import json
 import re
 import uuid
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from temporalio.client import WorkflowExecutionStatus, WorkflowHandle
+from typing_extensions import override
 
-from runtime.database import Database
-from runtime.families import Family, Queue
+from models.jobs.commands import accept_job
+from runtime.database import Database, UnitOfWork
+from runtime.errors import ConflictError
+from runtime.families import JOB_FAMILIES, Family, Queue
+from runtime.ids import new_id
+from tests.support.counting import Counting
 from tests.support.engine import Engine, Json, graph, node, running_engine
 from tests.support.patience import eventually
 from tests.support.postgres import migrated_database
 from tests.support.sink import Sink, serving
 from tests.support.temporal import dev_server
 from workflows.maintenance import Maintenance
+from workflows.retention import Retention
 
 DIRECTORY = Path(__file__).parents[2] / "temporal" / "histories"
 
@@ -146,11 +154,67 @@ async def maintenance(engine: Engine) -> str:
     return workflow_id
 
 
+async def retention(engine: Engine) -> str:
+    """A sweep that finds nothing to remove."""
+    workflow_id = Family.RETENTION.workflow_id("recorded")
+    await engine.client.start_workflow(Retention.run, id=workflow_id, task_queue=Queue.AUTOMATION)
+    return workflow_id
+
+
+async def finished_job(engine: Engine, family: Family) -> str:
+    """A job of three chunks."""
+    return family.workflow_id(await _job(engine, family, to=3))
+
+
+async def refused_job(engine: Engine) -> str:
+    """A job whose second chunk is refused, taken back part by part."""
+    return Family.EXPORT.workflow_id(await _job(engine, Family.EXPORT, to=REFUSED))
+
+
+async def cancelled_job(engine: Engine) -> str:
+    """A job cancelled between its chunks."""
+    job_id = await _job(engine, Family.EXPORT, to=ENDLESS)
+    workflow_id = Family.EXPORT.workflow_id(job_id)
+    await asyncio.sleep(1)
+    await engine.client.get_workflow_handle(workflow_id).cancel()
+    return workflow_id
+
+
+async def _job(engine: Engine, family: Family, to: int) -> uuid.UUID:
+    job_id = new_id()
+    async with engine.database.transaction() as work:
+        wanted = {"to": to}
+        await accept_job(
+            work, engine.actor, family, job_id, new_id(), summary="Recorded", input=wanted
+        )
+    return job_id
+
+
+REFUSED, ENDLESS = 1_001, 1_000_000
+
+
+class Recorded(Counting):
+    """Counts, slowly where the story is about being cancelled, and refuses where it says so."""
+
+    @override
+    async def advance(self, work: UnitOfWork, job: Any) -> Json | None:
+        if job.input["to"] == REFUSED and job.progress.get("done", 0) == 2:
+            raise ConflictError("The story wants it so.")
+        if job.input["to"] == ENDLESS:
+            await asyncio.sleep(0.2)
+        return await super().advance(work, job)
+
+
 STORIES: dict[str, Callable[[Engine], Awaitable[str]]] = {
     "cancelled-mid-delay": cancelled_mid_delay,
     "cancelled-in-temporal": cancelled_in_temporal,
     "closed-before-it-began": closed_before_it_began,
     "maintenance": maintenance,
+    "maintenance-of-jobs": maintenance,
+    "retention": retention,
+    **{family.value: partial(finished_job, family=family) for family in JOB_FAMILIES},
+    "job-refused": refused_job,
+    "job-cancelled": cancelled_job,
 }
 
 
@@ -164,13 +228,16 @@ async def _waiting(engine: Engine) -> tuple[uuid.UUID, uuid.UUID]:
 
 
 async def record(engine: Engine, sink: Sink, directory: Path = DIRECTORY) -> list[str]:
-    """Run every story and write its history; the names of the files."""
+    """Run every story that has no history yet and write it; the names of the files."""
+    recorded = await asyncio.to_thread(lambda: {path.stem for path in directory.glob("*.json")})
     workflow_ids = {}
     for name, content in graphs(sink).items():
-        run = await engine.run(content)
-        workflow_ids[name] = Family.AUTOMATION_RUN.workflow_id(run.id)
+        if name not in recorded:
+            run = await engine.run(content)
+            workflow_ids[name] = Family.AUTOMATION_RUN.workflow_id(run.id)
     for name, story in STORIES.items():
-        workflow_ids[name] = await story(engine)
+        if name not in recorded:
+            workflow_ids[name] = await story(engine)
     for name, workflow_id in workflow_ids.items():
         handle = engine.client.get_workflow_handle(workflow_id)
         await _closed(handle)
@@ -198,7 +265,9 @@ def _scrubbed(value: Any) -> Any:
 
 async def main() -> None:
     """Record against servers of the recorder's own."""
-    with migrated_database(uuid.uuid4().hex, "recorder") as url:
+    families = {family: Recorded() for family in JOB_FAMILIES}
+    counting = patch("cli.worker_process.job_families", lambda *_: families)
+    with counting, migrated_database(uuid.uuid4().hex, "recorder") as url:
         database = Database(url)
         async with (
             dev_server() as environment,

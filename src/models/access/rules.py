@@ -174,6 +174,8 @@ class Principal:
     key_workspace_id: Id | None = None
     key_scopes: frozenset[Scope] = frozenset()
     platform_admin: bool = False
+    run_id: Id | None = None
+    """The automation run in whose name the platform itself acts."""
 
     def effective_scopes(self, role: Role) -> frozenset[Scope]:
         """Key scopes ∩ the live role of the bound user; a session has what its role gives."""

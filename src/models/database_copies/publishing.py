@@ -19,9 +19,10 @@ from models.database_copies.rules import (
     outward,
 )
 from models.databases.locks import own_schema
-from models.databases.queries import field_specs, removed_keys
+from models.databases.queries import removed_keys
 from models.databases.rules.fields import FieldSpec, FieldSpecs
 from models.databases.shapes import MAX_FIELDS
+from models.databases.specs import field_specs
 from models.databases.store import insert_fields, lay_out, write_database, write_field
 from models.databases.tables import database, field
 from models.grants.tables import item_grant

@@ -12,7 +12,7 @@ from models.access.rules import Actor
 from models.base import Id, JsonObject
 from models.databases.additions import add_fields
 from models.databases.locks import own_fields, share_schema
-from models.databases.queries import field_specs, get_database, load_schema
+from models.databases.queries import get_database, load_schema
 from models.databases.references import check_references
 from models.databases.rules.fields import Schema
 from models.databases.rules.layout import changed_layout, default_layout, layout_problems
@@ -25,6 +25,7 @@ from models.databases.shapes import (
     DatabaseDetail,
     UpdateDatabase,
 )
+from models.databases.specs import field_specs
 from models.databases.store import hold_database, write_database
 from models.databases.tables import database, field
 from models.items.commands import change_item, check_parent, create_item_for, trash_item

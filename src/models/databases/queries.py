@@ -1,17 +1,12 @@
 """Reading databases and their fields."""
 
-import json
-from collections.abc import Collection, Iterable, Sequence
-from functools import lru_cache
-from types import SimpleNamespace
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from sqlalchemy import (
     ARRAY,
     Row,
-    ScalarSelect,
     Select,
-    Text,
     Uuid,
     bindparam,
     cast,
@@ -20,13 +15,13 @@ from sqlalchemy import (
     select,
     tuple_,
 )
-from sqlalchemy.dialects.postgresql import aggregate_order_by
 
 from models.access.rules import Actor
 from models.base import Id
-from models.databases.rules.fields import FieldSpec, FieldSpecs, Option, Schema
+from models.databases.rules.fields import FieldSpecs, Schema
 from models.databases.rules.kinds import FieldKind
 from models.databases.shapes import DatabaseDetail, DatabaseList, FieldShape
+from models.databases.specs import field_spec, field_specs
 from models.databases.tables import database, field, removed_field
 from models.items.queries import PlacementOf, closed_items, placed_items
 from models.items.tables import item
@@ -140,7 +135,7 @@ async def load_catalog(
     )
     catalog: dict[Id, FieldSpecs] = {database_id: {} for database_id in database_ids}
     for row in rows:
-        catalog.setdefault(row.database_id, {})[row.key] = _spec(row)
+        catalog.setdefault(row.database_id, {})[row.key] = field_spec(row)
     return catalog
 
 
@@ -188,75 +183,6 @@ def fields_of() -> Select[Any]:
 
 
 _SCHEMA = Prepared(fields_of().where(field.c.database_id == bindparam("database_id", type_=Uuid)))
-
-
-def fields_as_text() -> ScalarSelect[Any]:
-    """The fields of the enclosing statement's `database`, as text that `read_fields` reads.
-
-    For statements that need a row and what types it at once.
-    """
-    described = func.jsonb_build_object(*(part for name in _SPEC for part in (name, field.c[name])))
-    ordered = aggregate_order_by(described, field.c.position, field.c.key)
-    return (
-        select(cast(func.jsonb_agg(ordered), Text))
-        .where(
-            field.c.workspace_id == database.c.workspace_id, field.c.database_id == database.c.id
-        )
-        .correlate(database)
-        .scalar_subquery()
-    )
-
-
-def read_fields(text: str) -> FieldSpecs:
-    """What `fields_as_text` gave, as the rules see it."""
-    return dict(_fields_of_text(text))
-
-
-@lru_cache(maxsize=512)
-def _fields_of_text(text: str) -> FieldSpecs:
-    """Read once for as long as the fields stay: the text itself is the key."""
-    return field_specs(
-        SimpleNamespace(
-            **{**row, "id": Id(row["id"]), "index_id": row["index_id"] and Id(row["index_id"])}
-        )
-        for row in json.loads(text)
-    )
-
-
-_SPEC = (
-    "id",
-    "key",
-    "label",
-    "kind",
-    "required",
-    "default_value",
-    "options",
-    "settings",
-    "position",
-    "index_id",
-    "index_ready",
-)
-
-
-def field_specs(rows: Iterable[Any]) -> FieldSpecs:
-    """Rows of the field table as the rules see them."""
-    return {row.key: _spec(row) for row in rows}
-
-
-def _spec(row: Any) -> FieldSpec:
-    return FieldSpec(
-        id=row.id,
-        key=row.key,
-        label=row.label,
-        kind=FieldKind(row.kind),
-        required=row.required,
-        default=row.default_value,
-        options=tuple(Option(**option) for option in row.options),
-        settings=row.settings,
-        position=row.position,
-        index_id=row.index_id,
-        index_ready=row.index_ready,
-    )
 
 
 def _details(workspace_id: Id) -> Select[Any]:

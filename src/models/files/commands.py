@@ -1,6 +1,6 @@
 """Recording files whose bytes are in the object store, and taking both away again."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -180,20 +180,20 @@ def _old(before: datetime) -> CompoundSelect[Any]:
     )
 
 
-async def sweep_orphans(
-    database: Database, store: ObjectStore, now: datetime
-) -> AsyncIterator[int]:
-    """Remove objects of which no row speaks although they are a day old; how many, batch by batch.
+async def sweep_orphans(database: Database, store: ObjectStore, now: datetime) -> int:
+    """Remove objects of which no row speaks although they are a day old; how many.
 
     Such an object is what is left of an upload whose process died, or whose commit had no answer.
     """
+    removed = 0
     await store.drop_unfinished(now - _ON_ITS_WAY)
     async for object_keys in store.older_than(OBJECTS, now - _ON_ITS_WAY):
         async with database.reading() as work:
             orphans = await _unspoken(work, object_keys)
         for key in orphans:
             await store.delete(key)
-        yield len(orphans)
+            removed += 1
+    return removed
 
 
 async def _unspoken(work: UnitOfWork, object_keys: Sequence[str]) -> set[str]:

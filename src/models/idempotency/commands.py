@@ -9,6 +9,7 @@ from sqlalchemy.dialects.postgresql import insert
 from models.base import Id
 from models.idempotency.rules import WINDOW
 from models.idempotency.tables import idempotency_reply
+from models.purging import MAX_ROWS
 from runtime.crypto import KeyRing, UnreadableError
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictingMutationError, InProgressError
@@ -124,10 +125,17 @@ def _found(keys: KeyRing, row: Row[Any], request_hash: bytes) -> Reply | Id:
         ) from None
 
 
-async def purge_replies(work: UnitOfWork) -> int:
-    """Delete replies whose window has passed; gives how many."""
-    old = delete(idempotency_reply).where(idempotency_reply.c.expires_at <= work.now)
-    return (await work.execute(old)).rowcount
+async def purge_replies(work: UnitOfWork, limit: int = MAX_ROWS) -> int:
+    """Remove replies whose window has passed; how many. To be called until it gives 0."""
+    old = (
+        select(idempotency_reply.c.id)
+        .where(idempotency_reply.c.expires_at <= work.now)
+        .order_by(idempotency_reply.c.expires_at)
+        .limit(limit)
+        .with_for_update(skip_locked=True)
+    )
+    purged = delete(idempotency_reply).where(idempotency_reply.c.id.in_(old))
+    return (await work.execute(purged)).rowcount
 
 
 def _lock(fingerprint: bytes) -> int:

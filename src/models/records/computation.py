@@ -24,9 +24,9 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.exc import DBAPIError
 
 from models.base import Id, JsonObject
-from models.databases.queries import field_specs
 from models.databases.rules.fields import FieldSpec, FieldSpecs, Schema
 from models.databases.rules.kinds import FieldKind
+from models.databases.specs import field_specs
 from models.databases.tables import field
 from models.formulas.rules import CompiledFormula
 from models.records.details import record_values

@@ -38,7 +38,9 @@ async def record_details(
         if any(spec.derived for spec in chosen.values()):
             hidden = await hidden_fields(work, actor, schema)
     placed = _Placed.of(chosen)
-    return [_detail(row, placed, links.get(row.id, {}), hidden) for row in rows]
+    here = {"workspace_id": schema.workspace_id, "database_id": schema.database_id}
+    blank = _BLANK.model_copy(update=here)
+    return [_detail(blank, row, placed, links.get(row.id, {}), hidden) for row in rows]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +68,16 @@ def record_values(row: Any, fields: FieldSpecs) -> JsonObject:
 
 
 def _detail(
-    row: Any, placed: _Placed, links: Mapping[str, Sequence[Shown]], hidden: Collection[str]
+    blank: RecordDetail,
+    row: Any,
+    placed: _Placed,
+    links: Mapping[str, Sequence[Shown]],
+    hidden: Collection[str],
 ) -> RecordDetail:
     """The row comes from our own typed columns, so the shape is built without checking it again."""
     relations = {key: links.get(key, ()) for key in placed.relations}
     values = {
         "id": row.id,
-        "workspace_id": row.workspace_id,
-        "database_id": row.database_id,
         "content_surface_id": row.content_surface_id,
         "title": row.title,
         "data": _data(row.title, row.data, placed.data),
@@ -90,7 +94,7 @@ def _detail(
         "created_at": row.created_at,
         "updated_at": row.updated_at,
     }
-    return _BLANK.model_copy(update=values)
+    return blank.model_copy(update=values)
 
 
 _BLANK = RecordDetail.model_construct()  # type: ignore[call-arg]  # copies are filled

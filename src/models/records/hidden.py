@@ -7,9 +7,9 @@ from sqlalchemy import ARRAY, Uuid, any_, bindparam, func, select
 
 from models.access.rules import MANAGERS, Actor
 from models.base import Id
-from models.databases.queries import field_specs
 from models.databases.rules.derivation import MAX_DEPTH
 from models.databases.rules.fields import FieldSpecs, Schema
+from models.databases.specs import field_specs
 from models.databases.tables import database, field
 from models.items.queries import closed_items
 from models.records.linked import id_array

@@ -6,14 +6,9 @@ from sqlalchemy import ColumnElement, Integer, Uuid, bindparam, select
 
 from models.access.rules import Actor
 from models.base import Id
-from models.databases.queries import (
-    fields_as_text,
-    fields_of,
-    load_schema,
-    read_fields,
-    schema_of,
-)
+from models.databases.queries import fields_of, load_schema, schema_of
 from models.databases.rules.fields import Schema
+from models.databases.specs import fields_as_text, read_fields
 from models.databases.tables import database
 from models.items.queries import PlacementOf, placed_items
 from models.items.tables import item

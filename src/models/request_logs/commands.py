@@ -2,18 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
-from sqlalchemy import delete, insert, or_, update
+from sqlalchemy import delete, insert, or_, select, update
 
 from models.api_keys.tables import api_key
 from models.base import Id
+from models.purging import MAX_ROWS
 from models.request_logs.tables import request_log
 from runtime.database import UnitOfWork
 from runtime.ids import new_id
-
-RETENTION = timedelta(days=30)
-"""How long a row is kept (decisions C3)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +47,13 @@ async def mark_keys_used(work: UnitOfWork, used: Mapping[Id, datetime]) -> None:
         )
 
 
-async def purge_request_logs(work: UnitOfWork) -> int:
-    """Delete rows past their retention; gives how many."""
-    old = delete(request_log).where(request_log.c.created_at < work.now - RETENTION)
-    return (await work.execute(old)).rowcount
+async def purge_request_logs(work: UnitOfWork, before: datetime, limit: int = MAX_ROWS) -> int:
+    """Remove rows of calls before a moment; how many. To be called until it gives 0."""
+    old = (
+        select(request_log.c.id)
+        .where(request_log.c.created_at < before)
+        .order_by(request_log.c.created_at)
+        .limit(limit)
+        .with_for_update(skip_locked=True)
+    )
+    return (await work.execute(delete(request_log).where(request_log.c.id.in_(old)))).rowcount

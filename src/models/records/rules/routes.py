@@ -97,6 +97,14 @@ def _rows(count: int) -> Expression:
     return literal_column(str(count))
 
 
+def _shown(schema: Schema) -> list[Expression]:
+    """The columns that records are shown from, beyond what the schema says of all of them."""
+    known = {"workspace_id", "database_id", "deleted_at"}
+    if not any(field.computed for field in schema.fields.values()):
+        known.add("computed")
+    return [column for column in record.c if column.name not in known]
+
+
 def matching(
     schema: Schema, query: Query, route: Route, answered: Sequence[Leaf] = ()
 ) -> list[Expression]:
@@ -124,8 +132,9 @@ def pages(
     if route.along:
         yield from _along(schema, query, after, most)
         return
-    found = select(record, *query.order.selected()).where(*matching(schema, query, route))
-    statement = found.order_by(*query.order.clauses)
+    columns = [*_shown(schema), *query.order.selected()]
+    statement = select(*columns).where(*matching(schema, query, route))
+    statement = statement.order_by(*query.order.clauses)
     if after is not None:
         statement = statement.where(query.order.after(after))
     statement = statement.limit(_rows(most))
@@ -174,7 +183,8 @@ def _along(schema: Schema, query: Query, after: Position, most: int) -> Iterator
     known = [_ordered(first)] if is_mirrored(first.field) else []
     answered = [leaf for leaf, _ in bounds if is_exact(leaf.test)]
     start = (
-        select(record, *query.order.selected(*known))
+        select(*_shown(schema), *query.order.selected(*known))
+        .select_from(record)
         .join(record_index, record_index.c.record_id == record.c.id)
         .where(
             *matching(schema, query, Route(), answered),

@@ -1,0 +1,1 @@
+"""Exports: the records of a database as a spreadsheet file."""
