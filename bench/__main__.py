@@ -19,10 +19,14 @@ from pathlib import Path
 import httpx2
 from temporalio.client import Client
 
+from bench.copies import copy_rates
 from bench.figures import Figure, histories, print_table, quantile
 from bench.floor_workflows import OneActivity, ThreeLocalActivities, floor_worker, run_all, run_one
 from bench.graphs import ONE_QUICK, QUICK_CHAIN, THREE_QUICK, outside_chain
 from bench.platform import Platform, running_platform
+from bench.queries import query_rates
+from bench.reads import read_rates
+from bench.writes import write_rates
 from runtime.database import driver_url
 
 IN_FLIGHT = 20
@@ -147,6 +151,7 @@ async def main() -> None:
     parser = argparse.ArgumentParser(prog="make bench")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--count", type=int, default=200, help="runs or requests per round")
+    parser.add_argument("--records", type=int, default=1_000_000, help="records that are queried")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="workspace-bench-") as directory:
         Path(directory).chmod(0o755)
@@ -155,8 +160,13 @@ async def main() -> None:
             async with floor_route(platform.database_url) as route, floor_worker(client):
                 rounds, count = options.rounds, options.count
                 figures = [await accept_rate(platform, route, rounds, count)]
+                figures += await read_rates(platform, route, rounds, max(400, 2 * count))
+                figures += await write_rates(platform, route, rounds)
+                queries = (rounds, max(50, count // 2), options.records)
+                figures += await query_rates(platform, route, *queries)
                 figures += await throughput(platform, client, rounds, count)
                 figures.append(await idle_latency(platform, client, rounds, max(20, count // 5)))
+                figures += await copy_rates(platform, rounds)
                 print_table(figures)
                 health = f"{platform.connection['baseUrl']}/healthz"
                 await histories(

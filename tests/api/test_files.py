@@ -1,7 +1,6 @@
 """Stored files from upload to trash (interface, Stored file; decisions C16)."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from datetime import timedelta
 from typing import Any
 
@@ -324,20 +323,16 @@ async def test_files_are_purged_a_few_at_a_time(
     assert len(objects(settings)) == before
 
 
-async def swept(batches: AsyncIterator[int]) -> int:
-    return sum([removed async for removed in batches])
-
-
 async def test_orphans_are_swept_when_they_are_a_day_old(
     client: Client, space: Space, store: ObjectStore
 ) -> None:
     database = space.database
     in_two_days = utc_now() + timedelta(days=2)
-    await swept(sweep_orphans(database, store, in_two_days))
+    await sweep_orphans(database, store, in_two_days)
     kept, orphan = await stored(client, space, b"kept"), await stored(client, space, b"orphan")
     async with database.transaction() as work:
         await work.execute(delete(file).where(file.c.id == orphan["fileId"]))
-    assert await swept(sweep_orphans(database, store, utc_now())) == 0
-    assert await swept(sweep_orphans(database, store, in_two_days)) == 1
-    assert await swept(sweep_orphans(database, store, in_two_days)) == 0
+    assert await sweep_orphans(database, store, utc_now()) == 0
+    assert await sweep_orphans(database, store, in_two_days) == 1
+    assert await sweep_orphans(database, store, in_two_days) == 0
     assert (await client.get(kept["downloadUrl"])).content == b"kept"

@@ -135,12 +135,7 @@ async def list_surface_comments(
     surface_id = call.ids["surfaceId"]
     page = call.page("surface_comments", limit, cursor, surface_id, block_id, parent_comment_id)
     found = await comments.list_comments(
-        call.work,
-        call.actor,
-        surface_id,
-        page,
-        block_id=block_id,
-        parent_comment_id=parent_comment_id,
+        call.work, call.actor, surface_id, page, block_id, parent_comment_id
     )
     return Data(found)
 

@@ -29,7 +29,6 @@ async def list_comments(
     actor: Actor,
     surface_id: Id,
     page: PageRequest,
-    *,
     block_id: Id | None = None,
     parent_comment_id: Id | None = None,
 ) -> CommentList:

@@ -4,7 +4,15 @@ import itertools
 import uuid
 
 from models.access.placement import Placement, level_on
-from models.access.rules import ROLE_SCOPES, Level, Principal, PrincipalType, Role, Scope
+from models.access.rules import (
+    GRANTABLE_SCOPES,
+    ROLE_SCOPES,
+    Level,
+    Principal,
+    PrincipalType,
+    Role,
+    Scope,
+)
 
 
 def test_there_are_49_scopes_and_six_roles() -> None:
@@ -34,7 +42,23 @@ def test_a_key_has_its_scopes_within_the_role() -> None:
 
 
 def test_owners_and_administrators_manage_what_is_restricted() -> None:
-    placement = Placement(uuid.uuid4(), level=Level.NONE)
+    placement = Placement(uuid.uuid4(), restricted=True)
     levels = {role: level_on(placement, role) for role in Role}
     assert levels.pop(Role.OWNER) == levels.pop(Role.ADMIN) == Level.MANAGE
     assert set(levels.values()) == {Level.NONE}
+
+
+def test_a_grant_adds_to_the_role_and_never_takes_away() -> None:
+    granted = Placement(uuid.uuid4(), granted=Level.COMMENT)
+    assert level_on(granted, Role.GUEST) == level_on(granted, Role.VIEWER) == Level.COMMENT
+    assert level_on(granted, Role.EDITOR) == Level.EDIT
+    restricted = Placement(uuid.uuid4(), restricted=True, granted=Level.COMMENT)
+    assert level_on(restricted, Role.EDITOR) == Level.COMMENT
+
+
+def test_guests_may_use_what_grants_can_open_and_show_only_their_role() -> None:
+    user = uuid.uuid4()
+    session = Principal(type=PrincipalType.SESSION, id=user, user_id=user)
+    assert session.effective_scopes(Role.GUEST) == {Scope.WORKSPACE_READ}
+    assert session.usable_scopes(Role.GUEST) == GRANTABLE_SCOPES | {Scope.WORKSPACE_READ}
+    assert session.usable_scopes(Role.VIEWER) == session.effective_scopes(Role.VIEWER)

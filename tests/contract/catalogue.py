@@ -1,0 +1,257 @@
+"""For every operation, one call that succeeds in a furnished workspace.
+
+An operation without a line here fails the isolation matrix: nothing is added unseen.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.contract.furnished import Furnished
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Example:
+    """How to call an operation; ids in the path come from the furnished workspace.
+
+    `credential` is who makes the successful call; `unswapped` names ids of the body that are data
+    to the operation; `works` says that the answer needs a running worker.
+    """
+
+    ids: Mapping[str, str] = field(default_factory=dict)
+    """Where a path parameter is called otherwise in the furnished workspace."""
+    body: Callable[[Furnished], Any] | None = None
+    query: Callable[[Furnished], Mapping[str, str]] = lambda _: {}
+    headers: Callable[[Furnished], Mapping[str, str]] = lambda _: {}
+    content: bytes | None = None
+    alien: Mapping[str, int] = field(default_factory=dict)
+    """Ids that the interface refuses otherwise than with 404 when they belong elsewhere."""
+    unswapped: frozenset[str] = field(default_factory=frozenset)
+    works: bool = False
+    ends: bool = False
+    """The call takes away what further calls would need."""
+
+
+def body(value: Any) -> Example:
+    """A call whose body is the same everywhere."""
+    return Example(body=lambda _: value)
+
+
+GET = Example()
+EMPTY = body({})
+
+_GRAPH = {"nodes": [{"id": "a", "kind": "transform", "config": {"output": {}}}], "edges": []}
+
+EXAMPLES: Mapping[str, Example] = {
+    # service
+    "get_health": GET,
+    "get_readiness": GET,
+    "get_openapi_document": GET,
+    "get_documentation": GET,
+    "get_documentation_asset": GET,
+    # callers and workspaces
+    "get_me": GET,
+    "get_my_scopes": GET,
+    "create_workspace": body({"name": "Another"}),
+    "list_workspaces": GET,
+    "list_my_workspaces": GET,
+    "get_workspace": GET,
+    "update_workspace": body({"name": "Renamed"}),
+    "delete_workspace": Example(ends=True),
+    # members
+    "list_members": GET,
+    "update_member": body({"role": "viewer"}),
+    "remove_member": Example(ends=True),
+    "list_invitations": GET,
+    "create_invitation": body({"email": "somebody@example.test", "role": "viewer"}),
+    "revoke_invitation": GET,
+    "accept_invitation": Example(),
+    "get_item_access": GET,
+    "replace_item_access": Example(
+        body=lambda one: {
+            "accessMode": "open",
+            "grants": [{"userId": one.ids["userId"], "level": "view"}],
+        }
+    ),
+    # API keys
+    "list_api_keys": GET,
+    "create_api_key": body({"name": "k", "scopes": ["records:read"]}),
+    "list_request_logs": GET,
+    "revoke_api_key": GET,
+    # databases
+    "create_database": Example(
+        body=lambda one: {"label": "New", "parentItemId": one.ids["folderId"]}
+    ),
+    "list_databases": GET,
+    "get_database": GET,
+    # records
+    "create_record": body({"title": "New"}),
+    "list_records": GET,
+    "query_records": EMPTY,
+    "get_record": GET,
+    "update_record": body({"title": "Changed"}),
+    # automations
+    "create_automation": Example(
+        body=lambda one: {
+            "label": "New",
+            "triggerConfig": {"kind": "manual"},
+            "graph": _GRAPH,
+            "parentItemId": one.ids["folderId"],
+        }
+    ),
+    "list_automations": GET,
+    "get_automation": GET,
+    "update_automation": body({"label": "Renamed"}),
+    "validate_automation": EMPTY,
+    "publish_automation": Example(
+        body=lambda one: {"versionId": one.ids["versionId"]}, alien={"versionId": 400}
+    ),
+    "discard_draft": Example(ids={"automationId": "draftAutomationId"}),
+    "list_automation_versions": GET,
+    "get_automation_version": GET,
+    "restore_automation_version": Example(alien={"versionId": 400}),
+    "run_automation": EMPTY,
+    "test_run_automation": EMPTY,
+    "run_automation_from_node": Example(
+        body=lambda one: {"nodeId": "a", "automationVersionId": one.ids["versionId"]},
+        alien={"versionId": 400},
+    ),
+    "list_automation_runs": GET,
+    "get_automation_run": GET,
+    "cancel_automation_run": GET,
+    # actions and data sources
+    "create_action": Example(
+        body=lambda one: {
+            "label": "New",
+            "kind": "refresh_data_source",
+            "config": {"kind": "refresh_data_source", "dataSourceId": one.ids["dataSourceId"]},
+        }
+    ),
+    "list_actions": GET,
+    "get_action": GET,
+    "update_action": body({"label": "Renamed"}),
+    "delete_action": GET,
+    "create_data_source": Example(
+        body=lambda one: {
+            "label": "New",
+            "kind": "http_json",
+            "config": {"url": "https://example.test/rows"},
+            "targetDatabaseId": one.ids["databaseId"],
+            "parentItemId": one.ids["folderId"],
+        }
+    ),
+    "list_data_sources": GET,
+    "get_data_source": GET,
+    "update_data_source": body({"label": "Renamed"}),
+    "delete_data_source": GET,
+    # items
+    "list_items": Example(query=lambda one: {"parentId": one.ids["folderId"]}),
+    "create_item": Example(
+        body=lambda one: {
+            "kind": "view",
+            "title": "New",
+            "parentItemId": one.ids["folderId"],
+            "config": {"databaseId": one.ids["databaseId"], "kind": "table"},
+        }
+    ),
+    "get_item": GET,
+    "update_item": body({"title": "Renamed"}),
+    "delete_item": GET,
+    "move_item": Example(body=lambda one: {"parentItemId": one.ids["folderId"]}),
+    "archive_item": GET,
+    "restore_item": GET,
+    "duplicate_item": Example(ids={"itemId": "pageItemId"}),
+    "search": Example(query=lambda _: {"q": "Tea"}),
+    "duplicate_database": Example(body=lambda _: {}, works=True),
+    "list_database_templates": GET,
+    "create_database_from_template": Example(
+        body=lambda one: {"templateId": "tasks", "parentItemId": one.ids["folderId"]}
+    ),
+    "create_database_of_template": Example(body=lambda one: {"parentItemId": one.ids["folderId"]}),
+    "update_database": body({"description": "Changed"}),
+    "delete_database": GET,
+    # fields, views, templates
+    "create_field": body({"label": "New", "kind": "text"}),
+    "update_field": body({"label": "Renamed"}),
+    "delete_field": GET,
+    "convert_field": body({"kind": "text", "preview": True}),
+    "create_view": body({"label": "New", "kind": "table"}),
+    "list_views": GET,
+    "get_view": GET,
+    "update_view": body({"label": "Renamed"}),
+    "delete_view": GET,
+    "list_record_templates": GET,
+    "create_record_template": body({"label": "New", "data": {"price": 2}}),
+    "update_record_template": body({"label": "Renamed"}),
+    "delete_record_template": GET,
+    # files
+    "upload_file": Example(
+        query=lambda _: {"name": "new.txt"},
+        headers=lambda _: {"Content-Type": "text/plain"},
+        content=b"New",
+    ),
+    "list_files": GET,
+    "get_file": GET,
+    "delete_file": GET,
+    "get_asset": GET,
+    "head_asset": GET,
+    # sharing
+    "create_share_link": Example(ids={"itemId": "pageItemId"}, body=lambda _: {"maxUses": 3}),
+    "list_share_links": Example(ids={"itemId": "pageItemId"}),
+    "revoke_share_link": Example(ids={"itemId": "pageItemId"}),
+    "open_share_link": Example(headers=lambda one: {"X-Share-Token": one.secrets["share token"]}),
+    "download_shared_file": Example(
+        ids={"shareLinkId": "fileShareLinkId"},
+        headers=lambda one: {"X-Share-Token": one.secrets["file share token"]},
+    ),
+    # records, written many at once and talked about
+    "write_records": Example(
+        body=lambda one: {
+            "operations": [
+                {"op": "update", "recordId": one.ids["recordId"], "data": {"price": 4}},
+                {"op": "create", "title": "New", "templateId": one.ids["templateId"]},
+            ]
+        }
+    ),
+    "delete_record": GET,
+    "archive_record": GET,
+    "restore_record": GET,
+    "list_record_history": GET,
+    "list_record_comments": GET,
+    "create_record_comment": Example(
+        body=lambda one: {"body": "Indeed.", "parentCommentId": one.ids["recordCommentId"]}
+    ),
+    "update_record_comment": Example(
+        ids={"commentId": "recordCommentId"}, body=lambda _: {"body": "Better."}
+    ),
+    "delete_record_comment": Example(ids={"commentId": "recordCommentId"}),
+    # surfaces
+    "get_surface": GET,
+    "replace_surface": body({"blocks": []}),
+    "list_blocks": GET,
+    "add_blocks": Example(
+        body=lambda one: {
+            "parentBlockId": one.ids["blockId"],
+            "blocks": [{"kind": "paragraph", "content": {"text": [{"text": "x"}]}}],
+        }
+    ),
+    "get_block": GET,
+    "update_block": body({"content": {"text": [{"text": "Changed"}]}}),
+    "delete_block": GET,
+    "list_surface_comments": GET,
+    "create_surface_comment": Example(
+        body=lambda one: {"body": "Indeed.", "blockId": one.ids["blockId"]}
+    ),
+    "update_surface_comment": Example(
+        ids={"commentId": "surfaceCommentId"}, body=lambda _: {"body": "Better."}
+    ),
+    "delete_surface_comment": Example(ids={"commentId": "surfaceCommentId"}),
+    "open_content_surface": GET,
+    # forms
+    "get_form": GET,
+    "update_form": body({"description": "Changed"}),
+    "get_public_form": Example(ids={"itemId": "formItemId"}),
+    "submit_form": Example(
+        ids={"itemId": "formItemId"}, body=lambda _: {"data": {"title": "Sent", "price": 5}}
+    ),
+}

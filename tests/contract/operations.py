@@ -1,0 +1,98 @@
+"""The operations of the OpenAPI document, and how to call one of them."""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import httpx2
+
+from api.app import create_app
+from runtime.settings import Settings
+from tests.contract.catalogue import EXAMPLES
+from tests.contract.furnished import Furnished
+from tests.support.client import Client
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One operation as the document describes it."""
+
+    id: str
+    method: str
+    path: str
+    access: Mapping[str, Any]
+    success: int
+
+    @property
+    def parameters(self) -> list[str]:
+        return re.findall(r"{(\w+)}", self.path)
+
+    @property
+    def ids(self) -> list[str]:
+        return [name for name in self.parameters if name.endswith("Id")]
+
+    @property
+    def reads(self) -> bool:
+        return self.method == "get"
+
+
+@cache
+def operations() -> list[Operation]:
+    """Every operation, in the order of the document."""
+    settings = Settings(
+        database_url="postgresql://nowhere/none",
+        secret_key="only the routes are read and none of them is called",
+    )
+    document = create_app(settings).openapi()
+    return [
+        Operation(
+            id=described["operationId"],
+            method=method,
+            path=path,
+            access=described["x-access"],
+            success=min(int(status) for status in described["responses"] if status < "300"),
+        )
+        for path, methods in document["paths"].items()
+        for method, described in methods.items()
+    ]
+
+
+def called(ids: Mapping[str, str], operation: Operation, made: Furnished) -> str:
+    """The path with these ids; what is not among them is the furnished workspace's own."""
+    renamed = EXAMPLES[operation.id].ids.items()
+    own = {parameter: made.ids[name] for parameter, name in renamed}
+    known = {**made.ids, **made.secrets, **own, **ids}
+    return re.sub(r"{(\w+)}", lambda found: known[found.group(1)], operation.path)
+
+
+async def call(
+    client: Client,
+    operation: Operation,
+    made: Furnished,
+    *,
+    ids: Mapping[str, str] | None = None,
+    body: Any = None,
+) -> httpx2.Response:
+    """Make the example call of an operation, perhaps with other ids or another body."""
+    example = EXAMPLES[operation.id]
+    options: dict[str, Any] = {
+        "params": dict(example.query(made)),
+        "headers": dict(example.headers(made)),
+    }
+    if example.content is not None:
+        options["content"] = example.content
+    elif body is not None or example.body is not None:
+        sent = body if body is not None else example_body(operation, made)
+        options["content"] = json.dumps(sent).encode()
+        options["headers"]["Content-Type"] = "application/json"
+    path = called(ids or {}, operation, made)
+    return await client.request(operation.method.upper(), path, **options)
+
+
+def example_body(operation: Operation, made: Furnished) -> Any:
+    """The body of the example call, or None."""
+    example = EXAMPLES[operation.id]
+    return None if example.body is None else example.body(made)

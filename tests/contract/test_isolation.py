@@ -1,0 +1,319 @@
+"""The isolation matrix: every operation, every kind of caller, and every id swapped.
+
+Generated from the OpenAPI document (reliability D0). A refusal is the expected one, says the same
+about what is elsewhere and what is nowhere, and leaves every table as it was.
+"""
+
+import copy
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from sqlalchemy import insert, literal, select, update
+
+from models.access.rules import ROLE_SCOPES, Level, Role, Scope
+from models.api_keys.rules import new_token
+from models.api_keys.tables import api_key
+from models.grants.tables import item_grant
+from models.items.tables import item
+from models.workspaces.tables import workspace as workspace_table
+from runtime.crypto import KeyRing
+from runtime.development_issuer import DevelopmentIssuer
+from tests.contract.catalogue import EXAMPLES
+from tests.contract.furnished import Furnished
+from tests.contract.operations import Operation, call, example_body, operations
+from tests.contract.watching import checksum
+from tests.support.client import Client
+from tests.support.spaces import make_space
+from tests.support.watched import WatchedDatabase
+
+OPERATIONS = operations()
+PROTECTED = [one for one in OPERATIONS if one.access["credential"] != "none"]
+BY_KEY = [one for one in PROTECTED if one.access["credential"] != "session"]
+PLACED = [one for one in PROTECTED if one.ids]
+SCOPED = [(one, scope) for one in BY_KEY for scope in one.access["scopes"]]
+ON_ITEMS = [one for one in BY_KEY if one.access["resource"] and one.access["itemLevel"]]
+
+
+def named(values: list[Any]) -> Any:
+    """Parametrize by operations, under their ids."""
+    return pytest.mark.parametrize("operation", values, ids=lambda one: one.id)
+
+
+def test_every_operation_has_an_example() -> None:
+    assert {one.id for one in OPERATIONS} == EXAMPLES.keys()
+
+
+@asynccontextmanager
+async def unchanged(made: Furnished) -> AsyncIterator[None]:
+    """What happens in the block leaves every table of the workspace as it was."""
+    before = await checksum(made.space.database, made.ids["workspaceId"])
+    yield
+    assert await checksum(made.space.database, made.ids["workspaceId"]) == before
+
+
+async def refused(
+    made: Furnished, client: Client, operation: Operation, status: int, **options: Any
+) -> bytes:
+    """The body of the refusal."""
+    answer = await call(client, operation, made, **options)
+    assert answer.status_code == status, answer.text
+    return answer.content
+
+
+# ---- callers without a valid credential
+
+
+@pytest_asyncio.fixture(scope="module")
+async def dead_tokens(
+    own: Furnished, keys: KeyRing, _watched_database: WatchedDatabase
+) -> list[str | None]:
+    """None, malformed, unknown, revoked, expired, and the key of a workspace that is gone."""
+    closed = await make_space(_watched_database, keys)
+    ends = {await own.space.key(): "revoked_at", await own.space.key(): "expires_at"}
+    async with _watched_database.transaction() as work:
+        gone = update(workspace_table).where(workspace_table.c.id == closed.id)
+        await work.execute(gone.values(deleted_at=work.now))
+        for token, column in ends.items():
+            this = api_key.c.digest == keys.digest(token.encode())
+            moment = {column: work.now - timedelta(seconds=1)}
+            await work.execute(update(api_key).where(this).values(moment))
+    return [None, "svc_sk_short", new_token(), *ends, closed.token]
+
+
+@named(PROTECTED)
+async def test_nobody_gets_in_without_a_valid_credential(
+    own: Furnished, operation: Operation, dead_tokens: list[str | None]
+) -> None:
+    async with unchanged(own):
+        bodies = {
+            await refused(own, own.client.with_token(token), operation, 401)
+            for token in dead_tokens
+        }
+    assert len(bodies) == 1
+
+
+# ---- callers from elsewhere
+
+
+@named([one for one in BY_KEY if one.ids])
+async def test_a_key_of_another_workspace_finds_nothing(
+    own: Furnished, elsewhere: Furnished, operation: Operation
+) -> None:
+    stranger = own.client.with_token(elsewhere.space.token)
+    nowhere = {name: str(uuid.uuid4()) for name in operation.ids}
+    async with unchanged(own):
+        there = await refused(own, stranger, operation, 404)
+        assert await refused(own, stranger, operation, 404, ids=nowhere) == there
+
+
+@named([one for one in BY_KEY if one.ids])
+async def test_a_member_who_was_removed_finds_nothing(own: Furnished, operation: Operation) -> None:
+    user_id, token = await own.space.member(Role.ADMIN)
+    await own.space.remove(user_id)
+    async with unchanged(own):
+        await refused(own, own.client.with_token(token), operation, 404)
+
+
+# ---- callers whose credential is not enough
+
+
+@pytest.mark.parametrize(
+    ("operation", "scope"), SCOPED, ids=[f"{one.id}-{scope}" for one, scope in SCOPED]
+)
+async def test_every_scope_is_needed(own: Furnished, operation: Operation, scope: str) -> None:
+    held = [one for one in Scope if one != scope]
+    key = own.client.with_token(await own.space.key(held))
+    async with unchanged(own):
+        body = await refused(own, key, operation, 403)
+    assert scope.encode() in body
+
+
+@named([one for one in BY_KEY if one.access.get("anyScope")])
+async def test_one_of_several_scopes_is_needed(own: Furnished, operation: Operation) -> None:
+    held = [one for one in Scope if one not in operation.access["anyScope"]]
+    key = own.client.with_token(await own.space.key(held))
+    async with unchanged(own):
+        await refused(own, key, operation, 403)
+
+
+@named([one for one in BY_KEY if one.access["scopes"] or one.access.get("anyScope")])
+async def test_a_key_without_scopes_may_do_nothing(own: Furnished, operation: Operation) -> None:
+    key = own.client.with_token(await own.space.key([]))
+    async with unchanged(own):
+        await refused(own, key, operation, 403)
+
+
+@named([one for one in BY_KEY if one.access["scopes"]])
+async def test_a_viewer_changes_nothing(own: Furnished, operation: Operation) -> None:
+    _, token = await own.space.member(Role.VIEWER)
+    viewer = own.client.with_token(token)
+    beyond = set(operation.access["scopes"]) - set(ROLE_SCOPES[Role.VIEWER])
+    if beyond or operation.access["itemLevel"] not in {None, "view"}:
+        async with unchanged(own):
+            await refused(own, viewer, operation, 403)
+    elif operation.reads:
+        answer = await call(viewer, operation, own)
+        assert answer.is_success, answer.text
+
+
+@named([one for one in PROTECTED if one.access["credential"] == "session"])
+async def test_a_key_is_no_session(own: Furnished, operation: Operation) -> None:
+    async with unchanged(own):
+        await refused(own, own.client, operation, 403)
+
+
+@named([one for one in PROTECTED if one.access["platformAdmin"]])
+async def test_an_owner_is_no_platform_administrator(own: Furnished, operation: Operation) -> None:
+    await refused(own, own.client, operation, 403)
+
+
+# ---- items that are closed to the caller
+
+
+@pytest.fixture
+def restrict(own: Furnished) -> Callable[[bool], Awaitable[None]]:
+    """Restricts or opens everything of the workspace that stands at the root."""
+
+    async def restrict(closed: bool) -> None:
+        mode = "restricted" if closed else "open"
+        async with own.space.database.transaction() as work:
+            await work.execute(
+                update(item)
+                .where(item.c.workspace_id == own.space.id, item.c.parent_item_id.is_(None))
+                .values(access_mode=mode)
+            )
+
+    return restrict
+
+
+@named(ON_ITEMS)
+async def test_a_restricted_item_is_not_there(
+    own: Furnished, operation: Operation, restrict: Callable[[bool], Awaitable[None]]
+) -> None:
+    _, token = await own.space.member(Role.EDITOR)
+    editor = own.client.with_token(token)
+    resource = operation.access["resource"]
+    parameter = "".join(
+        word if place == 0 else word.title() for place, word in enumerate(resource.split("_"))
+    )
+    nowhere = {f"{parameter}Id": str(uuid.uuid4())}
+    if not set(operation.access["scopes"]) <= set(ROLE_SCOPES[Role.EDITOR]):
+        pytest.skip("an editor lacks the scope anyway")
+    await restrict(True)
+    try:
+        async with unchanged(own):
+            there = await refused(own, editor, operation, 404)
+            assert await refused(own, editor, operation, 404, ids=nowhere) == there
+    finally:
+        await restrict(False)
+
+
+@named([one for one in ON_ITEMS if one.access["itemLevel"] != "view"])
+async def test_a_grant_to_view_changes_nothing(
+    own: Furnished, operation: Operation, restrict: Callable[[bool], Awaitable[None]]
+) -> None:
+    user_id, token = await own.space.member(Role.EDITOR)
+    await restrict(True)
+    async with own.space.database.transaction() as work:
+        roots = select(
+            item.c.workspace_id,
+            item.c.id,
+            literal(user_id),
+            literal(Level.VIEW.value),
+            item.c.created_at,
+            item.c.updated_at,
+        ).where(item.c.workspace_id == own.space.id, item.c.access_mode == "restricted")
+        await work.execute(insert(item_grant).from_select(list(item_grant.c), roots))
+    try:
+        async with unchanged(own):
+            await refused(own, own.client.with_token(token), operation, 403)
+    finally:
+        await restrict(False)
+
+
+# ---- ids that belong elsewhere
+
+
+SWAPS = [(one, name) for one in PLACED for name in one.ids]
+
+
+@pytest.mark.parametrize(
+    ("operation", "name"), SWAPS, ids=[f"{one.id}-{name}" for one, name in SWAPS]
+)
+async def test_an_id_in_the_path_from_elsewhere_is_an_unknown_one(
+    own: Furnished,
+    elsewhere: Furnished,
+    operation: Operation,
+    name: str,
+    issuer: DevelopmentIssuer,
+) -> None:
+    caller = _caller(own, operation, issuer)
+    theirs = elsewhere.ids[EXAMPLES[operation.id].ids.get(name, name)]
+    status = EXAMPLES[operation.id].alien.get(name, 404)
+    async with unchanged(own):
+        foreign = await refused(own, caller, operation, status, ids={name: theirs})
+        unknown = await refused(own, caller, operation, status, ids={name: str(uuid.uuid4())})
+    assert foreign == unknown
+
+
+@named([one for one in BY_KEY if EXAMPLES[one.id].body is not None])
+async def test_an_id_in_the_body_from_elsewhere_is_an_unknown_one(
+    own: Furnished, elsewhere: Furnished, operation: Operation
+) -> None:
+    sent = example_body(operation, own)
+    names = {value: name for name, value in own.ids.items()}
+    example = EXAMPLES[operation.id]
+    for path, value in _leaves(sent):
+        name = names.get(value)
+        if name is None or name in example.unswapped:
+            continue
+        status = example.alien.get(name, 404)
+        foreign = _with(sent, path, elsewhere.ids[name])
+        unknown = _with(sent, path, str(uuid.uuid4()))
+        async with unchanged(own):
+            answer = await refused(own, own.client, operation, status, body=foreign)
+            assert await refused(own, own.client, operation, status, body=unknown) == answer, path
+
+
+def _leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], str]]:
+    if isinstance(value, dict):
+        for key, part in value.items():
+            yield from _leaves(part, (*path, key))
+    elif isinstance(value, list):
+        for place, part in enumerate(value):
+            yield from _leaves(part, (*path, place))
+    elif isinstance(value, str):
+        yield path, value
+
+
+def _with(value: Any, path: tuple[Any, ...], leaf: str) -> Any:
+    changed = copy.deepcopy(value)
+    node = changed
+    for part in path[:-1]:
+        node = node[part]
+    node[path[-1]] = leaf
+    return changed
+
+
+# ---- and the caller who may
+
+
+@named([one for one in OPERATIONS if not EXAMPLES[one.id].works])
+async def test_the_full_caller_succeeds(
+    fresh: Furnished, operation: Operation, issuer: DevelopmentIssuer
+) -> None:
+    answer = await call(_caller(fresh, operation, issuer), operation, fresh)
+    assert answer.status_code == operation.success, answer.text
+
+
+def _caller(made: Furnished, operation: Operation, issuer: DevelopmentIssuer) -> Client:
+    """The owner: with a key, or in a session where the operation wants one."""
+    if operation.access["credential"] != "session":
+        return made.client
+    email = made.secrets.get(f"email of {operation.id}", made.space.email)
+    return made.client.with_token(issuer.mint(email, "Test"))

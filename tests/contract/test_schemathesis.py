@@ -1,0 +1,130 @@
+"""Generated calls of every operation against a real API process, all of schemathesis's checks on.
+
+Examples, boundary values, fuzzing and sequences of calls. What answers 5xx, breaks the document or
+takes what the document forbids fails.
+"""
+
+import asyncio
+import os
+import re
+import socket
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx2
+import pytest
+import pytest_asyncio
+
+from runtime.settings import Settings
+from tests.contract.furnished import Furnished
+from tests.support.engine import running_engine
+from tests.support.patience import eventually
+from tests.support.temporal import dev_server
+from tests.support.watched import WatchedDatabase
+
+EXAMPLES_PER_OPERATION = 10
+PATIENCE = 40
+"""Seconds for an answer, which may be that of a job."""
+SEED = 20_261_120
+"""Generation follows it, so that a failure comes again."""
+
+# These would end the credential or the workspace of the whole session.
+LEFT_OUT = ("delete_workspace", "revoke_api_key", "remove_member", "update_member")
+
+CONFIGURATION = """
+[checks.positive_data_acceptance]
+# Cursors, dates in the past, references, and rules between keys: no schema can tell them.
+expected-statuses = ["2xx", "3xx", "400", "401", "403", "404", "409", "413", "415", "416", "422"]
+
+[parameters]
+"""
+
+
+@contextmanager
+def api_process(settings: Settings, directory: Path) -> Iterator[str]:
+    """The base URL of an API process of its own."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    environment = {
+        **os.environ,
+        "DATABASE_URL": settings.database_url.get_secret_value(),
+        "WORKSPACE_SECRET_KEY": settings.secret_key.get_secret_value(),
+        "WORKSPACE_OBJECT_STORE": directory.as_uri(),
+        "WORKSPACE_LOG_LEVEL": "error",
+    }
+    command = [str(Path(sys.executable).with_name("workspace")), "api", "--port", str(port)]
+    with (directory / "api.log").open("wb") as log:
+        process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
+    try:
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+def configuration(made: Furnished, document: str) -> str:
+    """Real ids for path parameters, so that calls get past the first 404."""
+    names = sorted(set(re.findall(r"{(\w+)}", document)) & made.ids.keys())
+    lines = [f'"path.{name}" = "{made.ids[name]}"' for name in names]
+    return CONFIGURATION + "\n".join(lines) + "\n"
+
+
+@pytest_asyncio.fixture(scope="module")
+async def worker(_watched_database: WatchedDatabase, database_url: str) -> AsyncIterator[None]:
+    """Workers that finish what calls start."""
+    async with (
+        dev_server() as temporal,
+        running_engine(_watched_database, database_url, temporal.client),
+    ):
+        yield
+
+
+@pytest.mark.usefixtures("worker")
+async def test_no_generated_call_breaks_a_promise(
+    own: Furnished, settings: Settings, tmp_path: Path
+) -> None:
+    with api_process(settings, tmp_path) as url:
+        async with httpx2.AsyncClient(base_url=url, trust_env=False) as http:
+
+            async def ready() -> bool:
+                try:
+                    return (await http.get("/readyz")).is_success
+                except httpx2.TransportError:
+                    return False
+
+            await eventually(ready, what="the API")
+            document = (await http.get("/openapi.json")).text
+        file = tmp_path / "schemathesis.toml"
+        file.write_text(configuration(own, document))
+        status, output = await run(url, own.space.token, file)
+    assert status == 0, output[-20_000:]
+
+
+async def run(url: str, token: str, file: Path) -> tuple[int, str]:
+    """The command line of schemathesis, one worker: CPython 3.11 parses in one thread at a time."""
+    left_out = [option for name in LEFT_OUT for option in ("--exclude-operation-id", name)]
+    process = await asyncio.create_subprocess_exec(
+        str(Path(sys.executable).with_name("st")),
+        *("--config-file", str(file)),
+        "run",
+        f"{url}/openapi.json",
+        *("--header", f"Authorization: Bearer {token}"),
+        *("--phases", "examples,coverage,fuzzing,stateful"),
+        *("--max-examples", str(EXAMPLES_PER_OPERATION)),
+        *("--seed", str(SEED)),
+        *("--workers", "1"),
+        *("--request-timeout", str(PATIENCE)),
+        *("--exclude-path-regex", "^/docs"),
+        *left_out,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+        cwd=file.parent,
+        env={**os.environ, "NO_COLOR": "1"},
+    )
+    output, _ = await process.communicate()
+    assert process.returncode is not None
+    return process.returncode, output.decode()
