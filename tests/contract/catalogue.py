@@ -27,6 +27,8 @@ class Example:
     alien: Mapping[str, int] = field(default_factory=dict)
     """Ids that the interface refuses otherwise than with 404 when they belong elsewhere."""
     unswapped: frozenset[str] = field(default_factory=frozenset)
+    private: bool = False
+    """What one member made is not there for others but owners and administrators."""
     works: bool = False
     ends: bool = False
     """The call takes away what further calls would need."""
@@ -225,6 +227,8 @@ EXAMPLES: Mapping[str, Example] = {
         ids={"commentId": "recordCommentId"}, body=lambda _: {"body": "Better."}
     ),
     "delete_record_comment": Example(ids={"commentId": "recordCommentId"}),
+    "export_records": Example(body=lambda _: {"format": "csv"}, works=True),
+    "get_export": Example(private=True),
     # surfaces
     "get_surface": GET,
     "replace_surface": body({"blocks": []}),

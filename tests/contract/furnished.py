@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from models.access.rules import Role
+from models.record_exports.commands import accept_export
+from models.record_exports.shapes import CreateExport
 from tests.support.client import Client
 from tests.support.spaces import Space
 
@@ -41,6 +43,7 @@ async def furnish(space: Space, client: Client) -> Furnished:
     await _records(made)
     await _surfaces(made)
     await _files(made)
+    await _exports(made)
     await _forms(made)
     await _engine(made)
     await _automations(made)
@@ -121,6 +124,15 @@ async def _files(made: Furnished) -> None:
     )
     made.ids["fileShareLinkId"] = link["shareLink"]["id"]
     made.secrets["file share token"] = link["token"]
+
+
+async def _exports(made: Furnished) -> None:
+    export_id = uuid.uuid4()
+    async with made.space.database.transaction() as work:
+        body = CreateExport.model_validate({"format": "csv"})
+        database_id = uuid.UUID(made.ids["databaseId"])
+        await accept_export(work, made.space.actor, database_id, export_id, body)
+    made.ids["exportId"] = str(export_id)
 
 
 async def _forms(made: Furnished) -> None:

@@ -156,12 +156,11 @@ MEMBER = ["in", "not_in"]
 SUBSTRING = ["contains", "not_contains", "starts_with", "ends_with"]
 SETS = ["has_any", "has_all", "has_none", "contains", "not_contains", *EMPTY]
 
-leaf = st.one_of(
+indexed = st.one_of(
     leaves("title", texts, EQUAL + MEMBER + ORDER + SUBSTRING + EMPTY),
     leaves("note", texts, EQUAL + MEMBER + ORDER + SUBSTRING + EMPTY),
     leaves("size", numbers, EQUAL + MEMBER + ORDER + EMPTY),
     leaves("serial", st.integers(1, 4), EQUAL + MEMBER + ORDER),
-    leaves("done", st.booleans(), EQUAL + EMPTY),
     leaves(
         "day",
         days,
@@ -172,6 +171,14 @@ leaf = st.one_of(
     leaves("born", moments, EQUAL + MEMBER + ORDER),
     leaves("born", days, EQUAL + ORDER + ["on", "before", "after", "relative"]),
     leaves("clock", clocks, EQUAL + MEMBER + ORDER + EMPTY),
+    leaves("score", numbers, EQUAL + MEMBER + ORDER + EMPTY),
+    leaves("verdict", texts, EQUAL + ORDER + SUBSTRING + EMPTY),
+)
+"""Tests of one value that an index holds in order."""
+
+leaf = st.one_of(
+    indexed,
+    leaves("done", st.booleans(), EQUAL + EMPTY),
     leaves("state", states, EQUAL + MEMBER + EMPTY),
     leaves(
         "tags",
@@ -179,8 +186,6 @@ leaf = st.one_of(
         SETS,
     ),
     leaves("place", st.none(), EMPTY),
-    leaves("score", numbers, EQUAL + MEMBER + ORDER + EMPTY),
-    leaves("verdict", texts, EQUAL + ORDER + SUBSTRING + EMPTY),
     *(leaves(key, st.sampled_from(IDS), SETS) for key in ("who", "papers")),
     leaves("peek", looked_up, SETS),
     leaves("links", st.sampled_from(IDS), SETS),
@@ -359,6 +364,34 @@ async def test_a_query_means_what_it_says(
         for row in present
         if not row.trashed and (archived or not row.archived) and holds(tree, row)
     ]
+    assert found == [row.id for row in ordered(matching, order)]
+
+
+@relaxed
+@given(
+    present=rows,
+    tests=st.lists(indexed, min_size=1, max_size=2),
+    descending=st.booleans(),
+    nulls=st.sampled_from(["first", "last"]),
+    few=st.sampled_from([0, 5]),
+)
+async def test_an_index_answers_as_the_records_do(
+    *,
+    database: Database,
+    typed: tuple[Space, UUID],
+    keys: Any,
+    present: list[Row],
+    tests: list[dict[str, Any]],
+    descending: bool,
+    nulls: str,
+    few: int,
+) -> None:
+    key, direction = tests[0]["field"], "desc" if descending else "asc"
+    order = [{"field": key, "direction": direction, "nulls": nulls}]
+    tree = {"and": tests}
+    async with stored(database, typed, present, few) as work:
+        found = await walk(work, typed, keys, filter=tree, sorts=order, limit=2)
+    matching = [row for row in present if not row.trashed and not row.archived and holds(tree, row)]
     assert found == [row.id for row in ordered(matching, order)]
 
 
