@@ -4,7 +4,7 @@ from api.kernel.routing import Access, Call, Cursor, Data, Limit, Router
 from models.access.rules import Level, Scope
 from models.actions import commands, queries
 from models.actions.shapes import ActionDetail, ActionList, CreateAction, UpdateAction
-from models.records.rules.precondition import read_if_match
+from models.preconditions import read_if_match
 from runtime.errors import ConflictError
 
 router = Router(tags=["actions"])

@@ -9,7 +9,7 @@ from models.databases.shapes import (
     DatabaseList,
     UpdateDatabase,
 )
-from models.records.rules.precondition import read_if_match
+from models.preconditions import read_if_match
 from runtime.errors import ConflictError
 
 router = Router(tags=["databases"])

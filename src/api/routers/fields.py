@@ -11,7 +11,7 @@ from models.databases.shapes import (
     FieldShape,
     UpdateField,
 )
-from models.records.rules.precondition import read_if_match
+from models.preconditions import read_if_match
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, InProgressError, UnsupportedError
 

@@ -4,7 +4,7 @@ from api.kernel.routing import Access, Call, Data, Router
 from models.access.rules import Level, Scope
 from models.forms import commands, queries
 from models.forms.shapes import FormDetail, PublicForm, SubmitForm, SubmittedForm, UpdateForm
-from models.versions import expected_version
+from models.preconditions import expected_version
 from runtime.errors import ConflictError
 from runtime.ids import parse_id
 

@@ -8,7 +8,7 @@ from models.items import commands as tree
 from models.items import queries
 from models.items.rules import ItemKind
 from models.items.shapes import ItemDetail, ItemList, MoveItem, ParentFilter, UpdateItem
-from models.records.rules.precondition import read_if_match
+from models.preconditions import read_if_match
 from models.targets import commands, duplication
 from models.targets.shapes import CreateItem, DeletedItem, PlacedTarget
 from runtime.database import UnitOfWork

@@ -5,11 +5,11 @@ from datetime import datetime
 
 from api.kernel.routing import Access, Call, Cursor, Data, Limit, Router
 from models.access.rules import Level, Scope
+from models.preconditions import read_if_match
 from models.record_changes.shapes import RecordHistory
 from models.records import commands, queries
 from models.records.finding import QueryTooSlowError
 from models.records.history import list_history
-from models.records.rules.precondition import read_if_match
 from models.records.shapes import (
     BatchResult,
     CreateRecord,

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from api.kernel.routing import Access, Call, Cursor, Data, Limit, QueryId, Router
 from models.access.rules import Level, Scope
+from models.preconditions import expected_version
 from models.surfaces import blocks, commands, comments, queries
 from models.surfaces.shapes import (
     AddBlocks,
@@ -25,7 +26,6 @@ from models.surfaces.shapes import (
     UpdateBlock,
     UpdateComment,
 )
-from models.versions import expected_version
 from runtime.errors import ConflictError
 
 router = Router(tags=["surfaces"])

@@ -2,7 +2,7 @@
 
 from api.kernel.routing import Access, Call, Cursor, Data, Limit, Router
 from models.access.rules import Level, Scope
-from models.records.rules.precondition import read_if_match
+from models.preconditions import read_if_match
 from models.views import commands, queries
 from models.views.shapes import CreateView, DeletedView, UpdateView, ViewList, ViewShape
 from runtime.errors import ConflictError

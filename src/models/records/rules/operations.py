@@ -8,8 +8,8 @@ from pydantic.alias_generators import to_camel
 
 from models.base import Id
 from models.databases.rules.kinds import TITLE_KEY
+from models.preconditions import read_moment
 from models.records.rules.data import with_title
-from models.records.rules.precondition import read_moment
 from models.records.rules.writes import Write, WriteOp
 from models.records.shapes import BatchOperation, CreateRecord, UpdateRecord
 from runtime.errors import Detail, ValidationError

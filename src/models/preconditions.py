@@ -1,10 +1,13 @@
-"""The precondition a client may put on a change (decisions C1, Concurrency)."""
+"""The preconditions a client may put on a change (decisions C1, Concurrency)."""
 
+import re
 from datetime import datetime
 
 from models.databases.rules.values import FieldValueError, moment
 from runtime.clock import truncate
 from runtime.errors import ValidationError
+
+_VERSION = re.compile(r'"?([1-9][0-9]{0,8})"?')
 
 
 def read_if_match(header: str | None) -> datetime | None:
@@ -25,3 +28,16 @@ def read_moment(written: str | None, path: str) -> datetime | None:
         return truncate(moment(written))
     except FieldValueError as problem:
         raise ValidationError.at(path, "must be the updatedAt that was read") from problem
+
+
+def expected_version(header: str | None) -> int | None:
+    """The version `If-Match` names, bare or in quotes; None for no condition or `*`.
+
+    Raises `ValidationError` for anything else: an unreadable condition must not be skipped.
+    """
+    if header is None or header.strip() == "*":
+        return None
+    found = _VERSION.fullmatch(header.strip())
+    if found is None:
+        raise ValidationError.at("If-Match", "must be the version that was read")
+    return int(found[1])
