@@ -12,8 +12,13 @@ from api.kernel.routing import Access, Call, Cursor, Data, Flag, Limit, QueryId,
 from api.routers import ROUTERS
 from models.access.rules import Level, Scope
 from models.base import Input, Shape
+from models.jobs.commands import accept_job
+from models.jobs.queries import find_job
+from models.jobs.rules import JobStatus
 from models.users.commands import sync_profile
 from runtime import errors
+from runtime.database import UnitOfWork
+from runtime.families import Family
 from runtime.settings import Settings
 from tests.support.client import Client, Contract
 from tests.support.spaces import Space
@@ -67,6 +72,30 @@ async def run_probe(call: Call, body: Probe) -> Data[Echo]:
     if body.raises:
         raise REFUSALS[body.raises]("told so")
     return Data(Echo(value={"name": body.name, "data": body.data}))
+
+
+@router.post(
+    "/v1/workspaces/{workspaceId}/errands",
+    access=Access(scopes=[Scope.RECORDS_READ], idempotent=True),
+    errors=[errors.ConflictError, errors.InProgressError],
+)
+async def run_errand(call: Call, body: Wish) -> Data[Echo]:
+    """Have a job do it, and answer with what became of the job."""
+    actor, job_id = call.actor, call.new_id
+    await accept_job(call.work, actor, Family.EXPORT, job_id, job_id, summary="Errand")
+
+    async def look(work: UnitOfWork, last: bool) -> Echo | None:
+        job = await find_job(work, actor.workspace_id, Family.EXPORT, job_id)
+        if job.status == JobStatus.FAILED:
+            raise errors.ConflictError("It did not work out.")
+        if job.status == JobStatus.SUCCEEDED:
+            return Echo(value=str(job_id))
+        if last:
+            raise errors.InProgressError("It goes on.")
+        return None
+
+    later: Data[Echo] = call.later(look, within=0.1 if body.text == "hurry" else 20)
+    return later
 
 
 @router.post("/v1/workspaces/{workspaceId}/wishes", access=Access())
