@@ -162,11 +162,11 @@ async def main() -> None:
                 figures = [await accept_rate(platform, route, rounds, count)]
                 figures += await read_rates(platform, route, rounds, max(400, 2 * count))
                 figures += await write_rates(platform, route, rounds)
+                figures += await copy_rates(platform, rounds)
                 queries = (rounds, max(50, count // 2), options.records)
                 figures += await query_rates(platform, route, *queries)
                 figures += await throughput(platform, client, rounds, count)
                 figures.append(await idle_latency(platform, client, rounds, max(20, count // 5)))
-                figures += await copy_rates(platform, rounds)
                 print_table(figures)
                 health = f"{platform.connection['baseUrl']}/healthz"
                 await histories(

@@ -48,18 +48,22 @@ class UnitOfWork(Work):
     def __init__(self, connection: AsyncConnection) -> None:
         super().__init__()
         self.connection = connection
+        self._driver: psycopg.AsyncConnection[Any] | None = None
         self.wake_outbox = False
         """Set when this transaction wrote to the outbox, so that its commit wakes the relay."""
 
     @override
     async def driver(self) -> psycopg.AsyncConnection[Any]:
-        pooled = await self.connection.get_raw_connection()
-        driver = pooled.driver_connection
-        assert isinstance(driver, psycopg.AsyncConnection)
-        return driver
+        if self._driver is None:
+            pooled = await self.connection.get_raw_connection()
+            driver = pooled.driver_connection
+            assert isinstance(driver, psycopg.AsyncConnection)
+            self._driver = driver
+        return self._driver
 
     @override
     async def lost(self) -> None:
+        self._driver = None
         # SQLAlchemy then finds it dead too, and discards the others of its age.
         await self.connection.execute(select(1))
 
