@@ -10,6 +10,8 @@ from typing import Any
 from uuid import UUID
 
 OPTION_ORDER = {"zeta": 0, "alpha": 1, "mid": 2, "one": 0, "two": 1, "three": 2}
+ORDERED = 100
+"""Characters of a text that take part in an order of one or two texts."""
 MISFIT = "soon"
 """Text that is no day, moment or time."""
 
@@ -202,7 +204,7 @@ def _sort_value(row: Row, field: str) -> Any:
     value = value_of(row, field)
     if field == "state":
         return OPTION_ORDER.get(value)
-    return None if value == "" else value
+    return value[:ORDERED] or None if isinstance(value, str) else value
 
 
 def groups(rows: list[Row], field: str, granularity: str, descending: bool) -> list[Any]:

@@ -174,6 +174,19 @@ async def test_writers_keep_the_entries_of_what_they_write(things: Indexing) -> 
 
 
 @pytest.mark.usefixtures("small")
+async def test_what_nobody_names_but_every_write_changes_is_kept_too(things: Indexing) -> None:
+    ids = [await things.add(price=number) for number in range(3)]
+    await things.index("changed")
+    async with things.space.database.transaction() as work:
+        await work.execute(
+            update(record).where(record.c.id == ids[0]).values(updated_at=work.now_after(60))
+        )
+        schema = await load_schema(work, things.space.id, things.id)
+        await index.index_records(work, schema, ids, ["price"])
+    assert await things.entries() == await things.expected("changed")
+
+
+@pytest.mark.usefixtures("small")
 async def test_a_writer_between_two_chunks_is_not_overwritten(things: Indexing) -> None:
     ids = [await things.add(price=number) for number in range(6)]
     await things.ask(**BY_PRICE)
