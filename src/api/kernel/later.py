@@ -9,7 +9,7 @@ from api.kernel.envelope import Data
 from runtime.database import Database, UnitOfWork
 
 _FIRST_PAUSE = 0.02
-_LONGEST_PAUSE = 0.25
+_LONGEST_PAUSE = 0.05
 
 Look = Callable[[UnitOfWork, bool], Awaitable[Any | None]]
 """Takes a reading and whether the time is over. Gives what stands under `data`, or None to be
