@@ -157,6 +157,9 @@ class Database:
             connect_args=options,
         )
         self._autocommit = self.engine.execution_options(isolation_level="AUTOCOMMIT")
+        self._snapshots = self.engine.execution_options(
+            isolation_level="REPEATABLE READ", postgresql_readonly=True
+        )
         self._singles = AsyncConnectionPool(
             libpq_url(url),
             kwargs={**options, "autocommit": True},
@@ -195,6 +198,12 @@ class Database:
         READ COMMITTED gives every statement its own snapshot inside a transaction too.
         """
         async with self._autocommit.connect() as connection:
+            yield Reading(connection)
+
+    @asynccontextmanager
+    async def snapshot(self) -> AsyncIterator[UnitOfWork]:
+        """A unit of work for reads that must agree with each other: they have one snapshot."""
+        async with self._snapshots.connect() as connection:
             yield Reading(connection)
 
     async def close(self) -> None:

@@ -42,8 +42,9 @@ class ValidationError(PlatformError):
 
     @classmethod
     def at(cls, path: str, message: str) -> "ValidationError":
-        """The error of one place in the input."""
-        return cls(f"{path}: {message}", [Detail(path, message)])
+        """The error of one place in the input; the empty path is the whole of it."""
+        where = f"{path}: " if path else ""
+        return cls(f"{where}{message}", [Detail(path, message)])
 
 
 class InvalidError(PlatformError):

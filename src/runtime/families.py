@@ -12,6 +12,8 @@ class Family(StrEnum):
     """One kind of durable work; the value is the first part of its workflow id."""
 
     AUTOMATION_RUN = "automation-run"
+    ACTION_RUN = "action-run"
+    AUTOMATION_SCHEDULE = "automation-schedule"
     MAINTENANCE = "maintenance"
     DATABASE_DUPLICATE = "database-duplicate"
     EXPORT = "export"

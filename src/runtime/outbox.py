@@ -5,11 +5,27 @@ and every intent is idempotent by workflow id.
 """
 
 import uuid
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import BigInteger, Identity, Index, bindparam, delete, insert, select
+from sqlalchemy import (
+    CTE,
+    BigInteger,
+    ColumnElement,
+    Identity,
+    Index,
+    Insert,
+    Text,
+    bindparam,
+    delete,
+    insert,
+    literal,
+    literal_column,
+    select,
+    text,
+)
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
@@ -25,6 +41,13 @@ CHANNEL = "outbox"
 class Intent(StrEnum):
     START = "start"
     CANCEL = "cancel"
+    SIGNAL = "signal"
+    """`facts`: `workflowId`, `signal` (its name) and `arguments`."""
+    SCHEDULE = "schedule"
+    """Make the schedule of the subject what our rows say it is."""
+
+
+_URGENCY = "coalesce(facts ->> 'priority', '3')"
 
 
 class Outbox(SQLModel, table=True):
@@ -32,7 +55,7 @@ class Outbox(SQLModel, table=True):
 
     __tablename__ = "outbox"
     __table_args__ = (
-        Index("ix_outbox_workspace_id_id", "workspace_id", "id"),
+        Index("ix_outbox_line", "workspace_id", "intent", text(_URGENCY), "id"),
         Index("ix_outbox_subject_id", "subject_id"),
     )
 
@@ -49,19 +72,30 @@ class Outbox(SQLModel, table=True):
 
 outbox = table_of(Outbox)
 
+URGENCY: ColumnElement[str] = literal_column(f"({_URGENCY})", Text)
+"""The Temporal priority of a start, a digit; what has none is like what a trigger starts."""
 
-APPEND = insert(outbox).values(
-    workspace_id=bindparam("workspace_id"),
-    intent=bindparam("intent"),
-    family=bindparam("family"),
-    subject_id=bindparam("subject_id"),
-    facts=bindparam("facts", type_=JSONB),
-    created_at=bindparam("now", type_=Timestamp),
-    attempts=0,
-)
-"""For statements that decide and record an intent at once; they set `wake_outbox` themselves."""
 
-_APPEND = Prepared(APPEND)
+_VALUES: dict[str, Any] = {
+    "workspace_id": bindparam("workspace_id", type_=outbox.c.workspace_id.type),
+    "intent": bindparam("intent", type_=outbox.c.intent.type),
+    "family": bindparam("family", type_=outbox.c.family.type),
+    "subject_id": bindparam("subject_id", type_=outbox.c.subject_id.type),
+    "facts": bindparam("facts", type_=JSONB),
+    "created_at": bindparam("now", type_=Timestamp),
+    "attempts": literal(0),
+}
+
+
+def append_for_each(decided: CTE) -> Insert:
+    """For statements that decide and record an intent at once: one row per row of `decided`.
+
+    Its parameters are `intent_values`.
+    """
+    return insert(outbox).from_select(list(_VALUES), select(*_VALUES.values()).select_from(decided))
+
+
+_APPEND = Prepared(insert(outbox).values(**_VALUES))
 
 
 def intent_values(
@@ -73,7 +107,7 @@ def intent_values(
     subject_id: uuid.UUID,
     facts: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """The parameters of `APPEND`, whose commit wakes the relay.
+    """The parameters of an intent, whose commit wakes the relay.
 
     `facts` are small and shown to operators: `summary`, `resourceId`, `source`, `priority`.
     """
@@ -93,16 +127,30 @@ async def append(work: UnitOfWork, **intent: Any) -> None:
     await _APPEND.execute(work, intent_values(work, **intent))
 
 
+async def append_all(work: UnitOfWork, intents: Sequence[dict[str, Any]]) -> None:
+    """Record several intents, each given as the arguments of `append`."""
+    if intents:
+        values = [intent_values(work, **intent) for intent in intents]
+        await work.execute(insert(outbox).values(**_VALUES), values)
+
+
 async def withdraw_start(work: UnitOfWork, subject_id: uuid.UUID) -> bool:
     """Take back a start nobody has claimed; False when a relay may already be delivering it."""
+    return bool(await withdraw_starts(work, [subject_id]))
+
+
+async def withdraw_starts(
+    work: UnitOfWork, subject_ids: Collection[uuid.UUID]
+) -> frozenset[uuid.UUID]:
+    """Take back the starts nobody has claimed; the subjects whose start was."""
     unclaimed = (
         select(outbox.c.id)
         .where(
-            outbox.c.subject_id == subject_id,
+            outbox.c.subject_id.in_(sorted(subject_ids)),
             outbox.c.intent == Intent.START,
             outbox.c.claimed_until.is_(None),
         )
         .with_for_update(skip_locked=True)
     )
-    result = await work.execute(delete(outbox).where(outbox.c.id.in_(unclaimed)))
-    return result.rowcount > 0
+    taken_back = delete(outbox).where(outbox.c.id.in_(unclaimed)).returning(outbox.c.subject_id)
+    return frozenset(row.subject_id for row in await work.rows(taken_back))

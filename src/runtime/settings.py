@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from runtime.outbound.mail_server import MailServer
 from runtime.outbound.policy import Allowance
 
 Listed = Annotated[tuple[str, ...], NoDecode]
@@ -20,8 +21,8 @@ class SettingsError(Exception):
     """A variable is missing or wrong; the message says which one to set, and to what."""
 
 
-class Settings(BaseSettings):
-    """What a process needs to know about the world around it."""
+class TemporalSettings(BaseSettings):
+    """Where Temporal is: all that a tool needs which only asks about executions."""
 
     model_config = SettingsConfigDict(
         env_prefix="WORKSPACE_",
@@ -31,13 +32,17 @@ class Settings(BaseSettings):
         hide_input_in_errors=True,
     )
 
-    database_url: SecretStr = Field(validation_alias="DATABASE_URL")
-    """libpq URL of the PostgreSQL database; it may hold a password."""
-    database_pool_size: int = Field(default=10, ge=1, le=200)
-
     temporal_address: str = Field(default="127.0.0.1:7233", validation_alias="TEMPORAL_ADDRESS")
     temporal_namespace: str = Field(default="default", validation_alias="TEMPORAL_NAMESPACE")
     temporal_ui_url: str | None = None
+
+
+class Settings(TemporalSettings):
+    """What a process needs to know about the world around it."""
+
+    database_url: SecretStr = Field(validation_alias="DATABASE_URL")
+    """libpq URL of the PostgreSQL database; it may hold a password."""
+    database_pool_size: int = Field(default=10, ge=1, le=200)
 
     secret_key: SecretStr
     """Master secret of at least 32 bytes; after a comma, earlier ones that may still be read."""
@@ -55,6 +60,14 @@ class Settings(BaseSettings):
     outbound_allow: Listed = ()
     """Hosts (also `host:port`) and CIDR ranges that may be called although they are private."""
 
+    smtp_url: SecretStr | None = None
+    """`smtp[s]://[user:password@]host[:port][?starttls=required|auto|off]` of the mail server.
+
+    A private host must be allowed by `WORKSPACE_OUTBOUND_ALLOW` as well.
+    """
+    smtp_from: str | None = None
+    """Who mails are from: an address, also as `Name <address>`."""
+
     state_dir: Path = Path(".state")
     """Where a process keeps what no other setting places elsewhere."""
     object_store: str = Field(
@@ -70,11 +83,21 @@ class Settings(BaseSettings):
     body_limit: int = Field(default=1 * MIB, ge=1024)
     batch_body_limit: int = Field(default=8 * MIB, ge=1024)
 
+    rate_limit_webhook: float = Field(default=50, ge=0, le=1_000_000)
+    """Calls a second of one webhook that a process takes on average; 0 sets no limit."""
+    rate_limit_webhook_burst: int = Field(default=200, ge=1, le=1_000_000)
+    """Calls of one webhook that a process takes at once."""
+
+    running_cap: int = Field(default=200, ge=1, le=100_000)
+    """Runs of one workspace that may be running when another of it is started."""
+
     trash_days: int = Field(default=30, ge=30, le=36_500)
     """How long what was deleted is kept; for 30 days of it can be restored (decisions C1)."""
     request_log_days: int = Field(default=30, ge=1, le=36_500)
     run_days: int = Field(default=90, ge=1, le=36_500)
     """How long a run is kept after its end."""
+    run_limit_seconds: int = Field(default=30 * 86_400, ge=60, le=366 * 86_400)
+    """How long a run may last; then it is timed out (decisions C3)."""
 
     api_memory_limit: int = Field(default=4096 * MIB, ge=0)
     """Bytes of address space of a process that serves the API; 0 sets no limit."""
@@ -135,6 +158,23 @@ class Settings(BaseSettings):
         if missing and len(missing) < len(names):
             raise ValueError(f"sessions need all three; set {' and '.join(missing)} as well")
         return self
+
+    @model_validator(mode="after")
+    def _mail_is_whole(self) -> "Settings":
+        if (self.smtp_url is None) is not (self.smtp_from is None):
+            raise ValueError("mail needs both WORKSPACE_SMTP_URL and WORKSPACE_SMTP_FROM")
+        try:
+            _ = self.mail
+        except ValueError as error:
+            raise ValueError(f"WORKSPACE_SMTP_URL and WORKSPACE_SMTP_FROM: {error}") from None
+        return self
+
+    @cached_property
+    def mail(self) -> MailServer | None:
+        """The server that takes mails, if the operator named one."""
+        if self.smtp_url is None or self.smtp_from is None:
+            return None
+        return MailServer.parse(self.smtp_url.get_secret_value(), self.smtp_from)
 
     @cached_property
     def secret_keys(self) -> tuple[str, ...]:

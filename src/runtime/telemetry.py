@@ -20,6 +20,8 @@ _SECRET_TEXT = re.compile(
 )
 _REDACTED = "[redacted]"
 _HARMLESS = frozenset({"api_key_id", "idempotency_key"})
+_QUOTING = ("hpack", "httpcore2", "httpx2")
+"""Libraries whose lines quote URLs and headers."""
 
 
 def configure_logging(style: Literal["json", "console"] = "json", level: str = "info") -> None:
@@ -51,6 +53,8 @@ def configure_logging(style: Literal["json", "console"] = "json", level: str = "
         )
     )
     logging.basicConfig(handlers=[handler], level=level.upper(), force=True)
+    for library in _QUOTING:
+        logging.getLogger(library).setLevel(logging.WARNING)
 
 
 def redact(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:

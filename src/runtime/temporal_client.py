@@ -10,7 +10,7 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.envconfig import ClientConfig
 from temporalio.service import GrpcCompression
 
-from runtime.settings import Settings
+from runtime.settings import TemporalSettings
 
 _FIRST_DELAY = 0.2
 _LONGEST_DELAY = 2.0
@@ -25,7 +25,7 @@ class TemporalUnreachableError(ConnectionError):
         )
 
 
-async def connect(settings: Settings, *, lazy: bool = False, seconds: float = 60) -> Client:
+async def connect(settings: TemporalSettings, *, lazy: bool = False, seconds: float = 60) -> Client:
     """A client for this process and event loop.
 
     Address, namespace, TLS and API key come from TEMPORAL_* variables, else from the profile they
@@ -46,7 +46,7 @@ async def connect(settings: Settings, *, lazy: bool = False, seconds: float = 60
         delay = min(delay * 2, _LONGEST_DELAY)
 
 
-def connect_options(settings: Settings) -> dict[str, Any]:
+def connect_options(settings: TemporalSettings) -> dict[str, Any]:
     """The arguments for `Client.connect`: what the settings were given, the profile, defaults."""
     values = {
         "temporal_address": ("target_host", settings.temporal_address),

@@ -19,6 +19,9 @@ class Point(StrEnum):
     """A record is written; the workflow has not heard of it."""
     AFTER_CALL_BEFORE_END = "after_call_before_end"
     """A foreign server has answered; the node's end is not written."""
+    DISPATCHED_BEFORE_COMMIT = "dispatched_before_commit"
+    """Runs that answer events are written; nothing is committed. The mark names an event."""
+    DISPATCHED_AFTER_COMMIT = "dispatched_after_commit"
     BEFORE_TERMINAL_WRITE = "before_terminal_write"
     AFTER_TERMINAL_WRITE = "after_terminal_write"
 

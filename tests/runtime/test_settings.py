@@ -74,3 +74,19 @@ def test_mistakes_name_the_variable(
         load_settings()
     assert part in str(refused.value)
     assert "short-secret" not in str(refused.value)
+
+
+def test_mail_is_set_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert load_settings().mail is None
+    monkeypatch.setenv("WORKSPACE_SMTP_URL", "smtp://user:t0psecret@mail.test")
+    with pytest.raises(SettingsError, match="WORKSPACE_SMTP_FROM"):
+        load_settings()
+    monkeypatch.setenv("WORKSPACE_SMTP_FROM", "Us <us@sender.test>")
+    settings = load_settings()
+    assert settings.mail is not None
+    assert (settings.mail.host, settings.mail.sender) == ("mail.test", "us@sender.test")
+    assert "t0psecret" not in repr(settings) + repr(settings.mail)
+    monkeypatch.setenv("WORKSPACE_SMTP_URL", "smtp://user:t0p/secret@mail.test")
+    with pytest.raises(SettingsError, match="WORKSPACE_SMTP_URL") as refused:
+        load_settings()
+    assert "t0p" not in str(refused.value)

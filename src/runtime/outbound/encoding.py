@@ -3,6 +3,7 @@
 import json
 import re
 from typing import Any
+from urllib.parse import urlencode
 
 from runtime.outbound.errors import InvalidRequestError
 from runtime.outbound.messages import OutboundRequest
@@ -11,6 +12,8 @@ from runtime.outbound.urls import parse_url
 
 USER_AGENT = "workspace-platform/0.0.1"
 MAX_HEADER_BYTES = 32 * 1024
+JSON = "application/json"
+FORM = "application/x-www-form-urlencoded"
 
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9a-z-]+")
@@ -39,7 +42,7 @@ def first_hop(request: OutboundRequest) -> Hop:
     if method not in _METHODS:
         raise InvalidRequestError(f"The method must be one of {', '.join(sorted(_METHODS))}.")
     headers = _headers(request)
-    content, content_type = _content(request.body)
+    content, content_type = _content(request.body, headers.get("content-type"))
     if content_type is not None:
         headers.setdefault("content-type", content_type)
     headers.setdefault("accept", "*/*")
@@ -62,11 +65,32 @@ def _headers(request: OutboundRequest) -> dict[str, str]:
     return headers
 
 
-def _content(body: Any) -> tuple[bytes | None, str | None]:
+def _content(body: Any, declared: str | None) -> tuple[bytes | None, str | None]:
     if body is None or isinstance(body, bytes):
         return body, None
+    media_type = (declared or JSON).partition(";")[0].strip().lower()
+    is_json = media_type == JSON or media_type.endswith("+json")
     try:
+        if isinstance(body, dict) and media_type == FORM:
+            return urlencode(_fields(body), doseq=True).encode(), None
+        if isinstance(body, str) and not is_json:
+            return body.encode(), None
         text = json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-        return text.encode(), "application/json"
+        return text.encode(), JSON
     except (TypeError, ValueError, RecursionError):
-        raise InvalidRequestError("The body cannot be written as JSON.") from None
+        raise InvalidRequestError(f"The body cannot be written as {media_type}.") from None
+
+
+def _fields(body: dict[str, Any]) -> dict[str, Any]:
+    """The fields of a form: nulls are left out, a list is a field that comes several times."""
+    return {name: _field(value) for name, value in body.items() if value is not None}
+
+
+def _field(value: Any) -> Any:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list):
+        return [_field(item) for item in value]
+    if isinstance(value, dict):
+        raise TypeError
+    return value

@@ -63,7 +63,9 @@ class CountedStream(httpx2.AsyncByteStream):
 
 def core_request(hop: Hop, policy: OutboundPolicy, progress: Progress) -> httpcore2.Request:
     """The hop as httpcore2 sends it: our headers, framed by httpx2."""
-    framed = httpx2.Request(hop.method, hop.url, headers=hop.headers, content=hop.content)
+    # What is beyond ASCII goes as HTTP has always read it (RFC 9110, 5.5).
+    headers = httpx2.Headers(hop.headers, encoding="latin-1")
+    framed = httpx2.Request(hop.method, hop.url, headers=headers, content=hop.content)
     return httpcore2.Request(
         hop.method,
         httpcore2.URL(

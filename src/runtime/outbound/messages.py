@@ -15,7 +15,9 @@ MEBIBYTE = 1024 * 1024
 class OutboundRequest:
     """One call. `query` is merged into the URL's own; `timeout_seconds` covers all hops together.
 
-    `body`: bytes are sent as they are, None is no body, anything else is sent as JSON.
+    `body`: bytes are sent as they are, None is no body, anything else is sent as JSON, unless the
+    content type among the headers says otherwise: then text is sent as it is, and the fields of an
+    object as a form if it says so.
     """
 
     method: str = "GET"

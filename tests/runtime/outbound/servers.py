@@ -7,6 +7,9 @@ from ipaddress import IPv4Address, IPv6Address, ip_address
 
 Answer = Callable[[asyncio.StreamWriter, "Server"], Awaitable[None]]
 
+NAME = "secure.example"
+"""What the certificate of the tests is for."""
+
 
 @dataclass
 class Server:

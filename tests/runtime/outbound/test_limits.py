@@ -164,6 +164,12 @@ async def test_bytes_are_counted_on_the_wire_and_the_body_is_decoded(
     assert answer.headers["content-type"] == "text/plain"
 
 
+async def test_a_header_beyond_ascii_is_sent(serve: Serve, local: OutboundClient) -> None:
+    server = await serve(ok(b""))
+    await local.send(OutboundRequest(url=server.url, headers={"X-Name": "Zoë"}))
+    assert "x-name: zoë\r\n" in server.requests[0].lower()
+
+
 async def test_an_error_status_is_an_answer(serve: Serve, local: OutboundClient) -> None:
     server = await serve(b"HTTP/1.1 503 Busy\r\nRetry-After: 7\r\nContent-Length: 0\r\n\r\n")
     answer = await local.send(OutboundRequest(url=server.url))

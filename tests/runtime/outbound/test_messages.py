@@ -84,3 +84,38 @@ def test_a_body_is_written_by_its_kind(
     hop = first_hop(OutboundRequest(url="http://a.example/", method="post", body=body))
     assert (hop.method, hop.content) == ("POST", content)
     assert hop.headers.get("content-type") == content_type
+
+
+_FORM = "application/x-www-form-urlencoded"
+
+
+@pytest.mark.parametrize(
+    ("content_type", "body", "content"),
+    [
+        ("text/plain; charset=utf-8", "ü & more", "ü & more".encode()),
+        ("application/xml", "<a/>", b"<a/>"),
+        (_FORM, "a=1&b=2", b"a=1&b=2"),
+        (_FORM, {"a": "x y", "b": [1, True], "c": None, "d": "ü"}, b"a=x+y&b=1&b=true&d=%C3%BC"),
+        (f"{_FORM.upper()}; charset=utf-8", {"a": 1}, b"a=1"),
+        ("application/vnd.api+json", "text", b'"text"'),
+        ("application/vnd.api+json", {"a": 1}, b'{"a":1}'),
+        ("text/csv", {"a": 1}, b'{"a":1}'),
+    ],
+)
+def test_a_body_is_written_as_its_content_type_says(
+    content_type: str, body: Any, content: bytes
+) -> None:
+    headers = {"Content-Type": content_type}
+    hop = first_hop(
+        OutboundRequest(url="http://a.example/", method="POST", headers=headers, body=body)
+    )
+    assert (hop.headers["content-type"], hop.content) == (content_type, content)
+
+
+@pytest.mark.parametrize("body", [{"a": {"b": 1}}, {"a": [{}]}, {"a": "\ud800"}])
+def test_what_no_form_can_carry_is_refused(body: Any) -> None:
+    request = OutboundRequest(
+        url="http://a.example/", method="POST", headers={"Content-Type": _FORM}, body=body
+    )
+    with pytest.raises(InvalidRequestError, match="written as application/x-www-form-urlencoded"):
+        first_hop(request)

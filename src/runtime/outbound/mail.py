@@ -1,0 +1,220 @@
+"""The one way a mail leaves the platform: SMTP to the operator's server."""
+
+import asyncio
+import socket
+import ssl
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from email.headerregistry import Address
+from email.message import EmailMessage
+from email.policy import SMTP as SMTP_POLICY
+from email.utils import format_datetime
+from typing import ClassVar
+
+import aiosmtplib
+
+from runtime.clock import utc_now
+from runtime.outbound.errors import (
+    ConnectionFailedError,
+    OutboundBlockedError,
+    OutboundError,
+    OutboundTimeoutError,
+)
+from runtime.outbound.mail_server import MailServer
+from runtime.outbound.policy import OutboundPolicy
+from runtime.outbound.resolver import Resolver, SystemResolver
+
+SECONDS = 60.0
+"""Of one whole delivery, the connection included."""
+QUIT_SECONDS = 2.0
+
+
+class MailRefusedError(OutboundError):
+    """The server said no: 4xx may be repeated, 5xx is final (RFC 5321, 4.2.1)."""
+
+    code: ClassVar[str] = "mail_refused"
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.reply = status
+
+
+class InvalidMailError(OutboundError):
+    """The mail cannot be handed to this server as it is."""
+
+    code = "invalid_mail"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mail:
+    """One mail of plain text; the same `message_id` says that it is the same mail again.
+
+    With `whole` nobody gets it while the server puts off one of the recipients, so that a
+    repetition reaches nobody twice.
+    """
+
+    to: Sequence[str]
+    subject: str
+    body: str
+    message_id: str
+    whole: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A recipient the server did not take."""
+
+    address: str
+    status: int
+
+
+@dataclass(frozen=True, slots=True)
+class Handed:
+    """What the server took upon itself."""
+
+    accepted: Sequence[str]
+    refused: Sequence[Refusal]
+
+
+class MailClient:
+    """Hands mails to one server, each over a connection of its own. Safe to share by tasks."""
+
+    def __init__(
+        self,
+        server: MailServer,
+        policy: OutboundPolicy,
+        *,
+        resolver: Resolver | None = None,
+        tls: ssl.SSLContext | None = None,
+        seconds: float = SECONDS,
+    ) -> None:
+        self.server = server
+        self._policy = policy
+        self._resolver = resolver or SystemResolver()
+        self._tls = tls or ssl.create_default_context()
+        self._seconds = seconds
+
+    async def send(self, mail: Mail) -> Handed:
+        """Hand a mail over. Raises the subclasses of OutboundError; they hold no secret."""
+        smtp = self._client()
+        try:
+            with _told(self.server.host):
+                content = _content(mail, self.server)
+                async with asyncio.timeout(self._seconds):
+                    await smtp.connect(sock=await self._connected())
+                    await self._introduce(smtp)
+                    handed = await self._hand_over(smtp, mail, content)
+            with suppress(aiosmtplib.SMTPException, OSError):
+                await smtp.quit(timeout=QUIT_SECONDS)
+            return handed
+        finally:
+            smtp.close()
+
+    def _client(self) -> aiosmtplib.SMTP:
+        server = self.server
+        return aiosmtplib.SMTP(
+            hostname=server.host,
+            local_hostname=server.sender.rpartition("@")[2],
+            use_tls=server.tls,
+            start_tls=False,
+            tls_context=self._tls,
+            timeout=self._seconds,
+        )
+
+    async def _introduce(self, smtp: aiosmtplib.SMTP) -> None:
+        """Agree on TLS, then log in."""
+        server = self.server
+        await smtp.ehlo()
+        offered = smtp.supports_extension("starttls")
+        if server.starttls and not offered:
+            raise InvalidMailError("The mail server offers no STARTTLS, which is required.")
+        if server.starttls is not False and offered:
+            await smtp.starttls()
+        if server.username is not None:
+            await smtp.login(server.username, server.password or "")
+
+    async def _hand_over(self, smtp: aiosmtplib.SMTP, mail: Mail, content: bytes) -> Handed:
+        await smtp.mail(self.server.sender)
+        accepted: list[str] = []
+        refused: list[Refusal] = []
+        for address in mail.to:
+            try:
+                await smtp.rcpt(address)
+                accepted.append(address)
+            except aiosmtplib.SMTPRecipientRefused as refusal:
+                refused.append(Refusal(address, refusal.code))
+        put_off = [one for one in refused if one.status < 500]
+        if not accepted or (mail.whole and put_off):
+            raise _nobody(put_off or refused)
+        await smtp.data(content)
+        return Handed(accepted, refused)
+
+    async def _connected(self) -> socket.socket:
+        """A connection to the first address that answers; all of them must be permitted."""
+        server, loop = self.server, asyncio.get_running_loop()
+        addresses = await self._resolver.resolve(server.host, server.port)
+        if not all(self._policy.permits(server.host, one, server.port) for one in addresses):
+            raise OutboundBlockedError(server.host)
+        for address in addresses:
+            family = socket.AF_INET if address.version == 4 else socket.AF_INET6
+            opened = socket.socket(family, socket.SOCK_STREAM)
+            opened.setblocking(False)
+            try:
+                async with asyncio.timeout(self._policy.connect_seconds):
+                    await loop.sock_connect(opened, (str(address), server.port))
+            except OSError:  # of which a time-out is one
+                opened.close()
+            except BaseException:
+                opened.close()
+                raise
+            else:
+                return opened
+        raise ConnectionFailedError(server.host)
+
+
+@contextmanager
+def _told(host: str) -> Iterator[None]:
+    """Our error for one of aiosmtplib's; its text stays behind, for it may quote what was sent."""
+    try:
+        yield
+    except TimeoutError:
+        raise OutboundTimeoutError(host) from None
+    except aiosmtplib.SMTPResponseException as error:
+        raise MailRefusedError(error.code, f"The mail server answered {error.code}.") from None
+    except aiosmtplib.SMTPNotSupported:
+        raise InvalidMailError("The mail server offers no way to log in with a password.") from None
+    except (aiosmtplib.SMTPException, OSError):
+        raise ConnectionFailedError(host) from None
+
+
+def _nobody(refused: Sequence[Refusal]) -> MailRefusedError:
+    named = ", ".join(f"{one.address} ({one.status})" for one in refused)
+    return MailRefusedError(refused[0].status, f"The mail server did not take {named}.")
+
+
+def _content(mail: Mail, server: MailServer) -> bytes:
+    """The mail as it is sent. Raises InvalidMailError for an address that is none."""
+    message = EmailMessage(policy=SMTP_POLICY.clone(cte_type="7bit"))
+    message["From"] = Address(server.sender_name, addr_spec=server.sender)
+    message["To"] = [_address(address) for address in mail.to]
+    message["Subject"] = _one_line(mail.subject)
+    message["Date"] = format_datetime(utc_now())
+    message["Message-ID"] = mail.message_id
+    # Nobody is to answer a machine with a machine (RFC 3834).
+    message["Auto-Submitted"] = "auto-generated"
+    message.set_content(mail.body, charset="utf-8")
+    return message.as_bytes()
+
+
+def _one_line(text: str) -> str:
+    """A header's text: what could end the header becomes a space."""
+    return " ".join("".join(char if char.isprintable() else " " for char in text).split())
+
+
+def _address(text: str) -> Address:
+    try:
+        text.encode("ascii")
+        return Address(addr_spec=text)
+    except (ValueError, IndexError):  # what the parser of the standard library raises
+        raise InvalidMailError(f"{text} is not an e-mail address in ASCII.") from None

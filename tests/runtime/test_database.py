@@ -1,0 +1,43 @@
+"""What reads see of writes beside them."""
+
+import pytest
+from sqlalchemy import Integer, column, insert, select, table, text
+
+from runtime.database import Database
+
+NUMBERS = table("number_seen", column("number", Integer))
+
+
+@pytest.fixture
+async def numbers(database: Database) -> Database:
+    async with database.transaction() as work:
+        await work.execute(text("CREATE TABLE IF NOT EXISTS number_seen (number int)"))
+        await work.execute(text("TRUNCATE number_seen"))
+    return database
+
+
+async def test_the_reads_of_a_snapshot_agree(numbers: Database) -> None:
+    async with numbers.snapshot() as reading:
+        assert await reading.rows(select(NUMBERS)) == []
+        async with numbers.transaction() as work:
+            await work.execute(insert(NUMBERS), {"number": 1})
+        assert await reading.rows(select(NUMBERS)) == []
+    async with numbers.snapshot() as reading:
+        assert await reading.rows(select(NUMBERS)) == [(1,)]
+
+
+async def test_other_reads_see_what_was_committed_last(numbers: Database) -> None:
+    async with numbers.reading() as reading:
+        assert await reading.rows(select(NUMBERS)) == []
+        async with numbers.transaction() as work:
+            await work.execute(insert(NUMBERS), {"number": 1})
+        assert await reading.rows(select(NUMBERS)) == [(1,)]
+
+
+@pytest.mark.parametrize("kind", ["reading", "snapshot"])
+async def test_who_reads_does_not_write(numbers: Database, kind: str) -> None:
+    with pytest.raises(RuntimeError, match="A read was announced"):
+        async with getattr(numbers, kind)() as reading:
+            await reading.execute(insert(NUMBERS), {"number": 1})
+    async with numbers.transaction() as work:
+        await work.execute(insert(NUMBERS), {"number": 2})
