@@ -7,6 +7,7 @@ from sqlalchemy import insert, literal, select, update
 
 from models.access.placement import level_on
 from models.access.rules import Actor, Level, Principal, PrincipalType, Role, Scope
+from models.automations.rules.triggers import TriggerKind
 from models.base import Id, JsonObject
 from models.databases.queries import load_schema
 from models.databases.queries import visible as database_visible
@@ -23,7 +24,9 @@ from models.forms.shapes import (
 from models.forms.tables import form, form_submission
 from models.problems import located, refusal
 from models.records.commands import create_record
-from models.records.shapes import CreateRecord
+from models.records.shapes import CreateRecord, RecordDetail
+from models.trigger_events.emission import emit
+from runtime.clock import wire_timestamp
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, DeniedError, NotFoundError
 from runtime.ids import new_id
@@ -144,6 +147,7 @@ async def submit_form(work: UnitOfWork, item_id: Id | None, body: SubmitForm) ->
         work, _public_actor(row), row.database_id, CreateRecord(data=answers)
     )
     submission_id = new_id()
+    await _emit(work, row, made, submission_id)
     await work.execute(
         insert(form_submission).values(
             id=submission_id,
@@ -163,6 +167,19 @@ async def submit_form(work: UnitOfWork, item_id: Id | None, body: SubmitForm) ->
     if counted.rowcount == 0:
         raise NotFoundError("form")
     return SubmittedForm(submission_id=submission_id, confirmation=row.confirmation)
+
+
+async def _emit(work: UnitOfWork, row: Any, made: RecordDetail, submission_id: Id) -> None:
+    """Tell the automations that listen to the form."""
+    submission = {
+        "id": str(submission_id),
+        "formId": str(row.id),
+        "formItemId": str(row.item_id),
+        "submittedAt": wire_timestamp(work.now),
+    }
+    payload = {"record": made.model_dump(mode="json", by_alias=True), "submission": submission}
+    kind = TriggerKind.FORM_SUBMITTED
+    await emit(work, row.workspace_id, kind, row.item_id, payload, event_id=submission_id)
 
 
 def _public_actor(row: Any) -> Actor:

@@ -1,29 +1,17 @@
 """Forms on the wire: as their makers see them, and as the public does (decisions C5, C16)."""
 
-from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
 from models.base import Id, Input, InputId, JsonObject, Label, Moment, Shape
 from models.databases.rules.kinds import FieldKind
-from models.databases.rules.values import FieldValueError, moment
-from runtime.clock import truncate
+from models.moments import InputMoment
 
 MAX_QUESTIONS = 200
 MAX_SUBMISSIONS = 1_000_000_000
 
 Text = Annotated[str, Field(max_length=4_000)]
-
-
-def _moment(value: Any) -> Any:
-    try:
-        return None if value is None else truncate(moment(value))
-    except FieldValueError as problem:
-        raise ValueError(str(problem)) from problem
-
-
-InputMoment = Annotated[datetime, BeforeValidator(_moment)]
 MaxSubmissions = Annotated[int, Field(ge=1, le=MAX_SUBMISSIONS)]
 
 

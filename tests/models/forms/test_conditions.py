@@ -7,8 +7,8 @@ import pytest
 
 from models.databases.rules.fields import FieldSpec, FieldSpecs, Option
 from models.databases.rules.kinds import FieldKind
-from models.forms.rules.conditions import holds
 from models.records.rules.filters import read_filter
+from models.records.rules.memory import holds
 from runtime.ids import new_id
 
 NOW = datetime(2026, 5, 20, 12, tzinfo=UTC)

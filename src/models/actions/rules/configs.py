@@ -9,27 +9,25 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
-from models.access.rules import Role
 from models.automations.rules.configs import (
-    CelText,
     CreateRecordConfig,
     DeleteRecordConfig,
     HttpRequestConfig,
+    NotifyConfig,
     QueryRecordsConfig,
+    SendEmailConfig,
+    SendWebhookConfig,
     TransformConfig,
     UpdateRecordConfig,
 )
+from models.automations.rules.configs.types import CelText
 from models.automations.rules.graph import NodeId, Retry
 from models.base import Input, InputId, JsonObject
-from models.mounts.rules import ProviderResource, WebAddress
+from models.mounts.rules import ProviderResource
 
 MAX_STEPS = 50
-MAX_RECIPIENTS = 100
-
-_Title = Annotated[str, Field(min_length=1, max_length=500)]
-_Body = Annotated[str, Field(max_length=20_000)]
 
 
 class ActionKind(StrEnum):
@@ -69,45 +67,6 @@ class HttpActionConfig(HttpRequestConfig):
         return self
 
 
-class SendNotificationConfig(Input):
-    """To these members, or to all who have the role."""
-
-    user_ids: Annotated[list[InputId], Field(min_length=1, max_length=MAX_RECIPIENTS)] | None = None
-    role: Annotated[Role, Field(strict=False)] | None = None
-    title: _Title
-    body: _Body = ""
-
-    @model_validator(mode="after")
-    def _somebody(self) -> Self:
-        if (self.user_ids is None) is (self.role is None):
-            raise ValueError("needs either userIds or role")
-        return self
-
-
-_Address = Annotated[str, Field(max_length=254, pattern=r"^[^@\s,;<>]+@[^@\s,;<>]+$")]
-
-
-class SendEmailConfig(Input):
-    to: Annotated[list[_Address], Field(min_length=1, max_length=MAX_RECIPIENTS)]
-    subject: _Title
-    body: _Body = ""
-
-
-class SendWebhookConfig(Input):
-    """One event to an endpoint of the workspace, or to a URL."""
-
-    endpoint_id: InputId | None = None
-    url: WebAddress | None = None
-    type: Annotated[str, Field(min_length=1, max_length=200)]
-    data: JsonObject = Field(default_factory=dict)
-
-    @model_validator(mode="after")
-    def _somewhere(self) -> Self:
-        if (self.endpoint_id is None) is (self.url is None):
-            raise ValueError("needs either endpointId or url")
-        return self
-
-
 class ImportResourceConfig(Input):
     connection_id: InputId
     resource: ProviderResource
@@ -141,12 +100,12 @@ class Step(Input):
 class SequenceConfig(Input):
     steps: Annotated[list[Step], Field(min_length=1, max_length=MAX_STEPS)]
 
-    @model_validator(mode="after")
-    def _distinct_ids(self) -> Self:
-        ids = [step.id for step in self.steps]
-        if len(set(ids)) < len(ids):
+    @field_validator("steps")
+    @classmethod
+    def _distinct_ids(cls, steps: list[Step]) -> list[Step]:
+        if len({step.id for step in steps}) < len(steps):
             raise ValueError("every step needs an id of its own")
-        return self
+        return steps
 
 
 CONFIGS: Mapping[ActionKind, type[Input]] = MappingProxyType(
@@ -158,7 +117,7 @@ CONFIGS: Mapping[ActionKind, type[Input]] = MappingProxyType(
         ActionKind.DELETE_RECORD: DeleteRecordConfig,
         ActionKind.QUERY_RECORDS: QueryRecordsConfig,
         ActionKind.HTTP_REQUEST: HttpActionConfig,
-        ActionKind.SEND_NOTIFICATION: SendNotificationConfig,
+        ActionKind.SEND_NOTIFICATION: NotifyConfig,
         ActionKind.SEND_EMAIL: SendEmailConfig,
         ActionKind.SEND_WEBHOOK: SendWebhookConfig,
         ActionKind.IMPORT_RESOURCE: ImportResourceConfig,

@@ -5,8 +5,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from models.actions.rules.configs import CONFIGS, ActionKind, parts_of
-from models.automations.rules.bindings import is_binding, problems, without_literals
+from models.automations.rules.bindings import (
+    is_binding,
+    problems,
+    references,
+    secrets_in,
+    without_literals,
+)
 from models.automations.rules.node_checks import model_problems
+from models.automations.rules.secret_marks import SECRETS_LEAVE, SENDERS
 from models.base import Id, JsonObject
 from models.expressions.rules.errors import BindingError
 from models.expressions.rules.expressions import compile_expression
@@ -49,8 +56,13 @@ def checked_config(kind: ActionKind, config: JsonObject) -> JsonObject:
 
 def _problems(kind: ActionKind, config: JsonObject) -> Iterator[tuple[str, str]]:
     yield from problems(config)
+    if references(config, "vars"):
+        yield "", "An action has no variables; give it an input instead."
     for place, part_kind, parameters in parts_of(kind, config):
         prefix = f"{place}." if place else ""
+        sends = part_kind is ActionKind.SEQUENCE or part_kind.value in SENDERS
+        if not sends:
+            yield from ((prefix + path, SECRETS_LEAVE) for path, _ in secrets_in(parameters))
         for path, message in model_problems(CONFIGS[part_kind], without_literals(parameters)):
             yield (prefix + path).rstrip("."), message
     yield from _conditions(config)

@@ -7,10 +7,10 @@ any depth. A literal of that shape is wrapped in a `literal` binding.
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import partial
 from typing import Any
 
 from models.automations.rules.paths import compile_path
+from models.automations.rules.secret_marks import SECRETS_LEAVE, SecretMark
 from models.automations.rules.templates import compile_template
 from models.base import JsonObject
 from models.expressions.rules.cel_text import selections
@@ -43,14 +43,17 @@ class BindingType(StrEnum):
 
 
 _TYPES = {kind.value: kind for kind in BindingType}
-_NOT_YET = (BindingType.VARIABLE, BindingType.SECRET)
-RUN_FACTS = ("id", "startedAt", "source", "workspaceId")
+RUN_FACTS = ("id", "startedAt", "source", "workspaceId", "resumeUrl")
 INDEX = "$index"
 
 
 @dataclass(frozen=True, slots=True)
 class BindingContext:
-    """What a node can read, as JSON values: outputs by node id, facts and the loop's item."""
+    """What a node can read, as JSON values: outputs by node id, facts and the loop's item.
+
+    Only a node that `sends_secrets` may name them, and what it gets are their marks; no expression
+    reads them.
+    """
 
     trigger: Any
     nodes: Mapping[str, Any]
@@ -58,6 +61,7 @@ class BindingContext:
     item: Any = None
     index: int | None = None
     vars: Mapping[str, Any] = field(default_factory=dict)
+    sends_secrets: bool = False
 
     def variables(self) -> JsonObject:
         """The variables of expressions and filters (decisions C11)."""
@@ -100,9 +104,11 @@ def resolve(value: Any, context: BindingContext, depth: int = 0) -> Any:
 def _resolve_binding(kind: BindingType, value: Any, context: BindingContext) -> Any:
     if kind is BindingType.LITERAL:
         return value
-    if kind in _NOT_YET:
-        raise BindingError(_not_yet(kind))
     text = _text(kind, value)
+    if kind is BindingType.SECRET:
+        if not context.sends_secrets:
+            raise BindingError(SECRETS_LEAVE)
+        return SecretMark.of(text)
     if kind is BindingType.EXPRESSION:
         return compile_expression(text).evaluate(context.variables())
     if kind is BindingType.TEMPLATE:
@@ -113,23 +119,44 @@ def _resolve_binding(kind: BindingType, value: Any, context: BindingContext) -> 
     if kind is BindingType.ITEM:
         return context.index if text == INDEX else compile_path(text).get(context.item)
     if kind is BindingType.RUN:
-        return context.run.get(text)
+        return compile_path(text).get(context.run)
+    if kind is BindingType.VARIABLE:
+        return compile_path(text).get(context.vars)
     return compile_path(text).get(context.trigger)
 
 
-def references(value: Any) -> frozenset[str] | None:
+def references(value: Any, variable: str = "nodes") -> frozenset[str] | None:
     """The ids of nodes whose outputs a config can read; None when that depends on the data.
 
-    Counts bindings, and what conditions and switches hold without one: CEL text under
-    `expression`, paths under `field`.
+    For another `variable` the keys of that. Counts bindings, and what conditions, switches and
+    repeats hold without one: CEL text under `expression` and `while`, paths under `field`.
     """
     found: set[str] = set()
     for text_kind, text in _texts(value, 0):
-        ids = _READ_BY[text_kind](text)
-        if ids is None:
+        keys = _READ_BY[text_kind](text, variable)
+        if keys is None:
             return None
-        found |= ids
+        found |= keys
     return frozenset(found)
+
+
+def secret_names(value: Any) -> frozenset[str]:
+    """The names of the secrets that a config holds bindings of."""
+    return frozenset(name for _, name in secrets_in(value))
+
+
+def secrets_in(value: Any, path: str = "", depth: int = 0) -> Iterator[tuple[str, str]]:
+    """The secrets that a config holds bindings of, each as path and name."""
+    _check_depth(depth)
+    if is_binding(value):
+        if value["type"] == BindingType.SECRET and isinstance(value["value"], str):
+            yield path, value["value"]
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from secrets_in(item, f"{path}.{key}" if path else str(key), depth + 1)
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from secrets_in(item, f"{path}.{index}" if path else str(index), depth + 1)
 
 
 def problems(value: Any, path: str = "", depth: int = 0) -> Iterator[tuple[str, str]]:
@@ -160,8 +187,6 @@ def without_literals(value: Any, depth: int = 0) -> Any:
 
 
 def _problem(kind: BindingType, value: Any) -> str | None:
-    if kind in _NOT_YET:
-        return _not_yet(kind)
     if kind is BindingType.LITERAL:
         return None
     try:
@@ -170,11 +195,12 @@ def _problem(kind: BindingType, value: Any) -> str | None:
             compile_expression(text)
         elif kind is BindingType.TEMPLATE:
             compile_template(text)
-        elif kind is BindingType.NODE:
+        elif kind in (BindingType.NODE, BindingType.VARIABLE):
             compile_path(text).split()
         elif kind is BindingType.RUN:
-            return None if text in RUN_FACTS else f"A run has only {', '.join(RUN_FACTS)}."
-        elif text != INDEX or kind is not BindingType.ITEM:
+            known = compile_path(text).split()[0] in RUN_FACTS
+            return None if known else f"A run has only {', '.join(RUN_FACTS)}."
+        elif kind is not BindingType.SECRET and (kind, text) != (BindingType.ITEM, INDEX):
             compile_path(text)
     except BindingError as error:
         return error.message
@@ -185,10 +211,6 @@ def _text(kind: BindingType, value: Any) -> str:
     if not isinstance(value, str):
         raise BindingError(f"The value of a {kind} binding must be text.")
     return value
-
-
-def _not_yet(kind: BindingType) -> str:
-    return f"Bindings of the type {kind} are not available yet."
 
 
 def _check_depth(depth: int) -> None:
@@ -204,7 +226,7 @@ def _texts(value: Any, depth: int) -> Iterator[tuple[str, str]]:
             yield value["type"], value["value"]
     elif isinstance(value, dict):
         for key, item in value.items():
-            if key in ("expression", "field") and isinstance(item, str):
+            if key in ("expression", "while", "field") and isinstance(item, str):
                 yield key, item
             else:
                 yield from _texts(item, depth + 1)
@@ -213,36 +235,47 @@ def _texts(value: Any, depth: int) -> Iterator[tuple[str, str]]:
             yield from _texts(item, depth + 1)
 
 
-def _node_path(text: str) -> frozenset[str] | None:
-    try:
-        return frozenset({compile_path(text).split()[0]})
-    except BindingError:
-        return frozenset()
+def _key_of(own: str) -> "_Reads":
+    """How a binding reads whose path begins with a key of `own`."""
+
+    def read(text: str, variable: str) -> frozenset[str] | None:
+        if variable != own:
+            return frozenset()
+        try:
+            return frozenset({compile_path(text).split()[0]})
+        except BindingError:
+            return frozenset()
+
+    return read
 
 
-def _filter_path(text: str) -> frozenset[str] | None:
+def _filter_path(text: str, variable: str) -> frozenset[str] | None:
     try:
         first, rest = compile_path(text).split()
-        return frozenset({rest.split()[0]}) if first == "nodes" else frozenset()
+        return frozenset({rest.split()[0]}) if first == variable else frozenset()
     except BindingError:
         return None
 
 
-def _template_references(text: str) -> frozenset[str] | None:
+def _template_references(text: str, variable: str) -> frozenset[str] | None:
     try:
-        return compile_template(text).references
+        return compile_template(text).reads(variable)
     except BindingError:
         return frozenset()
 
 
-def _nothing(_: str) -> frozenset[str] | None:
+def _nothing(_text: str, _variable: str) -> frozenset[str] | None:
     return frozenset()
 
 
-_READ_BY: dict[str, Callable[[str], frozenset[str] | None]] = {
+_Reads = Callable[[str, str], frozenset[str] | None]
+
+_READ_BY: dict[str, _Reads] = {
     **dict.fromkeys(_TYPES, _nothing),
-    "node": _node_path,
+    "node": _key_of("nodes"),
+    "variable": _key_of("vars"),
     "template": _template_references,
-    "expression": partial(selections, variable="nodes"),
+    "expression": selections,
+    "while": selections,
     "field": _filter_path,
 }

@@ -6,14 +6,17 @@ from dataclasses import dataclass
 import pydantic
 
 from models.automations.rules.configs import JoinConfig
-from models.automations.rules.facts import ReferenceFacts, referenced_ids
+from models.automations.rules.facts import Noun, ReferenceFacts, referenced_ids
 from models.automations.rules.graph import Graph, GraphEdge, GraphNode, Retry
 from models.automations.rules.kinds import EdgeOutcome, JoinMode, NodeKind
 from models.automations.rules.node_checks import edge_problems, node_problems
 from models.automations.rules.plan import Plan, PlanEdge, PlanNode, PlanRetry
+from models.automations.rules.reference_checks import trigger_reference_problems
 from models.automations.rules.structure import Problem, entries_of, structure_problems
 from models.automations.rules.triggers import read_trigger, trigger_problems
+from models.automations.rules.value_checks import value_problems
 from models.base import JsonObject, Shape
+from runtime.errors import Detail
 
 __all__ = ["Compiled", "ReferenceFacts", "ReferenceIssue", "compile_graph", "referenced_ids"]
 
@@ -27,22 +30,29 @@ class ReferenceIssue(Shape):
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """A plan when there are no issues, else no plan."""
+    """A plan when there are no issues, else no plan; `details` are the issues by their places."""
 
     plan: Plan | None
-    issues: tuple[ReferenceIssue, ...]
+    details: tuple[Detail, ...] = ()
+    issues: tuple[ReferenceIssue, ...] = ()
 
 
 def compile_graph(graph: Graph, trigger_config: JsonObject, facts: ReferenceFacts) -> Compiled:
     """Check everything a graph and its trigger say, and compile the graph if all of it holds."""
-    found = dict.fromkeys(_problems(graph, trigger_config, facts))
-    issues = tuple(ReferenceIssue(node_id=at, message=message) for at, message in found)
-    return Compiled(None if issues else _plan(graph), issues)
+    trigger = tuple(dict.fromkeys(_trigger(trigger_config, facts)))
+    found = tuple(dict.fromkeys(_problems(graph, facts)))
+    if not trigger and not found:
+        return Compiled(_plan(graph))
+    places = (Detail(f"graph.{at}" if at else "graph", message) for at, message in found)
+    # An issue has no place besides its node, so the sentence about a trigger says it.
+    told = [("", f"{detail.path}: {detail.message}") for detail in trigger]
+    issues = (ReferenceIssue(node_id=at, message=message) for at, message in (*told, *found))
+    return Compiled(None, (*trigger, *places), tuple(issues))
 
 
-def _problems(graph: Graph, trigger_config: JsonObject, facts: ReferenceFacts) -> Iterator[Problem]:
-    yield from (("", message) for message in _trigger(trigger_config))
+def _problems(graph: Graph, facts: ReferenceFacts) -> Iterator[Problem]:
     yield from structure_problems(graph)
+    yield from value_problems(graph, facts)
     yield from (("", message) for message in _failure_automation(graph, facts))
     known = {node.id: node for node in graph.nodes}
     ways_out: dict[str, list[GraphEdge]] = {}
@@ -60,11 +70,13 @@ def _problems(graph: Graph, trigger_config: JsonObject, facts: ReferenceFacts) -
             yield node.id, f"It waits for {join.count} edges, but fewer lead to it."
 
 
-def _trigger(trigger_config: JsonObject) -> Iterator[str]:
+def _trigger(trigger_config: JsonObject, facts: ReferenceFacts) -> Iterator[Detail]:
     try:
         yield from trigger_problems(read_trigger(trigger_config))
     except pydantic.ValidationError:
-        yield "The trigger config cannot be read; save it again."
+        yield Detail("triggerConfig", "It cannot be read; save it again.")
+    else:
+        yield from trigger_reference_problems(trigger_config, facts)
 
 
 def _failure_automation(graph: Graph, facts: ReferenceFacts) -> Iterator[str]:
@@ -73,7 +85,7 @@ def _failure_automation(graph: Graph, facts: ReferenceFacts) -> Iterator[str]:
         return
     if wanted.lower() == facts.automation_id:
         yield "failureAutomationId: An automation cannot handle its own failures."
-    elif wanted.lower() not in facts.automations:
+    elif not facts.has(Noun.AUTOMATION, wanted):
         yield "failureAutomationId: There is no such automation."
 
 
@@ -106,6 +118,7 @@ def _plan_node(node: GraphNode) -> PlanNode:
         disabled=node.disabled,
         join=JoinMode.ALL if join is None else join.mode,
         join_count=0 if join is None else join.count or 0,
+        pauses=node.kind == NodeKind.REPEAT and node.parameters().get("delaySeconds", 0) != 0,
     )
 
 

@@ -4,7 +4,7 @@
 such as `nodes.q.records[0].data.price`.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -38,8 +38,16 @@ def matches(tree: Any, variables: Mapping[str, Any], depth: int = 0) -> bool:
     return _OPERATORS[tree["op"]](found, tree.get("value"))
 
 
-def filter_problems(tree: Any, path: str = "filter", depth: int = 0) -> Iterator[tuple[str, str]]:
-    """What is wrong with a filter, each as path and sentence, before any value is known."""
+def filter_problems(
+    tree: Any,
+    path: str = "filter",
+    depth: int = 0,
+    variables: Collection[str] | None = VARIABLES,
+) -> Iterator[tuple[str, str]]:
+    """What is wrong with a filter, each as path and sentence, before any value is known.
+
+    Paths begin with one of the variables; None leaves that to the caller.
+    """
     if depth > MAX_DEPTH:
         yield path, f"A filter is nested at most {MAX_DEPTH} levels deep."
         return
@@ -47,16 +55,25 @@ def filter_problems(tree: Any, path: str = "filter", depth: int = 0) -> Iterator
         key = _branch(tree)
         if key == "field":
             first, _ = compile_path(tree["field"]).split()
-            if first not in VARIABLES:
+            if variables is not None and first not in variables:
                 yield path, f'Unknown variable "{shorten(first)}" in "field".'
     except BindingError as error:
         yield path, error.message
         return
     if key in ("and", "or"):
         for index, part in enumerate(tree[key]):
-            yield from filter_problems(part, f"{path}.{key}.{index}", depth + 1)
+            yield from filter_problems(part, f"{path}.{key}.{index}", depth + 1, variables)
     elif key == "not":
-        yield from filter_problems(tree["not"], f"{path}.not", depth + 1)
+        yield from filter_problems(tree["not"], f"{path}.not", depth + 1, variables)
+
+
+def filter_names(tree: Any) -> Iterator[str]:
+    """What the paths of a well-formed filter begin with."""
+    key = _branch(tree)
+    if key == "field":
+        yield str(compile_path(tree["field"]).split()[0])
+    for part in tree[key] if key in ("and", "or") else [tree["not"]] if key == "not" else []:
+        yield from filter_names(part)
 
 
 def _branch(tree: Any) -> str:

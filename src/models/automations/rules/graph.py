@@ -53,6 +53,7 @@ ItemId = Annotated[str, Field(min_length=1, max_length=64)]
 Reference = Annotated[str, Field(max_length=64)]
 """An id of another thing; one that names nothing is the compiler's to report."""
 
+VariableKey = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,62}$")]
 Json = Annotated[JsonObject, AfterValidator(_bounded_depth)]
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Delay = Annotated[Number, Field(ge=0, le=MAX_SECONDS)]
@@ -140,6 +141,10 @@ class Graph(Input):
         list[TestPayload], Field(max_length=MAX_TEST_PAYLOADS, default_factory=list)
     ]
     failure_automation_id: Reference | None = None
+    variables: Annotated[dict[VariableKey, Any], AfterValidator(_bounded_depth)] = Field(
+        default_factory=dict, max_length=100
+    )
+    """Values of `variable` bindings, by key; expressions read them as `vars`."""
     trigger_position: Position | None = None
     on_error: Annotated[OnError, Field(strict=False)] = OnError.STOP
 

@@ -11,36 +11,29 @@ from types import MappingProxyType
 
 
 class NodeKind(StrEnum):
-    """The kinds of node that can run."""
+    """The kinds of node (decisions C8)."""
 
-    CONDITION = "condition"
-    SWITCH = "switch"
-    TRANSFORM = "transform"
-    JOIN = "join"
+    ACTION = "action"
+    HTTP_REQUEST = "http_request"
     QUERY_RECORDS = "query_records"
     CREATE_RECORD = "create_record"
     UPDATE_RECORD = "update_record"
     DELETE_RECORD = "delete_record"
-    HTTP_REQUEST = "http_request"
+    TRANSFORM = "transform"
+    CONDITION = "condition"
+    SWITCH = "switch"
+    FOR_EACH = "for_each"
+    REPEAT = "repeat"
+    JOIN = "join"
     DELAY = "delay"
+    WAIT_EVENT = "wait_event"
+    APPROVAL = "approval"
+    CALL_AUTOMATION = "call_automation"
+    NOTIFY = "notify"
+    SEND_EMAIL = "send_email"
+    SEND_WEBHOOK = "send_webhook"
+    RESPOND = "respond"
     STOP = "stop"
-
-
-KINDS_TO_COME = frozenset(
-    {
-        "action",
-        "approval",
-        "call_automation",
-        "for_each",
-        "notify",
-        "repeat",
-        "respond",
-        "send_email",
-        "send_webhook",
-        "wait_event",
-    }
-)
-"""Kinds of decisions C8 that a draft may hold but that cannot be published yet."""
 
 
 class CostClass(StrEnum):
@@ -52,6 +45,8 @@ class CostClass(StrEnum):
     """One regular activity on the `io` queue."""
     WAITING = "waiting"
     """A timer, signal or child of the workflow."""
+    LOOP = "loop"
+    """Its body, once per iteration."""
 
 
 class EdgeOutcome(StrEnum):
@@ -67,6 +62,9 @@ class EdgeOutcome(StrEnum):
     DEFAULT = "default"
     ITEM = "item"
     DONE = "done"
+    APPROVED = "approved"
+    REJECTED = "rejected"
+    TIMEOUT = "timeout"
 
 
 class OnError(StrEnum):
@@ -100,33 +98,54 @@ def _spec(cost: CostClass, *outcomes: EdgeOutcome) -> NodeKindSpec:
     return NodeKindSpec(cost, frozenset(allowed))
 
 
-_ALWAYS, _FAILURE = EdgeOutcome.ALWAYS, EdgeOutcome.FAILURE
+_QUICK, _OUTSIDE, _WAITING, _LOOP = (
+    CostClass.QUICK,
+    CostClass.OUTSIDE,
+    CostClass.WAITING,
+    CostClass.LOOP,
+)
+_ALWAYS, _FAILURE, _FINALLY = EdgeOutcome.ALWAYS, EdgeOutcome.FAILURE, EdgeOutcome.FINALLY
+_ITEM, _DONE, _TIMEOUT = EdgeOutcome.ITEM, EdgeOutcome.DONE, EdgeOutcome.TIMEOUT
 
 NODE_KINDS: Mapping[NodeKind, NodeKindSpec] = MappingProxyType(
     {
-        NodeKind.CONDITION: _spec(CostClass.QUICK, EdgeOutcome.TRUE, EdgeOutcome.FALSE, _FAILURE),
-        NodeKind.SWITCH: _spec(CostClass.QUICK, EdgeOutcome.CASE, EdgeOutcome.DEFAULT, _FAILURE),
-        NodeKind.TRANSFORM: _spec(CostClass.QUICK, _ALWAYS, _FAILURE),
-        NodeKind.JOIN: _spec(CostClass.QUICK, _ALWAYS),
-        NodeKind.QUERY_RECORDS: _spec(CostClass.QUICK, _ALWAYS, _FAILURE),
-        NodeKind.CREATE_RECORD: _spec(CostClass.QUICK, _ALWAYS, _FAILURE),
-        NodeKind.UPDATE_RECORD: _spec(CostClass.QUICK, _ALWAYS, _FAILURE),
-        NodeKind.DELETE_RECORD: _spec(CostClass.QUICK, _ALWAYS, _FAILURE),
-        NodeKind.HTTP_REQUEST: _spec(CostClass.OUTSIDE, _ALWAYS, _FAILURE, EdgeOutcome.FINALLY),
-        NodeKind.DELAY: _spec(CostClass.WAITING, _ALWAYS),
-        NodeKind.STOP: _spec(CostClass.QUICK),
+        NodeKind.ACTION: _spec(_OUTSIDE, _ALWAYS, _FAILURE, _FINALLY),
+        NodeKind.HTTP_REQUEST: _spec(_OUTSIDE, _ALWAYS, _FAILURE, _FINALLY),
+        NodeKind.QUERY_RECORDS: _spec(_QUICK, _ALWAYS, _FAILURE),
+        NodeKind.CREATE_RECORD: _spec(_QUICK, _ALWAYS, _FAILURE),
+        NodeKind.UPDATE_RECORD: _spec(_QUICK, _ALWAYS, _FAILURE),
+        NodeKind.DELETE_RECORD: _spec(_QUICK, _ALWAYS, _FAILURE),
+        NodeKind.TRANSFORM: _spec(_QUICK, _ALWAYS, _FAILURE),
+        NodeKind.CONDITION: _spec(_QUICK, EdgeOutcome.TRUE, EdgeOutcome.FALSE, _FAILURE),
+        NodeKind.SWITCH: _spec(_QUICK, EdgeOutcome.CASE, EdgeOutcome.DEFAULT, _FAILURE),
+        NodeKind.FOR_EACH: _spec(_LOOP, _ITEM, _DONE, _FAILURE),
+        NodeKind.REPEAT: _spec(_LOOP, _ITEM, _DONE, _FAILURE),
+        NodeKind.JOIN: _spec(_QUICK, _ALWAYS),
+        NodeKind.DELAY: _spec(_WAITING, _ALWAYS),
+        NodeKind.WAIT_EVENT: _spec(_WAITING, _ALWAYS, _TIMEOUT),
+        NodeKind.APPROVAL: _spec(
+            _WAITING, EdgeOutcome.APPROVED, EdgeOutcome.REJECTED, EdgeOutcome.TIMEOUT
+        ),
+        NodeKind.CALL_AUTOMATION: _spec(_WAITING, _ALWAYS, _FAILURE),
+        NodeKind.NOTIFY: _spec(_QUICK, _ALWAYS, _FAILURE),
+        NodeKind.SEND_EMAIL: _spec(_OUTSIDE, _ALWAYS, _FAILURE),
+        NodeKind.SEND_WEBHOOK: _spec(_OUTSIDE, _ALWAYS, _FAILURE),
+        NodeKind.RESPOND: _spec(_QUICK, _ALWAYS),
+        NodeKind.STOP: _spec(_QUICK),
     }
 )
 
 
-def unsupported_kind(kind: str) -> str | None:
-    """The sentence for a kind that cannot run, or None for one that can."""
+def is_loop(kind: str) -> bool:
+    """Whether a kind repeats a body."""
+    return kind in NODE_KINDS and NODE_KINDS[NodeKind(kind)].cost is CostClass.LOOP
+
+
+def unknown_kind(kind: str) -> str | None:
+    """The sentence for a kind that does not exist, or None."""
     if kind in NODE_KINDS:
         return None
-    supported = ", ".join(NodeKind)
-    if kind in KINDS_TO_COME:
-        return f'The kind "{kind}" is not available yet. Available kinds: {supported}.'
-    return f'Unknown kind "{shorten(kind)}". Available kinds: {supported}.'
+    return f'Unknown kind "{shorten(kind)}". Known kinds: {", ".join(NodeKind)}.'
 
 
 def shorten(text: str, limit: int = 64) -> str:

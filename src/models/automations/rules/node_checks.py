@@ -7,7 +7,7 @@ import pydantic
 
 from models.automations.rules.bindings import is_binding, problems, references, without_literals
 from models.automations.rules.configs import CONFIGS, SwitchConfig
-from models.automations.rules.facts import ReferenceFacts
+from models.automations.rules.facts import Noun, ReferenceFacts
 from models.automations.rules.filters import filter_problems
 from models.automations.rules.graph import GraphEdge, GraphNode
 from models.automations.rules.kinds import (
@@ -15,8 +15,9 @@ from models.automations.rules.kinds import (
     EdgeOutcome,
     NodeKind,
     shorten,
-    unsupported_kind,
+    unknown_kind,
 )
+from models.automations.rules.reference_checks import missing
 from models.base import Input, JsonObject
 from models.expressions.rules.errors import BindingError
 from models.expressions.rules.expressions import compile_expression
@@ -26,6 +27,8 @@ _STATIC = {
     NodeKind.CONDITION: ("expression", "filter"),
     NodeKind.SWITCH: ("cases",),
     NodeKind.JOIN: ("mode", "count"),
+    NodeKind.FOR_EACH: ("collect",),
+    NodeKind.REPEAT: ("collect",),
 }
 """Parameters that decide the shape of the run, so no value of a run may stand for them."""
 
@@ -34,9 +37,9 @@ def node_problems(
     node: GraphNode, known: Mapping[str, object], facts: ReferenceFacts
 ) -> Iterator[str]:
     """Everything wrong with a node by itself."""
-    unsupported = unsupported_kind(node.kind)
-    if unsupported is not None:
-        yield unsupported
+    unknown = unknown_kind(node.kind)
+    if unknown is not None:
+        yield unknown
         return
     kind = NodeKind(node.kind)
     given = node.parameters()
@@ -49,7 +52,24 @@ def node_problems(
     yield from _expression_problems(node, kind, given)
     for node_id in sorted((references(given) or frozenset()) - known.keys()):
         yield f'It reads the node "{shorten(node_id)}", which does not exist.'
-    yield from _database_problems(node, without_literals(given), facts)
+    named = without_literals(given)
+    yield from _database_problems(node, named, facts)
+    yield from _missing(node, kind, named, facts)
+
+
+def _missing(
+    node: GraphNode, kind: NodeKind, named: JsonObject, facts: ReferenceFacts
+) -> Iterator[str]:
+    """An action's own input may have any keys; what the other kinds name must be there."""
+    if kind is not NodeKind.ACTION:
+        for path, message in missing(named, facts):
+            yield f"{_place(node, path)}: {message}"
+        if kind is NodeKind.SEND_WEBHOOK and isinstance(named.get("endpointId"), str):
+            yield f"{_place(node, 'endpointId')}: There is no such webhook endpoint; give a url."
+    elif node.action_id is None:
+        yield "actionId is required."
+    elif not facts.has(Noun.ACTION, node.action_id):
+        yield f'actionId: There is no action "{shorten(node.action_id)}".'
 
 
 def _parameter_problems(node: GraphNode, kind: NodeKind, given: JsonObject) -> Iterator[str]:
@@ -71,8 +91,17 @@ def model_problems(model: type[Input], value: JsonObject) -> Iterator[tuple[str,
     except pydantic.ValidationError as error:
         for part in error.errors(include_url=False):
             place = _known_place(value, part["loc"])
+            if part["type"] == "extra_forbidden":
+                place = _unknown_key(value, part["loc"])
             if place is not None:
                 yield place, _sentence(part["type"], part["msg"])
+
+
+def _unknown_key(value: Any, loc: Sequence[str | int]) -> str | None:
+    """The place of a key that the model does not have, whatever its value is."""
+    *above, key = loc
+    place = _known_place(value, above) if above else ""
+    return None if place is None else f"{place}.{key}".lstrip(".")
 
 
 def _known_place(value: Any, loc: Sequence[str | int]) -> str | None:
@@ -108,9 +137,8 @@ def _place(node: GraphNode, path: str) -> str:
 
 
 def _expression_problems(node: GraphNode, kind: NodeKind, given: JsonObject) -> Iterator[str]:
-    texts: list[tuple[str, Any]] = []
+    texts: list[tuple[str, Any]] = [(key, given.get(key)) for key in _DECIDING.get(kind, ())]
     if kind is NodeKind.CONDITION:
-        texts.append(("expression", given.get("expression")))
         if isinstance(given.get("filter"), dict) and not is_binding(given["filter"]):
             for path, message in filter_problems(given["filter"]):
                 yield f"{_place(node, path)}: {message}"
@@ -121,10 +149,17 @@ def _expression_problems(node: GraphNode, kind: NodeKind, given: JsonObject) -> 
             if isinstance(case, dict)
         ]
     for path, text in texts:
-        if is_binding(text) and path != "expression":
+        if is_binding(text) and not (kind is NodeKind.CONDITION and path == "expression"):
             yield f"{_place(node, path)}: It is CEL text itself, not a binding."
         elif isinstance(text, str) and (problem := _cel_problem(text)) is not None:
             yield f"{_place(node, path)}: {problem}"
+
+
+_DECIDING = {
+    NodeKind.CONDITION: ("expression",),
+    NodeKind.REPEAT: ("while",),
+}
+"""CEL text that must give true or false."""
 
 
 def _cel_problem(text: str) -> str | None:
@@ -167,8 +202,8 @@ def _field_keys(value: JsonObject) -> Iterator[tuple[str, str]]:
     query = value.get("query")
     if isinstance(query, dict) and not is_binding(query):
         yield from _texts("query.fields", query.get("fields"))
-        yield from _compared("query.filter", query.get("filter"))
-        yield from _compared("query.sorts", query.get("sorts"))
+        for part in ("filter", "sorts", "groupBy", "aggregates"):
+            yield from _compared(f"query.{part}", query.get(part))
 
 
 def _texts(path: str, value: Any) -> Iterator[tuple[str, str]]:

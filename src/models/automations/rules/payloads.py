@@ -18,7 +18,7 @@ def schema_problem(schema: JsonObject) -> str | None:
     try:
         _validator(schema)
     except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError) as error:
-        return f"inputSchema is not a usable JSON Schema: {_reason(error)}"
+        return f"It is not a usable JSON Schema: {_reason(error)}"
     return None
 
 

@@ -7,11 +7,10 @@ Standard library only.
 """
 
 from collections import deque
-from dataclasses import dataclass, field
-from enum import Enum
 
-from models.automations.rules.kinds import EdgeOutcome, JoinMode, OnError
-from models.automations.rules.plan import Plan, PlanEdge
+from models.automations.rules.frames import FAILED, PASSED, SKIPPED, Ending, Frame, How, Loop
+from models.automations.rules.kinds import JoinMode, OnError
+from models.automations.rules.plan import Plan
 from models.automations.rules.protocol import (
     CancelNode,
     Command,
@@ -19,6 +18,7 @@ from models.automations.rules.protocol import (
     EndRun,
     Event,
     IterationsReady,
+    NextIteration,
     NodeFailed,
     NodeRef,
     NodeSucceeded,
@@ -27,97 +27,28 @@ from models.automations.rules.protocol import (
     SkipNode,
     StartNode,
 )
+from models.automations.rules.reach import reached
 from models.automations.rules.topology import ROOT, Topology, topology_of
-
-__all__ = [
-    "CancelNode",
-    "Command",
-    "EndLoop",
-    "EndRun",
-    "Event",
-    "IterationsReady",
-    "NodeFailed",
-    "NodeRef",
-    "NodeSucceeded",
-    "Planner",
-    "RunCancelled",
-    "RunStopped",
-    "SkipNode",
-    "StartNode",
-]
-
-
-class _How(Enum):
-    SUCCEEDED = 0
-    FAILED = 1
-    SKIPPED = 2
-
-
-@dataclass(frozen=True, slots=True)
-class _Ending:
-    how: _How
-    outcome: str = EdgeOutcome.ALWAYS
-    case_key: str | None = None
-
-    def takes(self, edge: PlanEdge) -> bool:
-        """Whether an edge is taken: `always` on success only, `finally` never after a skip."""
-        outcome = edge.outcome
-        if self.how is _How.SUCCEEDED:
-            if outcome in _TAKEN_ON_SUCCESS:
-                return True
-            return outcome == self.outcome and (
-                outcome is not EdgeOutcome.CASE or edge.case_key == self.case_key
-            )
-        return self.how is _How.FAILED and outcome in _TAKEN_ON_FAILURE
-
-
-_TAKEN_ON_SUCCESS = (EdgeOutcome.ALWAYS, EdgeOutcome.SUCCESS, EdgeOutcome.FINALLY)
-_TAKEN_ON_FAILURE = (EdgeOutcome.FAILURE, EdgeOutcome.FINALLY)
-_PASSED = _Ending(_How.SUCCEEDED)
-_FAILED = _Ending(_How.FAILED)
-_SKIPPED = _Ending(_How.SKIPPED)
-_DONE = _Ending(_How.SUCCEEDED, EdgeOutcome.DONE)
-
-
-@dataclass(slots=True)
-class _Frame:
-    """The nodes of the root or of one iteration, and how far each has come."""
-
-    scope_key: str
-    unresolved: int
-    loop: "_Loop | None" = None
-    arrivals: dict[str, list[int]] = field(default_factory=dict)
-    """Per node: incoming edges still open, incoming edges taken."""
-    decided: set[str] = field(default_factory=set)
-
-
-@dataclass(slots=True)
-class _Loop:
-    """A loop node whose iterations run."""
-
-    ref: NodeRef
-    frame: _Frame
-    count: int
-    parallelism: int
-    stop_on_error: bool
-    opened: int = 0
-    open: int = 0
-    failed: NodeRef | None = None
 
 
 class Planner:
-    """The state of one run. `begin` once, then `apply` every event until `ended`."""
+    """The state of one run, or of a part of it that lies in `scope_key`.
 
-    __slots__ = ("_active", "_commands", "_ended", "_failed", "_loops", "_plan", "_queue", "_root",
-                 "_topology")  # fmt: skip
+    `begin` once, then `apply` every event until `ended`. Whoever runs a plan many times gives its
+    topology.
+    """
 
-    def __init__(self, plan: Plan) -> None:
-        self._plan = plan
-        self._topology: Topology = topology_of(plan)
-        self._root = _Frame("", len(self._topology.bodies[ROOT]))
-        self._active: dict[NodeRef, _Frame] = {}
-        self._loops: dict[NodeRef, _Loop] = {}
-        self._queue: deque[tuple[_Frame, str, _Ending]] = deque()
+    __slots__ = ("_active", "_commands", "_ended", "_failed", "_loops", "_on_error", "_queue",
+                 "_resumed", "_root", "_topology")  # fmt: skip
+
+    def __init__(self, plan: Plan, scope_key: str = "", topology: Topology | None = None) -> None:
+        self._on_error = plan.on_error
+        self._resumed = dict(plan.resumed)
+        self._topology = topology or topology_of(plan)
+        self._root = Frame(scope_key, len(self._topology.bodies[ROOT]))
+        self._active: dict[NodeRef, Frame] = {}
+        self._loops: dict[NodeRef, Loop] = {}
+        self._queue: deque[tuple[Frame, str, Ending]] = deque()
         self._commands: list[Command] = []
         self._failed: NodeRef | None = None
         self._ended = False
@@ -131,6 +62,10 @@ class Planner:
     def ended(self) -> bool:
         """After the end or a cancellation there are no more commands."""
         return self._ended
+
+    def iterations(self, ref: NodeRef) -> Loop | None:
+        """How far the iterations of a loop have come; None unless they run here."""
+        return self._loops.get(ref)
 
     def begin(self) -> tuple[Command, ...]:
         """The first commands."""
@@ -146,31 +81,46 @@ class Planner:
             self._ended = True
         elif event.ref in self._active:
             self._accept(event)
+        elif isinstance(event, RunStopped) and self._runs_elsewhere(event.ref):
+            self._stop(event)
         return self._settle()
 
     def _accept(self, event: NodeSucceeded | NodeFailed | RunStopped | IterationsReady) -> None:
         ref = event.ref
+        loop = self._loops.get(ref)
         if isinstance(event, IterationsReady):
             self._iterate(event)
         elif isinstance(event, NodeFailed):
-            if ref in self._loops:
-                self._end_loop(self._loops[ref], succeeded=False)
-            else:
-                self._queue.append((self._active.pop(ref), ref.node_id, _FAILED))
-        elif ref in self._loops:
+            if loop is not None:
+                self._drop(loop)
+            self._queue.append((self._active.pop(ref), ref.node_id, FAILED))
+        elif loop is not None and not loop.closing:
             return  # iterations decide when a loop succeeds
         elif isinstance(event, RunStopped):
-            del self._active[ref]
-            self._end_run(EndRun(event.succeeded, None if event.succeeded else ref, ref))
+            self._stop(event)
         else:
-            ending = _Ending(_How.SUCCEEDED, event.outcome, event.case_key)
+            self._loops.pop(ref, None)
+            ending = Ending(How.SUCCEEDED, event.outcome, event.case_key)
             self._queue.append((self._active.pop(ref), ref.node_id, ending))
+
+    def _stop(self, event: RunStopped) -> None:
+        self._active.pop(event.ref, None)
+        self._end_run(EndRun(event.succeeded, None if event.succeeded else event.ref, event.ref))
+
+    def _runs_elsewhere(self, ref: NodeRef) -> bool:
+        """Whether a loop around the node is active whose iterations do not run here."""
+        loop = ref.loop
+        while loop is not None:
+            if loop in self._active:
+                return loop not in self._loops
+            loop = loop.loop
+        return False
 
     def _settle(self) -> tuple[Command, ...]:
         """Follow every ending to the nodes it decides, until nothing more follows."""
         while self._queue and not self._ended:
             frame, node_id, ending = self._queue.popleft()
-            if ending.how is _How.FAILED and not self._absorbs(frame, node_id):
+            if ending.how is How.FAILED and not self._absorbs(frame, node_id):
                 continue
             for edge in self._topology.ways_out[node_id]:
                 self._arrive(frame, edge.target, taken=ending.takes(edge))
@@ -183,17 +133,17 @@ class Planner:
         self._commands.clear()
         return commands
 
-    def _holds(self, frame: _Frame) -> bool:
+    def _holds(self, frame: Frame) -> bool:
         """Whether the frame is still open: a loop that ended early closes its iterations."""
         while frame.loop is not None:
-            if self._loops.get(frame.loop.ref) is not frame.loop:
+            if frame.loop.closing or self._loops.get(frame.loop.ref) is not frame.loop:
                 return False
             frame = frame.loop.frame
         return True
 
-    def _absorbs(self, frame: _Frame, node_id: str) -> bool:
+    def _absorbs(self, frame: Frame, node_id: str) -> bool:
         """Note a failure; False when it ends the loop or the run, so that nothing follows it."""
-        if any(_FAILED.takes(edge) for edge in self._topology.ways_out[node_id]):
+        if self._topology.handles_failure(node_id):
             return True
         ref = NodeRef(node_id, frame.scope_key)
         loop = frame.loop
@@ -203,21 +153,42 @@ class Planner:
                 self._end_loop(loop, succeeded=False)
             return not loop.stop_on_error
         self._failed = self._failed or ref
-        if self._plan.on_error is OnError.STOP:
+        if self._on_error is OnError.STOP:
             self._end_run(EndRun(succeeded=False, failed=self._failed))
             return False
         return True
 
-    def _open(self, frame: _Frame, body: str) -> None:
+    def _open(self, frame: Frame, body: str) -> None:
         """Start a frame: its first nodes run, nodes that nothing leads to are skipped."""
-        starts = self._topology.starts.get(body, ())
+        starts = self._resumed.get(frame.scope_key)
+        if starts is None:
+            starts = self._topology.starts.get(body, ())
+        else:
+            self._resume(frame, body, starts)
         for node_id in starts:
             self._decide(frame, node_id, runs=True)
         for node_id in self._topology.bodies.get(body, ()):
             if not self._topology.arrivals[node_id] and node_id not in frame.decided:
                 self._decide(frame, node_id, runs=False)
 
-    def _arrive(self, frame: _Frame, node_id: str, *, taken: bool) -> None:
+    def _resume(self, frame: Frame, body: str, starts: tuple[str, ...]) -> None:
+        """Begin an iteration in its middle: edges from what lies before count as taken (D3)."""
+        ways = {
+            node_id: [edge.target for edge in self._topology.ways_out[node_id]]
+            for node_id in self._topology.bodies[body]
+        }
+        kept = reached(starts, ways)
+        frame.unresolved = len(kept)
+        frame.decided.update(node_id for node_id in ways if node_id not in kept)
+        still_open = dict.fromkeys(kept, 0)
+        for node_id in kept:
+            for target in ways[node_id]:
+                still_open[target] += 1
+        for node_id, count in still_open.items():
+            taken = self._topology.nodes[node_id].taken_before
+            frame.arrivals[node_id] = [count, taken + self._topology.arrivals[node_id] - count]
+
+    def _arrive(self, frame: Frame, node_id: str, *, taken: bool) -> None:
         if node_id in frame.decided:
             return
         node = self._topology.nodes[node_id]
@@ -234,7 +205,7 @@ class Planner:
         elif taken_count >= needed and (node.join is not JoinMode.ALL or not still_open):
             self._decide(frame, node_id, runs=True)
 
-    def _decide(self, frame: _Frame, node_id: str, *, runs: bool) -> None:
+    def _decide(self, frame: Frame, node_id: str, *, runs: bool) -> None:
         frame.decided.add(node_id)
         ref = NodeRef(node_id, frame.scope_key)
         if runs and not self._topology.nodes[node_id].disabled:
@@ -242,41 +213,62 @@ class Planner:
             self._commands.append(StartNode(ref))
         else:
             self._commands.append(SkipNode(ref))
-            self._queue.append((frame, node_id, _PASSED if runs else _SKIPPED))
+            self._queue.append((frame, node_id, PASSED if runs else SKIPPED))
 
     def _iterate(self, event: IterationsReady) -> None:
         ref = event.ref
-        if ref in self._loops:
+        loop = self._loops.get(ref)
+        if loop is None:
+            parallelism = max(1, event.parallelism)
+            loop = Loop(ref, self._active[ref], parallelism, event.stop_on_error, event.first)
+            self._loops[ref] = loop
+        elif loop.closing:
             return
-        loop = _Loop(ref, self._active[ref], event.count, max(1, event.parallelism),
-                     event.stop_on_error)  # fmt: skip
-        self._loops[ref] = loop
-        if not self._topology.starts.get(ref.node_id):
-            loop.count = 0
+        empty = not self._topology.starts.get(ref.node_id)
+        loop.count = loop.opened if empty else event.count
+        loop.more = event.more and not empty
+        loop.asked = False
         self._open_iterations(loop)
 
-    def _open_iterations(self, loop: _Loop) -> None:
+    def _open_iterations(self, loop: Loop) -> None:
         body = loop.ref.node_id
+        chosen = self._chosen(loop.ref)
         while loop.open < loop.parallelism and loop.opened < loop.count:
-            prefix = f"{loop.frame.scope_key}/" if loop.frame.scope_key else ""
-            frame = _Frame(f"{prefix}{body}:{loop.opened}", len(self._topology.bodies[body]), loop)
+            scope_key = loop.ref.iteration(loop.opened)
             loop.opened += 1
+            if chosen and scope_key not in chosen:
+                continue
             loop.open += 1
-            self._open(frame, body)
-        if not loop.open:
+            self._open(Frame(scope_key, len(self._topology.bodies[body]), loop), body)
+        if loop.open or loop.asked:
+            return
+        if loop.more:
+            loop.asked = True
+            self._commands.append(NextIteration(loop.ref, loop.opened))
+        else:
             self._end_loop(loop, succeeded=True)
 
-    def _end_iteration(self, loop: _Loop) -> None:
+    def _chosen(self, ref: NodeRef) -> tuple[str, ...]:
+        """The iterations of a loop that run; empty when all do."""
+        return tuple(scope for scope in self._resumed if NodeRef("", scope).loop == ref)
+
+    def _end_iteration(self, loop: Loop) -> None:
         loop.open -= 1
         self._open_iterations(loop)
 
-    def _end_loop(self, loop: _Loop, *, succeeded: bool) -> None:
+    def _end_loop(self, loop: Loop, *, succeeded: bool) -> None:
+        loop.closing = True
+        self._drop_iterations()
+        self._commands.append(EndLoop(loop.ref, succeeded, loop.opened, loop.failed))
+
+    def _drop(self, loop: Loop) -> None:
         del self._loops[loop.ref]
-        del self._active[loop.ref]
-        for ref in [ref for ref in sorted(self._active) if not self._holds(self._active[ref])]:
+        self._drop_iterations()
+
+    def _drop_iterations(self) -> None:
+        """Cancel what is active in iterations whose loop has ended."""
+        for ref in sorted(ref for ref, frame in self._active.items() if not self._holds(frame)):
             self._cancel(ref)
-        self._commands.append(EndLoop(loop.ref, succeeded, loop.failed))
-        self._queue.append((loop.frame, loop.ref.node_id, _DONE if succeeded else _FAILED))
 
     def _end_run(self, command: EndRun) -> None:
         self._cancel_all()

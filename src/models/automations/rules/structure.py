@@ -4,6 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from models.automations.rules.graph import Graph, GraphEdge
 from models.automations.rules.kinds import shorten
+from models.automations.rules.loop_checks import loop_problems
+from models.automations.rules.reach import reached
 
 Problem = tuple[str, str]
 """A node id, empty for the whole graph, and a sentence."""
@@ -20,7 +22,7 @@ def entries_of(graph: Graph) -> list[str]:
 
 
 def structure_problems(graph: Graph) -> Iterator[Problem]:
-    """Everything wrong with ids, edges, entries, cycles and reach, in linear time."""
+    """Everything wrong with ids, edges, entries, cycles, reach and loops."""
     if not graph.nodes:
         yield "", "The graph has no nodes."
         return
@@ -40,9 +42,11 @@ def structure_problems(graph: Graph) -> Iterator[Problem]:
         yield cycle[0], f"The nodes form a cycle: {_spelled(cycle)}."
     elif not entries:
         yield "", "The graph has no entry node."
-    reached = _reached([entry for entry in entries if entry in known], following)
+    else:
+        yield from loop_problems(graph, edges, entries)
+    connected = reached((entry for entry in entries if entry in known), following)
     for node in graph.nodes:
-        if node.id not in reached and node.id not in cycle:
+        if node.id not in connected and node.id not in cycle:
             yield node.id, "No path leads from an entry node to this node."
 
 
@@ -51,6 +55,8 @@ def _duplicates(graph: Graph) -> Iterator[Problem]:
         yield node_id, "Another node has the same id."
     for edge_id in _repeated(edge.id for edge in graph.edges if edge.id is not None):
         yield "", f'Two edges have the id "{shorten(edge_id)}".'
+    for payload_id in _repeated(payload.id for payload in graph.test_payloads):
+        yield "", f'Two test payloads have the id "{shorten(payload_id)}".'
 
 
 def _repeated(ids: Iterable[str]) -> list[str]:
@@ -100,14 +106,3 @@ def _spelled(cycle: Sequence[str]) -> str:
     shown = [shorten(node_id) for node_id in cycle[:_LONGEST_CYCLE_SHOWN]]
     rest = len(cycle) - len(shown)
     return " → ".join([*shown, *([f"… {rest} more"] if rest else []), shown[0]])
-
-
-def _reached(start: Iterable[str], following: Mapping[str, Sequence[str]]) -> set[str]:
-    reached = set(start)
-    waiting = list(reached)
-    while waiting:
-        for node_id in following[waiting.pop()]:
-            if node_id not in reached:
-                reached.add(node_id)
-                waiting.append(node_id)
-    return reached

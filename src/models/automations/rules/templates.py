@@ -22,15 +22,15 @@ class Template:
 
     parts: tuple[str | Expression, ...]
 
-    @property
-    def references(self) -> frozenset[str] | None:
-        """The node ids its segments can read; None when that depends on the data."""
+    def reads(self, variable: str) -> frozenset[str] | None:
+        """The keys of a variable its segments can read; None when that depends on the data."""
         found: set[str] = set()
         for part in self.parts:
             if not isinstance(part, str):
-                if part.references is None:
+                keys = part.reads(variable)
+                if keys is None:
                     return None
-                found |= part.references
+                found |= keys
         return frozenset(found)
 
     def render(self, variables: Mapping[str, Any]) -> str:

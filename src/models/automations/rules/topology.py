@@ -3,14 +3,15 @@
 Standard library only; every sequence is sorted, so that equal plans give equal orders.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from models.automations.rules.kinds import EdgeOutcome
 from models.automations.rules.plan import Plan, PlanEdge, PlanNode
+from models.automations.rules.reach import ROOT, homes_of
 
-ROOT = ""
-"""The home of nodes outside every loop body."""
+__all__ = ["ROOT", "Topology", "topology_of"]
+
+_ON_FAILURE = (EdgeOutcome.FAILURE, EdgeOutcome.FINALLY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +28,16 @@ class Topology:
     starts: dict[str, tuple[str, ...]]
     """Nodes that begin with the frame: the plan's entries, or the targets of `item`."""
 
+    def handles_failure(self, node_id: str) -> bool:
+        """Whether an edge leads on from the node's failure, so that it fails nothing else."""
+        return any(edge.outcome in _ON_FAILURE for edge in self.ways_out[node_id])
+
 
 def topology_of(plan: Plan) -> Topology:
     """Index a plan. Edges that cross a frame, other than `item`, are no ways (C8: no escape)."""
     nodes = {node.id: node for node in sorted(plan.nodes, key=lambda node: node.id)}
     edges = sorted(plan.edges, key=_edge_order)
-    home = _homes(nodes, edges)
+    home = homes_of(nodes, edges)
     ways_out: dict[str, list[PlanEdge]] = {node_id: [] for node_id in nodes}
     starts: dict[str, list[str]] = {ROOT: sorted(set(plan.entries))}
     arrivals = dict.fromkeys(nodes, 0)
@@ -56,36 +61,3 @@ def topology_of(plan: Plan) -> Topology:
 
 def _edge_order(edge: PlanEdge) -> tuple[str, str, str, str]:
     return edge.source, edge.target, edge.outcome.value, edge.case_key or ""
-
-
-def _homes(nodes: Iterable[str], edges: list[PlanEdge]) -> dict[str, str]:
-    home = dict.fromkeys(nodes, ROOT)
-    loops = sorted({edge.source for edge in edges if edge.outcome is EdgeOutcome.ITEM})
-    bodies = [(loop, _body(loop, edges)) for loop in loops]
-    # The widest body first, so that the innermost loop has the last word.
-    for loop, body in sorted(bodies, key=lambda entry: (-len(entry[1]), entry[0])):
-        for node_id in body:
-            home[node_id] = loop
-    return home
-
-
-def _body(loop: str, edges: list[PlanEdge]) -> list[str]:
-    """Nodes reachable by `item` and not by the loop's other outcomes (decisions C8)."""
-    following: dict[str, list[str]] = {}
-    for edge in edges:
-        following.setdefault(edge.source, []).append(edge.target)
-    inside = [e.target for e in edges if e.source == loop and e.outcome is EdgeOutcome.ITEM]
-    outside = [e.target for e in edges if e.source == loop and e.outcome is not EdgeOutcome.ITEM]
-    beyond = _reached(outside, following)
-    return sorted(set(_reached(inside, following)) - set(beyond))
-
-
-def _reached(start: list[str], following: dict[str, list[str]]) -> dict[str, None]:
-    reached = dict.fromkeys(start)
-    waiting = list(start)
-    while waiting:
-        for node_id in following.get(waiting.pop(), ()):
-            if node_id not in reached:
-                reached[node_id] = None
-                waiting.append(node_id)
-    return reached

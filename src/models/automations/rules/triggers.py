@@ -3,18 +3,24 @@
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import pydantic
 from pydantic import Field, TypeAdapter
+from pydantic_core import ErrorDetails
 
-from models.automations.rules.configs import CelText, FieldKey, HeaderName, IsoMoment
+from models.automations.rules.concurrency import key_problem
+from models.automations.rules.configs.types import CelText, FieldKey, IsoMoment
 from models.automations.rules.graph import Json, Reference
 from models.automations.rules.payloads import schema_problem
-from models.automations.rules.schedules import cron_problem
+from models.automations.rules.schedules import cron_problem, parse_cron
+from models.automations.rules.timetables import EARLIEST, LAST_YEAR, Timetable
 from models.automations.rules.timezones import is_timezone
+from models.automations.rules.trigger_filters import CHANGE, STATE, filter_is_wrong
+from models.automations.rules.webhooks import Webhook, webhook_problems
 from models.base import Input, JsonObject
-from runtime.errors import Detail, ValidationError
+from models.problems import place, refusal, sentence
+from runtime.errors import Detail
 
 
 class TriggerKind(StrEnum):
@@ -34,12 +40,13 @@ class TriggerKind(StrEnum):
     TIME_ENTRY_COMPLETED = "time_entry_completed"
 
 
-FIRING: frozenset[TriggerKind] = frozenset({TriggerKind.MANUAL})
-"""The kinds that start runs today; an automation with another cannot be published."""
-
 Seconds = Annotated[int, Field(ge=0, le=31 * 86_400)]
 Keys = Annotated[list[FieldKey], Field(max_length=500)]
+References = Annotated[list[Reference], Field(min_length=1, max_length=100)]
 Filter = Json | CelText
+
+Problem = tuple[str, str]
+"""A place in a trigger config, empty for the whole, and a sentence."""
 
 
 class Concurrency(Input):
@@ -70,31 +77,20 @@ class ScheduleTrigger(_Trigger):
     overlap: Literal["skip", "buffer_one", "allow_all", "cancel_other"] = "skip"
     catchup_window_seconds: Seconds = 600
 
-
-class Signature(Input):
-    scheme: Literal["standard_webhooks", "hmac_sha256"] = "standard_webhooks"
-    header: HeaderName | None = None
-    encoding: Literal["hex", "base64"] = "hex"
-    tolerance_seconds: Annotated[int, Field(ge=1, le=86_400)] = 300
-
-
-class Deduplication(Input):
-    source: Literal["header", "path", "body_hash"]
-    name: Annotated[str, Field(min_length=1, max_length=256)] | None = None
-    window_seconds: Annotated[int, Field(ge=1, le=7 * 86_400)] = 86_400
+    @property
+    def timetable(self) -> Timetable:
+        """When it is due, if there is no `trigger_problems`; bounds are whole seconds."""
+        return Timetable(
+            zone=self.timezone,
+            cron=None if self.cron is None else parse_cron(self.cron),
+            every=self.interval_seconds,
+            start=None if self.start_at is None else _moment(self.start_at).replace(microsecond=0),
+            end=None if self.end_at is None else _moment(self.end_at).replace(microsecond=0),
+        )
 
 
-class WebhookTrigger(_Trigger):
+class WebhookTrigger(_Trigger, Webhook):
     kind: Literal["webhook"]
-    methods: Annotated[
-        list[Literal["GET", "POST", "PUT", "PATCH", "DELETE"]],
-        Field(min_length=1, max_length=5, default_factory=lambda: ["POST"]),
-    ]
-    auth: Literal["signature", "basic", "header", "none"] = "signature"
-    signature: Signature | None = None
-    dedupe: Deduplication | None = None
-    respond: Literal["immediate", "wait"] = "immediate"
-    filter: Filter | None = None
 
 
 class RecordTrigger(_Trigger):
@@ -140,7 +136,7 @@ class DataSourceFinishedTrigger(_Trigger):
 
 class AutomationFailedTrigger(_Trigger):
     kind: Literal["automation_failed"]
-    automation_ids: Annotated[list[Reference], Field(max_length=100)] | Literal["any"] = "any"
+    automation_ids: References | Literal["any"] = "any"
 
 
 class AutomationCalledTrigger(_Trigger):
@@ -181,16 +177,17 @@ def parse_trigger_config(given: JsonObject) -> JsonObject:
     try:
         trigger = _ADAPTER.validate_python(given)
     except pydantic.ValidationError as error:
-        details = [_detail(part) for part in error.errors(include_url=False)]
-        raise ValidationError(f"{details[0].path}: {details[0].message}", details) from None
+        problems = error.errors(include_url=False)
+        raise refusal([_detail(problem, given) for problem in problems]) from None
     dumped = trigger.model_dump(mode="json", by_alias=True)
     return {key: value for key, value in dumped.items() if value is not None}
 
 
-def _detail(error: Any) -> Detail:
-    # The first part of a place is the kind that chose the model; an error about it has none.
-    place = [str(part) for part in error["loc"][1:]]
-    return Detail(".".join(["triggerConfig", *place]), str(error["msg"]))
+def _detail(problem: ErrorDetails, given: JsonObject) -> Detail:
+    if not problem["loc"]:
+        return Detail("triggerConfig.kind", f"It must be one of: {', '.join(TriggerKind)}.")
+    where = ".".join(filter(None, ["triggerConfig", place(problem, given)]))
+    return Detail(where, sentence(problem))
 
 
 def read_trigger(stored: JsonObject) -> TriggerConfig:
@@ -198,22 +195,32 @@ def read_trigger(stored: JsonObject) -> TriggerConfig:
     return _ADAPTER.validate_python(stored)
 
 
-def trigger_problems(trigger: TriggerConfig) -> Iterator[str]:
+def trigger_problems(trigger: TriggerConfig) -> Iterator[Detail]:
     """Why an automation with this trigger cannot be published, as far as the config tells."""
-    if trigger.kind not in FIRING:
-        yield (
-            f'The trigger "{trigger.kind}" cannot start runs yet. '
-            f"Available triggers: {', '.join(sorted(FIRING))}."
-        )
+    for path, message in (*_kind_problems(trigger), *_missing_keys(trigger)):
+        yield Detail(f"triggerConfig.{path}" if path else "triggerConfig", message)
+    expression = trigger.concurrency and trigger.concurrency.key_expression
+    if expression and (problem := key_problem(expression)) is not None:
+        yield Detail("triggerConfig.concurrency.keyExpression", problem)
+
+
+def _kind_problems(trigger: TriggerConfig) -> Iterator[Problem]:
     if isinstance(trigger, ScheduleTrigger):
         yield from _schedule_problems(trigger)
+    elif isinstance(trigger, WebhookTrigger):
+        yield from webhook_problems(trigger)
     elif isinstance(trigger, RecordDateReachedTrigger):
         yield from _timezone_problem(trigger.timezone)
+    elif isinstance(trigger, RecordTrigger):
+        yield from filter_is_wrong(trigger.filter, CHANGE)
+        if trigger.field_keys and trigger.kind != "record_updated":
+            yield "fieldKeys", "Only record_updated takes it."
+    elif isinstance(trigger, RecordMatchesTrigger):
+        yield from filter_is_wrong(trigger.filter, STATE)
     elif isinstance(trigger, ManualTrigger | AutomationCalledTrigger):
         problem = schema_problem(trigger.input_schema or {})
         if problem is not None:
-            yield problem
-    yield from _missing_keys(trigger)
+            yield "inputSchema", problem
 
 
 _NEEDED = {
@@ -227,28 +234,34 @@ _NEEDED = {
 }
 
 
-def _missing_keys(trigger: TriggerConfig) -> Iterator[str]:
+def _missing_keys(trigger: TriggerConfig) -> Iterator[Problem]:
     for name in _NEEDED.get(trigger.kind, ()):
         if getattr(trigger, name) is None:
-            alias = type(trigger).model_fields[name].alias
-            yield f"The trigger config needs {alias}."
-    if isinstance(trigger, FormSubmittedTrigger) and not (trigger.form_item_id or trigger.view_id):
-        yield "The trigger config needs formItemId or viewId."
+            yield str(type(trigger).model_fields[name].alias), "This key is required."
+    if isinstance(trigger, FormSubmittedTrigger) and trigger.form_item_id is None:
+        # A view of the kind form shows records; only forms take submissions.
+        yield "formItemId", "This key is required: submissions are made to the item of a form."
 
 
-def _schedule_problems(trigger: ScheduleTrigger) -> Iterator[str]:
+def _schedule_problems(trigger: ScheduleTrigger) -> Iterator[Problem]:
     if (trigger.cron is None) is (trigger.interval_seconds is None):
-        yield "A schedule needs either cron or intervalSeconds."
-    if trigger.cron is not None and (problem := cron_problem(trigger.cron)) is not None:
-        yield problem
+        yield "", "A schedule needs either cron or intervalSeconds."
+    if trigger.cron is not None:
+        if (problem := cron_problem(trigger.cron)) is not None:
+            yield "cron", problem
+        elif Timetable(cron=parse_cron(trigger.cron)).next_after(EARLIEST) is None:
+            yield "cron", "The cron expression names no day that ever comes, such as 30 February."
     yield from _timezone_problem(trigger.timezone)
+    for name, text in (("startAt", trigger.start_at), ("endAt", trigger.end_at)):
+        if text and not EARLIEST.year <= _moment(text).year <= LAST_YEAR:
+            yield name, f"It must lie between the years {EARLIEST.year} and {LAST_YEAR}."
     if trigger.start_at and trigger.end_at and _moment(trigger.end_at) <= _moment(trigger.start_at):
-        yield "endAt must be later than startAt."
+        yield "endAt", "It must be later than startAt."
 
 
-def _timezone_problem(name: str) -> Iterator[str]:
+def _timezone_problem(name: str) -> Iterator[Problem]:
     if not is_timezone(name):
-        yield f'"{name}" is not an IANA time zone such as Europe/Berlin.'
+        yield "timezone", f'"{name}" is not an IANA time zone such as Europe/Berlin.'
 
 
 def _moment(text: str) -> datetime:

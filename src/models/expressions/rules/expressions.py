@@ -24,9 +24,8 @@ _ENVIRONMENT = environment(dict.fromkeys(VARIABLES, Type.ANY))
 class Expression(Protocol):
     """A compiled expression."""
 
-    @property
-    def references(self) -> frozenset[str] | None:
-        """The node ids it can read; None when that depends on the data."""
+    def reads(self, variable: str) -> frozenset[str] | None:
+        """The keys of a variable it can read; None when that depends on the data."""
 
     @property
     def decides(self) -> bool:
@@ -46,17 +45,16 @@ def compile_expression(text: str) -> Expression:
 
 
 class _CelExpression:
-    __slots__ = ("_program", "_reads", "_text")
+    __slots__ = ("_program", "_text", "_used")
 
     def __init__(self, text: str, program: Program) -> None:
         self._text = text
         self._program = program
         used = names(text)
-        self._reads = tuple(name for name in VARIABLES if name in used)
+        self._used = tuple(name for name in VARIABLES if name in used)
 
-    @property
-    def references(self) -> frozenset[str] | None:
-        return selections(self._text, "nodes")
+    def reads(self, variable: str) -> frozenset[str] | None:
+        return selections(self._text, variable)
 
     @property
     def decides(self) -> bool:
@@ -64,4 +62,4 @@ class _CelExpression:
 
     def evaluate(self, variables: Mapping[str, Any]) -> Any:
         # CEL copies a variable whole when it is read, so the others are not even looked at.
-        return self._program.run({name: readable(variables.get(name)) for name in self._reads})
+        return self._program.run({name: readable(variables.get(name)) for name in self._used})

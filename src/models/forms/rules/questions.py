@@ -9,10 +9,10 @@ from models.databases.rules.fields import FieldSpec, FieldSpecs
 from models.databases.rules.kinds import FieldKind
 from models.databases.rules.registry import KIND_RULES
 from models.databases.rules.values import FieldValueError
-from models.forms.rules.conditions import holds
 from models.forms.shapes import MAX_QUESTIONS, FormField
 from models.problems import refuse
 from models.records.rules.filters import Filter, read_filter
+from models.records.rules.memory import holds
 from runtime.errors import Detail, ValidationError
 
 ASKABLE = frozenset(

@@ -6,16 +6,17 @@ from dataclasses import dataclass, field
 
 from models.automations.rules.kinds import EdgeOutcome, JoinMode, NodeKind, OnError
 from models.automations.rules.plan import Plan, PlanEdge, PlanNode
-from models.automations.rules.planner import (
+from models.automations.rules.planner import Planner
+from models.automations.rules.protocol import (
     CancelNode,
     Command,
     EndLoop,
     EndRun,
     Event,
+    NextIteration,
     NodeFailed,
     NodeRef,
     NodeSucceeded,
-    Planner,
     RunStopped,
     SkipNode,
     StartNode,
@@ -64,6 +65,7 @@ class Trace:
     skipped: list[str] = field(default_factory=list)
     cancelled: list[str] = field(default_factory=list)
     loops: list[EndLoop] = field(default_factory=list)
+    asked: list[NextIteration] = field(default_factory=list)
     end: EndRun | None = None
 
     def note(self, commands: Iterable[Command]) -> None:
@@ -77,6 +79,8 @@ class Trace:
                     self.cancelled.append(short(ref))
                 case EndLoop():
                     self.loops.append(command)
+                case NextIteration():
+                    self.asked.append(command)
                 case EndRun():
                     assert self.end is None
                     self.end = command
@@ -107,13 +111,28 @@ def ending(ref: NodeRef, how: object) -> Event:
 Endings = Mapping[str, str | Callable[[NodeRef], Event]]
 
 
+def closed(command: EndLoop) -> Event:
+    """The loop's own end, as it is reported once it is written."""
+    if command.succeeded:
+        return NodeSucceeded(command.ref, EdgeOutcome.DONE)
+    return NodeFailed(command.ref)
+
+
 def run(plan: Plan, endings: Endings | None = None, *, last: Iterable[str] = ()) -> Trace:
-    """Run a plan: started nodes end in the order they started, those in `last` after all others."""
+    """Run a plan: started nodes end in the order they started, those in `last` after all others.
+
+    A loop's iterations are asked for by its function in `endings`, its end follows at once.
+    """
     planner, trace, slow = Planner(plan), Trace(), set(last)
     iterating: set[NodeRef] = set()
     trace.note(planner.begin())
     order: list[NodeRef] = []
+    ended = 0
     while not planner.ended:
+        if len(trace.loops) > ended:
+            ended += 1
+            trace.note(planner.apply(closed(trace.loops[ended - 1])))
+            continue
         order = [ref for ref in order if ref in planner.active]
         order += [ref for ref in planner.active if ref not in order]
         waiting = [ref for ref in order if ref not in iterating]

@@ -1,5 +1,7 @@
 """Bindings: which objects are bindings, what they give, what they read."""
 
+import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,7 +13,9 @@ from models.automations.rules.bindings import (
     problems,
     references,
     resolve,
+    secret_names,
 )
+from models.automations.rules.secret_marks import marked_names, revealed
 
 CONTEXT = BindingContext(
     trigger={"name": "Ada", "n": 2, "list": [{"x": 1}], "null": None},
@@ -19,7 +23,7 @@ CONTEXT = BindingContext(
     run={"id": "run-1", "source": "manual"},
     item={"sku": "s"},
     index=3,
-    vars={"rate": 2},
+    vars={"rate": 2, "deep": {"er": [7]}},
 )
 
 
@@ -44,6 +48,9 @@ def bind(kind: str, value: Any) -> dict[str, Any]:
         (bind("node", "q"), CONTEXT.nodes["q"]),
         (bind("run", "id"), "run-1"),
         (bind("item", "sku"), "s"),
+        (bind("variable", "rate"), 2),
+        (bind("variable", "deep.er[0]"), 7),
+        (bind("variable", "gone"), None),
         (bind("item", "$index"), 3),
         (bind("expression", "trigger.n * vars.rate + index"), 7),
         (bind("template", "plain"), "plain"),
@@ -82,8 +89,8 @@ def test_other_objects_are_plain_data(value: object) -> None:
 @pytest.mark.parametrize(
     "value",
     [
-        bind("variable", "x"),
-        bind("secret", "x"),
+        bind("secret", "KEY"),
+        bind("variable", 1),
         bind("trigger", 5),
         bind("trigger", None),
         bind("trigger", "a" * 10_000),
@@ -108,8 +115,8 @@ def test_a_binding_that_cannot_be_read_is_a_binding_error(value: object) -> None
 @pytest.mark.parametrize(
     ("value", "path"),
     [
-        ({"url": bind("secret", "x")}, "url"),
-        ({"a": [{"b": bind("variable", "x")}]}, "a.0.b"),
+        ({"url": bind("secret", 1)}, "url"),
+        ({"a": [{"b": bind("variable", "")}]}, "a.0.b"),
         ({"a": bind("run", "password")}, "a"),
         ({"a": bind("expression", "1 +")}, "a"),
         ({"a": bind("node", "..")}, "a"),
@@ -154,6 +161,45 @@ def test_what_can_be_resolved_has_no_problems(value: object) -> None:
 )
 def test_the_nodes_a_config_reads_are_known(value: object, nodes: set[str] | None) -> None:
     assert references(value) == nodes
+
+
+@pytest.mark.parametrize(
+    ("value", "keys"),
+    [
+        (
+            {"a": bind("variable", "x.y"), "b": bind("expression", "vars.z + vars['w']")},
+            {"x", *"zw"},
+        ),
+        ({"a": bind("template", "vars.q {{ vars.p }}"), "field": "vars.f"}, {"p", "f"}),
+        (bind("node", "vars.x"), set()),
+        (bind("expression", "vars[trigger.key]"), None),
+    ],
+)
+def test_the_variables_a_config_reads_are_known(value: object, keys: set[str] | None) -> None:
+    assert references(value, "vars") == keys
+
+
+def test_a_secret_is_a_mark_until_it_is_sent() -> None:
+    config = {
+        "auth": {"type": "bearer", "token": bind("secret", "KEY")},
+        "x": [bind("secret", "B")],
+    }
+    assert secret_names(config) == {"KEY", "B"}
+    marked = resolve(config, replace(CONTEXT, sends_secrets=True))
+    shown = {"auth": {"type": "bearer", "token": "[secret KEY]"}, "x": ["[secret B]"]}
+    assert json.loads(json.dumps(marked)) == shown
+    assert set(marked_names(marked)) == {"KEY", "B"}
+    sent = revealed(marked, {"KEY": "k", "B": "b"})
+    assert sent == {"auth": {"type": "bearer", "token": "k"}, "x": ["b"]}
+    assert revealed(shown, {"KEY": "k", "B": "b"}) == shown
+    with pytest.raises(BindingError, match="Only nodes and steps"):
+        resolve(config, CONTEXT)
+
+
+@pytest.mark.parametrize("text", ["{{ secrets.KEY }}", "{{ secret.KEY }}", "{{ KEY }}"])
+def test_no_expression_reads_secrets(text: str) -> None:
+    with pytest.raises(BindingError):
+        resolve(bind("template", text), replace(CONTEXT, sends_secrets=True))
 
 
 def test_a_config_nested_too_deep_is_refused() -> None:

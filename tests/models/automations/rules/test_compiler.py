@@ -13,15 +13,26 @@ from models.automations.rules.compiler import (
     compile_graph,
     referenced_ids,
 )
+from models.automations.rules.facts import Noun
 from models.automations.rules.graph import Graph
 from models.automations.rules.kinds import JoinMode, OnError
 from models.automations.rules.plan import Plan, PlanEdge, PlanRetry
+from models.base import Id
+from models.databases.rules.fields import FieldSpec
+from models.databases.rules.kinds import FieldKind
 
 DATABASE, AUTOMATION, SELF = (str(uuid.UUID(int=number)) for number in (1, 2, 3))
+FIELDS = {"title": "text", "price": "number", "due": "date", "go": "button"}
 FACTS = ReferenceFacts(
     automation_id=SELF,
-    databases={DATABASE: frozenset({"title", "price"})},
-    automations=frozenset({AUTOMATION, SELF}),
+    databases={
+        DATABASE: {
+            key: FieldSpec(id=Id(DATABASE), key=key, label=key, kind=FieldKind(kind))
+            for key, kind in FIELDS.items()
+        }
+    },
+    existing={Noun.AUTOMATION: frozenset({AUTOMATION, SELF})},
+    secrets=frozenset({"KEY"}),
 )
 MANUAL = {"kind": "manual"}
 
@@ -34,6 +45,17 @@ def node(node_id: str, kind: str = "transform", /, **config: Any) -> dict[str, A
 
 def edge(source: str, target: str, outcome: str = "always", **more: Any) -> dict[str, Any]:
     return {"from": source, "to": target, "outcome": outcome} | more
+
+
+def on(trigger: str, **config: Any) -> dict[str, Any]:
+    """A graph that nothing is wrong with, behind a trigger."""
+    return {"nodes": [node("a")], "trigger": {"kind": trigger} | config}
+
+
+def filtered(field: str, op: str, value: Any) -> dict[str, Any]:
+    """A trigger on new records that satisfy one condition."""
+    condition = {"field": field, "op": op, "value": value}
+    return {"kind": "record_created", "databaseId": DATABASE, "filter": condition}
 
 
 def bind(kind: str, value: Any) -> dict[str, Any]:
@@ -92,8 +114,8 @@ def test_a_plan_carries_no_config() -> None:
     [
         ({"nodes": []}, "", "no nodes"),
         ({"nodes": [node("a"), node("a")]}, "a", "same id"),
-        ({"nodes": [node("a", "teleport")]}, "a", 'Unknown kind "teleport". Available kinds: cond'),
-        ({"nodes": [node("a", "approval")]}, "a", "not available yet"),
+        ({"nodes": [node("a", "teleport")]}, "a", 'Unknown kind "teleport". Known kinds: action'),
+        ({"nodes": [node("a", "approval")]}, "a", "needs assignees or role"),
         ({"nodes": [node("a")], "entryNodeIds": ["z"]}, "", 'entry node "z"'),
         ({"nodes": [node("a"), node("b")], "entryNodeIds": ["a"]}, "b", "No path"),
         ({"nodes": [node("a")], "edges": [edge("a", "z")]}, "a", '"z", which does not exist'),
@@ -108,10 +130,26 @@ def test_a_plan_carries_no_config() -> None:
             "",
             'id "e"',
         ),
+        (
+            {
+                "nodes": [node("a")],
+                "testPayloads": [{"id": "p", "name": name, "payload": {}} for name in "xy"],
+            },
+            "",
+            'id "p"',
+        ),
         ({"nodes": [node("a")], "failureAutomationId": SELF}, "", "its own failures"),
         ({"nodes": [node("a")], "failureAutomationId": DATABASE}, "", "no such automation"),
-        ({"nodes": [node("a")], "trigger": {"kind": "automation_called"}}, "", "cannot start runs"),
         ({"nodes": [node("a")], "trigger": {"kind": "?"}}, "", "cannot be read"),
+        (on("record_created", databaseId=AUTOMATION), "", "triggerConfig.databaseId: There is no"),
+        (on("record_created", databaseId="x"), "", 'no database "x"'),
+        (on("record_updated", databaseId=DATABASE, fieldKeys=["price", "x"]), "", 'no field "x"'),
+        (on("record_date_reached", databaseId=DATABASE, fieldKey="price"), "", "holds no date"),
+        (on("button_pressed", databaseId=DATABASE, fieldKey="due"), "", "is no button"),
+        (on("form_submitted", formItemId=DATABASE), "", "triggerConfig.formItemId: There is no"),
+        (on("form_submitted", viewId="x"), "", 'triggerConfig.viewId: "x" is no id'),
+        (on("data_source_finished", dataSourceId=SELF), "", "There is no data source"),
+        (on("automation_failed", automationIds=[AUTOMATION, DATABASE]), "", "automationIds.1"),
     ],
 )
 def test_a_wrong_graph_says_what_is_wrong(graph: Any, at: str, words: str) -> None:
@@ -120,8 +158,55 @@ def test_a_wrong_graph_says_what_is_wrong(graph: Any, at: str, words: str) -> No
 
 
 @pytest.mark.parametrize(
+    "trigger",
+    [
+        {"kind": "record_updated", "databaseId": DATABASE, "fieldKeys": ["title", "price"]},
+        {"kind": "record_date_reached", "databaseId": DATABASE, "fieldKey": "due"},
+        {"kind": "button_pressed", "databaseId": DATABASE.upper(), "fieldKey": "go"},
+        {"kind": "automation_failed", "automationIds": "any"},
+        {"kind": "automation_failed", "automationIds": [AUTOMATION]},
+        filtered("due", "within", {"unit": "day", "count": 3, "direction": "future"}),
+        filtered("price", "between", [1, 2]),
+        filtered("record.data.price", "gt", 1),
+    ],
+)
+def test_a_trigger_on_what_is_there_compiles(trigger: Any) -> None:
+    assert issues([node("a")], trigger=trigger) == []
+
+
+@pytest.mark.parametrize(
+    ("trigger", "path"),
+    [
+        (filtered("nothing", "eq", 1), "field"),
+        (filtered("price", "starts_with", "1"), "op"),
+        (filtered("price", "gt", "x"), "value"),
+        (filtered("due", "before", "soon"), "value"),
+        (filtered("title", "eq", None), "value"),
+    ],
+    ids=["field", "operator", "number", "date", "null"],
+)
+def test_a_filter_that_a_query_would_refuse_is_an_issue(trigger: Any, path: str) -> None:
+    result = compiled([node("a")], trigger=trigger)
+    assert [detail.path for detail in result.details] == [f"triggerConfig.filter.{path}"]
+
+
+@pytest.mark.parametrize(
     ("wrong", "words"),
     [
+        (node("n", "repeat", **{"while": "1 +"}), "config.while"),
+        (node("n", "repeat", **{"while": "1 + 1"}), "true or false"),
+        (node("n", "repeat", **{"while": bind("trigger", "x")}), "CEL text itself"),
+        (node("n", "wait_event", filter="]"), "config.filter"),
+        (node("n", "delay", seconds=1, until2=bind("trigger", "x")), "until2: is not a known key"),
+        (
+            node("n", "query_records", databaseId=DATABASE, query={"q": bind("trigger", "x")}),
+            "query.q: is not a known key",
+        ),
+        (node("n", "action"), "actionId is required"),
+        (node("n", "action") | {"actionId": DATABASE}, "There is no action"),
+        (node("n", "call_automation", automationId=DATABASE), "There is no automation"),
+        (node("n", "notify", userIds=[DATABASE], title="x"), "config.userIds.0: There is no membe"),
+        (node("n", "approval", assignees=[SELF]), "config.assignees.0: There is no member"),
         (node("n", "transform", output=None), "config.output"),
         (node("n", "query_records"), "config.databaseId: is required"),
         (node("n", "query_records", databaseId=AUTOMATION), "no database"),
@@ -130,6 +215,19 @@ def test_a_wrong_graph_says_what_is_wrong(graph: Any, at: str, words: str) -> No
         (
             node("n", "query_records", databaseId=DATABASE, query={"sorts": [{"field": "x"}]}),
             "config.query.sorts.0",
+        ),
+        (
+            node("n", "query_records", databaseId=DATABASE, query={"groupBy": {"field": "x"}}),
+            "config.query.groupBy",
+        ),
+        (
+            node(
+                "n",
+                "query_records",
+                databaseId=DATABASE,
+                query={"aggregates": [{"op": "sum", "field": "x"}]},
+            ),
+            "config.query.aggregates.0",
         ),
         (
             node(
@@ -145,8 +243,17 @@ def test_a_wrong_graph_says_what_is_wrong(graph: Any, at: str, words: str) -> No
         (node("n", "update_record", databaseId=DATABASE), "config.recordId: is required"),
         (node("n", "http_request", url="x"), "config.url"),
         (node("n", "http_request", url="http://x", verb="GET"), "config.verb: is not a known key"),
-        (node("n", "http_request", url=bind("secret", "x")), "secret are not available yet"),
-        (node("n", "http_request", url=bind("variable", "x")), "variable are not available yet"),
+        (node("n", "http_request", url=bind("secret", "OTHER")), 'There is no secret "OTHER".'),
+        (node("n", output={"x": [bind("secret", "KEY")]}), "Only nodes and steps that call"),
+        (node("n", "respond", body=bind("secret", "KEY")), "Only nodes and steps that call"),
+        (node("n", "action", x=bind("secret", "KEY")), "Only nodes and steps that call"),
+        (node("n", "http_request", url=bind("variable", "x")), 'the variable "x"'),
+        (node("n", "condition", expression="vars.x == 1"), 'the variable "x"'),
+        (node("n", output={"x": bind("template", "{{ vars.y }}")}), 'the variable "y"'),
+        (node("n", "condition", filter={"field": "vars.z", "op": "is_empty"}), 'variable "z"'),
+        (node("n", "respond", headers={"Set-Cookie": "a=b"}), "no answer may set"),
+        (node("n", "respond", headers={"X-A": "…"}), "no header can carry"),
+        (node("n", "respond", status=101), "config.status"),
         (node("n", "condition"), "either expression or filter"),
         (node("n", "condition", expression="1 +"), "line 1, column 4"),
         (node("n", "condition", expression="'text'"), "must give true or false"),
@@ -175,7 +282,7 @@ def test_a_wrong_graph_says_what_is_wrong(graph: Any, at: str, words: str) -> No
     ],
 )
 def test_a_wrong_node_says_what_is_wrong(wrong: Any, words: str) -> None:
-    found = issues([node("first"), wrong], [edge("first", "n")])
+    found = issues([node("first"), wrong], [edge("first", "n")], variables={"other": 1})
     assert any(place == "n" and words in message for place, message in found), found
     assert all(place == "n" for place, _ in found), found
 
@@ -260,11 +367,11 @@ def test_hostile_text_is_quoted_short_and_printable() -> None:
 
 
 def test_every_id_in_a_graph_is_found() -> None:
-    ids = [str(uuid.UUID(int=number)) for number in range(10, 18)]
+    ids = [str(uuid.UUID(int=number)) for number in range(10, 19)]
     graph = Graph.model_validate(
         {
             "nodes": [
-                node("a", databaseId=ids[0], deep=[{"recordId": ids[1]}])
+                node("a", databaseId=ids[0], deep=[{"userIds": [ids[1]]}])
                 | {"actionId": ids[2], "input": {"databaseId": bind("literal", ids[3])}},
                 node("b", databaseId=bind("literal", ids[4]), automationIds=[ids[5], 5]),
                 node("c", databaseId=bind("trigger", "x"), recordId="not an id", text=ids[7]),
@@ -272,4 +379,20 @@ def test_every_id_in_a_graph_is_found() -> None:
             "failureAutomationId": ids[6],
         }
     )
-    assert {str(found) for found in referenced_ids(graph)} == set(ids[:7])
+    assert {str(found) for found in referenced_ids(graph, {"viewId": ids[8]})} == {*ids[:7], ids[8]}
+
+
+def test_secrets_and_variables_that_are_there_are_no_issue() -> None:
+    auth = {"type": "bearer", "token": bind("secret", "KEY")}
+    nodes = [
+        node("a", "http_request", url="https://example.test/", auth=auth),
+        node("b", output={"x": bind("variable", "rates.eur"), "y": bind("expression", "vars.n")}),
+        node("c", output={"z": bind("expression", "vars[trigger.key]")}),
+    ]
+    assert issues(nodes, variables={"rates": {"eur": 1}, "n": None}) == []
+    assert issues(nodes) == [], "runs may bring them along"
+    webhook = {"kind": "webhook", "secretName": "KEY"}
+    assert issues([node("a")], trigger=webhook) == []
+    assert issues([node("a")], trigger={**webhook, "secretName": "OTHER"}) == [
+        ("", 'triggerConfig.secretName: There is no secret "OTHER".')
+    ]

@@ -4,13 +4,13 @@ import pytest
 
 from models.automations.rules.kinds import JoinMode, OnError
 from models.automations.rules.plan import Plan
-from models.automations.rules.planner import (
+from models.automations.rules.planner import Planner
+from models.automations.rules.protocol import (
     CancelNode,
     EndRun,
     NodeFailed,
     NodeRef,
     NodeSucceeded,
-    Planner,
     RunCancelled,
     SkipNode,
     StartNode,

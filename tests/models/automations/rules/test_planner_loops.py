@@ -5,16 +5,18 @@ from collections.abc import Callable
 import pytest
 
 from models.automations.rules.plan import Plan
-from models.automations.rules.planner import (
+from models.automations.rules.planner import Planner
+from models.automations.rules.protocol import (
     CancelNode,
     EndLoop,
     EndRun,
     IterationsReady,
+    NextIteration,
     NodeFailed,
     NodeRef,
     NodeSucceeded,
-    Planner,
     RunCancelled,
+    RunStopped,
     SkipNode,
     StartNode,
 )
@@ -34,7 +36,7 @@ def test_a_body_runs_once_per_iteration() -> None:
     trace = run(LOOP, {"loop": items(2)})
     assert trace.started == ["a", "loop", "x@loop:0", "y@loop:0", "x@loop:1", "y@loop:1", "z"]
     assert trace.skipped == ["oops"]
-    assert trace.loops == [EndLoop(NodeRef("loop"), succeeded=True)]
+    assert trace.loops == [EndLoop(NodeRef("loop"), succeeded=True, opened=2)]
     assert trace.end == EndRun(succeeded=True)
 
 
@@ -92,11 +94,13 @@ def test_a_failed_item_fails_the_loop_and_cancels_the_other_iterations() -> None
     assert planner.apply(NodeFailed(failed)) == (
         CancelNode(NodeRef("x", "loop:0")),
         CancelNode(NodeRef("x", "loop:2")),
-        EndLoop(NodeRef("loop"), succeeded=False, failed=failed),
+        EndLoop(NodeRef("loop"), succeeded=False, opened=3, failed=failed),
+    )
+    assert planner.apply(NodeSucceeded(NodeRef("x", "loop:0"))) == ()
+    assert planner.apply(NodeFailed(NodeRef("loop"))) == (
         StartNode(NodeRef("oops")),
         SkipNode(NodeRef("z")),
     )
-    assert planner.apply(NodeSucceeded(NodeRef("x", "loop:0"))) == ()
     assert planner.apply(NodeSucceeded(NodeRef("oops"))) == (EndRun(succeeded=True),)
 
 
@@ -104,7 +108,7 @@ def test_a_failed_item_is_passed_over_when_told_to() -> None:
     trace = run(LOOP, {"loop": items(3, stop_on_error=False), "x@loop:1": "fail"})
     assert trace.started[-1] == "z"
     assert "y@loop:1" in trace.skipped
-    assert trace.loops == [EndLoop(NodeRef("loop"), True, NodeRef("x", "loop:1"))]
+    assert trace.loops == [EndLoop(NodeRef("loop"), True, 3, NodeRef("x", "loop:1"))]
     assert trace.end == EndRun(succeeded=True)
 
 
@@ -142,3 +146,74 @@ def test_a_cancelled_run_cancels_every_scope() -> None:
         CancelNode(NodeRef("two", "one:0")),
         CancelNode(NodeRef("x", "one:0/two:0")),
     )
+
+
+def test_what_a_loop_says_of_its_end_decides_what_follows() -> None:
+    """Its iterations ended well, but their outputs are too large to keep."""
+    planner = Planner(draw("loop -item-> x", "loop -done-> z", "loop -failure-> oops"))
+    planner.begin()
+    planner.apply(IterationsReady(NodeRef("loop"), 1))
+    ended = planner.apply(NodeSucceeded(NodeRef("x", "loop:0")))
+    assert ended == (EndLoop(NodeRef("loop"), succeeded=True, opened=1),)
+    assert planner.active == (NodeRef("loop"),)
+    assert planner.apply(IterationsReady(NodeRef("loop"), 5)) == ()
+    commands = planner.apply(NodeFailed(NodeRef("loop")))
+    assert commands == (StartNode(NodeRef("oops")), SkipNode(NodeRef("z")))
+
+
+def test_iterations_that_are_decided_one_by_one() -> None:
+    planner = Planner(draw("loop -item-> x", "loop -done-> z"))
+    planner.begin()
+    ref, body = NodeRef("loop"), [NodeRef("x", f"loop:{index}") for index in range(2)]
+    assert planner.apply(IterationsReady(ref, 0, more=True)) == (NextIteration(ref, 0),)
+    assert planner.apply(IterationsReady(ref, 1, more=True)) == (StartNode(body[0]),)
+    assert planner.apply(NodeSucceeded(body[0])) == (NextIteration(ref, 1),)
+    assert planner.apply(IterationsReady(ref, 2, more=True)) == (StartNode(body[1]),)
+    assert planner.apply(NodeSucceeded(body[1])) == (NextIteration(ref, 2),)
+    assert planner.apply(IterationsReady(ref, 2)) == (EndLoop(ref, succeeded=True, opened=2),)
+    assert planner.apply(NodeSucceeded(ref, "done")) == (StartNode(NodeRef("z")),)
+
+
+def test_a_decision_that_fails_fails_the_loop() -> None:
+    planner = Planner(draw("loop -item-> x", "loop -failure-> oops"))
+    planner.begin()
+    planner.apply(IterationsReady(NodeRef("loop"), 0, more=True))
+    assert planner.apply(NodeFailed(NodeRef("loop"))) == (StartNode(NodeRef("oops")),)
+
+
+def test_iterations_can_be_held_and_taken_up_elsewhere() -> None:
+    plan = draw("loop -item-> x", "loop -done-> z").loop("loop")
+    planner, ref = Planner(plan, "outer:1"), NodeRef("loop", "outer:1")
+    assert planner.begin() == (StartNode(ref),)
+    planner.apply(IterationsReady(ref, 100, 2, first=40))
+    assert planner.active[1:] == tuple(NodeRef("x", f"outer:1/loop:{n}") for n in (40, 41))
+    planner.apply(NodeSucceeded(NodeRef("x", "outer:1/loop:40")))
+    assert planner.apply(IterationsReady(ref, 43)) == ()
+    planner.apply(NodeSucceeded(NodeRef("x", "outer:1/loop:41")))
+    ended = planner.apply(NodeSucceeded(NodeRef("x", "outer:1/loop:42")))
+    assert ended == (EndLoop(ref, succeeded=True, opened=43),)
+
+
+def test_a_stop_node_of_an_iteration_that_runs_elsewhere_ends_the_run() -> None:
+    planner = Planner(NESTED)
+    planner.begin()
+    hidden = NodeRef("x", "one:7/two:3")
+    assert planner.apply(NodeSucceeded(hidden)) == ()
+    assert planner.apply(RunStopped(hidden, succeeded=True)) == (
+        CancelNode(NodeRef("one")),
+        EndRun(succeeded=True, stopped_by=hidden),
+    )
+
+
+def test_a_late_stop_node_of_a_loop_that_runs_here_ends_nothing() -> None:
+    planner = Planner(LOOP)
+    planner.begin()
+    planner.apply(NodeSucceeded(NodeRef("a")))
+    planner.apply(IterationsReady(NodeRef("loop"), 1))
+    assert planner.apply(RunStopped(NodeRef("x", "loop:9"), succeeded=True)) == ()
+
+
+def test_a_disabled_loop_is_done() -> None:
+    trace = run(draw("loop -item-> x", "loop -done-> z", "loop -failure-> f", disabled=["loop"]))
+    assert trace.started == ["z"]
+    assert trace.skipped == ["loop", "f"]

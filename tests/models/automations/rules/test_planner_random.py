@@ -8,16 +8,18 @@ from hypothesis import strategies as st
 
 from models.automations.rules.kinds import EdgeOutcome, JoinMode, NodeKind, OnError
 from models.automations.rules.plan import Plan, PlanEdge, PlanNode
-from models.automations.rules.planner import (
+from models.automations.rules.planner import Planner
+from models.automations.rules.protocol import (
     CancelNode,
     Command,
+    EndLoop,
     EndRun,
     Event,
     IterationsReady,
+    NextIteration,
     NodeFailed,
     NodeRef,
     NodeSucceeded,
-    Planner,
     RunCancelled,
     RunStopped,
     SkipNode,
@@ -168,16 +170,20 @@ def random_plan(chance: random.Random) -> Plan:
 
 @dataclass
 class Simulation:
-    """One seeded run: started nodes end at random moments of a simulated clock."""
+    """One seeded run: started nodes end at random moments of a simulated clock.
+
+    So do loops whose iterations have ended, and decisions on whether there is another one.
+    """
 
     seed: int
     trace: list[Command] = field(default_factory=list)
     cancelled_at: int | None = None
+    parallelism: dict[NodeRef, int] = field(default_factory=dict)
 
     def run(self) -> "Simulation":
         chance = random.Random(self.seed)  # noqa: S311 - a seed that gives the same run again
         planner = Planner(random_plan(chance))
-        due: list[tuple[float, NodeRef]] = []
+        due: list[tuple[float, NodeRef, Command]] = []
         now, events = 0.0, 0
         self._note(planner.begin(), due, chance, now)
         while not planner.ended:
@@ -188,31 +194,45 @@ class Simulation:
                 self.trace += planner.apply(RunCancelled())
                 self.cancelled_at = len(self.trace)
                 break
-            due.sort()
-            now, ref = due.pop(0)
-            self._note(planner.apply(self._event(ref, chance)), due, chance, now)
+            due.sort(key=lambda entry: entry[:2])
+            now, _, command = due.pop(0)
+            self._note(planner.apply(self._event(command, chance)), due, chance, now)
+            self._check_parallelism(planner)
         self._report_late(planner, due)
         return self
 
     def _note(
         self,
         commands: tuple[Command, ...],
-        due: list[tuple[float, NodeRef]],
+        due: list[tuple[float, NodeRef, Command]],
         chance: random.Random,
         now: float,
     ) -> None:
         self.trace += commands
         # A cancelled node stays in the list: its late report must change nothing.
         due += [
-            (now + chance.choice((0, chance.random(), 100)), command.ref)
+            (now + chance.choice((0, chance.random(), 100)), command.ref, command)
             for command in commands
-            if isinstance(command, StartNode)
+            if isinstance(command, StartNode | NextIteration | EndLoop)
         ]
 
-    def _event(self, ref: NodeRef, chance: random.Random) -> Event:
+    def _event(self, command: Command, chance: random.Random) -> Event:
+        assert isinstance(command, StartNode | NextIteration | EndLoop)
+        ref = command.ref
+        if isinstance(command, EndLoop):
+            well = command.succeeded and chance.random() < 0.9
+            return NodeSucceeded(ref, EdgeOutcome.DONE) if well else NodeFailed(ref)
+        if isinstance(command, NextIteration):
+            goes_on = chance.random() < 0.6
+            return IterationsReady(ref, command.index + goes_on, more=goes_on)
         if ref.node_id.startswith("loop") and chance.random() < 0.9:
+            self.parallelism[ref] = chance.randint(1, 3)
             return IterationsReady(
-                ref, chance.randint(0, 3), chance.randint(1, 3), stop_on_error=chance.random() < 0.5
+                ref,
+                chance.randint(0, 5),
+                self.parallelism[ref],
+                stop_on_error=chance.random() < 0.5,
+                more=chance.random() < 0.3,
             )
         how = chance.choice([*OUTCOMES, "always", "always", "stop"])
         if how == "fail":
@@ -221,8 +241,20 @@ class Simulation:
             return RunStopped(ref, succeeded=chance.random() < 0.5)
         return NodeSucceeded(ref, how)
 
-    def _report_late(self, planner: Planner, due: list[tuple[float, NodeRef]]) -> None:
-        for _, ref in due:
+    def _check_parallelism(self, planner: Planner) -> None:
+        """No loop has more iterations going than it may, counted by the nodes that are active."""
+        going: dict[NodeRef, set[str]] = {}
+        for ref in planner.active:
+            loop, scope_key = ref.loop, ref.scope_key
+            while loop is not None:
+                going.setdefault(loop, set()).add(scope_key)
+                loop, scope_key = loop.loop, loop.scope_key
+        for loop, scopes in going.items():
+            assert loop in planner.active, f"seed {self.seed}: an iteration outlives its loop"
+            assert len(scopes) <= self.parallelism[loop], f"seed {self.seed}: too many at once"
+
+    def _report_late(self, planner: Planner, due: list[tuple[float, NodeRef, Command]]) -> None:
+        for _, ref, _ in due:
             self.trace += planner.apply(NodeSucceeded(ref))
             self.trace += planner.apply(NodeFailed(ref))
         self.trace += planner.apply(RunCancelled())
@@ -247,6 +279,12 @@ def check(simulation: Simulation) -> None:
     assert len(resolved) == len(set(resolved)), f"seed {seed}: a node twice in one scope"
     cancelled = [c.ref for c in trace if isinstance(c, CancelNode)]
     begun = {c.ref for c in trace if isinstance(c, StartNode)}
+    over = [c.ref for c in trace if isinstance(c, EndLoop)]
+    assert len(over) == len(set(over)), f"seed {seed}: a loop ended twice"
+    for ref in over:
+        since = trace[1 + next(i for i, c in enumerate(trace) if c in ends_of(trace, ref)) :]
+        late = [c for c in since if isinstance(c, StartNode) and is_inside(c.ref, ref)]
+        assert not late, f"seed {seed}: an iteration went on after its loop"
     assert len(cancelled) == len(set(cancelled)), f"seed {seed}: cancelled twice"
     assert begun.issuperset(cancelled), f"seed {seed}: cancelled before its start"
     ends = [index for index, command in enumerate(trace) if isinstance(command, EndRun)]
@@ -255,6 +293,18 @@ def check(simulation: Simulation) -> None:
         assert len(trace) == simulation.cancelled_at, f"seed {seed}: something after cancel"
     else:
         assert ends == [len(trace) - 1], f"seed {seed}: the end is not the last command"
+
+
+def ends_of(trace: list[Command], ref: NodeRef) -> list[Command]:
+    return [command for command in trace if isinstance(command, EndLoop) and command.ref == ref]
+
+
+def is_inside(ref: NodeRef, loop: NodeRef) -> bool:
+    """Whether a node is in an iteration of the loop, at any depth."""
+    around = ref.loop
+    while around is not None and around != loop:
+        around = around.loop
+    return around is not None
 
 
 def how_it_ended(simulation: Simulation) -> str:

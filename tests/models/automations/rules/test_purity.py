@@ -6,9 +6,19 @@ from pathlib import Path
 
 import pytest
 
-from models.automations.rules import kinds, plan, planner, protocol, topology
+from models.automations.rules import (
+    costs,
+    course,
+    frames,
+    kinds,
+    plan,
+    planner,
+    protocol,
+    reach,
+    topology,
+)
 
-MODULES = (kinds, plan, planner, protocol, topology)
+MODULES = (costs, course, frames, kinds, plan, planner, protocol, reach, topology)
 FORBIDDEN = {"time", "datetime", "random", "secrets", "uuid", "os", "asyncio", "threading"}
 
 

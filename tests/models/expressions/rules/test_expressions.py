@@ -186,7 +186,7 @@ def test_data_nested_too_deep_is_refused() -> None:
     ],
 )
 def test_the_nodes_an_expression_reads_are_known(text: str, nodes: set[str] | None) -> None:
-    assert compile_expression(text).references == nodes
+    assert compile_expression(text).reads("nodes") == nodes
 
 
 @pytest.mark.parametrize(
