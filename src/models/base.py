@@ -19,6 +19,7 @@ __all__ = [
     "Moment",
     "Shape",
     "Timestamp",
+    "example",
     "metadata",
 ]
 
@@ -57,3 +58,8 @@ class Input(BaseModel):
         extra="forbid",
         strict=True,
     )
+
+
+def example(body: JsonObject) -> ConfigDict:
+    """The configuration of a body that documentation shows filled in, valid as it stands."""
+    return ConfigDict(json_schema_extra={"examples": [body]})

@@ -176,6 +176,8 @@ class Principal:
     platform_admin: bool = False
     run_id: Id | None = None
     """The automation run in whose name the platform itself acts."""
+    bulk: bool = False
+    """An import or a refresh writes: triggers hear of it only if they ask for system changes."""
 
     def effective_scopes(self, role: Role) -> frozenset[Scope]:
         """Key scopes ∩ the live role of the bound user; a session has what its role gives."""
@@ -201,6 +203,13 @@ class Actor:
     @property
     def user_id(self) -> Id:
         return self.principal.user_id
+
+    @property
+    def person(self) -> Id | None:
+        """The user who acts; None when the platform acts by itself."""
+        principal = self.principal
+        alone = principal.type is PrincipalType.SYSTEM and principal.id == principal.user_id
+        return None if alone else principal.user_id
 
     @property
     def level(self) -> Level:

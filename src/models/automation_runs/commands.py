@@ -1,40 +1,48 @@
 """Accepting and cancelling runs. The answer is final when its transaction commits (design 3)."""
 
 import json
+import uuid
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Row, update
+from sqlalchemy import Row, Select, func, select
 
-from models.access.rules import Actor
+from models.access.rules import Actor, Level
 from models.automation_runs import runnable
 from models.automation_runs.acceptance import RunRequest, accept
-from models.automation_runs.execution import close_nodes, skip_nodes
-from models.automation_runs.queries import detail, load_run, run_metadata
-from models.automation_runs.rules import OPEN_RUN, RunSource, RunStatus
+from models.automation_runs.admission import concurrency_of
+from models.automation_runs.cancellation import cancel_runs
+from models.automation_runs.execution import skip_nodes
+from models.automation_runs.node_queries import progress_of
+from models.automation_runs.plans import executed_plan
+from models.automation_runs.queries import (
+    RunFilter,
+    detail,
+    lineage,
+    load_run,
+    runs_of,
+    workspace_runs,
+)
+from models.automation_runs.rules import MAX_REPLAYS, OPEN_RUN, RunSource, RunStatus
 from models.automation_runs.shapes import (
     AutomationRunDetail,
+    CancelledRuns,
+    CancelRuns,
     RunFromNode,
     RunNow,
     RunScope,
     TestRun,
 )
-from models.automation_runs.tables import automation_run
+from models.automation_runs.tables import automation_run, node_run
 from models.automations.rules.kinds import shorten
 from models.automations.rules.payloads import check_payload
 from models.automations.rules.plan import Plan
 from models.base import Id, JsonObject
-from runtime import outbox
-from runtime.clock import utc_now
 from runtime.database import UnitOfWork
 from runtime.errors import ValidationError
-from runtime.families import Family
 
 PAYLOAD_LIMIT = 1024 * 1024
 """Bytes of a run's payload as JSON (decisions C3)."""
-
-MAX_REPLAYS = 20
-"""Runs behind a replay of replays whose outputs it can still reuse."""
 
 
 async def run_now(
@@ -63,7 +71,11 @@ async def test_run(
     if stop_at is not None:
         _require_nodes(plan, [("stopAtNodeId", stop_at)])
     _require_nodes(plan, [(f"mocks.{node_id}", node_id) for node_id in body.mocks])
-    options: JsonObject = {"mocks": body.mocks, "simulate": body.simulate}
+    options: JsonObject = {
+        "mocks": body.mocks,
+        "simulate": body.simulate,
+        "triggerFailureAutomation": body.trigger_failure_automation,
+    }
     if stop_at is not None:
         options["stopAtNodeId"] = stop_at
     payload = _bounded(_test_payload(body, graph.get("testPayloads") or []))
@@ -84,15 +96,20 @@ async def run_from_node(
     payload = body.trigger_payload
     if payload is None:
         payload = replayed.trigger_payload if replayed is not None else {}
+    options = _from_node_options(body, replayed)
+    if isinstance(body.scope, str) and body.scope:
+        await _require_iteration(work, replayed, body.scope)
+        options["scopeKey"] = body.scope
+    executed = _executed(plan, body.node_id, options)
     request = RunRequest(
         RunSource.FROM_NODE,
         _bounded(payload),
-        _from_node_options(body, replayed),
+        options,
         start_node_id=body.node_id,
         replay_of_run_id=body.replay_of_run_id,
     )
-    run_id = await accept(work, actor, version, request)
-    kept = plan.restricted(body.node_id).nodes_by_id()
+    run_id = (await accept(work, actor, version, request)).run_id
+    kept = executed.nodes_by_id()
     reused = [(node.id, "", node.kind) for node in plan.nodes if node.id not in kept]
     await skip_nodes(work, actor.workspace_id, run_id, reused, outcome="reused")
     return await detail(work, actor, automation_id, run_id)
@@ -101,35 +118,58 @@ async def run_from_node(
 async def cancel(
     work: UnitOfWork, actor: Actor, automation_id: Id, run_id: Id
 ) -> AutomationRunDetail:
-    """Make an open run cancelled for ever; a finished one is returned unchanged.
+    """Make an open run cancelled for ever, and the runs it waits for; a finished one is returned
+    unchanged.
 
-    The row's lock makes this final: a node starts before it or not at all.
+    The rows' locks make this final: a node starts before it or not at all.
     """
-    run = await load_run(work, actor, automation_id, run_id, lock=True)
-    # Waiting for the lock takes time: no node that started meanwhile may seem to start after this.
-    work.now = utc_now()
-    if run.status in OPEN_RUN:
-        await work.execute(
-            update(automation_run)
-            .where(automation_run.c.id == run_id)
-            .values(status=RunStatus.CANCELLED, completed_at=work.now)
-        )
-        await close_nodes(work, run_id)
-        if not await outbox.withdraw_start(work, run_id):
-            await outbox.append(
-                work,
-                intent=outbox.Intent.CANCEL,
-                family=Family.AUTOMATION_RUN,
-                workspace_id=actor.workspace_id,
-                subject_id=run_id,
-            )
+    await load_run(work, actor, automation_id, run_id)
+    await cancel_runs(work, actor.workspace_id, [run_id])
     return await detail(work, actor, automation_id, run_id)
+
+
+async def cancel_several(
+    work: UnitOfWork, actor: Actor, automation_id: Id, body: CancelRuns
+) -> CancelledRuns:
+    """Cancel the oldest open runs of an automation that fit, with the runs they wait for; bounded,
+    so to be called until nothing remains.
+    """
+    return await _cancel_fitting(work, actor, runs_of(actor.workspace_id, automation_id), body)
+
+
+async def cancel_in_workspace(work: UnitOfWork, actor: Actor, body: CancelRuns) -> CancelledRuns:
+    """The same for the runs of every automation that the actor may edit; an automation in the trash
+    still has the runs that were open.
+    """
+    runs = workspace_runs(actor, Level.EDIT, in_trash=True)
+    return await _cancel_fitting(work, actor, runs, body)
+
+
+async def _cancel_fitting(
+    work: UnitOfWork, actor: Actor, runs: Select[Any], body: CancelRuns
+) -> CancelledRuns:
+    wanted = RunFilter(
+        status=None if body.status is None else RunStatus(body.status),
+        source=body.source,
+        until=body.created_before,
+    )
+    fitting = runs.with_only_columns(automation_run.c.id).where(
+        *wanted.conditions(), automation_run.c.status.in_(OPEN_RUN)
+    )
+    oldest = fitting.order_by(automation_run.c.created_at, automation_run.c.id).limit(body.limit)
+    chosen = [row.id for row in await work.rows(oldest)]
+    cancelled = await cancel_runs(work, actor.workspace_id, chosen)
+    remaining = await work.scalar(select(func.count()).select_from(fitting.subquery()))
+    run_ids = sorted(set(chosen).intersection(cancelled))
+    return CancelledRuns(cancelled=len(run_ids), run_ids=run_ids, remaining=remaining)
 
 
 async def _accept(
     work: UnitOfWork, actor: Actor, version: Any, request: RunRequest
 ) -> AutomationRunDetail:
-    run_id = await accept(work, actor, version, request)
+    run_id = (await accept(work, actor, version, request)).run_id
+    if concurrency_of(version.trigger_config, request) is not None:
+        return await detail(work, actor, version.automation_id, run_id)
     return AutomationRunDetail(
         id=run_id,
         automation_id=version.automation_id,
@@ -145,7 +185,12 @@ async def _accept(
         error=None,
         start_node_id=request.start_node_id,
         replay_of_run_id=request.replay_of_run_id,
-        metadata=run_metadata(run_id, [], version.node_count),
+        metadata={
+            **lineage(run_id, admitted_at=work.now),
+            "waiting": [],
+            "progress": progress_of(0, version.node_count),
+            "trimmed": False,
+        },
         node_runs=[],
     )
 
@@ -173,9 +218,33 @@ def _require_nodes(plan: Plan, named: Sequence[tuple[str, str]]) -> None:
             raise ValidationError.at(path, f'The version has no node "{shorten(node_id)}".')
 
 
-def _from_node_options(body: RunFromNode, replayed: Row[Any] | None) -> JsonObject:
-    if isinstance(body.scope, str) and body.scope != "":
+async def _require_iteration(work: UnitOfWork, replayed: Row[Any] | None, scope_key: str) -> None:
+    """Raises ValidationError unless the replayed run, or one it replays, had the iteration."""
+    if replayed is None:
+        raise ValidationError.at("scope", "An iteration is one of the run in replayOfRunId.")
+    earlier = [uuid.UUID(run_id) for run_id in replayed.options.get("replays", ())]
+    inside = node_run.c.scope_key.startswith(f"{scope_key}/", autoescape=True)
+    found = await work.scalar(
+        select(node_run.c.node_id)
+        .where(
+            node_run.c.workspace_id == replayed.workspace_id,
+            node_run.c.run_id.in_([replayed.id, *earlier]),
+            (node_run.c.scope_key == scope_key) | inside,
+        )
+        .limit(1)
+    )
+    if found is None:
         raise ValidationError.at("scope", "The run has no such loop iteration.")
+
+
+def _executed(plan: Plan, node_id: str, options: JsonObject) -> Plan:
+    try:
+        return executed_plan(plan, node_id, options)
+    except KeyError:
+        raise ValidationError.at("scope", "The node is not in this loop iteration.") from None
+
+
+def _from_node_options(body: RunFromNode, replayed: Row[Any] | None) -> JsonObject:
     options: JsonObject = {}
     if isinstance(body.scope, RunScope):
         options["scope"] = body.scope.model_dump(exclude_unset=True)

@@ -1,6 +1,6 @@
 """Refusals that belong to runs."""
 
-from runtime.errors import PlatformError
+from runtime.errors import PlatformError, RunError
 
 
 class RunClosedError(PlatformError):
@@ -36,3 +36,30 @@ class NodeError(PlatformError):
         self.failure_code = code
         self.retryable = retryable
         self.retry_after = retry_after
+
+
+class SlotsTakenError(RunError):
+    """The automation skips what comes while all its slots are taken (decisions C7)."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "As many runs as the automation allows at a time are under way, and it skips what"
+            " comes meanwhile. Run it again when one has ended."
+        )
+
+
+class WaitsForItselfError(RunError):
+    """A run would wait for a slot that is held by a run waiting for it."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The run would wait for ever: the run that calls it holds the slot it needs. Raise the"
+            " automation's concurrency limit, or call it without waiting."
+        )
+
+
+class ConcurrencyKeyError(RunError):
+    """The key expression of an automation cannot be evaluated on the payload."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"The automation's concurrency key cannot be read: {reason}")

@@ -6,19 +6,23 @@ run stays as it is (promises I3, I4).
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from sqlalchemy import ARRAY, Text, bindparam, case, func, literal, select, update
+from sqlalchemy import ARRAY, ColumnElement, Text, bindparam, case, func, literal, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
-from models.automation_runs.facts import RunFacts, fact_columns, read_facts
+from models.automation_runs import endings, slots
+from models.automation_runs.facts import RunFacts, fact_columns, load_outputs, read_facts
+from models.automation_runs.node_writes import close_nodes
+from models.automation_runs.plans import read_reused
 from models.automation_runs.rules import (
-    OPEN_NODE,
     OPEN_RUN,
     NodeStatus,
     RunStatus,
     sources_of,
 )
 from models.automation_runs.tables import automation_run, node_run
+from models.automations.rules.kinds import NodeKind
 from models.base import Id, JsonObject
 from runtime.database import UnitOfWork, Work
 from runtime.prepared import Prepared
@@ -31,6 +35,7 @@ _BEGIN = Prepared(
     .where(
         _run.id == bindparam("run_id"),
         _run.status == func.any(literal(OPEN_RUN, ARRAY(Text))),
+        _run.admitted_at.is_not(None),
     )
     .values(
         status=case((_run.status == RunStatus.QUEUED, RunStatus.RUNNING), else_=_run.status),
@@ -41,23 +46,41 @@ _BEGIN = Prepared(
 
 
 async def begin(work: Work, run_id: Id) -> RunFacts | None:
-    """`queued → running`; None when the run is closed. Repeating it changes nothing."""
+    """`queued → running`; None when the run is closed or waits for a slot.
+
+    Repeating it changes nothing.
+    """
     row = await _BEGIN.first(work, {"run_id": run_id, "now": work.now})
     return None if row is None else read_facts(row)
 
 
-_SET_WAITING = Prepared(
-    update(automation_run)
-    .where(_run.id == bindparam("run_id"), _run.status == bindparam("origin", type_=Text))
-    .values(status=bindparam("target", type_=Text))
+_WAITS_FOR_SLOT = Prepared(
+    select(_run.id).where(
+        _run.id == bindparam("run_id"),
+        _run.status == RunStatus.QUEUED.value,
+        _run.admitted_at.is_(None),
+    )
 )
 
 
-async def set_waiting(work: Work, run_id: Id, *, waiting: bool) -> None:
-    """`running ⇄ waiting`: the second exactly while nothing runs and something waits (C8)."""
-    statuses = (RunStatus.RUNNING, RunStatus.WAITING)
-    origin, target = statuses if waiting else reversed(statuses)
-    await _SET_WAITING.execute(work, {"run_id": run_id, "origin": origin, "target": target})
+async def waits_for_slot(work: Work, run_id: Id) -> bool:
+    """Whether a run that did not begin will, when it gets a slot."""
+    return await _WAITS_FOR_SLOT.first(work, {"run_id": run_id}) is not None
+
+
+_SET_WAITING = Prepared(
+    update(automation_run)
+    .where(_run.id == bindparam("run_id"), _run.status == RunStatus.RUNNING.value)
+    .values(status=RunStatus.WAITING.value)
+)
+
+
+async def set_waiting(work: Work, run_id: Id) -> bool:
+    """`running → waiting`, for a run of a single execution; `resting` knows the way back.
+
+    False when it was not running.
+    """
+    return await _SET_WAITING.execute(work, {"run_id": run_id}) > 0
 
 
 async def finish(
@@ -67,31 +90,29 @@ async def finish(
     status: RunStatus,
     output: JsonObject | None,
     error: str | None = None,
+    node_id: str | None = None,
 ) -> bool:
-    """Write the end of a run; False when it was closed already."""
-    closed = await work.execute(
+    """Write the end of a run, which `node_id` decided, and what follows; False when it was closed.
+
+    Its open nodes are closed with it.
+    """
+    await slots.lock_of_runs(work, [run_id])
+    ended = await work.first(
         update(automation_run)
         .where(automation_run.c.id == run_id, automation_run.c.status.in_(sources_of(status)))
         .values(status=status, output=output, error=error, completed_at=work.now)
+        .returning(*endings.ENDED)
     )
-    return closed.rowcount > 0
+    if ended is None:
+        return False
+    await close_nodes(work, [run_id])
+    await endings.follow(work, ended, node_id)
+    return True
 
 
 async def abandon(work: UnitOfWork, run_id: Id, status: RunStatus, error: str) -> bool:
     """Close a run whose workflow will not; False when it was closed already."""
-    closed = await finish(work, run_id, status=status, output=None, error=error)
-    if closed:
-        await close_nodes(work, run_id)
-    return closed
-
-
-async def close_nodes(work: UnitOfWork, run_id: Id) -> None:
-    """Mark the nodes a closed run left open as cancelled."""
-    await work.execute(
-        update(node_run)
-        .where(node_run.c.run_id == run_id, node_run.c.status.in_(OPEN_NODE))
-        .values(status=NodeStatus.CANCELLED, completed_at=work.now)
-    )
+    return await finish(work, run_id, status=status, output=None, error=error)
 
 
 async def skip_nodes(
@@ -121,6 +142,19 @@ async def skip_nodes(
     await work.execute(upsert(node_run).values(rows).on_conflict_do_nothing())
 
 
+FIRST_RESPONSE = (
+    select(node_run.c.output)
+    .where(
+        node_run.c.run_id == bindparam("run_id"),
+        node_run.c.node_kind == NodeKind.RESPOND.value,
+        node_run.c.status == NodeStatus.SUCCEEDED,
+    )
+    .order_by(node_run.c.completed_at, node_run.c.node_id, node_run.c.scope_key)
+    .limit(1)
+    .scalar_subquery()
+)
+"""What the first respond node of a run answered; null while none has."""
+
 _LEAF_OUTPUTS = (
     select(
         func.coalesce(
@@ -136,26 +170,56 @@ _LEAF_OUTPUTS = (
     )
     .scalar_subquery()
 )
-"""The output of a run: the outputs of its succeeded leaf nodes by id (C8)."""
+"""The output of a run without an answer: the outputs of its succeeded leaf nodes by id (C8)."""
 
-_SUCCEED = Prepared(
-    update(automation_run)
-    .where(
-        _run.id == bindparam("run_id"),
-        _run.status == func.any(literal(sources_of(RunStatus.SUCCEEDED), ARRAY(Text))),
+
+def _succeeding(outputs: ColumnElement[Any]) -> Prepared:
+    return Prepared(
+        update(automation_run)
+        .where(
+            _run.id == bindparam("run_id"),
+            _run.status == func.any(literal(sources_of(RunStatus.SUCCEEDED), ARRAY(Text))),
+        )
+        .values(
+            status=RunStatus.SUCCEEDED,
+            output=func.coalesce(FIRST_RESPONSE, outputs),
+            completed_at=bindparam("now", type_=Timestamp),
+        )
     )
-    .values(
-        status=RunStatus.SUCCEEDED,
-        output=_LEAF_OUTPUTS,
-        completed_at=bindparam("now", type_=Timestamp),
-    )
+
+
+_SUCCEED = _succeeding(_LEAF_OUTPUTS)
+_SUCCEED_WITH_REUSED = _succeeding(
+    bindparam("reused", type_=_run.output.type).concat(_LEAF_OUTPUTS)
 )
 
 
 async def succeed(work: Work, run_id: Id, leaves: Sequence[str]) -> bool:
-    """Write the end of a run whose nodes all ended well; False when it was closed already."""
+    """Write the end of a run whose nodes all ended well; False when it was closed already.
+
+    It is for runs that end alone (see `RunFacts`): nothing else follows.
+    """
     parameters = {"run_id": run_id, "leaves": list(leaves), "now": work.now}
     return await _SUCCEED.execute(work, parameters) > 0
+
+
+async def succeed_and_follow(work: UnitOfWork, run: RunFacts, leaves: Sequence[str]) -> bool:
+    """`succeed` for any run: its slot is handed on, and reused outputs are among its own."""
+    if run.ends_alone:
+        return await succeed(work, run.run_id, leaves)
+    reused = {one.node_id for one in read_reused(run.options)}.intersection(leaves)
+    outputs = await load_outputs(work, run, reused, [""]) if reused else []
+    await slots.lock_of_runs(work, [run.run_id])
+    parameters = {
+        "run_id": run.run_id,
+        "leaves": list(leaves),
+        "now": work.now,
+        "reused": {row.node_id: row.output for row in outputs if row.succeeded},
+    }
+    written = await _SUCCEED_WITH_REUSED.execute(work, parameters) > 0
+    if written and run.concurrency_key is not None:
+        await slots.hand_on(work, run.automation_id, run.concurrency_key)
+    return written
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """What is known of a run from its start and never changes, so that it may be kept in memory."""
 
 import uuid
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -12,18 +12,36 @@ from sqlalchemy import (
     Text,
     Uuid,
     bindparam,
+    case,
     func,
     literal,
     select,
 )
 
 from models.access.rules import ROLE_SCOPES, Actor, Principal, PrincipalType, Role
-from models.automation_runs.rules import ACTIVE_RUN, NodeStatus
+from models.automation_runs.rules import ACTIVE_RUN, NodeStatus, is_test
 from models.automation_runs.tables import automation_run, node_run
 from models.base import Id, JsonObject
 from runtime.clock import wire_timestamp
 from runtime.database import Work
 from runtime.prepared import Prepared
+
+
+def automation_actor(
+    workspace_id: Id, automation_id: Id, user_id: Id | None = None, run_id: Id | None = None
+) -> Actor:
+    """An automation that acts by itself, for the user who started it if somebody did."""
+    return Actor(
+        principal=Principal(
+            type=PrincipalType.SYSTEM,
+            id=automation_id,
+            user_id=user_id or automation_id,
+            run_id=run_id,
+        ),
+        workspace_id=workspace_id,
+        role=Role.EDITOR,
+        scopes=ROLE_SCOPES[Role.EDITOR],
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,21 +58,27 @@ class RunFacts:
     start_node_id: str | None
     created_by_user_id: Id | None
     started_at: datetime
+    chain: list[Id]
+    """The runs that led to this one, oldest first."""
+    concurrency_key: str | None
+    """The key of the slot it holds, if its automation's runs are limited."""
 
     @property
     def actor(self) -> Actor:
         """The platform itself, writing with an editor's rights in the run's own workspace."""
-        return Actor(
-            principal=Principal(
-                type=PrincipalType.SYSTEM,
-                id=self.automation_id,
-                user_id=self.created_by_user_id or self.automation_id,
-                run_id=self.run_id,
-            ),
-            workspace_id=self.workspace_id,
-            role=Role.EDITOR,
-            scopes=ROLE_SCOPES[Role.EDITOR],
+        return automation_actor(
+            self.workspace_id, self.automation_id, self.created_by_user_id, self.run_id
         )
+
+    @property
+    def is_test(self) -> bool:
+        """Whether mocks hold (decisions D3)."""
+        return is_test(self.source, self.options)
+
+    @property
+    def ends_alone(self) -> bool:
+        """Whether its success is one statement: no slot is freed, and no output was made before."""
+        return self.concurrency_key is None and not self.options.get("reused")
 
     @property
     def replayed_run_ids(self) -> list[Id]:
@@ -86,6 +110,8 @@ def fact_columns() -> tuple[ColumnElement[Any], ...]:
         run.start_node_id,
         run.created_by_user_id,
         run.started_at,
+        run.chain,
+        run.concurrency_key,
     )
 
 
@@ -102,15 +128,31 @@ _FACTS = Prepared(
 )
 
 _RUN_IDS = bindparam("run_ids", type_=ARRAY(Uuid))
+_SCOPES = bindparam("scopes", type_=ARRAY(Text))
+_ENDED_WELL = node_run.c.status == NodeStatus.SUCCEEDED
+_FAILURE = func.jsonb_build_object(
+    "error", node_run.c.error, "errorCode", node_run.c.error_code, type_=node_run.c.output.type
+)
+"""What bindings read of a failed node: what follows its failure can say why."""
 _OUTPUTS = (
-    select(node_run.c.node_id, node_run.c.output)
+    select(
+        node_run.c.node_id,
+        node_run.c.scope_key,
+        node_run.c.run_id,
+        _ENDED_WELL.label("succeeded"),
+        case((_ENDED_WELL, node_run.c.output), else_=_FAILURE).label("output"),
+    )
     .where(
         node_run.c.workspace_id == bindparam("workspace_id"),
         node_run.c.run_id == func.any(_RUN_IDS),
-        node_run.c.scope_key == "",
-        node_run.c.status == NodeStatus.SUCCEEDED,
+        node_run.c.scope_key == func.any(_SCOPES),
+        node_run.c.status
+        == func.any(literal([NodeStatus.SUCCEEDED, NodeStatus.FAILED], ARRAY(Text))),
     )
-    .order_by(func.array_position(_RUN_IDS, node_run.c.run_id).desc())
+    .order_by(
+        func.array_position(_RUN_IDS, node_run.c.run_id).desc(),
+        func.array_position(_SCOPES, node_run.c.scope_key).desc(),
+    )
 )
 _ALL_OUTPUTS = Prepared(_OUTPUTS)
 _SOME_OUTPUTS = Prepared(
@@ -125,19 +167,19 @@ async def load_facts(work: Work, run_id: Id) -> RunFacts | None:
 
 
 async def load_outputs(
-    work: Work, facts: RunFacts, node_ids: Collection[str] | None
-) -> dict[str, Any]:
-    """Outputs of the nodes that succeeded, by node id; None asks for every node.
+    work: Work, facts: RunFacts, node_ids: Collection[str] | None, scopes: Sequence[str]
+) -> Sequence[Any]:
+    """Outputs of the nodes that ended in these scopes, `{error, errorCode}` of those that failed;
+    None asks for every node.
 
-    A node that did not run here is looked up in the runs this one replays (decisions D3).
+    Of several rows of a node the last one counts: this run's come after those of the runs it
+    replays (decisions D3), those of scopes named first after the others.
     """
     parameters = {
         "workspace_id": facts.workspace_id,
         "run_ids": [facts.run_id, *facts.replayed_run_ids],
+        "scopes": list(scopes),
     }
     if node_ids is None:
-        rows = await _ALL_OUTPUTS.rows(work, parameters)
-    else:
-        rows = await _SOME_OUTPUTS.rows(work, {**parameters, "node_ids": sorted(node_ids)})
-    # This run's own outputs come last, so they win over those of the replayed ones.
-    return {row.node_id: row.output for row in rows}
+        return await _ALL_OUTPUTS.rows(work, parameters)
+    return await _SOME_OUTPUTS.rows(work, {**parameters, "node_ids": sorted(node_ids)})

@@ -5,6 +5,7 @@ either started before the cancel or never does.
 """
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from sqlalchemy import ARRAY, Text, and_, bindparam, func, literal, select
 
@@ -24,6 +25,7 @@ class NodeRow:
     attempt: int | None
     outcome: str | None
     case_key: str | None
+    started_at: datetime | None = None
 
 
 _OWN = and_(
@@ -32,7 +34,13 @@ _OWN = and_(
     node_run.c.scope_key == bindparam("scope_key"),
 )
 _GATE = (
-    select(node_run.c.status, node_run.c.attempt, node_run.c.outcome, node_run.c.case_key)
+    select(
+        node_run.c.status,
+        node_run.c.attempt,
+        node_run.c.outcome,
+        node_run.c.case_key,
+        node_run.c.started_at,
+    )
     .select_from(automation_run.outerjoin(node_run, _OWN))
     .where(
         automation_run.c.id == bindparam("run_id"),

@@ -1,17 +1,17 @@
-"""Writing node runs. All but `complete_at_once` happen behind the gate their caller has passed."""
+"""Writing node runs, behind the gate that the caller has passed."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ARRAY, Text, bindparam, func, insert, literal, select, update
+from sqlalchemy import insert, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from models.automation_runs.gate import NodeRow
-from models.automation_runs.rules import ACTIVE_RUN, OPEN_NODE, NodeStatus
-from models.automation_runs.tables import automation_run, node_run, node_run_attempt
+from models.automation_runs.rules import OPEN_NODE, NodeStatus
+from models.automation_runs.tables import node_run, node_run_attempt
 from models.base import Id, JsonObject
 from runtime.database import UnitOfWork, Work
-from runtime.prepared import Prepared
 
 ERROR_LIMIT = 2_000
 """Characters of an error that are kept; the rest would only repeat a foreign server's page."""
@@ -50,51 +50,6 @@ class Completion:
         return values if self.inputs is None else {**values, "input": self.inputs}
 
 
-_COMPLETED = (
-    "run_id",
-    "node_id",
-    "scope_key",
-    "workspace_id",
-    "node_kind",
-    "status",
-    "attempt",
-    "outcome",
-    "case_key",
-    "input",
-    "output",
-    "started_at",
-    "completed_at",
-)
-
-_COMPLETE_AT_ONCE = Prepared(
-    upsert(node_run)
-    .from_select(
-        _COMPLETED,
-        select(*(bindparam(name, type_=node_run.c[name].type) for name in _COMPLETED))
-        .where(
-            automation_run.c.id == bindparam("run_id", type_=node_run.c.run_id.type),
-            automation_run.c.status == func.any(literal(ACTIVE_RUN, ARRAY(Text))),
-        )
-        .with_for_update(read=True, of=automation_run),
-    )
-    .on_conflict_do_nothing()
-)
-
-
-async def complete_at_once(work: Work, key: NodeKey, completion: Completion) -> bool:
-    """Gate and success in one statement, for a node with no other effect than its output.
-
-    False when nothing was written: the run is closed, or the node has ended before.
-    """
-    values = {
-        **_identity(key),
-        "started_at": work.now,
-        "input": None,
-        **completion.values(work),
-    }
-    return await _COMPLETE_AT_ONCE.execute(work, values) > 0
-
-
 async def complete_node(
     work: UnitOfWork, key: NodeKey, before: NodeRow, completion: Completion
 ) -> None:
@@ -126,35 +81,30 @@ async def start_node(
     work: UnitOfWork, key: NodeKey, before: NodeRow, *, inputs: JsonObject, attempt: int
 ) -> None:
     """Show an outside node as running, before its effect leaves the machine."""
-    values = {
+    await _write(work, key, before, running(work, inputs, attempt))
+
+
+def running(work: Work, inputs: JsonObject, attempt: int) -> JsonObject:
+    """What the row of a node shows while an attempt is under way."""
+    return {
         "status": NodeStatus.RUNNING,
         "attempt": attempt,
         "input": inputs,
         "attempt_started_at": work.now,
     }
-    await _write(work, key, before, values)
 
 
 async def park_node(
-    work: UnitOfWork, key: NodeKey, before: NodeRow, *, inputs: JsonObject, seconds: float
+    work: UnitOfWork, key: NodeKey, before: NodeRow, *, inputs: JsonObject, seconds: float | None
 ) -> None:
-    """Show a waiting node, with the moment it is due at."""
+    """Show a waiting node, with the moment it is due at if there is one."""
     values = {
         "status": NodeStatus.WAITING,
         "attempt": 1,
         "input": inputs,
-        "due_at": work.now_after(seconds),
+        "due_at": None if seconds is None else work.now_after(seconds),
     }
     await _write(work, key, before, values)
-
-
-async def wake_node(work: UnitOfWork, key: NodeKey) -> None:
-    """`waiting → succeeded`, keeping what the node was shown with."""
-    await work.execute(
-        update(node_run)
-        .where(*_this(key), node_run.c.status == NodeStatus.WAITING)
-        .values(status=NodeStatus.SUCCEEDED, output={}, outcome="always", completed_at=work.now)
-    )
 
 
 async def record_attempt(
@@ -179,9 +129,18 @@ async def record_attempt(
     )
 
 
+async def close_nodes(work: UnitOfWork, run_ids: Collection[Id]) -> None:
+    """Mark the nodes that closed runs left open as cancelled."""
+    await work.execute(
+        update(node_run)
+        .where(node_run.c.run_id.in_(run_ids), node_run.c.status.in_(OPEN_NODE))
+        .values(status=NodeStatus.CANCELLED, completed_at=work.now)
+    )
+
+
 async def _write(work: UnitOfWork, key: NodeKey, before: NodeRow, values: JsonObject) -> None:
     if before.status is None:
-        statement: Any = insert(node_run).values(**_identity(key), started_at=work.now, **values)
+        statement: Any = insert(node_run).values(**identity(key), started_at=work.now, **values)
     else:
         statement = (
             update(node_run).where(*_this(key), node_run.c.status.in_(OPEN_NODE)).values(**values)
@@ -189,7 +148,8 @@ async def _write(work: UnitOfWork, key: NodeKey, before: NodeRow, values: JsonOb
     await work.execute(statement)
 
 
-def _identity(key: NodeKey) -> JsonObject:
+def identity(key: NodeKey) -> JsonObject:
+    """The columns that say which node a row is about."""
     return {
         "run_id": key.run_id,
         "node_id": key.node_id,

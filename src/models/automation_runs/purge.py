@@ -2,13 +2,15 @@
 
 from datetime import datetime
 
-from sqlalchemy import select
+from sqlalchemy import select, true
 
 from models.automation_runs.rules import OPEN_RUN
 from models.automation_runs.tables import automation_run
-from models.purging import MAX_ROWS, purge
+from models.purging import MAX_HEADS, MAX_ROWS, purge
+from models.workspaces.tables import workspace
 from runtime.database import UnitOfWork
-from runtime.ids import least_id
+
+_run = automation_run.c
 
 
 async def purge_runs(work: UnitOfWork, before: datetime, limit: int = MAX_ROWS) -> int:
@@ -17,14 +19,20 @@ async def purge_runs(work: UnitOfWork, before: datetime, limit: int = MAX_ROWS) 
     The versions they executed stay. Gives how many rows were removed, at most `limit`; to be
     called until it is 0.
     """
-    old = (
-        select(automation_run.c.id)
+    ended = (
+        select(_run.id)
         .where(
-            # Accepted before it ended: the oldest ids are all that is looked at.
-            automation_run.c.id < least_id(before),
-            automation_run.c.status.not_in(OPEN_RUN),
-            automation_run.c.completed_at < before,
+            _run.workspace_id == workspace.c.id,
+            # Accepted before it ended: of each workspace only the oldest are looked at.
+            _run.created_at < before,
+            _run.completed_at < before,
+            _run.status.not_in(OPEN_RUN),
         )
-        .order_by(automation_run.c.id)
+        .order_by(_run.created_at)
+        .limit(MAX_HEADS)
+        .correlate(workspace)
+        .lateral("ended")
     )
+    first = select(ended.c.id).select_from(workspace.join(ended, true())).limit(MAX_HEADS)
+    old = select(_run.id).where(_run.id.in_(first)).order_by(_run.created_at)
     return await purge(work, automation_run, old, limit)

@@ -1,36 +1,73 @@
 """Reading runs; every query names the workspace (promise I6)."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Row, Select, func, select
+from sqlalchemy import ColumnElement, Row, Select, select, tuple_
 
-from models.access.rules import Actor
-from models.automation_runs.rules import NodeStatus, RunSource, RunStatus
+from models.access.rules import MANAGERS, Actor, Level
+from models.automation_runs import node_queries
+from models.automation_runs.endings import FAILURES, failure_run_id
+from models.automation_runs.rules import RunSource, RunStatus
 from models.automation_runs.shapes import (
     AutomationRunDetail,
     AutomationRunList,
     AutomationRunShape,
-    NodeRunShape,
 )
-from models.automation_runs.tables import automation_run, node_run
-from models.automations.tables import automation_graph
+from models.automation_runs.tables import automation_run
+from models.automations.tables import automation
 from models.base import Id, JsonObject
+from models.items.queries import closed_items
 from models.pagination import PageRequest
+from models.waits.queries import show_waits
 from runtime.clock import wire_timestamp
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
 from runtime.families import Family
-from runtime.ids import derived_id
 
-_ENDED = frozenset({NodeStatus.SUCCEEDED, NodeStatus.FAILED, NodeStatus.SKIPPED})
+_run = automation_run.c
+_UNSEEN = (
+    "graph_checksum",
+    "options",
+    "created_by_user_id",
+    "parent_run_id",
+    "chain",
+    "concurrency_key",
+    "admitted_at",
+)
+"""Columns that the wire shows in another form, or not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFilter:
+    """Which runs a list holds; `since` and `until` bound when they were asked for."""
+
+    status: RunStatus | None = None
+    source: RunSource | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+
+    def conditions(self) -> list[ColumnElement[bool]]:
+        """What a row must satisfy."""
+        found: list[ColumnElement[bool]] = []
+        if self.status is not None:
+            found.append(_run.status == self.status)
+        if self.source is not None:
+            found.append(_run.source == self.source)
+        if self.since is not None:
+            found.append(_run.created_at >= self.since)
+        if self.until is not None:
+            found.append(_run.created_at < self.until)
+        return found
 
 
 async def load_run(
     work: UnitOfWork, actor: Actor, automation_id: Id, run_id: Id, *, lock: bool = False
 ) -> Row[Any]:
     """The row of a run of this automation. Raises NotFoundError."""
-    statement = _runs(actor.workspace_id, automation_id).where(automation_run.c.id == run_id)
+    statement = runs_of(actor.workspace_id, automation_id).where(_run.id == run_id)
     row = await work.first(statement.with_for_update(of=automation_run) if lock else statement)
     if row is None:
         raise NotFoundError("run")
@@ -40,98 +77,134 @@ async def load_run(
 async def detail(
     work: UnitOfWork, actor: Actor, automation_id: Id, run_id: Id
 ) -> AutomationRunDetail:
-    """A run with its node runs, in the order they started."""
+    """A run with its node runs, in the order they began; of very many only the most telling."""
     run = await load_run(work, actor, automation_id, run_id)
-    nodes = await work.rows(
-        select(node_run)
-        .where(node_run.c.workspace_id == actor.workspace_id, node_run.c.run_id == run_id)
-        .order_by(node_run.c.started_at.nulls_last(), node_run.c.completed_at, node_run.c.node_id)
-    )
-    total = await work.scalar(
-        select(func.jsonb_array_length(automation_graph.c.graph["nodes"])).where(
-            automation_graph.c.automation_id == automation_id,
-            automation_graph.c.checksum == run.graph_checksum,
-        )
-    )
-    return AutomationRunDetail(
-        **_run_fields(run, run_metadata(run_id, nodes, total)),
-        node_runs=[_node_shape(row) for row in nodes],
-    )
+    nodes, trimmed = await node_queries.shown_nodes(work, actor, run_id)
+    metadata = {
+        **(await _metadata(work, [run]))[run_id],
+        "waiting": await node_queries.waits(work, run),
+        "progress": await node_queries.progress(work, run),
+        "trimmed": trimmed,
+    }
+    await show_waits(work, actor, nodes)
+    await node_queries.show_last_errors(work, actor, run_id, nodes)
+    return AutomationRunDetail(**_run_fields(run, metadata), node_runs=nodes)
 
 
 async def list_runs(
-    work: UnitOfWork,
-    actor: Actor,
-    automation_id: Id,
-    page: PageRequest,
-    status: RunStatus | None,
-    source: RunSource | None,
+    work: UnitOfWork, actor: Actor, automation_id: Id, page: PageRequest, wanted: RunFilter
 ) -> AutomationRunList:
     """The runs of an automation, newest first, without node runs."""
-    statement = _runs(actor.workspace_id, automation_id).order_by(automation_run.c.id.desc())
-    if status is not None:
-        statement = statement.where(automation_run.c.status == status)
-    if source is not None:
-        statement = statement.where(automation_run.c.source == source)
+    return await _list(work, runs_of(actor.workspace_id, automation_id), page, wanted)
+
+
+async def list_workspace_runs(
+    work: UnitOfWork,
+    actor: Actor,
+    automation_id: Id | None,
+    page: PageRequest,
+    wanted: RunFilter,
+) -> AutomationRunList:
+    """The runs of every automation the actor sees, newest first, without node runs.
+
+    Raises NotFoundError for an automation that the actor does not see.
+    """
+    if automation_id is None:
+        return await _list(work, workspace_runs(actor, Level.VIEW), page, wanted)
+    seen = _automations(actor, Level.VIEW).where(automation.c.id == automation_id)
+    if await work.scalar(seen) is None:
+        raise NotFoundError("automation")
+    return await list_runs(work, actor, automation_id, page, wanted)
+
+
+def workspace_runs(actor: Actor, level: Level, *, in_trash: bool = False) -> Select[Any]:
+    """The runs of every automation on which the actor has a level.
+
+    With `in_trash` the trash hides nothing from owners and administrators.
+    """
+    runs = select(automation_run).where(_run.workspace_id == actor.workspace_id)
+    if in_trash and actor.role in MANAGERS:
+        return runs
+    return runs.where(_run.automation_id.in_(_automations(actor, level)))
+
+
+def _automations(actor: Actor, level: Level) -> Select[Any]:
+    return select(automation.c.id).where(
+        automation.c.workspace_id == actor.workspace_id,
+        automation.c.item_id.not_in(select(closed_items(actor, level).c.id)),
+    )
+
+
+async def _list(
+    work: UnitOfWork, statement: Select[Any], page: PageRequest, wanted: RunFilter
+) -> AutomationRunList:
+    statement = statement.where(*wanted.conditions())
     if page.after is not None:
-        statement = statement.where(automation_run.c.id < page.after[0])
-    rows = await work.rows(statement.limit(page.fetch))
-    shown = page.of(rows, lambda row: (row.id,))
+        statement = statement.where(tuple_(_run.created_at, _run.id) < tuple_(*page.after))
+    newest_first = statement.order_by(_run.created_at.desc(), _run.id.desc())
+    rows = await work.rows(newest_first.limit(page.fetch))
+    shown = page.of(rows, lambda row: (row.created_at, row.id))
+    metadata = await _metadata(work, shown.items)
     return AutomationRunList(
-        runs=[AutomationRunShape(**_run_fields(row, _identity(row.id))) for row in shown.items],
+        runs=[AutomationRunShape(**_run_fields(row, metadata[row.id])) for row in shown.items],
         cursor=shown.cursor,
     )
 
 
-def _runs(workspace_id: Id, automation_id: Id) -> Select[Any]:
+def runs_of(workspace_id: Id, automation_id: Id) -> Select[Any]:
+    """The runs of an automation."""
     return select(automation_run).where(
-        automation_run.c.workspace_id == workspace_id,
-        automation_run.c.automation_id == automation_id,
+        _run.workspace_id == workspace_id, _run.automation_id == automation_id
     )
 
 
-def run_metadata(run_id: Id, nodes: Sequence[Row[Any]], total: int | None) -> JsonObject:
-    """What a run shows beside its own fields: its workflow, its waits, how far it has come."""
-    waiting = [
-        {
-            "nodeId": row.node_id,
-            "reason": row.node_kind,
-            "until": None if row.due_at is None else wire_timestamp(row.due_at),
-        }
-        for row in nodes
-        if row.status == NodeStatus.WAITING
-    ]
-    done = sum(row.status in _ENDED for row in nodes)
+async def _metadata(work: UnitOfWork, runs: Sequence[Row[Any]]) -> dict[Id, JsonObject]:
+    """What runs show beside their own fields, by run."""
+    handlers = {failure_run_id(run.id): run.id for run in runs if run.status in FAILURES}
+    answered: dict[Id, str] = {}
+    if handlers:
+        rows = await work.rows(
+            select(_run.id).where(
+                _run.workspace_id == runs[0].workspace_id, _run.id.in_(sorted(handlers))
+            )
+        )
+        answered = {handlers[row.id]: str(row.id) for row in rows}
     return {
-        **_identity(run_id),
-        "waiting": waiting,
-        "progress": {"done": done, "total": total or 0},
+        run.id: {
+            **lineage(
+                run.id,
+                parent_run_id=run.parent_run_id,
+                chain=run.chain,
+                concurrency_key=run.concurrency_key,
+                admitted_at=run.admitted_at,
+            ),
+            "failureRunId": answered.get(run.id),
+        }
+        for run in runs
     }
 
 
-def _identity(run_id: Id) -> JsonObject:
-    return {"temporalWorkflowId": Family.AUTOMATION_RUN.workflow_id(run_id)}
+def lineage(
+    run_id: Id,
+    *,
+    parent_run_id: Id | None = None,
+    chain: Sequence[Id] = (),
+    concurrency_key: str | None = None,
+    admitted_at: datetime | None = None,
+) -> JsonObject:
+    """A run's workflow, the runs that led to it, and its place in line for a slot."""
+    return {
+        "temporalWorkflowId": Family.AUTOMATION_RUN.workflow_id(run_id),
+        "failureRunId": None,
+        "parentRunId": None if parent_run_id is None else str(parent_run_id),
+        "chain": [str(earlier) for earlier in chain],
+        "concurrencyKey": concurrency_key,
+        "admittedAt": None if admitted_at is None else wire_timestamp(admitted_at),
+    }
 
 
 def _run_fields(row: Row[Any], metadata: JsonObject) -> JsonObject:
     fields: JsonObject = dict(row._mapping)
-    del fields["graph_checksum"], fields["options"], fields["created_by_user_id"]
+    for name in _UNSEEN:
+        del fields[name]
     return {**fields, "metadata": metadata}
-
-
-def _node_shape(row: Row[Any]) -> NodeRunShape:
-    return NodeRunShape(
-        id=derived_id(row.run_id, row.node_id, row.scope_key),
-        run_id=row.run_id,
-        node_id=row.node_id,
-        node_kind=row.node_kind,
-        scope_key=row.scope_key,
-        status=row.status,
-        attempt=row.attempt,
-        input=row.input,
-        output=row.output,
-        error=row.error,
-        started_at=row.started_at,
-        completed_at=row.completed_at,
-        metadata={"reused": True} if row.outcome == "reused" else {},
-    )

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from enum import StrEnum
+from typing import Any
 
 
 class RunStatus(StrEnum):
@@ -25,11 +26,27 @@ class NodeStatus(StrEnum):
 
 
 class RunSource(StrEnum):
-    """What asked for a run; the sources of the trigger kinds are added with those kinds."""
+    """What asked for a run: a person, a trigger (decisions C7), or another run."""
 
     MANUAL = "manual"
     TEST = "test"
     FROM_NODE = "from_node"
+    REPLAY = "replay"
+    BACKFILL = "backfill"
+    SCHEDULE = "schedule"
+    WEBHOOK = "webhook"
+    RECORD = "record"
+    FORM = "form"
+    BUTTON = "button"
+    DATA_SOURCE = "data_source"
+    FAILURE = "failure"
+    AUTOMATION = "automation"
+    TIME_ENTRY = "time_entry"
+
+
+def is_test(source: str, options: Mapping[str, Any]) -> bool:
+    """Whether a run is a test, or a test run again: mocks hold, and nobody else is concerned."""
+    return source == RunSource.TEST or bool(options.get("test"))
 
 
 _RUN_ENDS = frozenset({RunStatus.FAILED, RunStatus.CANCELLED, RunStatus.TIMED_OUT})
@@ -70,3 +87,7 @@ OPEN_NODE = tuple(status for status, following in NODE_TRANSITIONS.items() if fo
 def sources_of(target: RunStatus) -> tuple[RunStatus, ...]:
     """The states from which a run may become `target`: the guard of the conditional update."""
     return tuple(status for status, following in RUN_TRANSITIONS.items() if target in following)
+
+
+MAX_REPLAYS = 20
+"""Runs behind a replay of replays whose outputs it can still reuse."""

@@ -1,15 +1,18 @@
 """Runs and node runs on the wire (interface, Automation run; decisions C8, D3)."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from models.automation_runs.rules import NodeStatus, RunSource, RunStatus
-from models.base import Id, Input, InputId, JsonObject, Moment, Shape
+from models.base import Id, Input, InputId, JsonObject, Moment, Shape, example
+from models.moments import InputMoment
 
 
 class RunNow(Input):
     """Body of run now."""
+
+    model_config = example({"triggerPayload": {"name": "Ada"}})
 
     trigger_payload: JsonObject | None = None
 
@@ -17,12 +20,15 @@ class RunNow(Input):
 class TestRun(Input):
     """Body of test-run. Payload choice: explicit, then `testPayloadId`, then the first, then {}."""
 
+    model_config = example({"payload": {"name": "Ada"}, "simulate": True})
+
     payload: JsonObject | None = None
     trigger_payload: JsonObject | None = None
     test_payload_id: str | None = None
     stop_at_node_id: str | None = None
     mocks: dict[str, JsonObject] = Field(default_factory=dict, max_length=200)
     simulate: bool = False
+    trigger_failure_automation: bool = False
     automation_version_id: InputId | None = None
 
 
@@ -42,6 +48,8 @@ class RunFromNode(Input):
     the binding context of the run's own scope.
     """
 
+    model_config = example({"nodeId": "pause", "nodes": {"greet": {"text": "Hello Ada!"}}})
+
     node_id: Annotated[str, Field(min_length=1, max_length=64)]
     automation_version_id: InputId | None = None
     scope: RunScope | str | None = None
@@ -51,7 +59,10 @@ class RunFromNode(Input):
 
 
 class NodeRunShape(Shape):
-    """One node in one scope; `attempt` counts the last attempt from 1."""
+    """One node in one scope; `attempt` counts the last attempt from 1.
+
+    While a node runs, `metadata.lastError` says why the attempt before failed.
+    """
 
     id: Id
     run_id: Id
@@ -66,6 +77,27 @@ class NodeRunShape(Shape):
     started_at: Moment | None
     completed_at: Moment | None
     metadata: JsonObject
+
+
+class NodeRunAttemptShape(Shape):
+    """An attempt of a node that did not succeed and was followed by another."""
+
+    attempt: int
+    error: str
+    error_code: str
+    started_at: Moment
+    completed_at: Moment
+
+
+class NodeRunWithAttempts(NodeRunShape):
+    """One node in one scope with the attempts that failed before its last."""
+
+    attempts: list[NodeRunAttemptShape]
+
+
+class NodeRunList(Shape):
+    node_runs: list[NodeRunWithAttempts]
+    cursor: str | None
 
 
 class AutomationRunShape(Shape):
@@ -89,7 +121,10 @@ class AutomationRunShape(Shape):
 
 
 class AutomationRunDetail(AutomationRunShape):
-    """One run with its node runs, in the order they started."""
+    """One run with its node runs, in the order they began.
+
+    Of very many node runs only the most telling are there, and `metadata.trimmed` says so.
+    """
 
     node_runs: list[NodeRunShape]
 
@@ -97,3 +132,35 @@ class AutomationRunDetail(AutomationRunShape):
 class AutomationRunList(Shape):
     runs: list[AutomationRunShape]
     cursor: str | None
+
+
+class RetryRun(Input):
+    """Body of retry: everything again, or what failed; on the version of then or of now.
+
+    `cancelFirst` ends a run that is still open.
+    """
+
+    model_config = example({"from": "failed", "version": "original"})
+
+    from_: Annotated[Literal["failed", "start"], Field(alias="from")] = "failed"
+    version: Literal["original", "published", "draft"] = "original"
+    cancel_first: bool = False
+
+
+class CancelRuns(Input):
+    """Body of the bulk cancel: which open runs, the oldest first, and how many at most."""
+
+    model_config = example({"status": "waiting", "source": "schedule", "limit": 100})
+
+    status: Literal["queued", "running", "waiting"] | None = None
+    source: RunSource | None = None
+    created_before: InputMoment | None = None
+    limit: Annotated[int, Field(ge=1, le=500)] = 500
+
+
+class CancelledRuns(Shape):
+    """What a bulk cancel did; `remaining` open runs fit it still."""
+
+    cancelled: int
+    run_ids: list[Id]
+    remaining: int

@@ -3,19 +3,24 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ForeignKeyConstraint, Index, UniqueConstraint, text
+from sqlalchemy import ARRAY, ForeignKeyConstraint, Index, Text, UniqueConstraint, Uuid, text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
 from models.base import Id
 from runtime.schema import Timestamp, table_of
 
+_KEY_ORDER = ("automation_id", "concurrency_key", "created_at", "id")
+"""How the runs of a concurrency key stand in line."""
+
 
 class AutomationRun(SQLModel, table=True):
     """One accepted run. Its row is the gate every node start passes: closed means nothing starts.
 
     `graph_checksum` freezes what is executed; `options` holds what the caller asked for beyond
-    the payload (mocks, simulate, pinned outputs, where to start and stop).
+    the payload (mocks, simulate, pinned outputs, where to start and stop). `chain` names the runs
+    that led to this one, oldest first. A run with a `concurrency_key` shares its slots with the
+    others of its automation and key; until it has one, `admitted_at` is null and nothing starts.
     """
 
     __tablename__ = "automation_run"
@@ -24,13 +29,35 @@ class AutomationRun(SQLModel, table=True):
         ForeignKeyConstraint(
             ["workspace_id", "automation_id"], ["automation.workspace_id", "automation.id"]
         ),
-        Index("ix_automation_run_automation_id_id", "automation_id", "id"),
+        Index("ix_automation_run_automation_id_created_at", "automation_id", "created_at", "id"),
+        Index("ix_automation_run_workspace_id_created_at", "workspace_id", "created_at", "id"),
         Index(
             "ix_automation_run_open",
             "workspace_id",
             "status",
             "id",
             postgresql_where=text("status IN ('queued', 'running', 'waiting')"),
+        ),
+        Index(
+            "ix_automation_run_holding",
+            *_KEY_ORDER,
+            postgresql_where=text(
+                "concurrency_key IS NOT NULL AND admitted_at IS NOT NULL"
+                " AND status IN ('queued', 'running', 'waiting')"
+            ),
+        ),
+        Index(
+            "ix_automation_run_waiting",
+            *_KEY_ORDER,
+            postgresql_where=text(
+                "concurrency_key IS NOT NULL AND admitted_at IS NULL"
+                " AND status IN ('queued', 'running', 'waiting')"
+            ),
+        ),
+        Index(
+            "ix_automation_run_parent",
+            "parent_run_id",
+            postgresql_where=text("parent_run_id IS NOT NULL"),
         ),
     )
 
@@ -47,6 +74,10 @@ class AutomationRun(SQLModel, table=True):
     error: str | None = None
     start_node_id: str | None = None
     replay_of_run_id: Id | None = None
+    parent_run_id: Id | None = None
+    chain: list[Id] = Field(sa_type=ARRAY(Uuid), sa_column_kwargs={"server_default": text("'{}'")})
+    concurrency_key: str | None = None
+    admitted_at: datetime | None = Field(default=None, sa_type=Timestamp)
     created_by_user_id: Id | None = None
     created_at: datetime = Field(sa_type=Timestamp)
     started_at: datetime | None = Field(default=None, sa_type=Timestamp)
@@ -104,6 +135,27 @@ class NodeRunAttempt(SQLModel, table=True):
     completed_at: datetime = Field(sa_type=Timestamp)
 
 
+class RestingExecution(SQLModel, table=True):
+    """An execution of a run that waits; `below` are the places of those it waits for, if any.
+
+    Chunks of a loop come one after the other, in one place.
+    """
+
+    __tablename__ = "resting_execution"
+    __table_args__ = (
+        ForeignKeyConstraint(
+            ["workspace_id", "run_id"], ["automation_run.workspace_id", "automation_run.id"]
+        ),
+        Index("ix_resting_execution_run_id", "run_id"),
+    )
+
+    place: str = Field(primary_key=True)
+    run_id: Id
+    workspace_id: Id
+    below: list[str] = Field(sa_type=ARRAY(Text))
+
+
 automation_run = table_of(AutomationRun)
 node_run = table_of(NodeRun)
 node_run_attempt = table_of(NodeRunAttempt)
+resting_execution = table_of(RestingExecution)

@@ -1,13 +1,13 @@
 """Changing automations: label and switch at once, graph and trigger through the draft (C9, C17)."""
 
-import base64
 import secrets
+from datetime import datetime
 
 from sqlalchemy import insert, update
 
 from models.access.rules import Actor
-from models.automations import graphs, versions
-from models.automations.queries import detail, webhook_secret_place
+from models.automations import graphs, schedules, versions
+from models.automations.queries import detail
 from models.automations.rules.triggers import TriggerKind, parse_trigger_config
 from models.automations.shapes import (
     AutomationDetail,
@@ -19,10 +19,12 @@ from models.automations.shapes import (
 )
 from models.automations.tables import automation
 from models.automations.versions import Content, LockedAutomation
+from models.automations.webhook_secrets import sealed_webhook_secret
 from models.base import Id, JsonObject
-from models.items.commands import create_item_for, rename_item
+from models.items.commands import create_item_for, rename_item, trash_item
 from models.items.rules import ItemKind
 from models.keys import reserve_key
+from models.trigger_events.subscriptions import subscribe
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, ValidationError
@@ -56,9 +58,7 @@ async def create_automation(
             enabled=body.enabled,
             last_version=0,
             webhook_token=secrets.token_hex(16),
-            sealed_webhook_secret=keys.seal(
-                _webhook_secret().encode(), webhook_secret_place(automation_id)
-            ),
+            sealed_webhook_secret=sealed_webhook_secret(keys, automation_id),
             created_at=work.now,
             updated_at=work.now,
         )
@@ -69,18 +69,30 @@ async def create_automation(
 
 
 async def update_automation(
-    work: UnitOfWork, actor: Actor, keys: KeyRing, automation_id: Id, body: UpdateAutomation
+    work: UnitOfWork,
+    actor: Actor,
+    keys: KeyRing,
+    automation_id: Id,
+    body: UpdateAutomation,
+    expected: datetime | None = None,
 ) -> AutomationDetail:
-    """Change what the body names; graph and trigger open a draft when there is none."""
+    """Change what the body names; graph and trigger open a draft when there is none.
+
+    Raises ConflictError when `expected`, the `updatedAt` last read, or the draft has moved on.
+    """
     owner = await versions.lock(work, actor, automation_id)
+    owner.expect_unchanged(expected)
     owner.expect_draft(body.expected_draft_version_id)
     changed: JsonObject = body.model_dump(include={"label", "enabled"}, exclude_none=True)
     if changed:
         await work.execute(
             update(automation)
             .where(automation.c.id == automation_id)
-            .values(**changed, updated_at=work.now)
+            .values(**changed, updated_at=owner.changed_at(work.now))
         )
+        await schedules.follow(work, automation_id)
+    if body.enabled is not None:
+        await subscribe(work, actor.workspace_id, automation_id)
     if body.label is not None:
         await rename_item(work, actor, owner.item_id, body.label)
     if body.graph is not None or body.trigger_config is not None or body.trigger is not None:
@@ -103,6 +115,8 @@ async def publish(
     if version_id is None:
         raise ConflictError("There is no open draft to publish.")
     await versions.publish(work, actor, owner, version_id, body.note)
+    await subscribe(work, actor.workspace_id, automation_id)
+    await schedules.follow(work, automation_id)
     return await detail(work, actor, keys, automation_id)
 
 
@@ -124,6 +138,15 @@ async def restore_version(
     return await detail(work, actor, keys, automation_id)
 
 
+async def delete_automation(
+    work: UnitOfWork, actor: Actor, keys: KeyRing, automation_id: Id
+) -> AutomationDetail:
+    """Put an automation into the trash and return it as it was; runs that are open go on."""
+    found = await detail(work, actor, keys, automation_id)
+    await trash_item(work, actor, found.item_id)
+    return found
+
+
 async def validate(
     work: UnitOfWork, actor: Actor, automation_id: Id, body: ValidateAutomation
 ) -> AutomationValidation:
@@ -142,7 +165,7 @@ async def validate(
 async def _current(work: UnitOfWork, owner: LockedAutomation) -> Content:
     version_id = owner.draft_version_id or owner.published_version_id
     assert version_id is not None, "an automation always has a draft or a published version"
-    return await versions.content_of(work, owner, version_id)
+    return await versions.content_of(work, owner.id, version_id)
 
 
 def _trigger(kind: str | None, config: JsonObject | None) -> JsonObject:
@@ -151,8 +174,3 @@ def _trigger(kind: str | None, config: JsonObject | None) -> JsonObject:
     if kind is not None and given.get("kind", kind) != kind:
         raise ValidationError.at("trigger", "It must be the same as triggerConfig.kind.")
     return parse_trigger_config({"kind": kind, **given} if kind is not None else given)
-
-
-def _webhook_secret() -> str:
-    """`whsec_` and 32 random bytes in base64 (Standard Webhooks)."""
-    return "whsec_" + base64.b64encode(secrets.token_bytes(32)).decode()

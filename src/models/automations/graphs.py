@@ -2,22 +2,17 @@
 
 import hashlib
 import json
-from collections.abc import Collection
+from dataclasses import replace
 
-from sqlalchemy import select
 from sqlalchemy.dialects.postgresql import insert as upsert
 
-from models.automations.rules.compiler import (
-    Compiled,
-    ReferenceFacts,
-    compile_graph,
-    referenced_ids,
-)
+from models.automations.references import reference_facts
+from models.automations.rules.compiler import Compiled, compile_graph, referenced_ids
+from models.automations.rules.facts import referenced_secrets
 from models.automations.rules.graph import Graph
-from models.automations.tables import automation, automation_graph
+from models.automations.tables import automation_graph
 from models.base import Id, JsonObject
-from models.databases.tables import database, field
-from models.items.tables import item
+from models.secrets.queries import existing_names
 from runtime.database import UnitOfWork
 
 
@@ -34,13 +29,11 @@ async def compile_in(
     trigger_config: JsonObject,
     graph: Graph,
 ) -> Compiled:
-    """Compile a graph against the databases and automations its workspace has."""
-    ids = referenced_ids(graph)
-    facts = ReferenceFacts(
-        automation_id=None if automation_id is None else str(automation_id),
-        databases=await _database_fields(work, workspace_id, ids),
-        automations=await _automations(work, workspace_id, ids),
-    )
+    """Compile a graph against what its workspace has."""
+    ids = referenced_ids(graph, trigger_config)
+    facts = await reference_facts(work, workspace_id, automation_id, ids)
+    secrets = referenced_secrets(graph, trigger_config)
+    facts = replace(facts, secrets=await existing_names(work, workspace_id, secrets))
     return compile_graph(graph, trigger_config, facts)
 
 
@@ -72,39 +65,3 @@ async def store(
         )
     await work.execute(statement)
     return checksum
-
-
-async def _database_fields(
-    work: UnitOfWork, workspace_id: Id, ids: Collection[Id]
-) -> dict[str, frozenset[str]]:
-    if not ids:
-        return {}
-    rows = await work.rows(
-        select(database.c.id, field.c.key)
-        .join(item, item.c.id == database.c.item_id)
-        .outerjoin(field, field.c.database_id == database.c.id)
-        .where(
-            database.c.workspace_id == workspace_id,
-            item.c.deleted_at.is_(None),
-            database.c.id.in_(sorted(ids)),
-        )
-    )
-    fields: dict[str, set[str]] = {}
-    for row in rows:
-        fields.setdefault(str(row.id), set()).add(row.key)
-    return {key: frozenset(keys) for key, keys in fields.items()}
-
-
-async def _automations(work: UnitOfWork, workspace_id: Id, ids: Collection[Id]) -> frozenset[str]:
-    if not ids:
-        return frozenset()
-    rows = await work.rows(
-        select(automation.c.id)
-        .join(item, item.c.id == automation.c.item_id)
-        .where(
-            automation.c.workspace_id == workspace_id,
-            item.c.deleted_at.is_(None),
-            automation.c.id.in_(sorted(ids)),
-        )
-    )
-    return frozenset(str(row.id) for row in rows)

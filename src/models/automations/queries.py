@@ -5,7 +5,8 @@ from typing import Any
 from pydantic import TypeAdapter
 from sqlalchemy import ColumnElement, Row, Select, Uuid, bindparam, func, select, tuple_
 
-from models.access.rules import Actor, Level
+from models.access.placement import level_on
+from models.access.rules import Actor, Level, Scope
 from models.automation_runs.rules import RunSource
 from models.automation_runs.tables import automation_run
 from models.automations.graphs import compile_in
@@ -19,6 +20,7 @@ from models.automations.shapes import (
     AutomationVersionShape,
 )
 from models.automations.tables import automation, automation_graph, automation_version
+from models.automations.webhook_secrets import webhook_secret_place
 from models.base import Id
 from models.items.queries import PlacementOf, closed_items, placed_items
 from models.items.tables import item
@@ -68,7 +70,7 @@ async def detail(
         row.trigger_config,
         read_graph(row.graph),
     )
-    may_edit = actor.level >= Level.EDIT
+    shows_secret = await _may_edit(work, actor, automation_id)
     return AutomationDetail(
         **_summary(row).model_dump(),
         trigger_config=row.trigger_config,
@@ -76,11 +78,27 @@ async def detail(
         webhook_path=f"/v1/hooks/{row.webhook_token}",
         webhook_secret=(
             keys.unseal(row.sealed_webhook_secret, webhook_secret_place(automation_id)).decode()
-            if may_edit
+            if shows_secret
             else None
         ),
         reference_issues=list(compiled.issues),
     )
+
+
+async def _may_edit(work: UnitOfWork, actor: Actor, automation_id: Id) -> bool:
+    """Whether the actor may change this automation: by scope, and by level on its item."""
+    if Scope.AUTOMATIONS_WRITE not in actor.scopes:
+        return False
+    placement = await visible(work, [actor.workspace_id], automation_id, actor.user_id)
+    return placement is not None and level_on(placement, actor.role) >= Level.EDIT
+
+
+async def summary(work: UnitOfWork, actor: Actor, automation_id: Id) -> AutomationSummary:
+    """One automation as lists show it. Raises NotFoundError."""
+    row = await work.first(_summaries(actor.workspace_id).where(automation.c.id == automation_id))
+    if row is None:
+        raise NotFoundError("automation")
+    return _summary(row)
 
 
 async def list_automations(work: UnitOfWork, actor: Actor, page: PageRequest) -> AutomationList:
@@ -137,11 +155,6 @@ async def version_detail(
     return AutomationVersionDetail.model_validate(row)
 
 
-def webhook_secret_place(automation_id: Id) -> str:
-    """What a sealed webhook secret is bound to."""
-    return f"automation|{automation_id}|sealed_webhook_secret"
-
-
 def read_graph(content: dict[str, Any]) -> Graph:
     """A stored graph as its shape."""
     return _GRAPH.validate_python(content)
@@ -161,7 +174,7 @@ def _summaries(workspace_id: Id) -> Select[Any]:
             automation_run.c.automation_id == automation.c.id,
             automation_run.c.source != RunSource.TEST,
         )
-        .order_by(automation_run.c.id.desc())
+        .order_by(automation_run.c.created_at.desc())
         .limit(1)
         .scalar_subquery()
     )

@@ -7,7 +7,18 @@ from pydantic import Field
 from models.automations.rules.compiler import ReferenceIssue
 from models.automations.rules.graph import Graph
 from models.automations.rules.triggers import TriggerKind
-from models.base import Id, Input, InputId, JsonObject, Label, Moment, Shape
+from models.base import Id, Input, InputId, JsonObject, Label, Moment, Shape, example
+from models.moments import InputMoment
+
+_GREETING: JsonObject = {"text": {"type": "template", "value": "Hello {{ trigger.name }}!"}}
+_GRAPH: JsonObject = {
+    "nodes": [
+        {"id": "greet", "kind": "transform", "config": {"output": _GREETING}},
+        {"id": "pause", "kind": "delay", "config": {"seconds": 2}},
+    ],
+    "edges": [{"from": "greet", "to": "pause"}],
+}
+_TRIGGER: JsonObject = {"kind": "schedule", "cron": "0 9 * * 1-5", "timezone": "Europe/Berlin"}
 
 
 class VersionStatus(StrEnum):
@@ -22,6 +33,8 @@ class CreateAutomation(Input):
     Without a trigger it is manual.
     """
 
+    model_config = example({"label": "Hello", "graph": _GRAPH, "enabled": True})
+
     label: Label
     key: str | None = Field(default=None, pattern=r"^[a-z][a-z0-9_]{0,62}$")
     trigger: str | None = None
@@ -34,6 +47,8 @@ class CreateAutomation(Input):
 class UpdateAutomation(Input):
     """Body of update automation: graph and trigger go to the draft, the rest acts at once."""
 
+    model_config = example({"triggerConfig": _TRIGGER, "graph": _GRAPH})
+
     label: Label | None = None
     enabled: bool | None = None
     trigger: str | None = None
@@ -45,6 +60,8 @@ class UpdateAutomation(Input):
 class PublishAutomation(Input):
     """Body of publish; without `versionId` the open draft is published."""
 
+    model_config = example({"note": "Greets by name."})
+
     version_id: InputId | None = None
     note: str | None = Field(default=None, max_length=2_000)
     expected_draft_version_id: InputId | None = None
@@ -52,6 +69,8 @@ class PublishAutomation(Input):
 
 class ValidateAutomation(Input):
     """Body of validate: what is left out is taken from the draft, else the published version."""
+
+    model_config = example({"triggerConfig": _TRIGGER, "graph": _GRAPH})
 
     trigger_config: JsonObject | None = None
     graph: Graph | None = None
@@ -122,3 +141,44 @@ class AutomationVersionDetail(AutomationVersionShape):
 class AutomationVersionList(Shape):
     versions: list[AutomationVersionShape]
     cursor: str | None
+
+
+class PreviewSchedule(Input):
+    """Body of a preview of a schedule that is not saved."""
+
+    model_config = example({"triggerConfig": _TRIGGER})
+
+    trigger_config: JsonObject
+
+
+class DueTime(Shape):
+    """A moment at which a schedule fires, and what clocks show there, with their offset."""
+
+    at: Moment
+    local: str
+
+
+class SchedulePreview(Shape):
+    """When a schedule fires next, and what a person may not expect of it."""
+
+    timezone: str
+    times: list[DueTime]
+    notes: list[str]
+
+
+class Backfill(Input):
+    """Body of backfill: the period whose due times get a run, both ends included."""
+
+    model_config = example({"from": "2026-01-05T00:00:00.000Z", "to": "2026-01-05T06:00:00.000Z"})
+
+    start: InputMoment = Field(alias="from")
+    end: InputMoment = Field(alias="to")
+
+
+class Backfilled(Shape):
+    """How many due times the period has; `created` is how many of them had no run."""
+
+    start: Moment = Field(alias="from")
+    end: Moment = Field(alias="to")
+    count: int
+    created: int

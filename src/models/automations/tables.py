@@ -36,6 +36,8 @@ class Automation(SQLModel, table=True):
     last_version: int
     webhook_token: str = Field(unique=True)
     sealed_webhook_secret: bytes = Field(sa_type=LargeBinary)
+    sealed_previous_webhook_secret: bytes | None = Field(default=None, sa_type=LargeBinary)
+    previous_webhook_secret_until: datetime | None = Field(default=None, sa_type=Timestamp)
     next_run_at: datetime | None = Field(default=None, sa_type=Timestamp)
     created_at: datetime = Field(sa_type=Timestamp)
     updated_at: datetime = Field(sa_type=Timestamp)
@@ -83,6 +85,11 @@ class AutomationVersion(SQLModel, table=True):
             "automation_id",
             unique=True,
             postgresql_where=text("status = 'published'"),
+        ),
+        Index(
+            "ix_automation_version_scheduled",
+            "automation_id",
+            postgresql_where=text("trigger = 'schedule' AND published_at IS NOT NULL"),
         ),
     )
 

@@ -5,6 +5,7 @@ draft is open.
 """
 
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 
 from sqlalchemy import insert, select, update
 
@@ -12,12 +13,13 @@ from models.access.rules import Actor
 from models.automations import graphs
 from models.automations.rules.compiler import Compiled
 from models.automations.rules.graph import Graph
+from models.automations.schedules import require_future
 from models.automations.shapes import VersionStatus
 from models.automations.tables import automation, automation_graph, automation_version
 from models.base import Id, JsonObject
 from models.items.tables import item
 from runtime.database import UnitOfWork
-from runtime.errors import ConflictError, Detail, NotFoundError, ValidationError
+from runtime.errors import ConflictError, NotFoundError, ValidationError
 from runtime.ids import new_id
 
 
@@ -30,6 +32,19 @@ class LockedAutomation:
     draft_version_id: Id | None
     published_version_id: Id | None
     last_version: int
+    updated_at: datetime | None = None
+    """None for one that is only being created."""
+
+    def changed_at(self, now: datetime) -> datetime:
+        """Now, or just after the last change: `updatedAt` never repeats, so If-Match sees each."""
+        if self.updated_at is None:
+            return now
+        return max(now, self.updated_at + timedelta(milliseconds=1))
+
+    def expect_unchanged(self, updated_at: datetime | None) -> None:
+        """Raises ConflictError unless this is the `updatedAt` the caller last read, if any."""
+        if updated_at not in {None, self.updated_at}:
+            raise ConflictError("The automation was changed since it was read. Read it again.")
 
     def expect_draft(self, version_id: Id | None) -> None:
         """Raises ConflictError unless the caller's idea of the open draft is right."""
@@ -61,6 +76,7 @@ async def lock(work: UnitOfWork, actor: Actor, automation_id: Id) -> LockedAutom
             automation.c.draft_version_id,
             automation.c.published_version_id,
             automation.c.last_version,
+            automation.c.updated_at,
         )
         .join(item, item.c.id == automation.c.item_id)
         .where(
@@ -75,7 +91,7 @@ async def lock(work: UnitOfWork, actor: Actor, automation_id: Id) -> LockedAutom
     return LockedAutomation(*tuple(row))
 
 
-async def content_of(work: UnitOfWork, owner: LockedAutomation, version_id: Id) -> Content:
+async def content_of(work: UnitOfWork, automation_id: Id, version_id: Id) -> Content:
     """What a version of this automation does. Raises ValidationError for any other version."""
     row = await work.first(
         select(automation_graph.c.trigger_config, automation_graph.c.graph)
@@ -85,7 +101,8 @@ async def content_of(work: UnitOfWork, owner: LockedAutomation, version_id: Id) 
             & (automation_version.c.checksum == automation_graph.c.checksum),
         )
         .where(
-            automation_version.c.automation_id == owner.id, automation_version.c.id == version_id
+            automation_version.c.automation_id == automation_id,
+            automation_version.c.id == version_id,
         )
     )
     if row is None:
@@ -106,14 +123,17 @@ async def write_draft(
         .where(automation_version.c.id == owner.draft_version_id)
         .values(checksum=checksum, trigger=content.trigger)
     )
+    await _point(work, owner)
 
 
 async def restore(work: UnitOfWork, actor: Actor, owner: LockedAutomation, version_id: Id) -> None:
     """Open a draft with what an earlier version did, archiving a draft already open (D3).
 
-    Raises ValidationError when the version is another automation's or no longer compiles.
+    Raises NotFoundError for a version that the workspace does not have, ValidationError when it is
+    another automation's or no longer compiles.
     """
-    content = await content_of(work, owner, version_id)
+    await _require_known(work, actor, version_id)
+    content = await content_of(work, owner.id, version_id)
     await _require_compiled(work, actor, owner, content)
     checksum = await _store(work, actor, owner, content)
     if owner.draft_version_id is not None:
@@ -128,8 +148,9 @@ async def publish(
 
     Raises ValidationError when the version is another automation's or has reference issues.
     """
-    content = await content_of(work, owner, version_id)
+    content = await content_of(work, owner.id, version_id)
     await _require_compiled(work, actor, owner, content)
+    require_future(content.trigger_config, work.now)
     if owner.published_version_id == version_id:
         return
     if owner.published_version_id is not None:
@@ -166,14 +187,21 @@ def foreign_version(path: str = "versionId") -> ValidationError:
 
 
 def issues_error(compiled: Compiled) -> ValidationError:
-    """The refusal of a graph that does not compile, one detail per issue."""
-    details = [
-        Detail(f"graph.{issue.node_id}" if issue.node_id else "graph", issue.message)
-        for issue in compiled.issues
-    ]
+    """The refusal of an automation that does not compile, one detail per issue."""
+    issues = compiled.issues
+    first = issues[0].message.removesuffix(".")
     return ValidationError(
-        f"The graph has {len(details)} issue(s): {details[0].message} See details.", details
+        f"The automation has {len(issues)} issue(s): {first}. See details.", compiled.details
     )
+
+
+async def _require_known(work: UnitOfWork, actor: Actor, version_id: Id) -> None:
+    known = select(automation_version.c.id).where(
+        automation_version.c.workspace_id == actor.workspace_id,
+        automation_version.c.id == version_id,
+    )
+    if await work.scalar(known) is None:
+        raise NotFoundError("version")
 
 
 async def _require_compiled(
@@ -231,7 +259,7 @@ async def _point(work: UnitOfWork, owner: LockedAutomation) -> None:
             draft_version_id=owner.draft_version_id,
             published_version_id=owner.published_version_id,
             last_version=owner.last_version,
-            updated_at=work.now,
+            updated_at=owner.changed_at(work.now),
         )
     )
 

@@ -1,6 +1,6 @@
 """Placing resources in the tree of items, moving them, and their way to the trash and back."""
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
 from datetime import datetime
 from typing import Any
 
@@ -8,6 +8,8 @@ from sqlalchemy import ColumnElement, func, insert, select, update
 
 from models.access.placement import level_on
 from models.access.rules import Actor, Level
+from models.automations.schedules import announce
+from models.automations.tables import automation
 from models.base import Id
 from models.items.locks import own_tree, share_tree
 from models.items.queries import placement
@@ -16,6 +18,7 @@ from models.items.shapes import MoveItem
 from models.items.tables import item
 from models.items.tree import live, subtree, way_up
 from models.revisions import later
+from models.trigger_events.subscriptions import subscribe_all
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, DeniedError, NotFoundError, ValidationError
 from runtime.ids import new_id
@@ -165,6 +168,7 @@ async def trash_item(work: UnitOfWork, actor: Actor, item_id: Id) -> Any:
         )
         .returning(item)
     )
+    await _announce(work, rows)
     return _checked(actor, item_id, rows)
 
 
@@ -196,6 +200,7 @@ async def restore_item(work: UnitOfWork, actor: Actor, item_id: Id) -> Any:
         .values(deleted_at=None, deleted_with=None, updated_at=later(item.c.updated_at, work.now))
         .returning(item)
     )
+    await _announce(work, rows)
     return _checked(actor, item_id, rows)
 
 
@@ -210,7 +215,9 @@ async def archive_item(work: UnitOfWork, actor: Actor, item_id: Id, *, archived:
     check_scopes(actor, {row.kind})
     if row.archived is archived:
         return row
-    return await change_item(work, actor, item_id, {"archived": archived})
+    changed = await change_item(work, actor, item_id, {"archived": archived})
+    await _announce(work, [changed])
+    return changed
 
 
 def check_scopes(actor: Actor, kinds: Set[str]) -> None:
@@ -219,6 +226,14 @@ def check_scopes(actor: Actor, kinds: Set[str]) -> None:
     missing = sorted(needed - actor.scopes)
     if missing:
         raise DeniedError(f"The credential lacks the scope {' and '.join(missing)}.")
+
+
+async def _announce(work: UnitOfWork, rows: Sequence[Any]) -> None:
+    """The automations among these items may fire and listen no longer, or again."""
+    ids = [row.target_id for row in rows if row.kind == ItemKind.AUTOMATION.value]
+    if ids:
+        await announce(work, automation.c.id.in_(ids))
+        await subscribe_all(work, rows[0].workspace_id, ids)
 
 
 def _checked(actor: Actor, item_id: Id, rows: Any) -> Any:

@@ -140,17 +140,17 @@ restorable = PlacementOf(
 """Where an item is or was when it went to the trash, as long as it can come back."""
 
 
-def closed_items(actor: Actor) -> CTE:
-    """Ids of the items this member does not see, of the whole workspace.
+def closed_items(actor: Actor, level: Level = Level.VIEW) -> CTE:
+    """Ids of the items on which this member is below a level, of the whole workspace.
 
-    In the trash or below it; for those who are no managers also what is restricted without a
-    grant, and for guests everything that no grant opens (decisions C4).
+    In the trash or below it; for those who are no managers also what neither their role nor a
+    grant opens to that level (decisions C4).
     """
     mine = item.c.workspace_id == actor.workspace_id
     if actor.role in MANAGERS:
         closed = select(item.c.id).where(mine, item.c.deleted_at.is_not(None))
         return _with_descendants(actor, closed.cte("closed", recursive=True))
-    return select(item.c.id).where(mine, item.c.id.not_in(_open_items(actor))).cte("closed")
+    return select(item.c.id).where(mine, item.c.id.not_in(_open_items(actor, level))).cte("closed")
 
 
 def _with_descendants(actor: Actor, top: CTE) -> CTE:
@@ -161,13 +161,15 @@ def _with_descendants(actor: Actor, top: CTE) -> CTE:
     )
 
 
-def _open_items(actor: Actor) -> Select[Any]:
+def _open_items(actor: Actor, level: Level) -> Select[Any]:
     """From the root and from every grant downwards, until a restriction or the trash."""
     granted = select(item_grant.c.item_id).where(
-        item_grant.c.workspace_id == actor.workspace_id, item_grant.c.user_id == actor.user_id
+        item_grant.c.workspace_id == actor.workspace_id,
+        item_grant.c.user_id == actor.user_id,
+        item_grant.c.level >= level,
     )
     by_role = and_(
-        literal(actor.level >= Level.VIEW),
+        literal(actor.level >= level),
         item.c.parent_item_id.is_(None),
         item.c.access_mode != _RESTRICTED,
     )

@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import ARRAY, Select, Uuid, any_, bindparam, select, tuple_
 
 from models.access.placement import Placement
-from models.access.rules import Actor
+from models.access.rules import Actor, Role
 from models.base import Id
 from models.members.shapes import MemberBody, MemberList
 from models.pagination import PageRequest
@@ -74,3 +74,13 @@ async def strangers(work: UnitOfWork, workspace_id: Id, user_ids: Collection[Id]
         )
     )
     return set(user_ids) - {row.user_id for row in rows}
+
+
+async def members_with(work: UnitOfWork, workspace_id: Id, role: Role) -> list[Id]:
+    """The members of the workspace who have this role."""
+    rows = await work.rows(
+        select(workspace_member.c.user_id).where(
+            workspace_member.c.workspace_id == workspace_id, workspace_member.c.role == role.value
+        )
+    )
+    return [row.user_id for row in rows]

@@ -21,6 +21,7 @@ from models.records.rules.writes import Planned, Write
 from models.records.shapes import RecordDetail
 from models.records.store import insert_records, read_records, update_records
 from models.records.templates import copy_contents
+from models.trigger_events.record_events import emit_changes
 from runtime.database import UnitOfWork
 from runtime.errors import Detail
 
@@ -70,6 +71,7 @@ async def _store(
     await _follow(work, schema, [*new, *changed])
     if any(spec.derived for spec in schema.fields.values()):
         rows = await read_records(work, schema, rows)
+    await emit_changes(work, actor, schema, planned, rows)
     shown = [rows[one.after.id] for one in planned]
     details = await record_details(work, actor, schema, shown)
     return [Written(detail, one.kind) for detail, one in zip(details, planned, strict=True)]

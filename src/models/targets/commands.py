@@ -8,6 +8,7 @@ from sqlalchemy.dialects.postgresql import insert
 
 from models.access.placement import level_on
 from models.access.rules import MANAGERS, Actor, Level
+from models.automations.schedules import announce
 from models.automations.tables import automation
 from models.base import Id, JsonObject
 from models.databases.queries import get_database
@@ -96,6 +97,8 @@ async def update_item(
             .where(labelled.c.workspace_id == actor.workspace_id, labelled.c.id == found.target_id)
             .values(label=body.title, updated_at=later(labelled.c.updated_at, work.now))
         )
+    if labelled is automation:
+        await announce(work, automation.c.id == found.target_id)
     row = await change_item(work, actor, item_id, changed, expected) if changed else found
     if changed.get("access_mode") == AccessMode.RESTRICTED.value:
         await _keep_access(work, actor, item_id)

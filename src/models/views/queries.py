@@ -57,20 +57,6 @@ async def get_view(work: UnitOfWork, actor: Actor, database_id: Id, view_id: Id)
     return ViewShape.model_validate(await find_view(work, actor, database_id, view_id))
 
 
-async def item_view(work: UnitOfWork, actor: Actor, view_id: Id) -> ViewShape:
-    """The view behind an item the actor sees. Raises `NotFoundError`."""
-    found = await work.first(
-        select(view).where(
-            view.c.workspace_id == actor.workspace_id,
-            view.c.id == view_id,
-            view.c.item_id.not_in(select(closed_items(actor).c.id)),
-        )
-    )
-    if found is None:
-        raise NotFoundError("view")
-    return ViewShape.model_validate(found)
-
-
 async def view_query(work: UnitOfWork, actor: Actor, database_id: Id, view_id: Id) -> JsonObject:
     """The manifest of a view the actor sees: what a query through it asks for.
 

@@ -7,6 +7,8 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.exc import IntegrityError
 
 from models.access.rules import Actor, Principal, Role
+from models.automations.schedules import announce
+from models.automations.tables import automation
 from models.base import Id
 from models.users.commands import make_platform_admin, sync_profile
 from models.workspaces.queries import entry, get_workspace
@@ -57,6 +59,7 @@ async def delete_workspace(work: UnitOfWork, actor: Actor) -> DeletedWorkspace:
         .where(workspace.c.id == actor.workspace_id, workspace.c.deleted_at.is_(None))
         .values(deleted_at=work.now, updated_at=work.now)
     )
+    await announce(work, automation.c.workspace_id == actor.workspace_id)
     return DeletedWorkspace(id=actor.workspace_id)
 
 

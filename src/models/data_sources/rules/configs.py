@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from models.automations.rules.configs import HeaderName, Headers, QueryParameters, Timezone
+from models.automations.rules.configs.types import HeaderName, Headers, QueryParameters, Timezone
 from models.automations.rules.schedules import cron_problem
 from models.base import Input, InputId, JsonObject, Label
 from models.databases.rules.kinds import STORED_KINDS, FieldKind

@@ -1,0 +1,1 @@
+"""Runs of actions: accepted in one transaction, carried out step by step."""

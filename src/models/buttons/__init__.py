@@ -1,0 +1,1 @@
+"""Buttons: fields of records that run an action."""

@@ -1,0 +1,1 @@
+"""Notifications: what one member is told about."""

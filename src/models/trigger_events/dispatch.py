@@ -1,0 +1,166 @@
+"""Dispatching events: from what happened to the runs that answer it (decisions D2).
+
+A batch of events and everything that follows from them is one transaction, so that an event is
+answered exactly once by each automation. What goes wrong with one automation is undone alone; its
+event comes again later, and is absorbed by those who answered it before.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+import structlog
+from sqlalchemy import (
+    ARRAY,
+    BigInteger,
+    Integer,
+    Interval,
+    Uuid,
+    bindparam,
+    delete,
+    func,
+    select,
+    update,
+)
+
+from models.automations.rules.trigger_filters import Asked
+from models.automations.rules.triggers import TriggerKind
+from models.base import Id
+from models.expressions.rules.errors import BindingError
+from models.trigger_events.bursts import add_to_burst
+from models.trigger_events.dates import answer_reached, note_dates
+from models.trigger_events.listening import Audience, Listener
+from models.trigger_events.rules.changes import payload_of
+from models.trigger_events.rules.hearing import answers_change, answers_event
+from models.trigger_events.rules.kinds import EventKind
+from models.trigger_events.starting import start, tell_of_filter
+from models.trigger_events.tables import trigger_event
+from runtime.database import UnitOfWork, Work
+from runtime.prepared import Prepared
+
+log = structlog.get_logger()
+
+BATCH = 20
+"""Events of one transaction; the next one is of other workspaces, if any wait."""
+MAX_ATTEMPTS = 10
+LONGEST_BACKOFF = timedelta(minutes=5)
+
+NOBODY = Id(int=0)
+"""Before every workspace."""
+
+_CLAIM = Prepared(
+    select(trigger_event)
+    .where(
+        trigger_event.c.workspace_id > bindparam("after", type_=Uuid),
+        trigger_event.c.due_at <= func.now(),
+    )
+    .order_by(trigger_event.c.workspace_id, trigger_event.c.id)
+    .limit(bindparam("limit", type_=Integer))
+    .with_for_update(skip_locked=True)
+)
+_WAITING = Prepared(select(trigger_event.c.id).where(trigger_event.c.due_at <= func.now()).limit(1))
+_IDS = bindparam("ids", type_=ARRAY(BigInteger))
+_DONE = Prepared(delete(trigger_event).where(trigger_event.c.id == func.any(_IDS)))
+_AGAIN = Prepared(
+    update(trigger_event)
+    .where(trigger_event.c.id == bindparam("event"))
+    .values(
+        attempts=trigger_event.c.attempts + 1,
+        due_at=func.now() + bindparam("backoff", type_=Interval),
+    )
+)
+
+
+async def any_waits(work: Work) -> bool:
+    """Whether an event is due."""
+    return await _WAITING.first(work, {}) is not None
+
+
+async def dispatch(work: UnitOfWork, after: Id) -> Sequence[Any]:
+    """Answer the oldest events of the workspaces behind one, in the order of their ids.
+
+    Gives the events; none when none of these workspaces has any that is due.
+    """
+    events = await _CLAIM.rows(work, {"after": after, "limit": BATCH})
+    audience = Audience(work)
+    done: list[int] = []
+    for event in events:
+        if await _answered(work, event, await audience.of(event)) or _is_given_up(event):
+            done.append(event.id)
+        else:
+            await _AGAIN.execute(work, {"event": event.id, "backoff": backoff(event.attempts)})
+    if done:
+        await _DONE.execute(work, {"ids": done})
+    return events
+
+
+def backoff(attempts: int) -> timedelta:
+    """How long to wait after so many attempts before the next."""
+    return min(LONGEST_BACKOFF, timedelta(seconds=2**attempts))
+
+
+def _is_given_up(event: Any) -> bool:
+    if event.attempts + 1 < MAX_ATTEMPTS:
+        return False
+    log.error("an event was dropped", event_id=str(event.event_id), kind=event.kind)
+    return True
+
+
+async def _answered(work: UnitOfWork, event: Any, listeners: Sequence[Listener]) -> bool:
+    """Whether every automation that listens had its turn."""
+    answered = True
+    for listener in listeners:
+        try:
+            await _answer(work, event, listener)
+        except Exception:
+            # One automation must not keep the others from hearing.
+            log.exception("an event was not answered", automation_id=str(listener.automation_id))
+            answered = False
+    return answered
+
+
+async def _answer(work: UnitOfWork, event: Any, listener: Listener) -> None:
+    try:
+        if _declines(event, listener, work.now):
+            return
+    except BindingError as error:
+        async with work.savepoint():
+            await tell_of_filter(work, listener, error.message)
+        return
+    async with work.savepoint():
+        await _act(work, event, listener)
+
+
+def _declines(event: Any, listener: Listener, now: datetime) -> bool:
+    """Whether the event is not for this automation, as far as it tells without the database.
+
+    Raises BindingError of a filter.
+    """
+    if _waits(event, listener) or event.kind == EventKind.RECORD_DATE_REACHED:
+        return False
+    if event.kind == EventKind.RECORD_CHANGED:
+        return not answers_change(listener.config, event.payload, Asked(listener.fields, now))
+    return not answers_event(listener.config, event.subject_id, event.payload)
+
+
+def _waits(event: Any, listener: Listener) -> bool:
+    """Whether a change is only noted for later."""
+    dated = listener.kind is TriggerKind.RECORD_DATE_REACHED
+    return event.kind == EventKind.RECORD_CHANGED and (dated or _debounces(listener))
+
+
+def _debounces(listener: Listener) -> bool:
+    return bool(listener.config.get("debounceSeconds"))
+
+
+async def _act(work: UnitOfWork, event: Any, listener: Listener) -> None:
+    changed = event.kind == EventKind.RECORD_CHANGED
+    if event.kind == EventKind.RECORD_DATE_REACHED:
+        await answer_reached(work, event, listener)
+    elif changed and listener.kind is TriggerKind.RECORD_DATE_REACHED:
+        await note_dates(work, event, listener)
+    elif changed and _debounces(listener):
+        await add_to_burst(work, event, listener)
+    else:
+        payload = payload_of(event.payload) if changed else event.payload
+        await start(work, listener, payload, event.chain, event.event_id)

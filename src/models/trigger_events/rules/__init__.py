@@ -1,0 +1,1 @@
+"""What events are, who hears them, and when dates are reached. Pure."""

@@ -1,0 +1,1 @@
+"""What is said to a waiting node, and what it adds up to."""

@@ -1,0 +1,30 @@
+"""What a wait_event node lets through (decisions C8)."""
+
+from models.automations.rules.configs import WaitEventConfig
+from models.automations.rules.configs.waits import event_filter
+from models.automations.rules.kinds import EdgeOutcome
+from models.expressions.rules.errors import ExpressionError
+from models.waits.rules.said import Resolution, Said
+from runtime.errors import ValidationError
+
+
+def receive(config: WaitEventConfig, said: Said) -> Resolution:
+    """The end of the wait by this data.
+
+    Raises ValidationError for data that the node's filter does not let through.
+    """
+    data = said.data or {}
+    if config.filter is not None:
+        try:
+            passes = event_filter(config.filter).run({"data": data}) is True
+        except ExpressionError as error:
+            raise ValidationError.at("data", f"The node's filter fails: {error}") from None
+        if not passes:
+            raise ValidationError.at("data", f"The node waits for other data: {config.filter}")
+    by = {} if said.user_id is None else {"resumedBy": said.user_id}
+    return Resolution(EdgeOutcome.ALWAYS, {"data": data, **by})
+
+
+def unheard() -> Resolution:
+    """The end of a wait whose time is over."""
+    return Resolution(EdgeOutcome.TIMEOUT, {"data": None})

@@ -1,0 +1,1 @@
+"""The secret a workspace signs its outgoing webhooks with."""

@@ -1,0 +1,1 @@
+"""What is decided about a call from its bytes alone."""

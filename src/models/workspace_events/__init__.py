@@ -1,0 +1,1 @@
+"""The log of a workspace: what happened in it, in order, for whoever follows it."""
