@@ -4,31 +4,36 @@ Each is safe to repeat: the run's status guards it, and a node run exists once p
 scope, written in the transaction of the node's own effect.
 """
 
+import contextlib
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 from temporalio import activity
 
 from activities.contracts import (
+    ENGINE,
+    WAITS_FOR_SLOT,
     FinishCall,
     NodeCall,
+    NodeEnd,
     NodeReply,
     NodeState,
-    ParkCall,
+    RestCall,
     RunBegun,
     StretchCall,
     StretchReply,
 )
-from activities.node_execution import CalledNode, GatedNode, NodeExecution
-from activities.nodes.delay import seconds_to_wait
+from activities.node_execution import NodeExecution
 from activities.nodes.failures import Failure
 from activities.nodes.invocation import Transaction
-from activities.nodes.preparation import prepare, substitute
 from activities.quick_nodes import QuickNodes, is_quick
 from activities.runs import OpenRun, RunCache
-from models.automation_runs import execution, node_writes
+from models.automation_runs import execution
 from models.automation_runs.errors import RunClosedError
+from models.automation_runs.plans import Reused, read_reused
 from models.automation_runs.rules import RunStatus
 from models.automations.rules.course import Course
 from models.automations.rules.protocol import NodeRef
@@ -42,9 +47,15 @@ class AutomationRunActivities:
     """Begin, quick nodes, waits and the end of runs."""
 
     def __init__(
-        self, database: Database, runs: RunCache, transactions: Mapping[str, Transaction]
+        self,
+        database: Database,
+        runs: RunCache,
+        transactions: Mapping[str, Transaction],
+        limit: timedelta,
     ) -> None:
+        """A run that takes longer than `limit` is timed out."""
         self._database = database
+        self._limit = limit
         self._runs = runs
         self._nodes = NodeExecution(database, runs)
         self._quick = QuickNodes(self._nodes, transactions)
@@ -54,11 +65,10 @@ class AutomationRunActivities:
         return (
             self.begin,
             self.stretch,
-            self.park,
-            self.wake,
             self.set_waiting,
             self.close_failed_node,
             self.finish,
+            self.expire,
             self.close_cancelled,
         )
 
@@ -71,15 +81,33 @@ class AutomationRunActivities:
         async with self._database.statement() as work:
             facts = await execution.begin(work, uuid.UUID(run_id))
         if facts is None:
-            return RunBegun(None, StretchReply([], CLOSED))
+            return RunBegun(None, StretchReply([], await self._why_not(run_id)), ENGINE)
+        if (refusal := facts.options.get("refusal")) is not None:
+            return RunBegun(None, StretchReply([], await self._refuse(run_id, refusal)), ENGINE)
         run = await self._runs.open(facts)
-        plan = run.plan()
-        run.course = Course(plan)
-        ready = [ref for ref in run.course.active if is_quick(run, ref)]
-        if len(ready) < len(run.course.active):
+        plan, limit = run.plan, self._limit.total_seconds()
+        course = run.courses[""] = Course(plan)
+        reused = [_reused_end(one) for one in read_reused(facts.options)]
+        for end in reused:
+            course.apply(end.event)
+        ready = [ref for ref in course.active if is_quick(run, ref)]
+        if len(ready) < len(course.active):
             # Other nodes are ready too, and the workflow starts them only after this.
-            return RunBegun(plan.to_json(), StretchReply([]))
-        return RunBegun(plan.to_json(), await self._advance(run, ready, run.course))
+            return RunBegun(plan.to_json(), StretchReply(reused), ENGINE, limit)
+        reply = await self._advance(run, ready, course)
+        stretch = replace(reply, ends=[*reused, *reply.ends])
+        return RunBegun(plan.to_json(), stretch, ENGINE, limit)
+
+    async def _why_not(self, run_id: str) -> str:
+        async with self._database.statement() as work:
+            waits = await execution.waits_for_slot(work, uuid.UUID(run_id))
+        return WAITS_FOR_SLOT if waits else CLOSED
+
+    async def _refuse(self, run_id: str, reason: str) -> str:
+        """End a run that could only be accepted to show why it cannot run."""
+        async with self._database.transaction() as work:
+            await execution.abandon(work, uuid.UUID(run_id), RunStatus.FAILED, reason)
+        return RunStatus.FAILED
 
     @activity.defn(name="quick-nodes")
     async def stretch(self, call: StretchCall) -> StretchReply:
@@ -88,19 +116,19 @@ class AutomationRunActivities:
             run = await self._runs.get(uuid.UUID(call.run_id))
         except RunClosedError:
             return StretchReply([], CLOSED)
-        course = run.follow(call.applied, call.ends)
+        course = run.follow(call.part, call.applied, call.ends)
         return await self._advance(run, [NodeRef(*ref) for ref in call.ready], course)
 
     async def _advance(
         self, run: OpenRun, ready: Sequence[NodeRef], course: Course | None
     ) -> StretchReply:
         try:
-            ends = await self._quick.stretch(run, ready, course)
+            reply = await self._quick.stretch(run, ready, course)
         except RunClosedError:
             return StretchReply([], CLOSED)
-        if course is None or course.ending is None:
-            return StretchReply(ends)
-        decisive = course.ending.stopped_by or course.ending.failed
+        if course is None or course.ending is None or course is not run.courses.get(""):
+            return reply
+        decisive = course.ending.decisive
         ended = await self.finish(
             FinishCall(
                 run_id=str(run.facts.run_id),
@@ -113,52 +141,21 @@ class AutomationRunActivities:
                 skipped=[(ref.node_id, ref.scope_key) for ref in course.skipped],
             )
         )
-        return StretchReply(ends, ended)
-
-    @activity.defn(name="park-node")
-    async def park(self, call: ParkCall) -> NodeReply:
-        """Show a node as waiting and say for how long."""
-
-        async def park(called: CalledNode) -> NodeReply:
-            substituted = substitute(called.run, called.node)
-            if substituted is not None:
-                return await self._nodes.complete_at_once(called, substituted, None)
-            prepared = await prepare(self._database, called.run, called.node)
-            seconds = seconds_to_wait(prepared.parameters, call.now)
-
-            async def body(node: GatedNode) -> NodeReply:
-                await node_writes.park_node(
-                    node.work,
-                    called.key,
-                    node.before,
-                    inputs=prepared.parameters,
-                    seconds=seconds,
-                )
-                return NodeReply(NodeState.WAITING, seconds=seconds)
-
-            return await self._nodes.behind_gate(called, body)
-
-        return await self._nodes.guarded(call.node, park)
-
-    @activity.defn(name="wake-node")
-    async def wake(self, call: NodeCall) -> NodeReply:
-        """The wait is over: complete the node and show the run as running."""
-
-        async def body(node: GatedNode) -> NodeReply:
-            await execution.set_waiting(node.work, node.called.key.run_id, waiting=False)
-            await node_writes.wake_node(node.work, node.called.key)
-            return NodeReply(NodeState.SUCCEEDED)
-
-        async def wake(called: CalledNode) -> NodeReply:
-            return await self._nodes.behind_gate(called, body, exclusive=True)
-
-        return await self._nodes.guarded(call, wake)
+        return replace(reply, ended=ended)
 
     @activity.defn(name="set-waiting")
-    async def set_waiting(self, run_id: str) -> None:
+    async def set_waiting(self, call: RestCall) -> None:
         """Nothing of the run is running and something waits."""
-        async with self._database.statement() as work:
-            await execution.set_waiting(work, uuid.UUID(run_id), waiting=True)
+        run_id = uuid.UUID(call.run_id)
+        if not call.skipped:
+            async with self._database.statement() as work:
+                await execution.set_waiting(work, run_id)
+            return
+        with contextlib.suppress(RunClosedError):
+            run = await self._runs.get(run_id)
+            async with self._database.transaction() as work:
+                if await execution.set_waiting(work, run_id):
+                    await run.skip(work, call.skipped)
 
     @activity.defn(name="close-failed-node")
     async def close_failed_node(self, call: NodeCall) -> NodeReply:
@@ -179,7 +176,7 @@ class AutomationRunActivities:
         except RunClosedError:
             return CLOSED
         reach(Point.BEFORE_TERMINAL_WRITE, call.run_id)
-        if call.decisive_node is None and not call.skipped:
+        if call.decisive_node is None and not call.skipped and run.facts.ends_alone:
             written = await self._finish_at_once(run)
         else:
             written = await self._finish(run, call)
@@ -189,20 +186,19 @@ class AutomationRunActivities:
 
     async def _finish_at_once(self, run: OpenRun) -> str:
         async with self._database.statement() as work:
-            written = await execution.succeed(work, run.facts.run_id, run.plan().leaves())
+            written = await execution.succeed(work, run.facts.run_id, run.plan.leaves())
         return RunStatus.SUCCEEDED if written else CLOSED
 
     async def _finish(self, run: OpenRun, call: FinishCall) -> str:
         async with self._database.transaction() as work:
             if call.decisive_node is None:
                 status = RunStatus.SUCCEEDED
-                written = await execution.succeed(work, run.facts.run_id, run.plan().leaves())
+                written = await execution.succeed_and_follow(work, run.facts, run.plan.leaves())
             else:
                 status, written = await self._finish_by(work, run, call, call.decisive_node)
             if not written:
                 return CLOSED
-            skipped = [(name, scope, run.graph.nodes[name].kind) for name, scope in call.skipped]
-            await execution.skip_nodes(work, run.facts.workspace_id, run.facts.run_id, skipped)
+            await run.skip(work, call.skipped)
         return status
 
     async def _finish_by(
@@ -214,11 +210,16 @@ class AutomationRunActivities:
         status = RunStatus.SUCCEEDED if call.succeeded else RunStatus.FAILED
         error = None if call.succeeded else f"{run.graph.label(node.node_id)}: {end.reason}"
         written = await execution.finish(
-            work, run_id, status=status, output=end.output, error=error
+            work, run_id, status=status, output=end.output, error=error, node_id=node.node_id
         )
-        if written:
-            await execution.close_nodes(work, run_id)
         return status, written
+
+    @activity.defn(name="expire-run")
+    async def expire(self, run_id: str) -> None:
+        """Close a run that has lasted longer than runs may; no change to a closed run."""
+        reason = f"The run lasted longer than {_spelled(self._limit)}."
+        async with self._database.transaction() as work:
+            await execution.abandon(work, uuid.UUID(run_id), RunStatus.TIMED_OUT, reason)
 
     @activity.defn(name="close-cancelled-run")
     async def close_cancelled(self, run_id: str) -> None:
@@ -227,3 +228,18 @@ class AutomationRunActivities:
             await execution.abandon(
                 work, uuid.UUID(run_id), RunStatus.CANCELLED, "Cancelled in Temporal."
             )
+
+
+def _spelled(limit: timedelta) -> str:
+    """`30 days`, `90 seconds`."""
+    days = limit / timedelta(days=1)
+    return f"{days:g} days" if days >= 1 else f"{limit.total_seconds():g} seconds"
+
+
+def _reused_end(one: Reused) -> NodeEnd:
+    """What stands of an earlier run, as if it had just been done again (decisions D3)."""
+    if one.succeeded:
+        reply = NodeReply(NodeState.SUCCEEDED, one.outcome, one.case_key)
+    else:
+        reply = NodeReply(NodeState.FAILED)
+    return NodeEnd(one.node_id, "", reply)

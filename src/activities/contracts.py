@@ -6,11 +6,17 @@ from typing import Any
 
 from models.automations.rules.protocol import (
     Event,
+    IterationsReady,
     NodeFailed,
     NodeRef,
     NodeSucceeded,
     RunStopped,
 )
+
+ENGINE = 2
+"""The engine that runs begin with today. 2: a run has a deadline."""
+DEADLINES_SINCE = 2
+"""Since this engine a run has a deadline, and no node wakes while its run is shown as waiting."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +39,8 @@ class NodeState(StrEnum):
     """A stop node succeeded: the run ends as failed."""
     WAITING = "waiting"
     """The node is parked for `seconds`."""
+    ITERATING = "iterating"
+    """A loop is open, and its iterations run."""
     CLOSED = "closed"
     """The run has ended or was cancelled; nothing was done."""
 
@@ -45,16 +53,33 @@ class NodeReply:
     outcome: str = "always"
     case_key: str | None = None
     attempt: int = 1
-    seconds: float = 0
+    seconds: float | None = 0
+    """None for a wait that time does not end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Iterations:
+    """The iterations of a loop from `first` up to `count`; `more` are decided one by one.
+
+    `most` is how many it can come to.
+    """
+
+    count: int
+    parallelism: int = 1
+    stop_on_error: bool = True
+    more: bool = False
+    first: int = 0
+    most: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class NodeEnd:
-    """A node that has ended, as courses are told of it."""
+    """A node that has ended, or a loop that has `iterations` to run, as courses are told of it."""
 
     node_id: str
     scope_key: str
     reply: NodeReply
+    iterations: Iterations | None = None
 
     @property
     def ref(self) -> NodeRef:
@@ -63,7 +88,16 @@ class NodeEnd:
     @property
     def event(self) -> Event:
         """What the planner makes of it."""
-        reply = self.reply
+        reply, ready = self.reply, self.iterations
+        if ready is not None:
+            return IterationsReady(
+                self.ref,
+                ready.count,
+                ready.parallelism,
+                ready.stop_on_error,
+                ready.more,
+                ready.first,
+            )
         if reply.state is NodeState.SUCCEEDED:
             return NodeSucceeded(self.ref, reply.outcome, reply.case_key)
         if reply.state is NodeState.FAILED:
@@ -76,13 +110,24 @@ class StretchCall:
     """Execute the quick nodes that are ready, and those that follow from them (ADR 0001).
 
     `applied` events were known to the workflow before those in `ends`, which the worker's course
-    has not heard of yet.
+    has not heard of yet. `part` tells the executions of one run apart; the first has none.
     """
 
     run_id: str
     ready: list[tuple[str, str]]
     applied: int
     ends: list[NodeEnd] = field(default_factory=list)
+    part: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LoopProgress:
+    """How far a loop of quick nodes has come; it goes on in the next stretch."""
+
+    node_id: str
+    scope_key: str
+    ended: int
+    count: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,14 +136,26 @@ class StretchReply:
 
     ends: list[NodeEnd]
     ended: str | None = None
+    loops: list[LoopProgress] = field(default_factory=list)
+
+
+WAITS_FOR_SLOT = "waits_for_slot"
+"""How a stretch ends before it began: the run begins when it is admitted (decisions C7)."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunBegun:
-    """The frozen plan of the run, and the first stretch; no plan when the run is closed."""
+    """The frozen plan of the run, and the first stretch; no plan when the run is closed.
+
+    `engine` says which commands the workflow gives: an execution keeps for ever the one it began
+    with, which replays of histories from before it was recorded read as 1.
+    """
 
     plan: dict[str, Any] | None
     stretch: StretchReply
+    engine: int = 1
+    limit_seconds: float = 0
+    """How long the run may last from its start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +167,65 @@ class ParkCall:
 
 
 @dataclass(frozen=True, slots=True)
+class CalledRun:
+    """An accepted run that a workflow starts as its child; `facts` are those of a start."""
+
+    run_id: str
+    workspace_id: str
+    facts: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ParkReply(NodeReply):
+    """A parked node, or its end if there was nothing to wait for."""
+
+    reminder_seconds: float | None = None
+    """How often those who are asked are reminded."""
+    called: CalledRun | None = None
+    """The run whose end is the node's."""
+
+    @property
+    def end(self) -> NodeReply:
+        """The end alone."""
+        return NodeReply(self.state, self.outcome, self.case_key, self.attempt)
+
+
+@dataclass(frozen=True, slots=True)
+class WakeCall:
+    """Go on with a parked node; not `over`, only if somebody has resolved its wait."""
+
+    run_id: str
+    node_id: str
+    scope_key: str = ""
+    over: bool = True
+
+    @property
+    def node(self) -> NodeCall:
+        return NodeCall(self.run_id, self.node_id, self.scope_key)
+
+
+@dataclass(frozen=True, slots=True)
+class RestCall:
+    """An execution only waits, and for those in the places `below` it too if there are any.
+
+    `skipped` are the nodes, each in a scope, which it knows since it rested last that the run will
+    not come to.
+    """
+
+    run_id: str
+    below: list[str]
+    skipped: list[tuple[str, str]] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class RemindCall:
+    """Remind those who have not answered, for the `number`th time."""
+
+    node: NodeCall
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
 class FinishCall:
     """The end of a run as its planner saw it; `skipped` are the nodes that never ran."""
 
@@ -118,3 +234,62 @@ class FinishCall:
     decisive_node: NodeCall | None = None
     """The unhandled failure, or the stop node, that ended the run."""
     skipped: list[tuple[str, str]] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class LoopReply:
+    """A loop's end, or that it iterates; WAITING says that `seconds` pass before it does."""
+
+    reply: NodeReply
+    iterations: Iterations | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class IterationCall:
+    """Decide whether a loop goes on with iteration `index`."""
+
+    loop: NodeCall
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class LoopEndCall:
+    """Write the end of a loop of which `opened` iterations were begun."""
+
+    loop: NodeCall
+    succeeded: bool
+    opened: int
+
+
+def part_of(loop: NodeCall) -> str:
+    """What the executions of a loop's chunks are called, which come one after the other."""
+    return f"{loop.scope_key}/{loop.node_id}"
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkCall:
+    """Run a part of a loop's iterations in an execution of its own."""
+
+    loop: NodeCall
+    iterations: Iterations
+
+    @property
+    def part(self) -> str:
+        """The name of its execution among those of the run."""
+        return part_of(self.loop)
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkOpened:
+    """The loop with its body; no plan when the run is closed."""
+
+    plan: dict[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkReply:
+    """How a chunk ended: `state` as of a loop, or CLOSED; `end` is the stop node that ended it."""
+
+    state: NodeState
+    opened: int = 0
+    end: NodeEnd | None = None

@@ -1,7 +1,7 @@
 """Graphs as runs execute them, kept in memory: addressed by content, a graph never changes."""
 
 from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sqlalchemy import bindparam, select
 from temporalio.exceptions import ApplicationError
@@ -28,12 +28,14 @@ class ExecutableNode:
     parameters: JsonObject
     mock: JsonObject | None
     reads: frozenset[str] | None
+    action_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ExecutableGraph:
     plan: Plan
     nodes: dict[str, ExecutableNode]
+    variables: JsonObject = field(default_factory=dict)
 
     def label(self, node_id: str) -> str:
         """What a person calls the node."""
@@ -79,8 +81,9 @@ async def _load(work: Work, automation_id: Id, checksum: str) -> ExecutableGraph
         )
     plan = Plan.from_json(row.plan)
     planned = plan.nodes_by_id()
-    nodes = {node.id: _executable(node, planned[node.id]) for node in read_graph(row.graph).nodes}
-    return ExecutableGraph(plan, nodes)
+    graph = read_graph(row.graph)
+    nodes = {node.id: _executable(node, planned[node.id]) for node in graph.nodes}
+    return ExecutableGraph(plan, nodes, graph.variables)
 
 
 def _executable(node: GraphNode, planned: PlanNode) -> ExecutableNode:
@@ -94,4 +97,5 @@ def _executable(node: GraphNode, planned: PlanNode) -> ExecutableNode:
         parameters=parameters,
         mock=node.mock.output if node.mock is not None and node.mock.enabled else None,
         reads=references(parameters),
+        action_id=node.action_id,
     )

@@ -16,8 +16,9 @@ async def heartbeats() -> AsyncIterator[None]:
 
     async def beat() -> None:
         while True:
-            activity.heartbeat()
+            # What is over before the first beat costs the server none.
             await asyncio.sleep(HEARTBEAT_SECONDS)
+            activity.heartbeat()
 
     task = asyncio.create_task(beat())
     try:

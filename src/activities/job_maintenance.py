@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
-import structlog
 from sqlalchemy import Row, exists, select
 from temporalio import activity
 from temporalio.client import Client, WorkflowExecutionStatus
@@ -12,14 +11,13 @@ from temporalio.client import Client, WorkflowExecutionStatus
 from activities.executions import execution_status
 from activities.jobs import MORE, JobActivities
 from activities.maintenance import BATCH, GRACE
+from activities.reconciling import reconcile
 from models.base import Id
 from models.jobs.rules import OPEN_JOB, JobStatus
 from models.jobs.tables import job
 from runtime.database import Database
 from runtime.families import Family
 from runtime.outbox import Intent, append, outbox
-
-log = structlog.get_logger()
 
 
 class JobMaintenance:
@@ -43,21 +41,7 @@ class JobMaintenance:
     @activity.defn(name="reconcile_jobs")
     async def reconcile_jobs(self) -> dict[str, int]:
         """One sweep. Safe to repeat: a start is idempotent by id, and an undo by its own lock."""
-        counts = {"restarted": 0, "taken_back": 0}
-        last: Id | None = None
-        while rows := await self._open_after(last):
-            for row in rows:
-                activity.heartbeat()
-                try:
-                    repair = await self._repair(row)
-                except Exception:
-                    # One job's trouble must not keep the sweep from the others.
-                    log.exception("a job could not be reconciled", job_id=str(row.id))
-                    continue
-                if repair is not None:
-                    counts[repair] += 1
-            last = rows[-1].id
-        return counts
+        return await reconcile(self._open_after, self._repair, ("restarted", "taken_back"))
 
     async def _open_after(self, last: Id | None) -> Sequence[Row[Any]]:
         undelivered = exists().where(

@@ -11,7 +11,7 @@ from activities.graphs import ExecutableNode
 from activities.nodes.failures import DATABASE_AWAY, Failure, failure_of, took_too_long
 from activities.nodes.invocation import NodeResult
 from activities.runs import OpenRun, RunCache
-from models.automation_runs import node_writes
+from models.automation_runs import at_once, node_writes
 from models.automation_runs.errors import NodeError, RunClosedError
 from models.automation_runs.gate import NodeRow, pass_gate
 from models.automation_runs.node_writes import Completion, NodeKey
@@ -54,6 +54,14 @@ class GatedNode:
             self.work, self.called.key, self.before, completion(result, inputs, attempt)
         )
         return success(self.called.node.kind, result.outcome, result.case_key, attempt)
+
+    async def fail(self, code: str, message: str) -> NodeReply:
+        """Write the node's final failure, which ends the attempt shown, and make it the reply."""
+        attempt = self.before.attempt or 1
+        await node_writes.fail_node(
+            self.work, self.called.key, self.before, code=code, message=message, attempt=attempt
+        )
+        return NodeReply(NodeState.FAILED, attempt=attempt)
 
 
 class NodeExecution:
@@ -106,7 +114,7 @@ class NodeExecution:
             before = await pass_gate(
                 work, key.run_id, key.node_id, key.scope_key, exclusive=exclusive
             )
-            if (ended := _ended(before, key.kind)) is not None:
+            if (ended := ended_reply(before, key.kind)) is not None:
                 return ended
             return await body(GatedNode(work, called, before))
 
@@ -115,9 +123,7 @@ class NodeExecution:
     ) -> NodeReply:
         """Gate and success in one statement, for a node whose only effect is its output."""
         async with self.database.statement() as work:
-            written = await node_writes.complete_at_once(
-                work, called.key, completion(result, inputs)
-            )
+            written = await at_once.complete_at_once(work, called.key, completion(result, inputs))
         if written:
             called.run.keep(called.key.node_id, called.key.scope_key, result.output)
             return success(called.node.kind, result.outcome, result.case_key)
@@ -128,20 +134,26 @@ class NodeExecution:
         # The run is closed or the node has ended before: the gate knows which.
         return await self.behind_gate(called, missing)
 
+    async def complete_started(
+        self, called: CalledNode, result: NodeResult, attempt: int
+    ) -> NodeReply:
+        """Gate and success in one statement, for a node that is shown as running."""
+        async with self.database.statement() as work:
+            done = completion(result, None, attempt)
+            written = await at_once.complete_started(work, called.key, done)
+        if written:
+            return success(called.node.kind, result.outcome, result.case_key, attempt)
+
+        async def missing(node: GatedNode) -> NodeReply:
+            return await node.complete(result, None, attempt)
+
+        return await self.behind_gate(called, missing)
+
     async def fail(self, call: NodeCall, failure: Failure) -> NodeReply:
         """Write a node's final failure, in a transaction of its own; it ends the attempt shown."""
 
         async def body(node: GatedNode) -> NodeReply:
-            attempt = node.before.attempt or 1
-            await node_writes.fail_node(
-                node.work,
-                node.called.key,
-                node.before,
-                code=failure.code,
-                message=failure.message,
-                attempt=attempt,
-            )
-            return NodeReply(NodeState.FAILED, attempt=attempt)
+            return await node.fail(failure.code, failure.message)
 
         try:
             return await self.behind_gate(await self.called(call), body)
@@ -164,7 +176,7 @@ def success(kind: str, outcome: str, case_key: str | None, attempt: int = 1) -> 
     return NodeReply(NodeState.SUCCEEDED, outcome, case_key, attempt)
 
 
-def _ended(before: NodeRow, kind: str) -> NodeReply | None:
+def ended_reply(before: NodeRow, kind: str) -> NodeReply | None:
     """How the node has ended already, when this call is a repetition; None while it is open."""
     attempt = before.attempt or 1
     if before.status == NodeStatus.FAILED:

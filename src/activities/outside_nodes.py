@@ -6,60 +6,90 @@ absorb what was done before a crash.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from temporalio import activity
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
+from activities.actions import NodeActions
 from activities.contracts import NodeCall, NodeReply, NodeState
 from activities.graphs import ExecutableNode
 from activities.heartbeats import heartbeats
 from activities.node_execution import CalledNode, GatedNode, NodeExecution
 from activities.nodes.failures import Failure, failure_of
-from activities.nodes.http_request import http_request
-from activities.nodes.invocation import NodeResult
+from activities.nodes.invocation import Effect, NodeResult, Outgoing
 from activities.nodes.preparation import prepare, substitute
 from activities.runs import RunCache
-from models.automation_runs import node_writes
+from models.automation_runs import at_once, node_writes
 from models.automation_runs.errors import NodeError
 from models.automations.rules.kinds import NodeKind
 from models.base import JsonObject
 from runtime.database import Database
-from runtime.outbound.client import OutboundClient
 from runtime.trigger_points import Point, reach
 
 LAST_WORDS_SECONDS = 1.0
 """What an effect leaves of its activity's time, so that its end is written and its reason kept."""
-
-Effect = Callable[[JsonObject], Awaitable[NodeResult]]
 
 
 @dataclass(frozen=True, slots=True)
 class _Opened:
     """A node that is shown as running and may now do its work."""
 
-    node: ExecutableNode
-    parameters: JsonObject
+    called: CalledNode
+    outgoing: Outgoing
+
+
+_NodeEffect = Callable[[_Opened], Awaitable[NodeResult]]
 
 
 class OutsideNodes:
     """One activity per outside kind, each named after the kind so that operators can read it."""
 
-    def __init__(self, database: Database, runs: RunCache, outbound: OutboundClient) -> None:
+    def __init__(
+        self,
+        database: Database,
+        runs: RunCache,
+        effects: Mapping[str, Effect],
+        actions: NodeActions,
+    ) -> None:
         self._nodes = NodeExecution(database, runs)
-        self._outbound = outbound
+        self._effects = effects
+        self._actions = actions
+
+    def all(self) -> Sequence[Callable[..., Any]]:
+        """Every activity of this class, for registration."""
+        return (self.http_request, self.send_email, self.send_webhook, self.action)
 
     @activity.defn(name=NodeKind.HTTP_REQUEST)
     async def http_request(self, call: NodeCall) -> NodeReply:
         """Call a URL. Safe to repeat as far as the other side honours the Idempotency-Key."""
-        key = f"{call.run_id}:{call.node_id}:{call.scope_key}"
-        return await self._perform(call, lambda given: http_request(self._outbound, given, key))
+        return await self._send(call, NodeKind.HTTP_REQUEST)
 
-    async def _perform(self, call: NodeCall, effect: Effect) -> NodeReply:
+    @activity.defn(name=NodeKind.SEND_EMAIL)
+    async def send_email(self, call: NodeCall) -> NodeReply:
+        """Send a mail. A repetition carries the same Message-ID."""
+        return await self._send(call, NodeKind.SEND_EMAIL)
+
+    @activity.defn(name=NodeKind.SEND_WEBHOOK)
+    async def send_webhook(self, call: NodeCall) -> NodeReply:
+        """Send a signed event. A repetition carries the same webhook-id and body."""
+        return await self._send(call, NodeKind.SEND_WEBHOOK)
+
+    @activity.defn(name=NodeKind.ACTION)
+    async def action(self, call: NodeCall) -> NodeReply:
+        """Run an action. A repetition goes on at the step that has not ended."""
+        return await self._perform(
+            call, lambda opened: self._actions.perform(opened.called, opened.outgoing)
+        )
+
+    async def _send(self, call: NodeCall, kind: NodeKind) -> NodeReply:
+        return await self._perform(call, lambda opened: self._effects[kind](opened.outgoing))
+
+    async def _perform(self, call: NodeCall, effect: _NodeEffect) -> NodeReply:
         attempt = activity.info().attempt
         opened = await self._nodes.guarded(call, lambda called: self._open(called, attempt))
         if isinstance(opened, NodeReply):
@@ -68,9 +98,10 @@ class OutsideNodes:
             return opened
         try:
             async with heartbeats(), _own_time():
-                result = await effect(opened.parameters)
+                result = await effect(opened)
         except Exception as error:  # noqa: BLE001  # whatever the effect raises is its failure
-            raise await self._failed(call, opened.node, failure_of(error), attempt) from None
+            node = opened.called.node
+            raise await self._failed(call, node, failure_of(error), attempt) from None
         reach(Point.AFTER_CALL_BEFORE_END, call.run_id)
         return await self._nodes.guarded(call, lambda called: self._close(called, result, attempt))
 
@@ -78,34 +109,38 @@ class OutsideNodes:
         substituted = substitute(called.run, called.node)
         if substituted is not None:
             return await self._nodes.complete_at_once(called, substituted, None)
-        prepared = await prepare(self._nodes.database, called.run, called.node)
+        prepared = await prepare(self._nodes.database, called)
+
+        parameters = prepared.parameters
+        if attempt == 1:
+            async with self._nodes.database.statement() as work:
+                shown = _without_secrets(parameters)
+                if await at_once.start_at_once(work, called.key, shown):
+                    return _Opened(called, _outgoing(called, parameters, attempt, work.now))
 
         async def body(node: GatedNode) -> _Opened:
-            if node.before.attempt is not None:
-                # Known attempts are recorded; this one's worker went away without a word.
-                await node_writes.record_attempt(
-                    node.work,
-                    called.key,
-                    attempt=node.before.attempt,
-                    code="interrupted",
-                    message="The worker that executed this attempt was lost.",
-                )
-            await node_writes.start_node(
-                node.work,
-                called.key,
-                node.before,
-                inputs=_without_secrets(prepared.parameters),
-                attempt=attempt,
-            )
-            return _Opened(called.node, prepared.parameters)
+            await self._begin_again(node, parameters, attempt)
+            began = node.before.started_at or node.work.now
+            return _Opened(called, _outgoing(called, parameters, attempt, began))
 
         return await self._nodes.behind_gate(called, body)
+
+    async def _begin_again(self, node: GatedNode, parameters: JsonObject, attempt: int) -> None:
+        key = node.called.key
+        if node.before.attempt is not None:
+            # Known attempts are recorded; this one's worker went away without a word.
+            await node_writes.record_attempt(
+                node.work,
+                key,
+                attempt=node.before.attempt,
+                code="interrupted",
+                message="The worker that executed this attempt was lost.",
+            )
+        shown = _without_secrets(parameters)
+        await node_writes.start_node(node.work, key, node.before, inputs=shown, attempt=attempt)
 
     async def _close(self, called: CalledNode, result: NodeResult, attempt: int) -> NodeReply:
-        async def body(node: GatedNode) -> NodeReply:
-            return await node.complete(result, None, attempt)
-
-        return await self._nodes.behind_gate(called, body)
+        return await self._nodes.complete_started(called, result, attempt)
 
     async def _failed(
         self, call: NodeCall, node: ExecutableNode, failure: Failure, attempt: int
@@ -145,9 +180,25 @@ class OutsideNodes:
 
 
 OUTSIDE_NODES: Mapping[str, Callable[[OutsideNodes, NodeCall], Awaitable[NodeReply]]] = {
+    NodeKind.ACTION: OutsideNodes.action,
     NodeKind.HTTP_REQUEST: OutsideNodes.http_request,
+    NodeKind.SEND_EMAIL: OutsideNodes.send_email,
+    NodeKind.SEND_WEBHOOK: OutsideNodes.send_webhook,
 }
 """The activity of each outside kind."""
+
+
+def _outgoing(
+    called: CalledNode, parameters: JsonObject, attempt: int, began_at: datetime
+) -> Outgoing:
+    key, retry = called.key, called.node.retry
+    return Outgoing(
+        workspace_id=key.workspace_id,
+        parameters=parameters,
+        key=f"{key.run_id}:{key.node_id}:{key.scope_key}",
+        began_at=began_at,
+        last=retry is None or attempt >= retry.max_attempts,
+    )
 
 
 def _without_secrets(parameters: JsonObject) -> JsonObject:

@@ -1,23 +1,32 @@
 """Quick nodes: each one transaction, a stretch of them one local activity (ADR 0001)."""
 
-import time
 from collections import deque
 from collections.abc import Mapping, Sequence
 
-from activities.contracts import NodeCall, NodeEnd, NodeReply, NodeState
+from activities.contracts import (
+    LoopProgress,
+    NodeCall,
+    NodeEnd,
+    NodeReply,
+    NodeState,
+    StretchReply,
+)
 from activities.node_execution import CalledNode, GatedNode, NodeExecution
 from activities.nodes.invocation import Invocation, NodeResult, Transaction
 from activities.nodes.logic import COMPUTATIONS
 from activities.nodes.preparation import prepare, substitute
+from activities.quick_loops import QuickLoops, Turn
 from activities.runs import OpenRun
 from models.automation_runs.errors import RunClosedError
 from models.automations.rules.course import Course
-from models.automations.rules.kinds import NODE_KINDS, CostClass, NodeKind
+from models.automations.rules.kinds import CostClass, is_loop
 from models.automations.rules.protocol import NodeRef
 from runtime.trigger_points import Point, reach
 
 STRETCH_SECONDS = 2.0
 """A stretch that takes longer goes on in another local activity."""
+HURRY_SECONDS = 0.05
+"""How long a stretch goes on when another kind of node is ready, which can start only after it."""
 
 
 class QuickNodes:
@@ -26,34 +35,45 @@ class QuickNodes:
     def __init__(self, nodes: NodeExecution, transactions: Mapping[str, Transaction]) -> None:
         self._nodes = nodes
         self._transactions = transactions
+        self._loops = QuickLoops(nodes, self.execute)
 
     async def stretch(
         self, run: OpenRun, ready: Sequence[NodeRef], course: Course | None
-    ) -> list[NodeEnd]:
+    ) -> StretchReply:
         """Execute the ready nodes; with a course, also the quick nodes that become ready.
 
-        It stops where another kind of node is ready, so that one need not wait.
+        It hurries where another kind of node is ready, so that one need not wait.
         Raises RunClosedError.
         """
         ends: list[NodeEnd] = []
         waiting = deque(ready)
-        until = time.monotonic() + STRETCH_SECONDS
+        turn = Turn(STRETCH_SECONDS)
         while waiting:
             ref = waiting.popleft()
-            reply = await self.execute(NodeCall(str(run.facts.run_id), ref.node_id, ref.scope_key))
-            if reply.state is NodeState.CLOSED:
-                raise RunClosedError
-            ends.append(NodeEnd(ref.node_id, ref.scope_key, reply))
+            end = await self._end(run, ref, turn)
+            if isinstance(end, LoopProgress):
+                return StretchReply(ends, loops=[end])
+            ends.append(end)
             if course is None:
                 continue
             known = set(course.active)
-            course.apply(ends[-1].event)
+            course.apply(end.event)
             fresh = [other for other in course.active if other not in known]
             waiting = deque(other for other in (*waiting, *fresh) if other in course.active)
-            others = not all(is_quick(run, other) for other in fresh)
-            if others or time.monotonic() > until:
+            if not all(is_quick(run, other) for other in fresh):
+                waiting = deque(other for other in waiting if is_quick(run, other))
+                turn.hurry(HURRY_SECONDS)
+            if turn.over:
                 break
-        return ends
+        return StretchReply(ends)
+
+    async def _end(self, run: OpenRun, ref: NodeRef, turn: Turn) -> NodeEnd | LoopProgress:
+        if is_loop(run.graph.nodes[ref.node_id].kind):
+            return await self._loops.advance(run, ref, turn)
+        reply = await self.execute(NodeCall(str(run.facts.run_id), ref.node_id, ref.scope_key))
+        if reply.state is NodeState.CLOSED:
+            raise RunClosedError
+        return NodeEnd(ref.node_id, ref.scope_key, reply)
 
     async def execute(self, call: NodeCall) -> NodeReply:
         """One node whose whole work is one transaction."""
@@ -63,7 +83,7 @@ class QuickNodes:
         substituted = substitute(called.run, called.node)
         if substituted is not None:
             return await self._nodes.complete_at_once(called, substituted, None)
-        prepared = await prepare(self._nodes.database, called.run, called.node)
+        prepared = await prepare(self._nodes.database, called)
         compute = COMPUTATIONS.get(called.node.kind)
         if compute is not None:
             result = compute(prepared.parameters, prepared.context)
@@ -85,5 +105,5 @@ class QuickNodes:
 
 
 def is_quick(run: OpenRun, ref: NodeRef) -> bool:
-    """Whether a node's whole work is one transaction."""
-    return NODE_KINDS[NodeKind(run.graph.nodes[ref.node_id].kind)].cost is CostClass.QUICK
+    """Whether a node is executed here: it is one transaction, or a loop of such nodes."""
+    return run.costs[ref.node_id] is CostClass.QUICK

@@ -6,63 +6,42 @@ between leaves a claim that expires, and the repeated delivery is absorbed by th
 
 import asyncio
 import contextlib
+import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
 import psycopg
 import structlog
-from sqlalchemy import (
-    ARRAY,
-    BigInteger,
-    Integer,
-    Interval,
-    UpdateBase,
-    bindparam,
-    delete,
-    func,
-    select,
-    update,
-)
-from temporalio.client import Client
-from temporalio.common import (
-    Priority,
-    SearchAttributeKey,
-    SearchAttributePair,
-    TypedSearchAttributes,
-    WorkflowIDConflictPolicy,
-    WorkflowIDReusePolicy,
-)
-from temporalio.exceptions import WorkflowAlreadyStartedError
-from temporalio.service import RPCError, RPCStatusCode
+from temporalio.service import RPCError
 
-from models.automation_runs.rules import RunStatus
-from models.automation_runs.tables import automation_run
+from activities.claims import CLAIM_NEXT, NOT_BEGUN, PUT_BACK
+from activities.deliveries import Delivery
+from models.base import Id
 from runtime.database import Database
-from runtime.families import Family, SearchAttribute
-from runtime.outbox import CHANNEL, Intent, outbox
-from runtime.prepared import Prepared
-from runtime.trigger_points import Point, reach
+from runtime.families import Family
+from runtime.outbox import CHANNEL, Intent
 
 log = structlog.get_logger()
 
+RUNNING_CAP = 200
+"""Runs of one workspace that may be running when another is started."""
 BATCH = 20
-"""Rows claimed at once, and so the starts under way at once."""
-CLAIM = timedelta(seconds=10)
-"""How long a claim holds if its relay never comes back."""
+"""Rows claimed at once, and so the deliveries under way at once."""
+STARTING = 8
+"""Runs that a relay has started and that have not begun. What Temporal queues it no longer deals
+out in turn, so the line stays here: just long enough that the workers always find work."""
+STARTING_OF_ONE = 2
+"""How many of them may be of one workspace, so that another's need not wait for their begin."""
+COMPANY_SECONDS = 5.0
+"""For so long after its last start a workspace is reckoned with: one that is alone has all."""
+NOTICE_SECONDS = 0.005
+"""How soon a relay that has no more room sees that a run has begun."""
+LOST_SECONDS = 2.0
+"""When a run that has not begun no longer keeps others from starting."""
 POLL_SECONDS = 1.0
 """The fallback when a notification was lost."""
 LONGEST_BACKOFF = timedelta(seconds=5)
-START_TIMEOUT = timedelta(seconds=5)
-
-
-@dataclass(frozen=True, slots=True)
-class Route:
-    """How a family is started: its workflow by type name, and the queue of its workflow tasks."""
-
-    workflow: str
-    task_queue: str
 
 
 class Relay:
@@ -71,18 +50,24 @@ class Relay:
     def __init__(
         self,
         database: Database,
-        client: Client,
-        routes: Mapping[Family, Route],
+        deliveries: Mapping[Intent, Delivery],
         *,
-        running_cap: int = 200,
+        running_cap: int = RUNNING_CAP,
+        starting: int = STARTING,
+        starting_of_one: int = STARTING_OF_ONE,
     ) -> None:
         self._database = database
-        self._client = client
-        self._routes = routes
+        self._deliveries = deliveries
         self._running_cap = running_cap
+        self._most_starting = starting
+        self._most_of_one = starting_of_one
         self._wake = asyncio.Event()
         self._under_way: set[asyncio.Task[None]] = set()
         self._delivered: list[int] = []
+        self._starting: dict[Id, tuple[Id, float]] = {}
+        """Runs that were started: of which workspace, and until when their begin is waited for."""
+        self._company: dict[Id, float] = {}
+        """The workspaces that started runs, and until when they are reckoned with."""
 
     def wake(self) -> None:
         """Look for new rows now."""
@@ -95,14 +80,50 @@ class Relay:
             room = BATCH - len(self._under_way)
             claimed = await self._claim(room)
             for row in claimed:
+                if row.intent == Intent.START and row.family == Family.AUTOMATION_RUN:
+                    self._note_start(row.workspace_id, row.subject_id)
                 task = asyncio.create_task(self._deliver(row))
                 self._under_way.add(task)
                 task.add_done_callback(self._done)
             if len(claimed) < room or len(self._under_way) >= BATCH:
-                # wait_for swallows a cancel that meets a wake-up, until Python 3.12 (gh-86296).
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(POLL_SECONDS):
-                        await self._wake.wait()
+                await self._rest()
+
+    def _note_start(self, workspace_id: Id, run_id: Id) -> None:
+        now = time.monotonic()
+        self._starting[run_id] = workspace_id, now + LOST_SECONDS
+        self._company[workspace_id] = now + COMPANY_SECONDS
+
+    def _share(self) -> int:
+        """How many runs of one workspace may be about to begin now."""
+        now = time.monotonic()
+        self._company = {space: until for space, until in self._company.items() if until > now}
+        return self._most_of_one if len(self._company) > 1 else self._most_starting
+
+    async def _rest(self) -> None:
+        """Wait until there is something to deliver, or room to deliver it."""
+        until = time.monotonic() + POLL_SECONDS
+        while not self._wake.is_set() and time.monotonic() < until:
+            # wait_for swallows a cancel that meets a wake-up, until Python 3.12 (gh-86296).
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(NOTICE_SECONDS if self._starting else POLL_SECONDS):
+                    await self._wake.wait()
+            if self._starting and await self._notice_begun():
+                return
+
+    async def _notice_begun(self) -> bool:
+        """Make room for as many runs as have begun, or have been waited for too long; whether any
+        has."""
+        before = self._starting
+        with contextlib.suppress(psycopg.Error):
+            async with self._database.statement() as work:
+                rows = await NOT_BEGUN.rows(work, {"run_ids": list(before)})
+            now, queued = time.monotonic(), {row.id for row in rows}
+            self._starting = {
+                run_id: (workspace_id, until)
+                for run_id, (workspace_id, until) in before.items()
+                if run_id in queued and until > now
+            }
+        return len(self._starting) < len(before)
 
     def _done(self, task: asyncio.Task[None]) -> None:
         self._under_way.discard(task)
@@ -111,10 +132,17 @@ class Relay:
     async def _claim(self, limit: int) -> Sequence[Any]:
         """Delete what was delivered since the last time, and claim what is next."""
         delivered, self._delivered = self._delivered, []
-        parameters = {"limit": limit, "cap": self._running_cap, "delivered": delivered}
+        parameters = {
+            "limit": limit,
+            "starts": self._most_starting - len(self._starting),
+            "of_one": self._share(),
+            "starting": [workspace_id for workspace_id, _ in self._starting.values()],
+            "cap": self._running_cap,
+            "delivered": delivered,
+        }
         try:
             async with self._database.statement() as work:
-                return await _CLAIM.rows(work, parameters)
+                return await CLAIM_NEXT.rows(work, parameters)
         except psycopg.Error:
             log.warning("the outbox could not be read", exc_info=True)
             self._delivered += delivered
@@ -123,12 +151,7 @@ class Relay:
 
     async def _deliver(self, row: Any) -> None:
         try:
-            if row.intent == Intent.START:
-                reach(Point.AFTER_COMMIT_BEFORE_START, row.subject_id)
-                await self._start(row)
-                reach(Point.AFTER_START_BEFORE_MARK, row.subject_id)
-            else:
-                await self._cancel(row)
+            await self._deliveries[Intent(row.intent)](row)
         except RPCError as error:
             log.warning("Temporal did not take an intent", id=row.id, code=error.status.name)
             await self._put_back(row)
@@ -143,37 +166,7 @@ class Relay:
         # Without this the claim itself runs out, only later.
         with contextlib.suppress(psycopg.Error):
             async with self._database.statement() as work:
-                await _PUT_BACK.execute(work, {"row_id": row.id, "backoff": backoff})
-
-    async def _start(self, row: Any) -> None:
-        family = Family(row.family)
-        route = self._routes[family]
-        facts = row.facts
-        with contextlib.suppress(WorkflowAlreadyStartedError):
-            await self._client.start_workflow(
-                route.workflow,
-                str(row.subject_id),
-                id=family.workflow_id(row.subject_id),
-                task_queue=route.task_queue,
-                id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
-                id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
-                request_eager_start=True,
-                static_summary=facts.get("summary"),
-                priority=Priority(
-                    priority_key=facts.get("priority", 3), fairness_key=str(row.workspace_id)
-                ),
-                search_attributes=_search_attributes(row, family),
-                rpc_timeout=START_TIMEOUT,
-            )
-
-    async def _cancel(self, row: Any) -> None:
-        handle = self._client.get_workflow_handle(Family(row.family).workflow_id(row.subject_id))
-        try:
-            await handle.cancel(rpc_timeout=START_TIMEOUT)
-        except RPCError as error:
-            # Never started or already ended: there is nothing to cancel.
-            if error.status is not RPCStatusCode.NOT_FOUND:
-                raise
+                await PUT_BACK.execute(work, {"row_id": row.id, "backoff": backoff})
 
 
 async def listen(url: str, wake: Callable[[], None]) -> None:
@@ -187,68 +180,3 @@ async def listen(url: str, wake: Callable[[], None]) -> None:
         except psycopg.OperationalError:
             log.warning("the outbox listener lost its connection")
             await asyncio.sleep(POLL_SECONDS)
-
-
-def _claim_statement() -> UpdateBase:
-    """Delete what was delivered; claim what is next, one row per workspace in turn.
-
-    Cancels go before starts, and no workspace past the running cap starts more.
-    """
-    running = (
-        select(automation_run.c.workspace_id)
-        .where(automation_run.c.status == RunStatus.RUNNING)
-        .group_by(automation_run.c.workspace_id)
-        .having(func.count() >= bindparam("cap", type_=Integer))
-    )
-    turn = func.row_number().over(
-        partition_by=(outbox.c.workspace_id, outbox.c.intent), order_by=outbox.c.id
-    )
-    due = (
-        select(outbox.c.id, outbox.c.intent, turn.label("turn"))
-        .where(
-            (outbox.c.claimed_until.is_(None)) | (outbox.c.claimed_until < func.now()),
-            (outbox.c.intent != Intent.START) | outbox.c.workspace_id.not_in(running),
-        )
-        .subquery()
-    )
-    next_rows = (
-        select(outbox.c.id)
-        .join(due, due.c.id == outbox.c.id)
-        .order_by(due.c.intent, due.c.turn, outbox.c.id)
-        .limit(bindparam("limit", type_=Integer))
-        .with_for_update(of=outbox, skip_locked=True)
-    )
-    delivered = delete(outbox).where(
-        outbox.c.id == func.any(bindparam("delivered", type_=ARRAY(BigInteger)))
-    )
-    return (
-        update(outbox)
-        .where(outbox.c.id.in_(next_rows))
-        .values(claimed_until=func.now() + CLAIM, attempts=outbox.c.attempts + 1)
-        .returning(*outbox.c)
-        .add_cte(delivered.cte("delivered"))
-    )
-
-
-_CLAIM = Prepared(_claim_statement())
-_PUT_BACK = Prepared(
-    update(outbox)
-    .where(outbox.c.id == bindparam("row_id"))
-    .values(claimed_until=func.now() + bindparam("backoff", type_=Interval))
-)
-
-
-def _search_attributes(row: Any, family: Family) -> TypedSearchAttributes:
-    values = {
-        SearchAttribute.WORKSPACE_ID: str(row.workspace_id),
-        SearchAttribute.RESOURCE_ID: row.facts.get("resourceId"),
-        SearchAttribute.RUN_KIND: family.value,
-        SearchAttribute.RUN_SOURCE: row.facts.get("source"),
-    }
-    return TypedSearchAttributes(
-        [
-            SearchAttributePair(SearchAttributeKey.for_keyword(name), value)
-            for name, value in values.items()
-            if value is not None
-        ]
-    )

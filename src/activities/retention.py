@@ -7,6 +7,7 @@ from enum import StrEnum
 from temporalio import activity
 
 from activities.heartbeats import heartbeats
+from models.action_runs.purge import purge_action_runs
 from models.automation_runs.purge import purge_runs
 from models.files.commands import purge_files, sweep_orphans
 from models.idempotency.commands import purge_replies
@@ -14,6 +15,8 @@ from models.jobs.purge import purge_jobs
 from models.records.purge import purge_records
 from models.request_logs.commands import purge_request_logs
 from models.targets.purge import purge_trash
+from models.webhooks.purge import purge_receipts
+from models.workspace_events.appending import purge_events
 from runtime.clock import utc_now
 from runtime.database import Database, UnitOfWork
 from runtime.object_store import ObjectStore
@@ -79,13 +82,15 @@ class RetentionActivities:
             case Expired.RECORDS:
                 return await purge_records(work, self._emptied(work.now))
             case Expired.REPLIES:
-                return await purge_replies(work)
+                return await purge_replies(work) or await purge_receipts(work)
             case Expired.REQUEST_LOGS:
-                return await purge_request_logs(work, work.now - self._periods.request_logs)
+                before = work.now - self._periods.request_logs
+                return await purge_request_logs(work, before) or await purge_events(work, before)
             case Expired.JOBS:
                 return await purge_jobs(work, work.now - self._periods.jobs)
             case Expired.RUNS:
-                return await purge_runs(work, work.now - self._periods.runs)
+                before = work.now - self._periods.runs
+                return await purge_runs(work, before) or await purge_action_runs(work, before)
             case _:
                 raise AssertionError(what)
 

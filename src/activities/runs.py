@@ -5,80 +5,162 @@ reads it from PostgreSQL.
 """
 
 from collections import OrderedDict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from activities.contracts import NodeEnd
 from activities.graphs import ExecutableGraph, GraphCache
+from activities.open_loops import OpenLoops
+from models.automation_runs import execution
 from models.automation_runs.errors import RunClosedError
 from models.automation_runs.facts import RunFacts, load_facts, load_outputs
+from models.automation_runs.plans import executed_plan, starts_of
+from models.automations.rules.costs import costs_of
 from models.automations.rules.course import Course
+from models.automations.rules.kinds import CostClass, NodeKind, OnError
 from models.automations.rules.plan import Plan
+from models.automations.rules.protocol import NodeRef
+from models.automations.rules.scopes import earlier_scopes, index_of, loop_of, own_scopes
+from models.automations.rules.topology import Topology, topology_of
 from models.base import Id, JsonObject
-from runtime.database import Database
+from runtime.crypto import KeyRing
+from runtime.database import Database, UnitOfWork
 
-KEPT_OUTPUT_NODES = 50
-"""Outputs kept per run; what is beyond is read again when needed."""
+KEPT_OUTPUTS = 100
+"""Outputs kept per run, those used last; what is beyond is read again when needed."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
+class Body:
+    """What an iteration of a loop runs."""
+
+    plan: Plan
+    topology: Topology
+
+
+@dataclass
 class OpenRun:
     """A run that has begun."""
 
     facts: RunFacts
     graph: ExecutableGraph
-    course: Course | None = None
-    """Where the run stands, if this process has followed it from the start."""
-    _outputs: dict[str, Any] = field(default_factory=dict)
+    loops: OpenLoops
+    keys: KeyRing | None = None
+    courses: dict[str, Course] = field(default_factory=dict)
+    """Where each execution of the run stands, if this process has followed it from the start."""
+    _outputs: OrderedDict[tuple[str, str], Any] = field(default_factory=OrderedDict)
+    _bodies: dict[str, Body] = field(default_factory=dict)
 
+    @cached_property
     def plan(self) -> Plan:
         """The part of the graph that this run executes (decisions D3)."""
-        plan, options = self.graph.plan, self.facts.options
-        if self.facts.start_node_id is not None:
-            only = options.get("only")
-            plan = plan.restricted(
-                self.facts.start_node_id, None if only is None else frozenset(only)
-            )
-        if (last := options.get("stopAtNodeId")) is not None:
-            plan = plan.until(last)
-        return plan
+        facts = self.facts
+        return executed_plan(self.graph.plan, facts.start_node_id, facts.options)
 
-    async def outputs(self, database: Database, node_ids: Collection[str] | None) -> dict[str, Any]:
-        """Outputs of the nodes asked for (None: of all), those pinned by the caller included."""
+    @cached_property
+    def costs(self) -> dict[str, CostClass]:
+        """How each node is executed."""
+        return costs_of(self.plan)
+
+    @cached_property
+    def topology(self) -> Topology:
+        return topology_of(self.plan)
+
+    @cached_property
+    def repeats(self) -> frozenset[str]:
+        """The loops whose iterations see the one before."""
+        return frozenset(node.id for node in self.plan.nodes if node.kind == NodeKind.REPEAT)
+
+    async def skip(self, work: UnitOfWork, nodes: Iterable[tuple[str, str]]) -> None:
+        """Show nodes, each in a scope, as those to which the run does not come."""
+        skipped = [(node_id, scope, self.graph.nodes[node_id].kind) for node_id, scope in nodes]
+        await execution.skip_nodes(work, self.facts.workspace_id, self.facts.run_id, skipped)
+
+    def body(self, loop_id: str, *, stops_on_error: bool) -> Body:
+        """What each iteration of a loop runs."""
+        key = f"{loop_id}:{stops_on_error}"
+        if key not in self._bodies:
+            on_error = OnError.STOP if stops_on_error else OnError.CONTINUE
+            plan = self.plan.iteration(loop_id, on_error)
+            self._bodies[key] = Body(plan, topology_of(plan))
+        return self._bodies[key]
+
+    def chosen(self, ref: NodeRef) -> tuple[int, ...]:
+        """The iterations of a loop that run, when only some do (decisions D3)."""
+        scopes = (scope for scope, _ in self.plan.resumed)
+        return tuple(sorted(index_of(scope) for scope in scopes if loop_of(scope) == ref))
+
+    def begins_in(self, scope_key: str) -> bool:
+        """Whether the run was asked to begin in this iteration."""
+        starts = starts_of(self.graph.plan, self.facts.start_node_id, self.facts.options)
+        return any(scope == scope_key for _, scope in starts)
+
+    async def outputs(
+        self, database: Database, node_ids: Collection[str] | None, scope_key: str = ""
+    ) -> dict[str, Any]:
+        """Outputs of the nodes asked for (None: of all) that this scope sees (decisions C8).
+
+        Those pinned by the caller count everywhere.
+        """
         pinned: JsonObject = self.facts.options.get("pinned") or {}
+        own = own_scopes(scope_key)
         if node_ids is not None:
-            known = {key: self._outputs[key] for key in node_ids if key in self._outputs}
-            missing = [key for key in node_ids if key not in known and key not in pinned]
-            if not missing:
+            known = self._known(node_ids, own)
+            if all(node_id in known or node_id in pinned for node_id in node_ids):
                 return known | pinned
+        scopes = [*own, *earlier_scopes(scope_key, self.repeats)]
         async with database.statement() as work:
-            loaded = await load_outputs(work, self.facts, node_ids)
-        return loaded | pinned
+            rows = await load_outputs(work, self.facts, node_ids, scopes)
+        for row in rows:
+            if row.run_id == self.facts.run_id:
+                self.keep(row.node_id, row.scope_key, row.output)
+        return {row.node_id: row.output for row in rows} | pinned
 
-    def follow(self, applied: int, ends: Sequence[NodeEnd]) -> Course | None:
+    def _known(self, node_ids: Collection[str], scopes: Sequence[str]) -> dict[str, Any]:
+        known = {}
+        for node_id in node_ids:
+            for scope in scopes:
+                if (node_id, scope) in self._outputs:
+                    self._outputs.move_to_end((node_id, scope))
+                    known[node_id] = self._outputs[node_id, scope]
+        return known
+
+    def follow(self, part: str, applied: int, ends: Sequence[NodeEnd]) -> Course | None:
         """The course after `ends`, or None when this process has lost the thread."""
-        course = self.course
+        course = self.courses.get(part)
         if course is None or course.applied != applied:
-            self.course = None
+            self.courses.pop(part, None)
             return None
         for end in ends:
             course.apply(end.event)
         return course
 
     def keep(self, node_id: str, scope_key: str, output: JsonObject) -> None:
-        """Remember an output that was just committed."""
-        if scope_key == "" and len(self._outputs) < KEPT_OUTPUT_NODES:
-            self._outputs[node_id] = output
+        """Remember an output that is committed."""
+        self._outputs[node_id, scope_key] = output
+        self._outputs.move_to_end((node_id, scope_key))
+        if len(self._outputs) > KEPT_OUTPUTS:
+            self._outputs.popitem(last=False)
 
 
 class RunCache:
     """The runs used last."""
 
-    def __init__(self, database: Database, graphs: GraphCache, capacity: int = 500) -> None:
+    def __init__(
+        self,
+        database: Database,
+        graphs: GraphCache,
+        keys: KeyRing | None = None,
+        capacity: int = 500,
+    ) -> None:
+        """`keys` sign the URLs that resume nodes."""
         self._database = database
         self._graphs = graphs
+        self._keys = keys
         self._capacity = capacity
+        self._loops = OpenLoops()
         self._runs: OrderedDict[Id, OpenRun] = OrderedDict()
 
     async def get(self, run_id: Id) -> OpenRun:
@@ -96,7 +178,7 @@ class RunCache:
     async def open(self, facts: RunFacts) -> OpenRun:
         """Keep a run that has just begun."""
         graph = await self._graphs.get(self._database, facts.automation_id, facts.graph_checksum)
-        run = self._runs[facts.run_id] = OpenRun(facts, graph)
+        run = self._runs[facts.run_id] = OpenRun(facts, graph, self._loops, self._keys)
         if len(self._runs) > self._capacity:
             self._runs.popitem(last=False)
         return run

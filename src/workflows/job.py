@@ -10,6 +10,7 @@ with workflow.unsafe.imports_passed_through():
     from activities.jobs import FAILED, MORE, JobActivities
     from models.jobs.rules import JobStatus
     from runtime.families import Family, Queue
+    from workflows.endings import show_end
     from workflows.policies import DATABASE_RETRY, HEARTBEAT_TIMEOUT, JOB_RETRY, JOB_TIMEOUT
 
 
@@ -18,12 +19,14 @@ async def _finish(job_id: str) -> str:
     try:
         while (outcome := await _advance(job_id)) == MORE:
             pass
+        status = JobStatus.FAILED
     except (ActivityError, asyncio.CancelledError) as error:
         cancelled = is_cancelled_exception(error)
-        status = JobStatus.CANCELLED if cancelled else JobStatus.FAILED
-        return await asyncio.shield(_undo(job_id, status))
-    if outcome == FAILED:
-        return await _undo(job_id, JobStatus.FAILED)
+        outcome, status = FAILED, JobStatus.CANCELLED if cancelled else JobStatus.FAILED
+    if outcome != FAILED:
+        return outcome
+    outcome = await asyncio.shield(_undo(job_id, status))
+    show_end(status, "The job failed, and what it had done is taken back.")
     return outcome
 
 

@@ -29,8 +29,14 @@ JOB_RETRY = RetryPolicy(
     maximum_attempts=20,
 )
 
+LONG_HISTORY = 4_000
+"""Events from which on a part of a loop continues as new; Temporal suggests it a little later."""
+
 HEARTBEAT_TIMEOUT = timedelta(seconds=20)
 """How long an outside node may be silent before it counts as lost (decisions D2)."""
+
+STEP_TIMEOUT = timedelta(hours=2)
+"""Start to close of one attempt of an action's step, which bounds itself by what it calls."""
 
 SWEEP_TIMEOUT = timedelta(minutes=5)
 SWEEP_RETRY = RetryPolicy(maximum_attempts=1)

@@ -12,6 +12,7 @@ from runtime.database import Database
 from tests.support.endpoint import Serve, serving
 from tests.support.engine import Engine, running_engine
 from tests.support.goods import make_table
+from tests.support.post_office import PostOffice, open_post_office
 from tests.support.postgres import migrated_database
 from tests.support.temporal import dev_server, time_skipping_server
 
@@ -23,10 +24,22 @@ async def temporal() -> AsyncIterator[WorkflowEnvironment]:
 
 
 @pytest_asyncio.fixture(scope="session")
+async def post_office() -> AsyncIterator[PostOffice]:
+    """Where the mails of `engine` go."""
+    async with open_post_office() as office:
+        yield office
+
+
+@pytest_asyncio.fixture(scope="session")
 async def engine(
-    temporal: WorkflowEnvironment, _watched_database: Database, database_url: str
+    temporal: WorkflowEnvironment,
+    _watched_database: Database,
+    database_url: str,
+    post_office: PostOffice,
 ) -> AsyncIterator[Engine]:
-    async with running_engine(_watched_database, database_url, temporal.client) as engine:
+    async with running_engine(
+        _watched_database, database_url, temporal.client, mail=post_office.server
+    ) as engine:
         yield engine
 
 

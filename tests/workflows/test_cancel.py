@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from sqlalchemy import func, select
 
-from activities import automation_runs, outside_nodes, quick_nodes
+from activities import outside_nodes, quick_nodes, waits
 from activities.nodes.preparation import Prepared, prepare
 from models.automation_runs.rules import OPEN_NODE
 from models.base import Id
@@ -94,7 +94,7 @@ async def test_a_node_on_its_way_to_the_gate_does_not_pass_it(
         await released.wait()
         return await prepare(*given)
 
-    for module in (quick_nodes, outside_nodes, automation_runs):
+    for module in (quick_nodes, outside_nodes, waits):
         monkeypatch.setattr(module, "prepare", held)
     automation = await engine.publish(
         graph(node("it", kind, **config), NEXT, edges=[("it", "next")])

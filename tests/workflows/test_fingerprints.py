@@ -14,8 +14,9 @@ ADVICE = """The commands of a workflow have changed:
 
 Executions that are running now replay their history against this code, and fail if its commands
 differ. So, in this order:
-1. Keep the old way for them: `if workflow.patched("<constant id>"): <new> else: <old>`, with the
-   id as a constant and a comment that says when the old way may go.
+1. Keep the old way for them: runs of automations by the engine they began with
+   (activities/contracts.py), other families by `if workflow.patched(<CONSTANT>): <new> else: <old>`
+   with a comment that says when the old way may go.
 2. See that tests/workflows/test_replay.py still passes with the histories as they are.
 3. Record histories of the new way: python -m tests.support.record_histories
 4. Accept the new commands: python -m tests.support.fingerprints
@@ -40,7 +41,7 @@ WORKFLOW = """
 class Example:
     @workflow.run
     async def run(self):
-        await _transact(Activities.begin)
+        await transact(Activities.begin)
         await self._middle()
         await workflow.sleep(1)
 
@@ -52,7 +53,7 @@ class Example:
     def _pure(self):
         return sorted([1])
 
-async def _transact(method):
+async def transact(method):
     return await workflow.execute_local_activity_method(method)
 """
 
@@ -68,8 +69,8 @@ async def _transact(method):
         ("await self._middle()", "pass", True),
         ("execute_local_activity_method", "execute_activity_method", True),
         (
-            "await _transact(Activities.begin)\n        await self._middle()",
-            "await self._middle()\n        await _transact(Activities.begin)",
+            "await transact(Activities.begin)\n        await self._middle()",
+            "await self._middle()\n        await transact(Activities.begin)",
             True,
         ),
     ],

@@ -62,7 +62,8 @@ async def test_bodies_of_every_type(engine: Engine, serve: Serve, answer: bytes,
 @pytest.mark.parametrize(
     ("answer", "code", "message"),
     [
-        (reply(404, {}), "http_404", "The server answered 404."),
+        (reply(404, {"reason": "gone"}), "http_404", 'answered 404. It said: {"reason": "gone"}'),
+        (reply(404, "<p>Gone</p>", type_="text/html"), "http_404", "The server answered 404."),
         (reply(200, "{broken"), "invalid_body", "not valid JSON"),
         (reply(200, b"x" * (MEBIBYTE + 1), type_="text/plain"), "too_large", "larger than 1048576"),
         (reply(200, "[" * 150 + "]" * 150), "invalid_body", "deeper than 100 levels"),
@@ -70,7 +71,15 @@ async def test_bodies_of_every_type(engine: Engine, serve: Serve, answer: bytes,
         # Within the cap on the wire, beyond it as JSON text.
         (reply(200, b'"' * (MEBIBYTE - 9), type_="text/plain"), "output_too_large", "1 MiB"),
     ],
-    ids=["4xx", "broken JSON", "too large", "deep", "very deep", "too large as JSON"],
+    ids=[
+        "4xx",
+        "4xx as a page",
+        "broken JSON",
+        "too large",
+        "deep",
+        "very deep",
+        "too large as JSON",
+    ],
 )
 async def test_a_final_failure_is_not_repeated(
     engine: Engine, serve: Serve, answer: bytes, code: str, message: str

@@ -174,6 +174,31 @@ async def test_a_binding_that_fails_is_a_binding_error(engine: Engine) -> None:
     assert run.output is None
 
 
+async def test_what_follows_a_failure_reads_why(engine: Engine) -> None:
+    said = {
+        "whole": binding("node", "bad"),
+        "error": binding("node", "bad.error"),
+        "text": binding("template", "It failed: {{ nodes.bad.error }} ({{ nodes.bad.errorCode }})"),
+    }
+    run = await engine.run(
+        graph(
+            node("bad", "transform", output={"x": binding("expression", "1 / 0")}),
+            node("tell", "transform", output=said),
+            edges=[("bad", "tell", "failure")],
+        )
+    )
+    assert (run.status, run.output) == (
+        "succeeded",
+        {
+            "tell": {
+                "whole": {"error": "divide by zero", "errorCode": "binding_error"},
+                "error": "divide by zero",
+                "text": "It failed: divide by zero (binding_error)",
+            }
+        },
+    )
+
+
 async def test_an_output_that_is_no_object_fails(engine: Engine) -> None:
     run = await engine.run(
         graph(node("bad", "transform", input={"output": binding("expression", "[1, 2]")}))

@@ -5,11 +5,13 @@ import base64
 import json
 from typing import Any
 
+import pytest
 from temporalio.api.enums.v1 import EventType
 from temporalio.api.sdk.v1 import WorkflowMetadata
-from temporalio.client import WorkflowHandle
+from temporalio.client import WorkflowExecutionStatus, WorkflowFailureError, WorkflowHandle
 from temporalio.common import SearchAttributeKey
 
+from models.automation_runs.calls import called_run_id
 from models.base import Id
 from tests.support.endpoint import Serve, after, reply
 from tests.support.engine import Engine, graph, node
@@ -83,7 +85,8 @@ async def test_a_run_is_found_and_read_in_temporal(engine: Engine, serve: Serve)
     await engine.ended(automation.id, run_id)
     summaries = await summaries_of(handle)
     assert summaries[EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED] == ["Call them"]
-    assert summaries[EventType.EVENT_TYPE_TIMER_STARTED] == ["Sleep on it"]
+    timers = summaries[EventType.EVENT_TYPE_TIMER_STARTED]
+    assert timers == ["Deadline of the run", "Sleep on it"]
 
 
 async def summaries_of(handle: WorkflowHandle[Any, Any]) -> dict[int, list[str]]:
@@ -172,3 +175,41 @@ def decoded(value: Any) -> list[str]:
             own = [base64.b64decode(value["data"]).decode("utf-8", "replace")]
         return own + [text for item in value.values() for text in decoded(item)]
     return [text for item in value for text in decoded(item)] if isinstance(value, list) else []
+
+
+async def end_of(handle: WorkflowHandle[Any, Any]) -> tuple[Any, Any]:
+    """How an execution ended, and with what error."""
+    error = None
+    try:
+        await asyncio.wait_for(handle.result(), 20)
+    except WorkflowFailureError as failed:
+        error = failed.cause
+    return (await handle.describe()).status, error
+
+
+LAST = {
+    "stop": {"result": "failed", "message": CANARY},
+    "http_request": {"url": f"http://127.0.0.1:1/{CANARY}"},
+}
+
+
+@pytest.mark.parametrize("kind", sorted(LAST))
+async def test_the_execution_of_a_failed_run_has_failed(engine: Engine, kind: str) -> None:
+    run = await engine.run(graph(node("end", kind, label="The last", **LAST[kind])))
+    assert run.status == "failed"
+    handle = handle_of(engine, run.id)
+    status, error = await end_of(handle)
+    assert status is WorkflowExecutionStatus.FAILED
+    assert (error.type, error.message) == ("failed", "The run failed at The last.")
+    assert CANARY not in (await handle.fetch_history()).to_json()
+
+
+async def test_the_caller_of_a_failed_run_goes_on_by_its_own_edges(engine: Engine) -> None:
+    other = await engine.publish(graph(node("end", "stop", result="failed")))
+    call = node("call", "call_automation", automationId=str(other.id))
+    after = node("after", "transform", output={})
+    run = await engine.run(graph(call, after, edges=[("call", "after", "failure")]))
+    assert run.status == "succeeded"
+    status, _ = await end_of(handle_of(engine, run.id))
+    child, _ = await end_of(handle_of(engine, called_run_id(run.id, "call", "")))
+    assert (status, child) == (WorkflowExecutionStatus.COMPLETED, WorkflowExecutionStatus.FAILED)

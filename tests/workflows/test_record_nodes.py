@@ -67,6 +67,49 @@ async def test_a_record_is_created_changed_found_and_deleted(engine: Engine, tab
     assert await stored(engine, table) == []
 
 
+async def test_a_query_counts_and_groups(engine: Engine, table: Id) -> None:
+    make = [
+        node(
+            f"make{price}",
+            "create_record",
+            databaseId=str(table),
+            data={"code": f"A{price}", "price": price},
+        )
+        for price in (3, 4)
+    ]
+    query = {
+        "aggregates": [{"op": "sum", "field": "price", "as": "total"}],
+        "groupBy": {"field": "price"},
+        "limit": 1,
+    }
+    find = node("find", "query_records", databaseId=str(table), query=query)
+    run = await engine.run(graph(*make, find, edges=[("make3", "make4"), ("make4", "find")]))
+    assert run.status == "succeeded", run.error
+    found = by_node(run)["find"].output
+    assert found["aggregates"] == {"total": 7}
+    assert [group["count"] for group in found["groups"]] == [1, 1]
+    assert (found["count"], found["cursor"] is None) == (1, False)
+
+
+async def test_a_repeat_asks_for_page_after_page(engine: Engine, table: Id) -> None:
+    make = node("make", "create_record", databaseId=str(table), data={"code": binding("item", "")})
+    query = {"limit": 2, "cursor": binding("node", "page.cursor")}
+    run = await engine.run(
+        graph(
+            node("each", "for_each", items=["a", "b", "c", "d", "e"]),
+            make,
+            node("again", "repeat", **{"while": "index == 0 || nodes.page.cursor != null"}),
+            node("page", "query_records", databaseId=str(table), query=query),
+            edges=[("each", "make", "item"), ("each", "again", "done"), ("again", "page", "item")],
+        )
+    )
+    assert run.status == "succeeded", run.error
+    pages = [one.output for one in run.node_runs if one.node_id == "page" and one.output]
+    assert [page["count"] for page in pages] == [2, 2, 1]
+    found = {record["data"]["code"] for page in pages for record in page["records"]}
+    assert found == {"a", "b", "c", "d", "e"}
+
+
 async def test_upsert_creates_once_and_then_changes(engine: Engine, table: Id) -> None:
     automation = await engine.publish(
         graph(

@@ -1,14 +1,14 @@
 """Which rows of the outbox a relay takes next (design section 1)."""
 
 import os
+import time
 import uuid
 from collections.abc import AsyncIterator, Iterator, Sequence
-from typing import Any, cast
+from typing import Any
 
 import pytest
 import pytest_asyncio
 from sqlalchemy import delete, insert, select
-from temporalio.client import Client
 
 from activities.relay import Relay
 from models.automation_runs.tables import automation_run
@@ -43,11 +43,11 @@ async def quiet(quiet_url: str) -> AsyncIterator[Database]:
 
 def relay(database: Database, running_cap: int = 100) -> Relay:
     """A relay that only claims: it never gets as far as asking Temporal."""
-    return Relay(database, cast("Client", None), {}, running_cap=running_cap)
+    return Relay(database, {}, running_cap=running_cap, starting=50, starting_of_one=50)
 
 
 async def intend(
-    database: Database, workspace_id: uuid.UUID, intent: Intent, count: int
+    database: Database, workspace_id: uuid.UUID, intent: Intent, count: int, **facts: Any
 ) -> Sequence[uuid.UUID]:
     subjects = [new_id() for _ in range(count)]
     async with database.transaction() as work:
@@ -58,6 +58,7 @@ async def intend(
                 family=Family.AUTOMATION_RUN,
                 workspace_id=workspace_id,
                 subject_id=subject,
+                facts=facts,
             )
     return subjects
 
@@ -107,6 +108,56 @@ async def test_a_workspace_at_its_cap_starts_nothing_but_is_cancelled(quiet: Dat
     assert taken == {cancelled, other}
 
 
+async def test_what_a_person_waits_for_goes_first(quiet: Database) -> None:
+    workspace_id = new_id()
+    triggered = await intend(quiet, workspace_id, Intent.START, 3, priority=3)
+    asked_for = await intend(quiet, workspace_id, Intent.START, 2, priority=2)
+    taker = relay(quiet)
+    taken = [await claimed(taker, 1) for _ in range(5)]
+    assert [row.subject_id for (row,) in taken] == [*asked_for, *triggered]
+
+
+async def test_the_line_stays_with_us_until_runs_begin(quiet: Database) -> None:
+    space = await make_space(quiet, KEYS)
+    begun, queued = [await running(quiet, space, 2, status) for status in ("running", "queued")]
+    await intend(quiet, space.id, Intent.START, 5)
+    others = await intend(quiet, new_id(), Intent.START, 1)
+    taker = Relay(quiet, {}, starting=6, starting_of_one=4)
+    later = time.monotonic() + 60
+    taker._note_start(new_id(), new_id())
+    taker._note_start(space.id, new_id())
+    taker._starting = dict.fromkeys([*begun, *queued], (space.id, later))
+    assert [row.subject_id for row in await claimed(taker, 10)] == others
+    assert await taker._notice_begun()
+    assert taker._starting.keys() == set(queued)
+    assert len(await claimed(taker, 10)) == 2
+
+
+async def test_a_workspace_alone_has_every_place_and_in_company_its_share(
+    quiet: Database,
+) -> None:
+    alone = new_id()
+    await intend(quiet, alone, Intent.START, 20)
+    taker = Relay(quiet, {}, starting=6, starting_of_one=2)
+    taker._note_start(alone, new_id())
+    taker._starting.clear()
+    assert len(await claimed(taker, 20)) == 6
+    taker._note_start(new_id(), new_id())
+    taker._starting.clear()
+    assert len(await claimed(taker, 20)) == 2
+    taker._company = {space: time.monotonic() for space in taker._company}
+    assert len(await claimed(taker, 20)) == 6
+
+
+async def test_a_run_that_never_begins_holds_up_nobody(quiet: Database) -> None:
+    space = await make_space(quiet, KEYS)
+    (lost,) = await running(quiet, space, 1, "queued")
+    taker = relay(quiet)
+    taker._starting = {lost: (space.id, time.monotonic())}
+    assert await taker._notice_begun()
+    assert taker._starting == {}
+
+
 async def test_what_was_delivered_is_deleted_with_the_next_claim(quiet: Database) -> None:
     await intend(quiet, new_id(), Intent.START, 2)
     taker = relay(quiet)
@@ -117,20 +168,23 @@ async def test_what_was_delivered_is_deleted_with_the_next_claim(quiet: Database
         assert await work.scalar(select(outbox.c.id)) == second.id
 
 
-async def running(database: Database, space: Space, count: int) -> None:
-    """Rows of runs that are running."""
+async def running(
+    database: Database, space: Space, count: int, status: str = "running"
+) -> Sequence[uuid.UUID]:
+    """Runs that are running, or in another state."""
+    run_ids = [new_id() for _ in range(count)]
     body = CreateAutomation.model_validate({"label": "Busy", "graph": graph(node("a", "join"))})
     async with database.transaction() as work:
         automation = await create_automation(work, space.actor, KEYS, body)
-        for _ in range(count):
+        for run_id in run_ids:
             await work.execute(
                 insert(automation_run).values(
-                    id=new_id(),
+                    id=run_id,
                     workspace_id=space.id,
                     automation_id=automation.id,
                     automation_version_id=automation.version_id,
                     graph_checksum="",
-                    status="running",
+                    status=status,
                     source="manual",
                     trigger_payload={},
                     options={},
@@ -138,3 +192,4 @@ async def running(database: Database, space: Space, count: int) -> None:
                     started_at=work.now,
                 )
             )
+    return run_ids

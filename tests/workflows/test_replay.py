@@ -1,8 +1,6 @@
 """Executions of yesterday replay against the code of today (promise I9; anchors 10.18)."""
 
-import ast
 import asyncio
-import json
 import platform
 from pathlib import Path
 
@@ -46,24 +44,6 @@ async def replay(name: str, history: WorkflowHistory) -> None:
 async def test_a_recorded_history_replays(path: Path) -> None:
     text = await asyncio.to_thread(path.read_text)
     await replay(path.name, WorkflowHistory.from_json(path.stem, text))
-
-
-def test_every_workflow_has_a_recorded_history() -> None:
-    recorded = {_type(json.loads(path.read_text())) for path in HISTORIES}
-    written = {
-        ast.literal_eval(decorator.keywords[0].value)
-        for path in (ROOT / "src" / "workflows").glob("*.py")
-        for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.ClassDef)
-        for decorator in node.decorator_list
-        if isinstance(decorator, ast.Call) and ast.unparse(decorator.func) == "workflow.defn"
-    }
-    assert written == recorded
-
-
-def _type(history: dict[str, list[dict[str, dict[str, dict[str, str]]]]]) -> str:
-    started = history["events"][0]["workflowExecutionStartedEventAttributes"]
-    return started["workflowType"]["name"]
 
 
 @pytest.mark.parametrize("path", HISTORIES, ids=lambda path: path.stem)

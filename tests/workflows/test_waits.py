@@ -83,6 +83,29 @@ async def test_a_run_is_waiting_exactly_while_only_waits_are_open(
             assert status == "running"
 
 
+async def test_a_waiting_run_shows_what_it_will_not_come_to(engine: Engine) -> None:
+    other = await engine.publish(graph(node("pause", "delay", seconds=600)))
+    for waits in (
+        node("wait", "delay", seconds=600),
+        node("wait", "call_automation", automationId=str(other.id)),
+    ):
+        content = graph(
+            node("check", "condition", expression="false"),
+            node("dead", "transform", output={}),
+            node("after", "transform", output={}),
+            waits,
+            edges=[("check", "dead", "true"), ("dead", "after"), ("check", "wait", "false")],
+        )
+        automation = await engine.publish(content)
+        run_id = await engine.start(automation.id)
+        run = await engine.until(automation.id, run_id, lambda run: run.status == "waiting")
+        assert states(run) == {
+            "check": "succeeded", "wait": "waiting", "dead": "skipped", "after": "skipped",
+        }  # fmt: skip
+        ended = await engine.cancel(automation.id, run_id)
+        assert states(ended)["dead"] == "skipped"
+
+
 async def test_until_a_moment(engine: Engine) -> None:
     moment = datetime.now(UTC) + timedelta(seconds=1.5)
     run = await engine.run(
@@ -118,18 +141,28 @@ async def test_a_wait_that_is_over_already(engine: Engine, config: Json) -> None
 
 
 @pytest.mark.parametrize(
-    ("config", "code"),
+    ("config", "code", "told"),
     [
-        ({"until": {"type": "trigger", "value": "soon"}}, "binding_error"),
-        ({"seconds": {"type": "trigger", "value": "none"}}, "binding_error"),
-        ({"until": "2999-01-01T00:00:00Z"}, "validation_error"),
+        (
+            {"until": {"type": "trigger", "value": "soon"}},
+            "binding_error",
+            "until: is not an ISO 8601 timestamp",
+        ),
+        (
+            {"seconds": {"type": "trigger", "value": "none"}},
+            "binding_error",
+            "needs either seconds or until",
+        ),
+        ({"until": "2999-01-01T00:00:00Z"}, "validation_error", ""),
     ],
 )
-async def test_a_wait_that_cannot_be_fails(engine: Engine, config: Json, code: str) -> None:
+async def test_a_wait_that_cannot_be_fails(
+    engine: Engine, config: Json, code: str, told: str
+) -> None:
     run = await engine.run(graph(node("wait", "delay", **config)), {"soon": "soon"})
     assert (run.status, await error_codes(engine, run)) == ("failed", {"wait": code})
     assert run.error is not None
-    assert run.error.startswith("wait: ")
+    assert run.error.startswith(f"wait: {told}")
 
 
 async def test_other_branches_go_on_beside_a_wait(engine: Engine) -> None:

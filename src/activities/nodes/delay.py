@@ -4,7 +4,8 @@ from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
 from models.automation_runs.errors import NodeError
-from models.automations.rules.configs import MAX_DELAY_SECONDS, DelayConfig
+from models.automations.rules.configs import DelayConfig
+from models.automations.rules.configs.types import MAX_WAIT_SECONDS
 from models.base import JsonObject
 
 
@@ -22,6 +23,6 @@ def seconds_to_wait(parameters: JsonObject, now: float) -> float:
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=ZoneInfo(config.timezone or "UTC"))
     seconds = (moment - datetime.fromtimestamp(now, UTC)).total_seconds()
-    if seconds > MAX_DELAY_SECONDS:
+    if seconds > MAX_WAIT_SECONDS:
         raise NodeError("validation_error", "A delay can last 30 days at most.")
     return max(0.0, seconds)

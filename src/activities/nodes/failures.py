@@ -9,6 +9,7 @@ from sqlalchemy.exc import DataError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from models.automation_runs.errors import NodeError
+from models.problems import sentence
 from runtime.errors import PlatformError
 from runtime.outbound.errors import OutboundError
 
@@ -52,7 +53,8 @@ def failure_of(error: Exception) -> Failure:
         case pydantic.ValidationError():
             first = error.errors(include_url=False, include_context=False)[0]
             path = ".".join(str(part) for part in first["loc"])
-            return Failure("binding_error", f"{path}: {first['msg']}")
+            where = f"{path}: " if path else ""
+            return Failure("binding_error", f"{where}{sentence(first)}")
         case DataError() | psycopg.DataError():
             return Failure("validation_error", "A value cannot be stored as it is.")
         case _:

@@ -20,6 +20,10 @@ MAX_RESPONSE_BYTES = 1024 * 1024
 MAX_RETRY_AFTER = 86_400.0
 """Seconds that another server can make a node wait: the longest delay its own retry may have."""
 
+SAID = 500
+"""Characters of an unexpected answer that the node's error quotes."""
+_NOTHING = frozenset({"", "null", "{}", "[]"})
+
 RETRYABLE_CLIENT_ERRORS = frozenset({408, 409, 425, 429})
 _SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
@@ -48,7 +52,7 @@ async def http_request(
         )
     )
     if not config.expects(response.status):
-        raise _unexpected(response)
+        raise unexpected(response)
     return NodeResult(
         {
             "status": response.status,
@@ -75,15 +79,24 @@ def storable(value: Any, depth: int = 0) -> Any:
     return value
 
 
-def _unexpected(response: OutboundResponse) -> NodeError:
+def unexpected(response: OutboundResponse) -> NodeError:
+    """The failure an answer of this status is: 4xx but 408, 409, 425 and 429 is final."""
     status = response.status
     final = 400 <= status < 500 and status not in RETRYABLE_CLIENT_ERRORS
     return NodeError(
         f"http_{status}",
-        f"The server answered {status}.",
+        f"The server answered {status}.{_said(response)}",
         retryable=not final,
         retry_after=_retry_after(response.headers.get("retry-after")),
     )
+
+
+def _said(response: OutboundResponse) -> str:
+    """How the body of an answer begins, if people can read it."""
+    if not (response.is_json or response.content_type == "text/plain"):
+        return ""
+    words = " ".join(storable(response.text()[:SAID]).split())
+    return "" if words in _NOTHING else f" It said: {words}"
 
 
 def _retry_after(value: str | None) -> float | None:

@@ -2,10 +2,11 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from datetime import datetime
 
 from models.access.rules import Actor
 from models.automations.rules.bindings import BindingContext
-from models.base import JsonObject
+from models.base import Id, JsonObject
 from runtime.database import UnitOfWork
 
 
@@ -33,3 +34,21 @@ Computation = Callable[[JsonObject, BindingContext], NodeResult]
 
 Transaction = Callable[[Invocation], Awaitable[NodeResult]]
 """A node that reads or writes our tables."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """One effect about to leave the machine, in one of its attempts."""
+
+    workspace_id: Id
+    parameters: JsonObject
+    key: str
+    """Constant over attempts, so that the other side can absorb a repetition."""
+    began_at: datetime
+    """When the first attempt began."""
+    last: bool
+    """No attempt follows this one."""
+
+
+Effect = Callable[[Outgoing], Awaitable[NodeResult]]
+"""What leaves the machine, between two transactions."""

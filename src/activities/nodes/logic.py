@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from activities.nodes.invocation import Computation, NodeResult
+from activities.nodes.respond import respond
 from models.automation_runs.errors import NodeError
 from models.automations.rules.bindings import BindingContext
 from models.automations.rules.configs import (
@@ -74,5 +75,6 @@ COMPUTATIONS: Mapping[str, Computation] = {
     NodeKind.TRANSFORM: transform,
     NodeKind.JOIN: join,
     NodeKind.STOP: stop,
+    NodeKind.RESPOND: respond,
 }
 """The quick kinds whose only effect is their output."""

@@ -1,23 +1,31 @@
 """From a node's config to the parameters it runs with: bindings, mocks, simulation."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from activities.binding_contexts import binding_context
 from activities.graphs import ExecutableNode
+from activities.node_execution import CalledNode
 from activities.nodes.invocation import NodeResult
 from activities.nodes.logic import condition_result, switch_result
+from activities.nodes.waited import WAITED, waited_result
 from activities.runs import OpenRun
-from models.automation_runs.rules import RunSource
 from models.automations.rules.bindings import BindingContext, resolve
 from models.automations.rules.kinds import NodeKind
+from models.automations.rules.secret_marks import SENDERS
 from models.base import JsonObject
 from runtime.database import Database
 
 SIMULATED = frozenset(
     {
+        NodeKind.ACTION,
+        NodeKind.CALL_AUTOMATION,
         NodeKind.CREATE_RECORD,
         NodeKind.UPDATE_RECORD,
         NodeKind.DELETE_RECORD,
         NodeKind.HTTP_REQUEST,
+        NodeKind.NOTIFY,
+        NodeKind.SEND_EMAIL,
+        NodeKind.SEND_WEBHOOK,
     }
 )
 """Kinds with side effects, which a simulated test run replaces (decisions D3)."""
@@ -31,27 +39,21 @@ class Prepared:
     context: BindingContext
 
 
-async def prepare(database: Database, run: OpenRun, node: ExecutableNode) -> Prepared:
-    """Load the outputs the node can read and resolve its bindings.
+async def prepare(database: Database, called: CalledNode) -> Prepared:
+    """Resolve a node's bindings in what it can read.
 
-    Raises BindingError when a binding cannot be evaluated.
+    Secrets are there as marks, and only in what is sent. Raises BindingError when a binding cannot
+    be evaluated.
     """
-    facts = run.facts
-    scope = facts.options.get("scope") or {}
-    context = BindingContext(
-        trigger=scope.get("trigger", facts.trigger_payload),
-        nodes=await run.outputs(database, node.reads),
-        run=facts.variable,
-        item=scope.get("item"),
-        index=scope.get("index"),
-        vars=scope.get("variables") or {},
-    )
+    node = called.node
+    context = await binding_context(database, called.run, node.reads, called.key.scope_key)
+    context = replace(context, sends_secrets=node.kind in SENDERS)
     return Prepared(resolve(node.parameters, context), context)
 
 
 def substitute(run: OpenRun, node: ExecutableNode) -> NodeResult | None:
     """What a test run puts in a node's place: its mock, or `{simulated: true}`; else None."""
-    if run.facts.source != RunSource.TEST:
+    if not run.facts.is_test:
         return None
     options = run.facts.options
     output = options.get("mocks", {}).get(node.id, node.mock)
@@ -63,4 +65,6 @@ def substitute(run: OpenRun, node: ExecutableNode) -> NodeResult | None:
         return condition_result(bool(output.get("result")))
     if node.kind == NodeKind.SWITCH:
         return switch_result(output.get("case"))
+    if node.kind in WAITED:
+        return waited_result(node.kind, output)
     return NodeResult(output)

@@ -1,0 +1,60 @@
+"""What the bindings of a node can read, by the scope it runs in (decisions C8, D3)."""
+
+from collections.abc import Collection
+from typing import Any
+
+from activities.open_loops import OpenLoop, read_config
+from activities.resume_urls import run_variable
+from activities.runs import OpenRun
+from models.automation_runs.loops import read_loop
+from models.automation_runs.node_writes import NodeKey
+from models.automations.rules.bindings import BindingContext
+from models.automations.rules.protocol import NodeRef
+from models.automations.rules.scopes import index_of, loop_of, own_scopes
+from runtime.database import Database
+
+
+async def binding_context(
+    database: Database, run: OpenRun, reads: Collection[str] | None, scope_key: str
+) -> BindingContext:
+    """The trigger, the outputs of the nodes in `reads` (None: of all), the item, the run.
+
+    The index is the innermost loop's; the item that of the innermost loop which has items, so
+    that a repeat inside a for_each still knows what it is about.
+    """
+    facts = run.facts
+    scope = facts.options.get("scope") or {}
+    item, index = scope.get("item"), scope.get("index")
+    if scope_key:
+        item, index = await _item(database, run, scope_key), index_of(scope_key)
+    return BindingContext(
+        trigger=scope.get("trigger", facts.trigger_payload),
+        nodes=await run.outputs(database, reads, scope_key),
+        run=run_variable(run, scope_key),
+        item=item,
+        index=index,
+        vars={**run.graph.variables, **(scope.get("variables") or {})},
+    )
+
+
+async def _item(database: Database, run: OpenRun, scope_key: str) -> Any:
+    for scope in own_scopes(scope_key)[:-1]:
+        if loop_of(scope).node_id not in run.repeats:
+            items = (await open_loop(database, run, loop_of(scope))).items or []
+            return items[index_of(scope)]
+    return None
+
+
+async def open_loop(database: Database, run: OpenRun, ref: NodeRef) -> OpenLoop:
+    """A loop that was opened, from memory or its row."""
+    run_id = run.facts.run_id
+    loop = run.loops.known(run_id, ref)
+    if loop is None:
+        kind = run.graph.nodes[ref.node_id].kind
+        key = NodeKey(run.facts.workspace_id, run_id, ref.node_id, ref.scope_key, kind)
+        async with database.statement() as work:
+            row = await read_loop(work, key)
+        assert row is not None, "a loop is opened before its iterations run"
+        loop = OpenLoop(read_config(kind, row.input), run.chosen(ref))
+        run.loops.keep(run_id, ref, loop)
+    return loop

@@ -1,0 +1,117 @@
+"""How each intent of the outbox reaches Temporal; delivering one twice is harmless."""
+
+import contextlib
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from temporalio.client import Client
+from temporalio.common import (
+    Priority,
+    SearchAttributeKey,
+    SearchAttributePair,
+    TypedSearchAttributes,
+    WorkflowIDConflictPolicy,
+    WorkflowIDReusePolicy,
+)
+from temporalio.exceptions import WorkflowAlreadyStartedError
+from temporalio.service import RPCError, RPCStatusCode
+
+from runtime.families import Family, SearchAttribute
+from runtime.outbox import Intent
+from runtime.trigger_points import Point, reach
+
+START_TIMEOUT = timedelta(seconds=5)
+
+Delivery = Callable[[Any], Awaitable[None]]
+"""Delivers a row of the outbox; raises what a later attempt may mend."""
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """How a family is started: its workflow by type name, and the queue of its workflow tasks."""
+
+    workflow: str
+    task_queue: str
+
+
+class ExecutionDeliveries:
+    """Starts, signals and cancels executions."""
+
+    def __init__(self, client: Client, routes: Mapping[Family, Route]) -> None:
+        self._client = client
+        self._routes = routes
+
+    def by_intent(self) -> Mapping[Intent, Delivery]:
+        """The delivery of each intent that is about one execution."""
+        return {
+            Intent.START: self.start,
+            Intent.SIGNAL: self.signal,
+            Intent.CANCEL: self.cancel,
+        }
+
+    async def start(self, row: Any) -> None:
+        """Start the execution of a row, which takes its id from the row's own."""
+        reach(Point.AFTER_COMMIT_BEFORE_START, row.subject_id)
+        family = Family(row.family)
+        route = self._routes[family]
+        with contextlib.suppress(WorkflowAlreadyStartedError):
+            await self._client.start_workflow(
+                route.workflow,
+                str(row.subject_id),
+                id=family.workflow_id(row.subject_id),
+                task_queue=route.task_queue,
+                id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
+                id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
+                request_eager_start=True,
+                static_summary=row.facts.get("summary"),
+                priority=Priority(
+                    priority_key=row.facts.get("priority", 3), fairness_key=str(row.workspace_id)
+                ),
+                search_attributes=search_attributes(str(row.workspace_id), row.facts, family),
+                rpc_timeout=START_TIMEOUT,
+            )
+        reach(Point.AFTER_START_BEFORE_MARK, row.subject_id)
+
+    async def signal(self, row: Any) -> None:
+        """Signal an execution; one that has ended has nothing left to hear."""
+        handle = self._client.get_workflow_handle(row.facts["workflowId"])
+        with _unless_gone():
+            await handle.signal(
+                row.facts["signal"], args=row.facts["arguments"], rpc_timeout=START_TIMEOUT
+            )
+
+    async def cancel(self, row: Any) -> None:
+        """Cancel an execution; one that never started or has ended needs none."""
+        handle = self._client.get_workflow_handle(Family(row.family).workflow_id(row.subject_id))
+        with _unless_gone():
+            await handle.cancel(rpc_timeout=START_TIMEOUT)
+
+
+@contextlib.contextmanager
+def _unless_gone() -> Iterator[None]:
+    try:
+        yield
+    except RPCError as error:
+        if error.status is not RPCStatusCode.NOT_FOUND:
+            raise
+
+
+def search_attributes(
+    workspace_id: str, facts: Mapping[str, Any], family: Family
+) -> TypedSearchAttributes:
+    """What an operator finds an execution by; `facts` are those of its start."""
+    values = {
+        SearchAttribute.WORKSPACE_ID: workspace_id,
+        SearchAttribute.RESOURCE_ID: facts.get("resourceId"),
+        SearchAttribute.RUN_KIND: family.value,
+        SearchAttribute.RUN_SOURCE: facts.get("source"),
+    }
+    return TypedSearchAttributes(
+        [
+            SearchAttributePair(SearchAttributeKey.for_keyword(name), value)
+            for name, value in values.items()
+            if value is not None
+        ]
+    )

@@ -1,0 +1,41 @@
+"""One database transaction of a workflow, as a local activity."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+from temporalio import workflow
+
+with workflow.unsafe.imports_passed_through():
+    from models.automations.rules.plan import PlanNode
+    from workflows.policies import DATABASE_RETRY, DATABASE_TIMEOUT
+
+SUMMARY_BYTES = 200
+"""What Temporal takes as the summary of an activity or timer; a label may be longer."""
+
+_Argument = TypeVar("_Argument")
+_Reply = TypeVar("_Reply")
+
+
+async def transact(
+    method: Callable[[Any, _Argument], Awaitable[_Reply]],
+    argument: _Argument,
+    summary: str | None = None,
+) -> _Reply:
+    """Call an activity method until the database answers."""
+    return await workflow.execute_local_activity_method(
+        method,
+        argument,
+        start_to_close_timeout=DATABASE_TIMEOUT,
+        retry_policy=DATABASE_RETRY,
+        summary=summary,
+    )
+
+
+def summary_of(*nodes: PlanNode) -> str:
+    """What a person calls the nodes, as far as Temporal has room for it."""
+    return shortened(", ".join(node.label or node.id for node in nodes))
+
+
+def shortened(text: str) -> str:
+    """The text as far as Temporal has room for it in a summary."""
+    return text.encode()[:SUMMARY_BYTES].decode(errors="ignore")

@@ -1,0 +1,45 @@
+"""Outputs that are too large fail their node and nothing else (reliability E)."""
+
+from typing import Any
+
+import pytest
+
+from tests.support.endpoint import Serve, reply
+from tests.support.engine import Engine, graph, node
+from tests.support.run_rows import error_codes, states
+
+MEBIBYTE = 1024 * 1024
+COPY: Any = {"type": "trigger", "value": "text"}
+
+
+@pytest.mark.parametrize("copies", [2, 6, 10], ids=["1 MB", "3 MB", "5 MB"])
+async def test_a_quick_node_fails_and_the_run_goes_on(engine: Engine, copies: int) -> None:
+    run = await engine.run(
+        graph(
+            node("grow", "transform", output={"copies": [COPY] * copies}),
+            node("then", "transform", output={}),
+            node("otherwise", "transform", output={"ok": True}),
+            edges=[("grow", "then"), ("grow", "otherwise", "failure")],
+        ),
+        {"text": "x" * (MEBIBYTE // 2)},
+    )
+    assert (run.status, run.output) == ("succeeded", {"otherwise": {"ok": True}}), run.error
+    assert await error_codes(engine, run) == {"grow": "output_too_large"}
+    assert states(run)["then"] == "skipped"
+
+
+@pytest.mark.parametrize("megabytes", [1, 3, 5])
+async def test_an_outside_node_fails_and_the_run_ends(
+    engine: Engine, serve: Serve, megabytes: int
+) -> None:
+    endpoint = await serve(reply(200, {"text": "x" * (megabytes * MEBIBYTE)}))
+    run = await engine.run(
+        graph(
+            node("call", "http_request", url=endpoint.url),
+            node("then", "transform", output={}),
+            edges=[("call", "then")],
+        )
+    )
+    assert run.status == "failed"
+    assert await error_codes(engine, run) == {"call": "too_large"}
+    assert len(endpoint.requests) == 1

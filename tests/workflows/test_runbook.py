@@ -1,0 +1,303 @@
+"""The commands of temporal/RUNBOOK.md work as written, and our rows are true afterwards."""
+
+import asyncio
+import json
+import os
+import re
+import sys
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import delete
+from temporalio.client import WorkflowExecutionStatus
+from temporalio.testing import ActivityEnvironment
+
+from activities.maintenance import MaintenanceActivities
+from models.automation_runs.shapes import AutomationRunDetail
+from models.base import Id
+from runtime.families import Family, Queue
+from runtime.outbox import outbox
+from tests.support.endpoint import Serve, reply
+from tests.support.engine import Engine, by_node, graph, node
+from tests.support.fingerprints import ROOT
+from tests.support.patience import eventually
+
+RUNBOOK = ROOT / "temporal" / "RUNBOOK.md"
+
+SECTION = re.compile(r"^## (?P<title>.+)\n(?P<text>(?:(?!^## ).*\n)*)", re.MULTILINE)
+BLOCK = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+BLOCKS = {
+    found["title"]: BLOCK.findall(found["text"])
+    for found in SECTION.finditer(RUNBOOK.read_text(encoding="utf-8"))
+}
+
+LOOKS = ("Connect", "Find executions", "Look at one run", "Queues and workers")
+"""Sections whose commands only read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Desk:
+    """Where an operator sits: a checkout with a running platform, and the ids at hand."""
+
+    engine: Engine
+    directory: Path
+    automation_id: Id
+    run_id: Id
+
+    async def run(self, title: str, number: int = 0) -> str:
+        """What a block of a section printed; it must succeed."""
+        script = f"{BLOCKS['Connect'][0]}\n{BLOCKS[title][number]}"
+        process = await asyncio.create_subprocess_exec(
+            "bash", "-euo", "pipefail", "-c", script,
+            cwd=self.directory,
+            env={
+                **{k: v for k, v in os.environ.items() if not k.startswith("TEMPORAL_")},
+                "PYTHONPATH": os.pathsep.join(sys.path),
+                "WORKSPACE_ID": str(self.engine.actor.workspace_id),
+                "AUTOMATION_ID": str(self.automation_id),
+                "RUN_ID": str(self.run_id),
+            },
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+        )  # fmt: skip
+        output, _ = await asyncio.wait_for(process.communicate(), 120)
+        assert process.returncode == 0, f"{script}\n{output.decode()}"
+        return output.decode()
+
+    async def row(self) -> AutomationRunDetail:
+        return await self.engine.get(self.automation_id, self.run_id)
+
+    async def sweep(self) -> None:
+        """The reconciler, without its grace."""
+        activities = MaintenanceActivities(
+            self.engine.database, self.engine.client, grace=timedelta()
+        )
+        environment = ActivityEnvironment()
+        environment.info = replace(environment.info, started_time=datetime.now(UTC))
+        await environment.run(activities.reconcile)
+
+    async def executions(self) -> list[WorkflowExecutionStatus | None]:
+        """The statuses of all executions of the run's workflow id, the newest first."""
+        query = f"WorkflowId = '{Family.AUTOMATION_RUN.workflow_id(self.run_id)}'"
+        found = [one async for one in self.engine.client.list_workflows(query)]
+        return [one.status for one in sorted(found, key=lambda one: one.start_time, reverse=True)]
+
+
+@pytest.fixture
+def checkout(engine: Engine, tmp_path: Path) -> Path:
+    """A directory that looks like a checkout in which `workspace up` runs."""
+    (tmp_path / ".venv").symlink_to(sys.prefix)
+    (tmp_path / ".state").mkdir()
+    address = engine.client.service_client.config.target_host
+    (tmp_path / ".state" / "connection.json").write_text(json.dumps({"temporalAddress": address}))
+    return tmp_path
+
+
+@pytest.fixture
+async def desk(engine: Engine, checkout: Path) -> Desk:
+    """A desk with a run that waits."""
+    content = graph(
+        node("first", "transform", label="Before it", output={"ok": True}),
+        node("pause", "delay", label="Wait a while", seconds=600),
+        edges=[("first", "pause")],
+    )
+    return await sit_down(engine, checkout, content)
+
+
+async def sit_down(
+    engine: Engine, checkout: Path, content: Any, until: str = "waiting", **fields: Any
+) -> Desk:
+    automation = await engine.publish(content, **fields)
+    run_id = await engine.start(automation.id)
+    await engine.until(automation.id, run_id, lambda run: run.status == until)
+    return Desk(engine, checkout, automation.id, run_id)
+
+
+def test_every_command_of_the_runbook_is_tried_here() -> None:
+    tried = {
+        *LOOKS, "Follow a run to its end", "Try the code of a checkout on a run", "Cancel",
+        "Terminate", "Reset", "Schedules",
+    }  # fmt: skip
+    assert {title for title, blocks in BLOCKS.items() if blocks} == tried
+
+
+@pytest.mark.parametrize("title", LOOKS)
+async def test_looking_changes_nothing(desk: Desk, title: str) -> None:
+    before = await desk.row()
+    outputs = [await desk.run(title, number) for number in range(len(BLOCKS[title]))]
+    assert all(outputs)
+    assert await desk.row() == before
+
+
+async def test_a_run_is_found_by_its_workspace_and_automation(desk: Desk) -> None:
+    async def is_listed() -> bool:
+        return (await desk.run("Find executions")).count(str(desk.run_id)) == 2
+
+    await eventually(is_listed, what="the run in both lists")
+
+
+async def test_what_is_read_of_a_run_tells_its_nodes_and_its_code(desk: Desk) -> None:
+    read = await desk.run("Look at one run")
+    for part in ("AutomationRun", "Wait a while", "waiting", "TimerStarted", "src/workflows"):
+        assert part in read
+    history = json.loads((desk.directory / "history.json").read_text())
+    assert history["events"][0]["eventType"] == "EVENT_TYPE_WORKFLOW_EXECUTION_STARTED"
+
+
+async def test_a_run_is_followed_to_its_end(engine: Engine, checkout: Path) -> None:
+    content = graph(node("pause", "delay", seconds=3))
+    desk = await sit_down(engine, checkout, content)
+    output = await desk.run("Follow a run to its end")
+    assert "WorkflowExecutionCompleted" in output
+    assert "succeeded" in output
+    assert (await desk.row()).status == "succeeded"
+
+
+async def test_the_code_of_a_checkout_is_tried_on_runs(desk: Desk) -> None:
+    output = await desk.run("Try the code of a checkout on a run")
+    assert "still open" in output
+    assert "history.json holds the history of" in output
+    assert "AutomationRun" in output.splitlines()[-1]
+
+
+async def test_a_cancel_in_temporal_closes_the_row(desk: Desk) -> None:
+    await desk.run("Cancel")
+    run = await desk.engine.ended(desk.automation_id, desk.run_id)
+    assert (run.status, run.error) == ("cancelled", "Cancelled in Temporal.")
+    assert by_node(run)["pause"].status == "cancelled"
+    await desk.sweep()
+    assert await desk.row() == run
+
+
+async def test_a_terminated_run_is_closed_by_the_reconciler(desk: Desk) -> None:
+    await desk.run("Terminate")
+    assert (await desk.row()).status == "waiting"
+    await desk.sweep()
+    run = await desk.row()
+    assert (run.status, run.error) == ("failed", "Terminated in Temporal.")
+    assert by_node(run)["pause"].status == "cancelled"
+
+
+async def test_an_execution_that_timed_out_is_closed_by_the_reconciler(
+    engine: Engine, checkout: Path
+) -> None:
+    automation = await engine.publish(graph(node("pause", "delay", seconds=600)))
+    async with engine.database.transaction() as work:
+        run_id = (await engine.accept(work, automation.id)).id
+        await work.execute(delete(outbox).where(outbox.c.subject_id == run_id))
+    await engine.client.start_workflow(
+        "AutomationRun",
+        str(run_id),
+        id=Family.AUTOMATION_RUN.workflow_id(run_id),
+        task_queue=Queue.AUTOMATION,
+        execution_timeout=timedelta(seconds=2),
+    )
+    desk = Desk(engine, checkout, automation.id, run_id)
+
+    async def timed_out() -> bool:
+        return await desk.executions() == [WorkflowExecutionStatus.TIMED_OUT]
+
+    await eventually(timed_out, what="the timeout")
+    await desk.sweep()
+    run = await desk.row()
+    assert (run.status, run.error) == ("timed_out", "The execution timed out.")
+
+
+@pytest.mark.parametrize("block", range(3), ids=["last-task", "event", "query"])
+async def test_a_reset_run_goes_on_and_its_row_stays_true(desk: Desk, block: int) -> None:
+    before = await desk.row()
+
+    async def is_visible() -> bool:
+        return len(await desk.executions()) == 1
+
+    await eventually(is_visible, what="the execution in visibility")
+    await desk.run("Reset", block)
+
+    async def goes_on() -> bool:
+        open_, *others = await desk.executions()
+        closed = others == [WorkflowExecutionStatus.TERMINATED]
+        return open_ is WorkflowExecutionStatus.RUNNING and closed
+
+    await eventually(goes_on, what="the new execution")
+    run = await desk.engine.until(
+        desk.automation_id, desk.run_id, lambda run: run.status == "waiting"
+    )
+    await desk.sweep()
+    assert (await desk.row()).status == "waiting"
+    assert by_node(run)["first"] == by_node(before)["first"]
+    await desk.engine.cancel(desk.automation_id, desk.run_id)
+
+    async def is_closed() -> bool:
+        return (await desk.executions())[0] is not WorkflowExecutionStatus.RUNNING
+
+    await eventually(is_closed, what="the end of the new execution")
+    assert (await desk.row()).status == "cancelled"
+
+
+async def test_a_reset_run_does_nothing_twice_and_ends(
+    engine: Engine, checkout: Path, serve: Serve
+) -> None:
+    endpoint = await serve(reply(200, {"ok": True}))
+    content = graph(
+        node("call", "http_request", method="POST", url=endpoint.url),
+        node("pause", "delay", seconds=3),
+        node("last", "transform", output={"told": {"type": "node", "value": "call.status"}}),
+        edges=[("call", "pause"), ("pause", "last")],
+    )
+    desk = await sit_down(engine, checkout, content)
+    await desk.run("Reset", 1)
+    run = await engine.ended(desk.automation_id, desk.run_id)
+    assert (run.status, run.output) == ("succeeded", {"last": {"told": 200}})
+    assert len(endpoint.requests) == 1
+
+    # And once it has ended, a reset changes nothing any more.
+    await desk.run("Reset", 1)
+    handle = engine.client.get_workflow_handle(Family.AUTOMATION_RUN.workflow_id(desk.run_id))
+
+    async def is_closed() -> bool:
+        return (await handle.describe()).status is WorkflowExecutionStatus.COMPLETED
+
+    await eventually(is_closed, what="the end of the second execution")
+    assert await handle.result() == "closed"
+    assert await desk.row() == run
+    assert len(endpoint.requests) == 1
+
+
+async def test_schedules_are_looked_at_paused_and_triggered(engine: Engine, checkout: Path) -> None:
+    content = graph(node("only", "transform", output={"ok": True}))
+    trigger = {"kind": "schedule", "cron": "0 * * * *", "timezone": "UTC", "overlap": "allow_all"}
+    automation = await engine.publish(content, triggerConfig=trigger)
+    desk = Desk(engine, checkout, automation.id, automation.id)
+    handle = engine.client.get_schedule_handle(
+        Family.AUTOMATION_SCHEDULE.workflow_id(automation.id)
+    )
+
+    async def is_there() -> bool:
+        async for listed in await engine.client.list_schedules():
+            if listed.id == handle.id:
+                return True
+        return False
+
+    await eventually(is_there, what="the schedule")
+    assert "maintenance/reconcile" in await desk.run("Schedules", 0)
+    await desk.run("Schedules", 1)
+    reconcile = engine.client.get_schedule_handle(Family.MAINTENANCE.workflow_id("reconcile"))
+    assert not (await reconcile.describe()).schedule.state.paused
+    await desk.run("Schedules", 2)
+
+    async def have_run() -> bool:
+        listed = [
+            one
+            async for one in engine.client.list_workflows(
+                f"WorkflowType = 'ScheduleFire' AND ExecutionStatus = 'Completed'"
+                f" AND ResourceId = '{automation.id}'"
+            )
+        ]
+        # One by hand, and those of 00:00, 01:00 and 02:00.
+        return len(listed) >= 4
+
+    await eventually(have_run, what="the runs that were asked for")
