@@ -10,6 +10,7 @@ from typing_extensions import override
 
 from api.kernel.middleware import RequestContext
 from api.kernel.openapi import TITLE, VERSION, render
+from api.kernel.rate_limits import RateLimit
 from api.kernel.request_log import RequestLogWriter
 from api.kernel.resources import RESOURCES
 from api.kernel.routing import Route, Router, spell_out
@@ -92,6 +93,7 @@ def _kernel(settings: Settings, database: Database | None) -> Kernel:
         sessions=sessions,
         request_log=RequestLogWriter(database),
         store=ObjectStore(settings.object_store),
+        webhook_limit=RateLimit(settings.rate_limit_webhook, settings.rate_limit_webhook_burst),
     )
 
 

@@ -176,7 +176,7 @@ BAD: list[tuple[str, Any, str]] = [
     (
         "sequence",
         {"steps": [{"id": "a", "kind": "transform", "config": {"output": {}}}] * 2},
-        "config",
+        "config.steps",
     ),
     (
         "sequence",

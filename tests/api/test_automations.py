@@ -117,7 +117,7 @@ async def test_a_trigger_goes_to_the_draft(client: Client, space: Space) -> None
     opened = read(await client.patch(path_of(made), json={"triggerConfig": config}))
     assert (opened["trigger"], opened["version"]) == ("schedule", 2)
     assert opened["triggerConfig"] == opened["triggerConfig"] | config
-    assert "cannot start runs yet" in opened["referenceIssues"][0]["message"]
+    assert opened["referenceIssues"] == []
 
 
 async def test_a_draft_may_be_wrong(client: Client, space: Space) -> None:
@@ -125,6 +125,27 @@ async def test_a_draft_may_be_wrong(client: Client, space: Space) -> None:
     issues = {(issue["nodeId"], issue["message"]) for issue in made["referenceIssues"]}
     assert ("a", 'An edge leads to the node "nowhere", which does not exist.') in issues
     assert ("b", "config.output: is required") in issues
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"label": "Other"}, {"enabled": True}, {"graph": numbered(2)}],
+    ids=["label", "enabled", "graph"],
+)
+async def test_what_was_changed_since_it_was_read_is_left(
+    client: Client, space: Space, change: Json
+) -> None:
+    made = await create(client, space, graph=numbered(1))
+    stale = {"If-Match": made["updatedAt"]}
+    changed = read(await client.patch(path_of(made), json=change, headers=stale))
+    assert changed["updatedAt"] > made["updatedAt"]
+    refused = await client.patch(path_of(made), json={"label": "Late"}, headers=stale)
+    assert refusal(refused) == (409, "conflict")
+    assert read(await client.get(path_of(made))) == changed
+    fresh = {"If-Match": f'"{changed["updatedAt"]}"'}
+    read(await client.patch(path_of(made), json={"label": "In time"}, headers=fresh))
+    unreadable = await client.patch(path_of(made), json={}, headers={"If-Match": "new"})
+    assert refusal(unreadable) == (400, "validation_error")
 
 
 async def test_an_outdated_expectation_is_a_conflict(client: Client, space: Space) -> None:
@@ -176,13 +197,25 @@ async def test_publish_lists_every_issue(client: Client, space: Space) -> None:
     refused = await client.post(f"{path_of(made)}/publish", json={})
     assert refusal(refused) == (400, "validation_error")
     body = refused.json()
-    assert body["message"].startswith(f"The graph has {len(body['details'])} issue(s): ")
+    assert body["message"].startswith(f"The automation has {len(body['details'])} issue(s): ")
     told = {(detail["path"], detail["message"]) for detail in body["details"]}
     assert told == {
         (f"graph.{issue['nodeId']}", issue["message"]) for issue in made["referenceIssues"]
     }
     assert await row_counts(space) == before
     assert read(await client.get(path_of(made))) == made
+
+
+async def test_publish_says_where_the_trigger_is_wrong(client: Client, space: Space) -> None:
+    schedule = {"kind": "schedule", "cron": "61 * * * *", "timezone": "Europe"}
+    made = await create(client, space, triggerConfig=schedule)
+    refused = (await client.post(f"{path_of(made)}/publish", json={})).json()
+    told = [(detail["path"], detail["message"]) for detail in refused["details"]]
+    assert [path for path, _ in told] == ["triggerConfig.cron", "triggerConfig.timezone"]
+    assert [f"{path}: {message}" for path, message in told] == [
+        issue["message"] for issue in made["referenceIssues"]
+    ]
+    assert refused["message"].startswith("The automation has 2 issue(s): triggerConfig.cron: ")
 
 
 async def test_validate_saves_nothing(client: Client, space: Space) -> None:

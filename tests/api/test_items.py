@@ -169,7 +169,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"kind": "external_resource", "title": "x"}, "config.resource"),
     (
         {"kind": "automation", "title": "x", "config": {"trigger": "sometimes"}},
-        "config.triggerConfig",
+        "config.triggerConfig.kind",
     ),
 ]
 

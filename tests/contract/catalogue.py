@@ -60,6 +60,18 @@ EXAMPLES: Mapping[str, Example] = {
     "get_workspace": GET,
     "update_workspace": body({"name": "Renamed"}),
     "delete_workspace": Example(ends=True),
+    "list_workspace_events": GET,
+    "get_webhook_signing_secret": GET,
+    # notifications
+    "list_notifications": GET,
+    "list_inbox": GET,
+    "mark_notifications_read": Example(
+        body=lambda one: {"notificationIds": [one.ids["notificationId"]]}
+    ),
+    "mark_inbox_read": Example(body=lambda one: {"notificationId": one.ids["notificationId"]}),
+    "archive_notifications": Example(
+        body=lambda one: {"notificationIds": [one.ids["notificationId"]]}
+    ),
     # members
     "list_members": GET,
     "update_member": body({"role": "viewer"}),
@@ -104,6 +116,23 @@ EXAMPLES: Mapping[str, Example] = {
     "list_automations": GET,
     "get_automation": GET,
     "update_automation": body({"label": "Renamed"}),
+    "delete_automation": Example(ends=True),
+    "duplicate_automation": GET,
+    "export_automation": Example(
+        query=lambda one: {"versionId": one.ids["versionId"]}, alien={"versionId": 400}
+    ),
+    "import_automation": Example(
+        body=lambda one: {
+            "document": {
+                "format": "workspace-automation",
+                "formatVersion": 1,
+                "label": "New",
+                "triggerConfig": {"kind": "manual"},
+                "graph": _GRAPH,
+            },
+            "parentItemId": one.ids["folderId"],
+        }
+    ),
     "validate_automation": EMPTY,
     "publish_automation": Example(
         body=lambda one: {"versionId": one.ids["versionId"]}, alien={"versionId": 400}
@@ -111,7 +140,13 @@ EXAMPLES: Mapping[str, Example] = {
     "discard_draft": Example(ids={"automationId": "draftAutomationId"}),
     "list_automation_versions": GET,
     "get_automation_version": GET,
-    "restore_automation_version": Example(alien={"versionId": 400}),
+    "restore_automation_version": GET,
+    "get_schedule_preview": Example(ids={"automationId": "scheduledAutomationId"}),
+    "preview_schedule": body({"triggerConfig": {"kind": "schedule", "cron": "30 2 * * *"}}),
+    "backfill_automation": Example(
+        ids={"automationId": "scheduledAutomationId"},
+        body=lambda _: {"from": "2026-01-01T00:00:00Z", "to": "2026-01-01T02:00:00Z"},
+    ),
     "run_automation": EMPTY,
     "test_run_automation": EMPTY,
     "run_automation_from_node": Example(
@@ -121,6 +156,40 @@ EXAMPLES: Mapping[str, Example] = {
     "list_automation_runs": GET,
     "get_automation_run": GET,
     "cancel_automation_run": GET,
+    "list_workspace_automation_runs": Example(
+        query=lambda one: {"automationId": one.ids["automationId"]}
+    ),
+    "list_automation_node_runs": GET,
+    # pages of runs; what watches a run ends with it
+    "get_run": GET,
+    "watch_run": Example(works=True),
+    "get_run_page": GET,
+    "get_page_asset": GET,
+    "retry_automation_run": body({"from": "start", "cancelFirst": True}),
+    "cancel_automation_runs": EMPTY,
+    "cancel_workspace_automation_runs": EMPTY,
+    # nodes that wait
+    "resume_node": Example(
+        ids={"automationId": "waitAutomationId", "runId": "waitRunId"},
+        body=lambda _: {"data": {"paid": True}},
+    ),
+    "resume_by_url": body({"paid": True}),
+    "publish_automation_event": body({"eventKey": "paid", "data": {"amount": 1}}),
+    # webhooks and secrets
+    "rotate_webhook_secret": EMPTY,
+    **dict.fromkeys(
+        (
+            "call_webhook",
+            "call_webhook_by_get",
+            "call_webhook_by_put",
+            "call_webhook_by_patch",
+            "call_webhook_by_delete",
+        ),
+        Example(headers=lambda _: {"X-Delivery": "1"}),
+    ),
+    "list_secrets": GET,
+    "put_secret": body({"value": "Hi"}),
+    "delete_secret": GET,
     # actions and data sources
     "create_action": Example(
         body=lambda one: {
@@ -133,6 +202,11 @@ EXAMPLES: Mapping[str, Example] = {
     "get_action": GET,
     "update_action": body({"label": "Renamed"}),
     "delete_action": GET,
+    "run_action": body({"input": {"a": 1}, "wait": False}),
+    "list_action_runs": GET,
+    "get_action_run": Example(ids={"runId": "actionRunId"}),
+    "cancel_action_run": Example(ids={"runId": "actionRunId"}),
+    "run_button": body({"wait": False}),
     "create_data_source": Example(
         body=lambda one: {
             "label": "New",

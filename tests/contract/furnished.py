@@ -5,8 +5,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from models.access.rules import Role
+from models.notifications.delivery import Notice, notify
+from models.notifications.rules import NotificationKind
 from models.record_exports.commands import accept_export
 from models.record_exports.shapes import CreateExport
+from models.waits.urls import Address, resume_path
 from tests.support.client import Client
 from tests.support.spaces import Space
 
@@ -34,6 +37,7 @@ async def furnish(space: Space, client: Client) -> Furnished:
     made = Furnished(space, client)
     made.ids["workspaceId"] = str(space.id)
     made.secrets["asset"] = "initialize.js"
+    made.secrets["pageFile"] = "run.js"
     made.secrets["template"] = "tasks"
     folder = await made.post("/v1/items", {"kind": "folder", "title": "Folder"})
     made.ids["folderId"] = folder["item"]["id"]
@@ -46,7 +50,10 @@ async def furnish(space: Space, client: Client) -> Furnished:
     await _exports(made)
     await _forms(made)
     await _engine(made)
+    await _notifications(made)
     await _automations(made)
+    await _waits(made)
+    await _webhooks(made)
     return made
 
 
@@ -156,6 +163,19 @@ async def _engine(made: Furnished) -> None:
         {"label": "Refresh", "kind": "refresh_data_source", "config": refresh},
     )
     made.ids["actionId"] = action["id"]
+    path = f"{made.space.path}/actions/{action['id']}"
+    made.ids["actionRunId"] = (await made.post(f"{path}/run", {"wait": False}))["id"]
+    button = {"label": "Press", "kind": "button", "settings": {"actionId": action["id"]}}
+    field = await made.post(f"/v1/databases/{made.ids['databaseId']}/fields", button)
+    made.secrets["fieldKey"] = field["key"]
+
+
+async def _notifications(made: Furnished) -> None:
+    notice = Notice(kind=NotificationKind.SYSTEM, title="Something happened")
+    async with made.space.database.transaction() as work:
+        await notify(work, made.space.id, [made.space.user_id], notice)
+    listed = await made.client.get(f"{made.space.path}/notifications")
+    made.ids["notificationId"] = listed.json()["data"]["notifications"][0]["id"]
 
 
 async def _automations(made: Furnished) -> None:
@@ -167,6 +187,10 @@ async def _automations(made: Furnished) -> None:
     body = {"label": "Test", "triggerConfig": {"kind": "manual"}, "graph": graph}
     automation = await made.post(automations, {**body, "enabled": True})
     made.ids["automationId"] = automation["id"]
+    hourly = {"kind": "schedule", "intervalSeconds": 3_600}
+    scheduled = await made.post(automations, {**body, "enabled": True, "triggerConfig": hourly})
+    made.ids["scheduledAutomationId"] = scheduled["id"]
+    await made.post(f"{automations}/{scheduled['id']}/publish")
     edited = await made.post(automations, body)
     made.ids["draftAutomationId"] = edited["id"]
     await made.post(f"{automations}/{edited['id']}/publish")
@@ -177,3 +201,36 @@ async def _automations(made: Furnished) -> None:
     made.ids["versionId"] = published["publishedVersionId"]
     run = await made.post(f"{path}/run")
     made.ids["runId"] = run["id"]
+
+
+async def _waits(made: Furnished) -> None:
+    """A run with a node that will wait for an event."""
+    graph: Json = {"nodes": [{"id": "w", "kind": "wait_event"}], "edges": []}
+    body = {"label": "Waits", "graph": graph, "enabled": True, "triggerConfig": {"kind": "manual"}}
+    automation = await made.post(f"{made.space.path}/automations", body)
+    path = f"{made.space.path}/automations/{automation['id']}"
+    await made.post(f"{path}/publish")
+    run = await made.post(f"{path}/run")
+    made.ids["waitAutomationId"], made.ids["waitRunId"] = automation["id"], run["id"]
+    made.secrets["node"] = "w"
+    url = resume_path(made.space.keys, Address(uuid.UUID(run["id"]), "w"))
+    made.secrets["resumeToken"] = url.rpartition("/")[2]
+
+
+async def _webhooks(made: Furnished) -> None:
+    """A secret, and a webhook that was called before."""
+    made.ids["secretName"] = "GREETING"
+    answer = await made.client.put(f"{made.space.path}/secrets/GREETING", json={"value": "Hello"})
+    assert answer.is_success, answer.text
+    trigger = {
+        "kind": "webhook",
+        "auth": "none",
+        "methods": ["GET", "POST", "PUT", "PATCH", "DELETE"],
+        "dedupe": {"source": "header", "name": "X-Delivery"},
+    }
+    graph: Json = {"nodes": [{"id": "a", "kind": "transform", "config": {"output": {}}}]}
+    body = {"label": "Called", "triggerConfig": trigger, "graph": graph, "enabled": True}
+    automation = await made.post(f"{made.space.path}/automations", body)
+    await made.post(f"{made.space.path}/automations/{automation['id']}/publish")
+    made.ids["webhookToken"] = automation["webhookPath"].rpartition("/")[2]
+    await made.post(automation["webhookPath"], headers={"X-Delivery": "1"})

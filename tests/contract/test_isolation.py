@@ -39,6 +39,12 @@ SCOPED = [(one, scope) for one in BY_KEY for scope in one.access["scopes"]]
 ON_ITEMS = [one for one in BY_KEY if one.access["resource"] and one.access["itemLevel"]]
 
 
+@pytest.fixture(autouse=True)
+def _short_streams(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stream ends by itself: here nobody is there to close it."""
+    monkeypatch.setattr("api.run_events.LIFETIME_SECONDS", 0.5)
+
+
 def named(values: list[Any]) -> Any:
     """Parametrize by operations, under their ids."""
     return pytest.mark.parametrize("operation", values, ids=lambda one: one.id)

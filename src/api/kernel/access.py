@@ -19,9 +19,11 @@ class Access:
     decides, in the command, which of them it must be.
     `resource` names what the path parameter `<resource>Id` must identify: something visible in
     the caller's workspace, on which the caller needs `level`. `transaction=False` is for
-    operations that must answer without a database; `writes` for a GET that counts its use. The
-    body of an `upload` is no JSON: it goes to the object store, and the endpoint finds what came
-    of it in `call.upload`. With `in_trash` the resource may be in the trash.
+    operations that must answer without a database; `writes` for a GET that counts its use,
+    `snapshot` for one that reads rows which must agree with each other. The body of an `upload`
+    is no JSON: it goes to the object store, and the endpoint finds what came of it in
+    `call.upload`. With `in_trash` the resource may be in the trash. A `raw` operation takes any
+    query and any body, which the endpoint finds in `call.raw_body`.
     """
 
     credential: Credential = "any"
@@ -34,7 +36,9 @@ class Access:
     platform_admin: bool = False
     transaction: bool = True
     writes: bool = False
+    snapshot: bool = False
     upload: bool = False
+    raw: bool = False
 
     def lacking(self, held: frozenset[Scope]) -> str | None:
         """What a credential with these scopes lacks, in words; None when it may come in."""

@@ -1,17 +1,15 @@
 """Turning query string and body into an endpoint's arguments, or into a validation error."""
 
-from collections.abc import Sequence
 from typing import Any
 from urllib.parse import parse_qsl
 
 from pydantic import ValidationError as ShapeError
-from pydantic_core import ErrorDetails
 
 from api.kernel.operation import BodyParameter, Operation
+from models.problems import place, refusal, sentence
 from runtime.errors import Detail, ValidationError
 from runtime.strict_json import StrictJsonError, parse
 
-_MAX_DETAILS = 20
 _MAX_PARAMETERS = 50
 
 
@@ -30,14 +28,14 @@ def query_arguments(operation: Operation, query_string: bytes) -> dict[str, Any]
         try:
             arguments[parameter.name] = parameter.adapter.validate_python(text)
         except ShapeError as error:
-            details.append(Detail(wire, _sentence(error.errors()[0])))
+            details.append(Detail(wire, sentence(error.errors()[0])))
     details.extend(
         Detail(wire, "This query parameter is required.")
         for wire, parameter in operation.query.items()
         if parameter.required and wire not in given
     )
     if details:
-        raise _refusal(details)
+        raise refusal(details)
     return arguments
 
 
@@ -74,8 +72,8 @@ def body_argument(body: BodyParameter | None, raw: bytes) -> tuple[Any, Any]:
         return body.adapter.validate_json(raw), value
     except ShapeError as error:
         problems = error.errors(include_url=False, include_context=False, include_input=False)
-        details = [Detail(_path(problem, value), _sentence(problem)) for problem in problems]
-        raise _refusal(details) from None
+        details = [Detail(place(problem, value), sentence(problem)) for problem in problems]
+        raise refusal(details) from None
 
 
 def _nothing(raw: bytes) -> Any:
@@ -90,44 +88,3 @@ def _strict(raw: bytes) -> Any:
         return parse(raw)
     except StrictJsonError as error:
         raise ValidationError.at(error.path, error.message) from None
-
-
-def _refusal(details: Sequence[Detail]) -> ValidationError:
-    first = details[0]
-    more = f" (and {len(details) - 1} more)" if len(details) > 1 else ""
-    where = f"{first.path}: " if first.path else ""
-    return ValidationError(f"{where}{first.message}{more}", details[:_MAX_DETAILS])
-
-
-def _path(problem: ErrorDetails, value: Any) -> str:
-    """The location as the client wrote it: names of union members are not part of the body."""
-    parts: list[str] = []
-    node = value
-    location = problem["loc"]
-    for index, part in enumerate(location):
-        if _has(node, part):
-            node = node[part]
-        elif index < len(location) - 1 or problem["type"] != "missing":
-            continue
-        parts.append(str(part)[:100])
-    return ".".join(parts)
-
-
-def _has(node: Any, part: str | int) -> bool:
-    if isinstance(node, list):
-        return isinstance(part, int) and part < len(node)
-    return isinstance(node, dict) and part in node
-
-
-_SENTENCES = {
-    "missing": "This key is required.",
-    "extra_forbidden": "This key is not known here.",
-    "model_type": "This must be a JSON object.",
-    "model_attributes_type": "This must be a JSON object.",
-    "dict_type": "This must be a JSON object.",
-}
-
-
-def _sentence(problem: ErrorDetails) -> str:
-    known = _SENTENCES.get(problem["type"])
-    return known or problem["msg"].removeprefix("Value error, ")

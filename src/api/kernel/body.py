@@ -1,6 +1,8 @@
 """Reading a request's body: how much, of what type, and never more than allowed."""
 
+import asyncio
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 from starlette.types import Message, Receive, Scope
@@ -23,25 +25,27 @@ class Body:
 _EMPTY = Body()
 
 
-async def read_body(scope: Scope, receive: Receive, limit: int) -> Body:
-    """Read at most `limit` bytes of JSON; raises ClientGoneError."""
+async def read_body(scope: Scope, receive: Receive, limit: int, *, raw: bool = False) -> Body:
+    """Read at most `limit` bytes, of JSON unless `raw` is set; raises ClientGoneError."""
     headers = _relevant(scope)
     if b"content-length" not in headers and b"transfer-encoding" not in headers:
         return _EMPTY
     if refusal := _refusal(headers, limit):
+        await _pass_over(receive)
         return Body(refusal=refusal)
     if headers.get(b"content-length", b"0") == b"0" and b"transfer-encoding" not in headers:
         return _EMPTY
-    raw = await _collect(receive, limit)
-    if raw is None:
+    sent = await _collect(receive, limit)
+    if sent is None:
+        await _pass_over(receive)
         return Body(refusal=too_large(limit))
-    if raw and not _is_json(headers.get(b"content-type", b"")):
+    if sent and not raw and not _is_json(headers.get(b"content-type", b"")):
         return Body(
             refusal=UnsupportedMediaTypeError(
                 "Send the body as JSON, with Content-Type: application/json."
             )
         )
-    return Body(raw)
+    return Body(sent)
 
 
 def announced_body(scope: Scope, limit: int) -> Body:
@@ -62,6 +66,8 @@ def _refusal(headers: Mapping[bytes, bytes], limit: int) -> PlatformError | None
     return None
 
 
+_PASSED_OVER_BYTES = 32 * 1024 * 1024
+_PASSED_OVER_SECONDS = 2.0
 _RELEVANT = frozenset(
     {b"content-length", b"transfer-encoding", b"content-encoding", b"content-type"}
 )
@@ -82,6 +88,20 @@ async def _collect(receive: Receive, limit: int) -> bytes | None:
         chunks.append(chunk)
         if not message.get("more_body", False):
             return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+
+
+async def _pass_over(receive: Receive) -> None:
+    """Take in what a client sends of a refused body, for a while: while it sends, many a client
+    does not listen, and a connection that closes then tells it nothing of the refusal.
+    """
+    left = _PASSED_OVER_BYTES
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_PASSED_OVER_SECONDS):
+            while left > 0:
+                message = await receive()
+                if not message.get("more_body", False):
+                    return
+                left -= len(message["body"])
 
 
 def _is_json(content_type: bytes) -> bool:

@@ -29,6 +29,9 @@ _INITIALIZE = """SwaggerUIBundle({
   url: "/openapi.json",
   dom_id: "#swagger-ui",
   deepLinking: true,
+  docExpansion: "none",
+  defaultModelsExpandDepth: 0,
+  filter: true,
   persistAuthorization: true,
   validatorUrl: null,
 });

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 from typing import TypeAlias, TypeVar
 from urllib.parse import quote
 
@@ -24,6 +25,7 @@ from api.kernel.uploads import ENVELOPE, uploaded
 from models.access.rules import PrincipalType
 from models.request_logs.commands import LogEntry
 from runtime.clock import utc_now
+from runtime.database import Database, UnitOfWork
 from runtime.errors import InProgressError, PlatformError
 
 T = TypeVar("T")
@@ -63,7 +65,7 @@ async def _answer(kernel: Kernel, operation: Operation, call: Call) -> Response:
             return await _decided(kernel, operation, call, proof, Body())
     limit = settings.batch_body_limit if operation.batch else settings.body_limit
     # Read before the transaction opens: a slow client must not hold a connection.
-    body = await read_body(call.scope, call.receive, limit)
+    body = await read_body(call.scope, call.receive, limit, raw=access.raw)
     return await _decided(kernel, operation, call, proof, body)
 
 
@@ -106,12 +108,19 @@ async def _within(
     kernel: Kernel, operation: Operation, call: Call, proof: Proof | None, body: Body
 ) -> Response | Later:
     """Everything that needs the database, in one unit of work."""
-    database = kernel.database
-    async with database.reading() if operation.reads else database.transaction() as work:
+    async with _unit_of_work(kernel.database, operation) as work:
         call.begin(work)
         if proof is not None:
             await _enter(kernel, operation, call, proof, body)
         return await _perform(operation, call, body)
+
+
+def _unit_of_work(
+    database: Database, operation: Operation
+) -> AbstractAsyncContextManager[UnitOfWork]:
+    if not operation.reads:
+        return database.transaction()
+    return database.snapshot() if operation.access.snapshot else database.reading()
 
 
 async def _knock(kernel: Kernel, operation: Operation, call: Call, proof: Proof | None) -> None:
@@ -138,6 +147,9 @@ async def _perform(operation: Operation, call: Call, body: Body) -> Response | L
     """Read the arguments, run the endpoint, and have its bytes before the commit."""
     if body.refusal is not None:
         raise body.refusal
+    if operation.access.raw:
+        call.raw_body = body.raw
+        return _respond(operation, await operation.endpoint(call))
     arguments = query_arguments(operation, call.scope["query_string"])
     argument, value = body_argument(operation.body, body.raw)
     if operation.access.upload:
@@ -156,11 +168,9 @@ async def _perform(operation: Operation, call: Call, body: Body) -> Response | L
 
 
 def _respond(operation: Operation, result: object) -> Response | Later:
-    if isinstance(result, Later):
+    if isinstance(result, Later | Response):
         return result
-    if operation.result is None:
-        assert isinstance(result, Response)
-        return result
+    assert operation.result is not None
     data = operation.result.dump_json(result.data, by_alias=True)  # type: ignore[attr-defined]
     return Response(b'{"data":' + data + b"}", operation.status, media_type="application/json")
 

@@ -87,6 +87,7 @@ def declare(
         "security": _SECURITY[operation.access.credential],
         "parameters": documented,
         **({"requestBody": _UPLOAD} if operation.access.upload else {}),
+        **({"requestBody": _ANYTHING} if operation.access.raw and not _is_read(route) else {}),
     }
 
 
@@ -150,7 +151,7 @@ def _refusals(
         refusals.append(DeniedError)
     if parameters or operation.chooses_workspace:
         refusals.append(NotFoundError)
-    if not {"GET", "HEAD"} >= (route.methods or set()):
+    if not _is_read(route):
         refusals += [PayloadTooLargeError, UnsupportedMediaTypeError]
     if access.idempotent:
         refusals += [InProgressError, ConflictingMutationError]
@@ -158,6 +159,11 @@ def _refusals(
 
 
 _NARROW = frozenset({"session", "key"})
+
+
+def _is_read(route: "Route") -> bool:
+    """Whether the method is one whose body means nothing (RFC 9110, 9.3)."""
+    return (route.methods or set()) <= {"GET", "HEAD"}
 
 
 def _path_parameter(name: str) -> dict[str, Any]:
@@ -196,6 +202,11 @@ _UPLOAD = {
             }
         },
     },
+}
+
+_ANYTHING = {
+    "description": "Whatever the caller sends.",
+    "content": {"application/json": {"schema": {}}, "application/octet-stream": {"schema": _BYTES}},
 }
 
 _WORKSPACE_CHOICE = {

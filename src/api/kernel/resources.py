@@ -20,6 +20,7 @@ from models.items import queries as items
 from models.members import queries as members
 from models.records import queries as records
 from models.records import trash as record_trash
+from models.run_overviews import queries as run_overviews
 from models.share_links import queries as share_links
 from models.surfaces import queries as surfaces
 from runtime.database import UnitOfWork
@@ -39,6 +40,7 @@ RESOURCES: Mapping[str, Visible] = {
     "invitation": invitations.visible,
     "item": items.placement,
     "record": records.visible,
+    "run": run_overviews.visible,
     "share_link": share_links.visible,
     "surface": surfaces.visible,
     "user": members.visible,

@@ -2,8 +2,10 @@
 
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from api.kernel.event_streams import Streams
+from api.kernel.rate_limits import RateLimit
 from api.kernel.request_log import RequestLogWriter
 from api.kernel.sessions import SessionVerifier
 from runtime.crypto import KeyRing
@@ -22,6 +24,8 @@ class Kernel:
     sessions: SessionVerifier | None
     request_log: RequestLogWriter
     store: ObjectStore
+    webhook_limit: RateLimit
+    streams: Streams = field(default_factory=Streams)
 
 
 Service = Callable[[Kernel], AbstractAsyncContextManager[None]]

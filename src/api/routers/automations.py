@@ -1,8 +1,11 @@
 """Automations: create, list, read, edit the draft, and move versions."""
 
-from api.kernel.routing import Access, Call, Cursor, Data, Limit, Router
+from dataclasses import replace
+
+from api.kernel.routing import Access, Call, Cursor, Data, Limit, QueryId, Router
 from models.access.rules import Level, Scope
-from models.automations import commands, queries
+from models.automations import commands, documents, queries
+from models.automations.documents import AutomationDocument, ImportAutomation
 from models.automations.shapes import (
     AutomationDetail,
     AutomationList,
@@ -14,6 +17,8 @@ from models.automations.shapes import (
     UpdateAutomation,
     ValidateAutomation,
 )
+from models.preconditions import read_if_match
+from models.targets import duplication
 from runtime.errors import ConflictError
 
 router = Router(tags=["automations"])
@@ -61,13 +66,70 @@ async def update_automation(call: Call, body: UpdateAutomation) -> Data[Automati
     """Update an automation.
 
     Graph and trigger go to the draft, which is opened when there is none; label and enabled act
-    at once.
+    at once. With the header `If-Match: <updatedAt>` an automation that was changed since is left
+    as it is.
     """
+    expected = read_if_match(call.headers.get("if-match"))
+    automation_id = call.ids["automationId"]
     return Data(
         await commands.update_automation(
-            call.work, call.actor, call.kernel.keys, call.ids["automationId"], body
+            call.work, call.actor, call.kernel.keys, automation_id, body, expected
         )
     )
+
+
+@router.delete(AUTOMATION, access=WRITE)
+async def delete_automation(call: Call) -> Data[AutomationDetail]:
+    """Put an automation into the trash with its item, for 30 days; its open runs go on."""
+    return Data(
+        await commands.delete_automation(
+            call.work, call.actor, call.kernel.keys, call.ids["automationId"]
+        )
+    )
+
+
+@router.post(
+    f"{AUTOMATION}/duplicate",
+    access=replace(WRITE, level=Level.VIEW),
+    status_code=201,
+    errors=[ConflictError],
+)
+async def duplicate_automation(call: Call) -> Data[AutomationDetail]:
+    """Copy an automation beside the original: a disabled draft with a webhook of its own."""
+    actor, keys = call.actor, call.kernel.keys
+    found = await queries.summary(call.work, actor, call.ids["automationId"])
+    copied = await duplication.duplicate_item(call.work, actor, keys, found.item_id, call.new_id)
+    assert copied is not None, "only databases are copied later"
+    assert copied.target_id is not None, "an automation's item has a target"
+    return Data(await queries.detail(call.work, actor, keys, copied.target_id))
+
+
+@router.get(f"{AUTOMATION}/export", access=READ)
+async def export_automation(
+    call: Call, version_id: QueryId | None = None
+) -> Data[AutomationDocument]:
+    """Export what an automation does as a JSON document.
+
+    Without `versionId` that of the draft, or else of the published version. A document holds no
+    secret; `references` tells what the ids in it were called.
+    """
+    automation_id = call.ids["automationId"]
+    return Data(await documents.export_automation(call.work, call.actor, automation_id, version_id))
+
+
+@router.post(
+    f"{AUTOMATIONS}/import",
+    access=Access(scopes=[Scope.AUTOMATIONS_WRITE], level=Level.EDIT, idempotent=True),
+    status_code=201,
+    errors=[ConflictError],
+)
+async def import_automation(call: Call, body: ImportAutomation) -> Data[AutomationDetail]:
+    """Import an automation from a document: a disabled draft.
+
+    `mapping` gives, for ids in the document, the ids that take their place here. What this
+    workspace lacks is among the draft's `referenceIssues`.
+    """
+    return Data(await documents.import_automation(call.work, call.actor, call.kernel.keys, body))
 
 
 @router.post(f"{AUTOMATION}/validate", access=READ)

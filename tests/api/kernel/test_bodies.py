@@ -122,6 +122,28 @@ async def test_bodies_are_counted_not_believed(
     assert answer.status_code == 413
 
 
+@pytest.mark.parametrize("declared", [False, True], ids=["streamed", "declared"])
+async def test_a_refused_body_is_taken_in_so_that_its_sender_listens(
+    probes: Client, probe_path: str, declared: bool
+) -> None:
+    async def taken(mebibytes: int) -> int:
+        sent = 0
+
+        async def body() -> AsyncIterator[bytes]:
+            nonlocal sent
+            for _ in range(mebibytes):
+                yield b"x" * 1024 * 1024
+                sent += 1
+
+        length = {"Content-Length": str(mebibytes * 1024 * 1024)} if declared else {}
+        answer = await probes.post(probe_path, content=body(), headers={**JSON, **length})
+        assert answer.status_code == 413
+        return sent
+
+    assert await taken(8) == 8
+    assert await taken(100) < 40
+
+
 @pytest.mark.parametrize("body", [b"", b"{}", b" {} "])
 async def test_bodies_that_may_be_empty(probes: Client, space: Space, body: bytes) -> None:
     answer = await probes.post(f"{space.path}/wishes", content=body, headers=JSON)

@@ -1,0 +1,1 @@
+"""Pages for people, whole from this package: nothing of them comes from elsewhere."""

@@ -1,0 +1,40 @@
+"""The files of the pages, and what a browser may do with them."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from starlette.responses import Response
+
+_DIRECTORY = Path(__file__).parent
+
+_TYPES = {".js": "text/javascript", ".css": "text/css"}
+
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:;"
+    " base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+
+_HEADERS: Mapping[str, str] = {
+    "Content-Security-Policy": _POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    # A page and its parts are always of the same build.
+    "Cache-Control": "no-cache",
+}
+
+_ASSETS = {path.name: path.read_bytes() for path in _DIRECTORY.iterdir() if path.suffix in _TYPES}
+_SHELL = (_DIRECTORY / "run.html").read_bytes()
+
+
+def shell() -> Response:
+    """The page of a run, the same for every run: what it shows, it asks the API for."""
+    return Response(_SHELL, headers=_HEADERS, media_type="text/html")
+
+
+def asset(name: str) -> Response | None:
+    """One of the pages' files, or None."""
+    content = _ASSETS.get(name)
+    if content is None:
+        return None
+    return Response(content, headers=_HEADERS, media_type=_TYPES[Path(name).suffix])

@@ -1,0 +1,59 @@
+// What the page asks the API for. The token lives in this tab's session storage and nowhere else.
+
+const TOKEN = "workspace-token";
+
+export const token = () => sessionStorage.getItem(TOKEN);
+export const remember = (value) => sessionStorage.setItem(TOKEN, value);
+export const forget = () => sessionStorage.removeItem(TOKEN);
+
+/** A refusal of the API; `status` 0 stands for no answer at all. */
+export class Refused extends Error {
+  constructor(status, message) {
+    super(message);
+    this.status = status;
+  }
+}
+
+async function request(path, signal) {
+  let answer;
+  try {
+    const headers = { Authorization: `Bearer ${token()}` };
+    answer = await fetch(path, { headers, signal, cache: "no-store" });
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new Refused(0, "The API does not answer.");
+  }
+  if (answer.ok) return answer;
+  const told = await answer.json().catch(() => ({}));
+  throw new Refused(answer.status, told.message ?? `The API answered ${answer.status}.`);
+}
+
+export const overview = async (runId) => (await (await request(`/v1/runs/${runId}`)).json()).data;
+
+/** One page of the node runs of a node. */
+export async function nodeRuns(run, { nodeId, status, cursor }) {
+  const query = new URLSearchParams({ nodeId, limit: "50" });
+  if (status) query.set("status", status);
+  if (cursor) query.set("cursor", cursor);
+  const path = `/v1/workspaces/${run.workspaceId}/automations/${run.automationId}/runs/${run.id}`;
+  return (await (await request(`${path}/node-runs?${query}`)).json()).data;
+}
+
+/** Calls `told(name, data)` for each event of a run; returns once the stream has stopped. */
+export async function watch(runId, told, signal) {
+  const answer = await request(`/v1/runs/${runId}/events`, signal);
+  const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) return;
+    const parts = (rest + value).split("\n\n");
+    rest = parts.pop();
+    for (const part of parts) {
+      const fields = Object.fromEntries(
+        part.split("\n").map((line) => [line.slice(0, line.indexOf(":")), line.slice(line.indexOf(":") + 2)]),
+      );
+      if (fields.event) told(fields.event, JSON.parse(fields.data));
+    }
+  }
+}

@@ -1,0 +1,194 @@
+// The panel beside the graph: the run, or one node with its iterations, attempts and values.
+
+import { nodeRuns, Refused } from "/pages/client.js";
+import { duration, element, moment, plain, span, STATES, tag } from "/pages/words.js";
+
+const SHOWN = 20_000;
+const PAGE = 50;
+const RELATIONS = { parent: "started by", child: "started", replayed: "replays", failure: "answered by" };
+
+export class Details {
+  constructor(panel) {
+    this.panel = panel;
+    this.nodeId = null;
+  }
+
+  /** The run itself: what came in, what came out, and the runs around it. */
+  showRun({ run, links }) {
+    this.nodeId = null;
+    const waiting = run.metadata.waiting ?? [];
+    this.panel.replaceChildren(...present(
+      element("h2", {}, "The run"),
+      pairs({
+        "run id": mono(run.id),
+        workflow: mono(run.metadata.temporal.workflowId),
+        "asked for": moment(run.createdAt),
+        ended: run.completedAt && moment(run.completedAt),
+        "began at": run.startNodeId,
+      }),
+      links.length > 0 && section("Runs around it", ...links.map((link) =>
+        element("p", {}, `${RELATIONS[link.relation]} `,
+          element("a", { href: `/runs/${link.runId}` }, link.automationLabel), " ", tag(link.status)))),
+      waiting.length > 0 && section("Waits for", ...waiting.map((wait) => element("p", {},
+        `${wait.nodeId} (${plain(wait.reason)})${wait.until ? ` until ${moment(wait.until)}` : ""}`))),
+      run.error && section("Error", element("p", { class: "problem" }, run.error)),
+      section("Trigger payload", json(run.triggerPayload)),
+      section("Output", json(run.output)),
+    ));
+  }
+
+  /** A node, with its node runs as they are now. */
+  async showNode(run, node, progress) {
+    const again = this.nodeId === node.id;
+    this.nodeId = node.id;
+    if (!again) Object.assign(this, { status: "", chosen: null, found: [], cursor: null });
+    this.run = run;
+    this.node = node;
+    this.progress = progress;
+    // While somebody reads on, the pages stay as they are; and one question at a time is enough.
+    if (again && (this.loading || this.found.length > PAGE)) return;
+    this.loading = true;
+    await this.load(null);
+    this.loading = false;
+  }
+
+  async load(cursor) {
+    const { nodeId } = this;
+    try {
+      const page = await nodeRuns(this.run, { nodeId, status: this.status, cursor });
+      if (nodeId !== this.nodeId) return;
+      this.found = cursor === null ? page.nodeRuns : [...this.found, ...page.nodeRuns];
+      this.cursor = page.cursor;
+      this.draw();
+    } catch (error) {
+      if (!(error instanceof Refused)) throw error;
+      this.panel.replaceChildren(element("p", { class: "problem" }, error.message));
+    }
+  }
+
+  draw() {
+    const { node, progress, found } = this;
+    const key = this.chosen ?? found[0]?.scopeKey;
+    const one = found.find((each) => each.scopeKey === key) ?? found[0];
+    const many = Object.values(progress?.counts ?? {}).reduce((sum, count) => sum + count, 0) > 1;
+    this.panel.replaceChildren(...present(
+      element("div", { class: "heading" }, element("h2", {}, node.label ?? node.id),
+        progress && tag(progress.status)),
+      pairs({ kind: plain(node.kind), id: mono(node.id), disabled: node.disabled ? "yes" : null }),
+      !progress && element("p", { class: "quiet" }, "The run has not come here."),
+      (many || this.status) && this.iterations(one),
+      ...(one ? nodeRun(one, this.waitOf(one)) : []),
+    ));
+  }
+
+  waitOf({ nodeId, scopeKey }) {
+    const { waiting = [] } = this.run.metadata;
+    return waiting.find((wait) => wait.nodeId === nodeId && wait.scopeKey === scopeKey);
+  }
+
+  iterations(chosen) {
+    const states = STATES.filter((state) => this.progress.counts[state]);
+    const select = element("select", { "aria-label": "Status", onchange: (event) => {
+      this.status = event.target.value;
+      this.chosen = null;
+      this.load(null);
+    } }, element("option", { value: "" }, "every status"), ...states.map((state) =>
+      element("option", { value: state, selected: state === this.status },
+        `${plain(state)} (${this.progress.counts[state]})`)));
+    const whole = [this.run.startedAt, this.run.completedAt];
+    const rows = this.found.map((one) => element("tr", { "aria-selected": String(one === chosen) },
+      element("td", {}, element("button", { type: "button", onclick: () => {
+        this.chosen = one.scopeKey;
+        this.draw();
+      } }, one.scopeKey || "—")),
+      element("td", {}, tag(one.status)),
+      element("td", {}, took(one)),
+      element("td", {}, bar(one, whole))));
+    return section("Iterations",
+      element("div", { class: "filters" }, select),
+      table(["scope", "status", "took", "when"], rows),
+      this.cursor && element("p", {}, element("button", { type: "button",
+        onclick: () => this.load(this.cursor) }, "Show more")));
+  }
+}
+
+/** Everything about one node in one scope. */
+function nodeRun(one, wait) {
+  return [
+    section("Timeline",
+      pairs({
+        started: one.startedAt && moment(one.startedAt),
+        ended: one.completedAt && moment(one.completedAt),
+        took: took(one),
+        "waits until": wait?.until && moment(wait.until),
+        attempt: String(one.attempt),
+        reused: one.metadata.reused ? "from the run this one replays" : null,
+      })),
+    one.error && section("Error", element("p", { class: "problem" }, one.error),
+      one.metadata.errorCode && element("p", { class: "quiet mono" }, one.metadata.errorCode)),
+    one.attempts.length > 0 && section("Earlier attempts", table(["attempt", "took", "error"],
+      one.attempts.map((attempt) => element("tr", {},
+        element("td", {}, String(attempt.attempt)), element("td", {}, took(attempt)),
+        element("td", { class: "problem" }, attempt.error))))),
+    section("Input", json(one.input)),
+    section("Output", json(one.output)),
+  ];
+}
+
+const present = (...parts) => parts.filter(Boolean);
+const mono = (text) => element("span", { class: "mono" }, text);
+const section = (title, ...parts) =>
+  element("section", {}, element("h3", {}, title), ...present(...parts));
+const table = (heads, rows) => element("table", { class: "rows" },
+  element("thead", {}, element("tr", {}, ...heads.map((head) => element("th", {}, head)))),
+  element("tbody", {}, ...rows));
+
+const took = ({ startedAt, completedAt }) => {
+  const ms = span(startedAt, completedAt);
+  return ms === null ? "" : duration(ms);
+};
+
+function pairs(facts) {
+  const list = element("dl", { class: "pairs" });
+  for (const [name, value] of Object.entries(facts)) {
+    if (value) list.append(element("dt", {}, name), element("dd", {}, value));
+  }
+  return list;
+}
+
+/** When a node ran within its run. */
+function bar(one, [from, to]) {
+  const inner = element("i");
+  const whole = Math.max(1, span(from, to) ?? 1);
+  const start = one.startedAt ? Date.parse(one.startedAt) - Date.parse(from) : 0;
+  inner.style.left = `${Math.min(98, (100 * start) / whole)}%`;
+  inner.style.width = `${Math.min(100, (100 * (span(one.startedAt, one.completedAt) ?? 0)) / whole)}%`;
+  return element("div", { class: "span", "data-status": one.status }, inner);
+}
+
+const TOKENS = /("(?:[^"\\]|\\.)*")(\s*:)?|\b(?:true|false|null)\b|-?\d+(?:\.\d+)?(?:e[+-]?\d+)?/gi;
+
+/** A value as coloured JSON; a long one is cut until somebody wants all of it. */
+function json(value) {
+  if (value === null || value === undefined) return element("p", { class: "quiet" }, "nothing");
+  const whole = JSON.stringify(value, null, 2);
+  const shown = element("pre", { tabindex: 0 });
+  const fill = (text) => {
+    const parts = [];
+    let last = 0;
+    for (const match of text.matchAll(TOKENS)) {
+      const kind = match[1] ? (match[2] ? "key" : "string") : "other";
+      const token = match[1] ?? match[0];
+      parts.push(text.slice(last, match.index), element("span", { class: kind }, token));
+      last = match.index + token.length;
+    }
+    shown.replaceChildren(...parts, text.slice(last));
+  };
+  fill(whole.slice(0, SHOWN));
+  if (whole.length <= SHOWN) return shown;
+  const more = element("button", { type: "button", onclick: () => {
+    fill(whole);
+    more.remove();
+  } }, `Show all ${whole.length.toLocaleString()} characters`);
+  return element("div", {}, shown, more);
+}

@@ -1,0 +1,60 @@
+// How times, states and values read.
+
+export const STATES = [
+  "running", "waiting", "queued", "succeeded", "failed", "skipped", "cancelled", "timed_out",
+];
+
+export const plain = (name) => name.replaceAll("_", " ");
+
+/** `< 1 ms`, `850 ms`, `4.2 s`, `3 min 05 s`, `2 h 10 min`, `3 d 4 h`. */
+export function duration(ms) {
+  const two = (number) => String(number).padStart(2, "0");
+  if (ms < 1000) return ms < 1 ? "< 1 ms" : `${Math.round(ms)} ms`;
+  const seconds = ms / 1000;
+  if (seconds < 60) return `${(Math.floor(seconds * 10) / 10).toFixed(1)} s`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60) return `${minutes} min ${two(Math.floor(seconds % 60))} s`;
+  const hours = Math.floor(minutes / 60);
+  return hours < 48
+    ? `${hours} h ${two(minutes % 60)} min`
+    : `${Math.floor(hours / 24)} d ${hours % 24} h`;
+}
+
+/** The time between two moments; an open end is now. */
+export const span = (from, to) =>
+  from === null ? null : (to === null ? Date.now() : Date.parse(to)) - Date.parse(from);
+
+export const moment = (text) =>
+  new Date(text).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "medium" });
+
+/** An element; children are elements or texts, which are never read as markup. */
+export function element(name, attributes = {}, ...children) {
+  const made = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
+    else made.setAttribute(key, value === true ? "" : value);
+  }
+  made.append(...children.filter((child) => child !== null && child !== undefined));
+  return made;
+}
+
+const SVG = "http://www.w3.org/2000/svg";
+
+/** The same for drawings. */
+export function shape(name, attributes = {}, ...children) {
+  const made = document.createElementNS(SVG, name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  made.append(...children);
+  return made;
+}
+
+export function icon(state) {
+  const made = shape("svg", { class: "icon", "aria-hidden": "true" });
+  made.append(shape("use", { href: `#icon-${state}` }));
+  return made;
+}
+
+/** A state as sign and word, so that its colour is never all that tells it. */
+export const tag = (state, kind = "tag") =>
+  element("span", { class: kind, "data-status": state }, icon(state), plain(state));

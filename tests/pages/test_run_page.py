@@ -1,0 +1,317 @@
+"""The page of a run in a real browser: what a person sees, presses and reads."""
+
+import asyncio
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from tests.support.browser import Page
+from tests.support.endpoint import Serve, after, reply
+from tests.support.engine import Json, graph, node
+from tests.support.server import Server
+from tests.support.spaces import Space
+
+HOSTILE = "<img src=x onerror=alert(1)>"
+
+
+@dataclass(frozen=True, slots=True)
+class Automations:
+    """What a person did before they opened the page."""
+
+    server: Server
+    space: Space
+
+    async def run(self, content: Json, payload: Json | None = None, **fields: Any) -> str:
+        """The id of a run that was just asked for."""
+        headers = {"Authorization": f"Bearer {self.space.token}"}
+        async with httpx2.AsyncClient(
+            base_url=self.server.url, headers=headers, trust_env=False
+        ) as http:
+            body = {"label": "Orders", "enabled": True, "graph": content, **fields}
+            path = f"{self.space.path}/automations"
+            made = (await http.post(path, json=body)).raise_for_status().json()["data"]
+            path = f"{path}/{made['id']}"
+            (await http.post(f"{path}/publish", json={})).raise_for_status()
+            started = await http.post(f"{path}/run", json={"triggerPayload": payload or {}})
+            return str(started.raise_for_status().json()["data"]["id"])
+
+
+@pytest.fixture
+def automations(server: Server, space: Space) -> Automations:
+    return Automations(server, space)
+
+
+async def enter(page: Page, server: Server, run_id: str, token: str, place: str = "") -> None:
+    """Open the page of a run and show the key."""
+    await page.open(f"{server.url}/runs/{run_id}{place}")
+    await page.write("#token", token)
+    await page.press("Enter")
+    await page.until("!document.getElementById('main').hidden")
+
+
+def status(node_id: str) -> str:
+    """The status a node is drawn in, as an expression."""
+    return f"document.querySelector('[data-node={node_id}]').dataset.status"
+
+
+def colour(node_id: str) -> str:
+    """The colour of a node's border."""
+    box = f"document.querySelector('[data-node={node_id}] .box')"
+    return f"getComputedStyle({box}).stroke"
+
+
+async def ended(page: Page, how: str = "succeeded") -> None:
+    await page.until(f"document.getElementById('status').dataset.status === '{how}'")
+    await page.until("document.getElementById('live').hidden")
+
+
+async def test_a_person_follows_a_run_to_its_end(
+    page: Page, server: Server, automations: Automations, serve: Serve, screens: Path
+) -> None:
+    endpoint = await serve(after(3, reply(200, {"stock": 7})))
+    run_id = await automations.run(
+        graph(
+            node("prepare", "transform", label="Prepare the order", output={"ok": True}),
+            node("call", "http_request", label="Ask the warehouse", url=endpoint.url),
+            node("pause", "delay", label="Give it a moment", seconds=1.5),
+            node("bill", "transform", label="Write the bill", output={"total": 42.5}),
+            edges=[("prepare", "call"), ("call", "pause"), ("pause", "bill")],
+        ),
+        {"customer": "Ada"},
+    )
+    await enter(page, server, run_id, automations.space.token)
+    await page.until(f"{status('call')} === 'running'")
+    assert await page.evaluate(status("prepare")) == "succeeded"
+    assert await page.evaluate(status("bill")) is None
+    await page.until("document.getElementById('live').innerText === 'live'")
+    before = await page.evaluate(colour("call"))
+    await page.screenshot(screens / "running.png")
+
+    await page.until(f"{status('call')} === 'succeeded'")
+    await asyncio.sleep(0.4)  # the colour moves over
+    assert await page.evaluate(colour("call")) != before
+    await page.until(f"{status('pause')} === 'waiting'")
+    await page.until("document.getElementById('details').innerText.includes('pause (delay) until')")
+    await ended(page)
+    assert await page.evaluate(status("bill")) == "succeeded"
+    assert '"total": 42.5' in await page.text("#details")
+
+    await page.click("[data-node=call]")
+    await page.until("document.getElementById('details').innerText.includes('stock')")
+    read = await page.text("#details")
+    for part in ("Ask the warehouse", "http request", "succeeded", '"stock": 7', endpoint.url):
+        assert part in read
+    await page.screenshot(screens / "succeeded.png")
+    assert (await page.evaluate("document.getElementById('temporal').href")).startswith(
+        "http://127.0.0.1:8233/namespaces/default/workflows/automation-run%2F"
+    )
+
+
+async def test_a_key_stays_in_the_tab_and_nothing_comes_from_elsewhere(
+    page: Page, server: Server, automations: Automations
+) -> None:
+    run_id = await automations.run(graph(node("only", "transform", output={})))
+    await page.open(f"{server.url}/runs/{run_id}")
+    await page.write("#token", "svc_sk_wrong")
+    await page.press("Enter")
+    await page.until("document.getElementById('refusal').innerText !== ''")
+    assert await page.evaluate("sessionStorage.length") == 0
+    page.problems.clear()  # the browser notes the 401
+
+    await page.write("#token", automations.space.token)
+    await page.press("Enter")
+    await page.until("!document.getElementById('main').hidden")
+    assert await page.evaluate("localStorage.length + document.cookie.length") == 0
+    token = automations.space.token
+    assert token not in await page.evaluate("document.documentElement.outerHTML + location.href")
+    assert all(url.startswith((server.url, "data:")) for url in page.requests)
+    assert not any(token in url for url in page.requests)
+
+    await page.click("#forget")
+    assert await page.evaluate("sessionStorage.length") == 0
+    assert await page.evaluate("document.getElementById('main').hidden")
+
+
+async def test_an_api_that_is_away_costs_nobody_the_key(
+    page: Page, server: Server, automations: Automations
+) -> None:
+    async def offline(away: bool) -> None:
+        throughput = {"latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}
+        await page.send("Network.emulateNetworkConditions", offline=away, **throughput)
+
+    run_id = await automations.run(graph(node("only", "transform", output={})))
+    await page.open(f"{server.url}/runs/{run_id}")
+    await offline(True)
+    await page.write("#token", automations.space.token)
+    await page.press("Enter")
+    await page.until("document.getElementById('error').innerText.includes('does not answer')")
+    await offline(False)
+    await page.until("!document.getElementById('main').hidden")
+    assert await page.evaluate("document.getElementById('error').hidden")
+    page.problems.clear()  # the browser notes what did not arrive
+
+
+async def test_a_run_of_others_is_refused_in_words(
+    page: Page, server: Server, automations: Automations, foreign: Space
+) -> None:
+    run_id = await automations.run(graph(node("only", "transform", output={})))
+    await page.open(f"{server.url}/runs/{run_id}")
+    await page.write("#token", foreign.token)
+    await page.press("Enter")
+    await page.until("document.getElementById('refusal').innerText.includes('run')")
+    assert await page.evaluate("document.getElementById('main').hidden")
+    page.problems.clear()  # the browser notes the 404
+
+
+async def test_a_failure_is_told_with_its_attempts(
+    page: Page, server: Server, automations: Automations, serve: Serve, screens: Path
+) -> None:
+    endpoint = await serve(reply(503), reply(500), reply(404))
+    retry = {"maxAttempts": 5, "initialDelaySeconds": 0.1, "backoffMultiplier": 1}
+    run_id = await automations.run(
+        graph(
+            node("list", "transform", label="Orders of today", output={}),
+            node("post", "http_request", label="Post them", url=endpoint.url, retry=retry),
+            node("later", "delay", label="Remind in a week", seconds=80_000),
+            node("book", "transform", label="Book them", output={}),
+            edges=[("list", "post"), ("list", "later"), ("post", "book")],
+        )
+    )
+    await enter(page, server, run_id, automations.space.token, "#post")
+    await ended(page, "failed")
+    assert "Post them" in await page.text("#error")
+    assert await page.evaluate(status("post")) == "failed"
+    assert await page.evaluate(status("later")) == "cancelled"
+    await page.until("document.querySelectorAll('#details .rows tbody tr').length === 2")
+    assert "Earlier attempts".upper() in (await page.text("#details")).upper()
+    await page.screenshot(screens / "failed.png")
+
+
+async def test_a_loop_shows_how_far_it_is_and_each_of_its_iterations(
+    page: Page, server: Server, automations: Automations, screens: Path
+) -> None:
+    run_id = await automations.run(
+        graph(
+            node("each", "for_each", label="Each invoice", items=list(range(8)), parallelism=2),
+            node("check", "condition", label="Odd?", expression="item % 2 == 1"),
+            node("rest", "delay", label="Be gentle", seconds=0.6),
+            node("sum", "transform", label="Sum up", output={}),
+            edges=[("each", "check", "item"), ("check", "rest", "true"), ("each", "sum", "done")],
+        )
+    )
+    await enter(page, server, run_id, automations.space.token, "#check")
+    title = "document.querySelector('.frame-title').textContent"
+    await page.until(f"/^Each invoice · [1-7]\\/8$/.test({title})")
+    await page.screenshot(screens / "loop.png")
+    await ended(page)
+    assert await page.evaluate(title) == "Each invoice · 8/8"
+    await page.until("document.querySelectorAll('#details .rows tbody tr').length === 8")
+    await page.click("#details .rows tbody tr:nth-child(4) button")
+    chosen = "document.querySelector('#details tr[aria-selected=true] button').innerText"
+    assert await page.evaluate(chosen) == "each:3"
+    frame, inside, outside = await page.evaluate(
+        "['.frame', '[data-node=rest] .box', '[data-node=sum] .box'].map((one) => {"
+        " const { left, top, right, bottom } = document.querySelector(one).getBoundingClientRect();"
+        " return { left, top, right, bottom }; })"
+    )
+    assert frame["left"] < inside["left"] < inside["right"] < frame["right"]
+    assert frame["top"] < inside["top"] < inside["bottom"] < frame["bottom"]
+    assert outside["top"] > frame["bottom"] or outside["left"] > frame["right"]
+
+
+async def test_everything_is_reached_with_the_keyboard(
+    page: Page, server: Server, automations: Automations
+) -> None:
+    run_id = await automations.run(
+        graph(
+            node("one", "transform", output={"number": 1}),
+            node("two", "transform", output={"number": 2}),
+            edges=[("one", "two")],
+        )
+    )
+    await enter(page, server, run_id, automations.space.token)
+    await ended(page)
+    focused = "document.activeElement.getAttribute('aria-label')"
+    for _ in range(6):
+        await page.press("Tab")
+        if await page.evaluate(focused) == "one, transform, succeeded":
+            break
+    await page.press("ArrowRight")
+    assert await page.evaluate(focused) == "two, transform, succeeded"
+    await page.press("Enter")
+    await page.until("document.getElementById('details').innerText.includes('\"number\": 2')")
+    assert await page.evaluate("location.hash") == "#two"
+    await page.press("Escape")
+    await page.until("document.getElementById('details').innerText.includes('The run')")
+    # Colour is never all that tells a status.
+    legend = await page.text("#legend")
+    for word in ("running", "waiting", "succeeded", "failed", "skipped", "cancelled"):
+        assert word in legend
+
+
+async def test_what_people_wrote_is_never_read_as_markup(
+    page: Page, server: Server, automations: Automations
+) -> None:
+    content = graph(node("only", "transform", label=HOSTILE, output={"text": HOSTILE}))
+    run_id = await automations.run(content, {"text": HOSTILE}, label=HOSTILE)
+    await enter(page, server, run_id, automations.space.token, "#only")
+    await ended(page)
+    await page.until("document.getElementById('details').innerText.includes('onerror')")
+    assert await page.text("#label") == HOSTILE
+    assert await page.evaluate("document.querySelectorAll('img').length") == 0
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+async def test_sixty_nodes_have_room(
+    page: Page, server: Server, automations: Automations, screens: Path, dark: bool
+) -> None:
+    await page.show(dark=dark)
+    run_id = await automations.run(sixty())
+    await enter(page, server, run_id, automations.space.token)
+    await page.until(f"{status('n0x0')} === 'succeeded' && {status('n6x7')} === 'waiting'")
+    clashes = await page.evaluate(
+        "(() => { const boxes = [...document.querySelectorAll('.node .box')].map((one) =>"
+        " one.getBoundingClientRect()); return boxes.flatMap((a, i) => boxes.filter((b, j) => i < j"
+        " && a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom)).length;"
+        " })()"
+    )
+    assert clashes == 0
+    outside = await page.evaluate(
+        "[...document.querySelectorAll('.node')].filter((one) =>"
+        " [...one.querySelectorAll('text')].some((text) => text.getBoundingClientRect().right"
+        " > one.querySelector('.box').getBoundingClientRect().right)).length"
+    )
+    assert outside == 0
+    light = "rgb(244, 245, 247)"
+    assert (await page.evaluate("getComputedStyle(document.body).backgroundColor") == light) != dark
+    await page.screenshot(screens / f"sixty-{'dark' if dark else 'light'}.png")
+
+
+def sixty() -> Json:
+    """Seven lanes of eight nodes between a start, a fork of odd ones, a join and a report."""
+    nodes = [node("start", "transform", output={})]
+    edges: list[Any] = []
+    for lane in range(7):
+        before = "start"
+        for place in range(8):
+            name = f"n{lane}x{place}"
+            config: Json = {"kind": "transform", "output": {}}
+            if place == 3:
+                config = {"kind": "condition", "expression": f"{lane} % 2 == 0"}
+            elif place == 7:
+                config = {"kind": "delay", "seconds": 600}
+            kind = config.pop("kind")
+            nodes.append(node(name, kind, label=f"Lane {lane + 1}, step {place + 1}", **config))
+            edges.append((before, name, "true") if place == 4 else (before, name))
+            before = name
+        edges.append((before, "join"))
+    nodes += [
+        node("odd", "transform", label="WHATEVER IS ODD, AND THE REST OF IT", output={}),
+        node("join", "join", label="All together", mode="all"),
+        node("report", "transform", label="Report", output={}),
+    ]
+    edges += [(f"n{lane}x3", "odd", "false") for lane in (1, 3, 5)]
+    return graph(*nodes, edges=[*edges, ("odd", "report"), ("join", "report")])
