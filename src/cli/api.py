@@ -1,13 +1,18 @@
 """`workspace api`: the HTTP door."""
 
 import gc
-from typing import Annotated
+from contextlib import suppress
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from cli.console import reported
 from cli.memory import bound_memory
 from runtime.settings import load_settings
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
 
 _GRACE_SECONDS = 10
 """How long a stopping process lets requests finish."""
@@ -20,8 +25,6 @@ def api(
     port: Annotated[int, typer.Option(envvar="WORKSPACE_PORT", help="Port to listen on.")] = 8000,
 ) -> None:
     """Serve the API."""
-    import uvicorn
-
     from api.app import create_app
     from runtime.telemetry import configure_logging
 
@@ -35,7 +38,15 @@ def api(
         gc.collect()
         gc.freeze()
         gc.set_threshold(50_000, 10, 10)
-        uvicorn.run(
+        _serve(app, host, port)
+
+
+def _serve(app: "FastAPI", host: str, port: int) -> None:
+    """Answer requests until a signal; what is under way then is still answered."""
+    import uvicorn
+
+    server = uvicorn.Server(
+        uvicorn.Config(
             app,
             host=host,
             port=port,
@@ -46,3 +57,16 @@ def api(
             timeout_graceful_shutdown=_GRACE_SECONDS,
             timeout_keep_alive=_KEEP_ALIVE_SECONDS,
         )
+    )
+    stop = server.handle_exit
+
+    def handle_exit(number: int, frame: FrameType | None) -> None:
+        # Those who watch something come back to another process, and this one need not wait.
+        app.state.kernel.streams.closing = True
+        stop(number, frame)
+
+    server.handle_exit = handle_exit  # type: ignore[assignment, method-assign]
+    with suppress(KeyboardInterrupt):
+        server.run()
+    if not server.started:
+        raise typer.Exit(3)

@@ -1,12 +1,19 @@
 """The `workspace` command."""
 
+import contextlib
+import logging
+import os
+import sys
+
 import typer
 
 from cli.api import api
 from cli.demo import demo
 from cli.doctor import doctor
+from cli.history import history
 from cli.migrate import migrate
 from cli.openapi import openapi
+from cli.replay import replay
 from cli.session import session
 from cli.up import up
 from cli.worker import worker
@@ -18,8 +25,27 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for command in (up, api, worker, migrate, doctor, session, openapi, demo):
+for command in (up, api, worker, migrate, doctor, session, replay, history, openapi, demo):
     app.command()(command)
 
+
+def main() -> None:
+    """Run one command, and end the process without taking the interpreter down.
+
+    Temporal's native threads may still ask for an interpreter that is being finalized, which
+    would abort a command after its work is done (temporalio/sdk-python#300).
+    """
+    try:
+        app()
+    except SystemExit as ended:
+        if not isinstance(ended.code, int):
+            raise
+        logging.shutdown()
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(OSError):
+                stream.flush()
+        os._exit(ended.code)
+
+
 if __name__ == "__main__":
-    app()
+    main()

@@ -1,0 +1,160 @@
+"""`workspace replay`: executions of yesterday against the code of today (promise I9)."""
+
+import asyncio
+import re
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cli.console import complain, terminal
+
+if TYPE_CHECKING:
+    from temporalio.client import WorkflowHistory
+
+    from cli.replaying.gate import Recent
+
+STATE_DIR = typer.Option(
+    envvar="WORKSPACE_STATE_DIR", help="State directory of a platform on this machine."
+)
+ADDRESS = typer.Option(
+    envvar="TEMPORAL_ADDRESS", help="Temporal's address; by default the running platform's."
+)
+EXECUTION = typer.Option(
+    "--execution", help="Temporal's own run id, for a workflow id that has several."
+)
+
+_UNITS = {"m": "minutes", "h": "hours", "d": "days"}
+_EXPLAINED = 5
+"""Divergences told in full; the others are named."""
+
+
+Since = Annotated[
+    str | None,
+    typer.Option(help="Replay all that is open, started or ended since: 90m, 24h or 7d."),
+]
+Debug = Annotated[
+    bool, typer.Option("--debug", help="Stop in pdb where the workflow begins and diverges.")
+]
+Children = Annotated[
+    bool, typer.Option("--children", help="Also what the execution started as its children.")
+]
+Type = Annotated[str | None, typer.Option("--type", help="With --since: only this type.")]
+Limit = Annotated[int | None, typer.Option(min=1, help="With --since: so many, the newest first.")]
+Parallel = Annotated[int, typer.Option(min=1, max=64, help="With --since: processes that replay.")]
+
+
+def replay(
+    name: Annotated[
+        str | None,
+        typer.Argument(help="A run's id, an action run's or a job's; a workflow id; or a file."),
+    ] = None,
+    *,
+    since: Since = None,
+    debug: Debug = False,
+    children: Children = False,
+    execution: Annotated[str | None, EXECUTION] = None,
+    workflow_type: Type = None,
+    limit: Limit = None,
+    parallel: Parallel = 1,
+    state_dir: Annotated[Path, STATE_DIR] = Path(".state"),
+    temporal_address: Annotated[str | None, ADDRESS] = None,
+) -> None:
+    """Replay executions against the code of this checkout.
+
+    Exits with 1 when one of them diverges, and with 2 when there is none to judge.
+    """
+    import logging
+
+    from cli.replaying.errors import told
+    from cli.replaying.gate import Recent
+
+    if bool(name) == (since is not None):
+        raise typer.BadParameter("Name one execution, or say --since.")
+    # What a workflow raises while it is replayed is part of the verdict.
+    logging.getLogger("temporalio").setLevel(logging.CRITICAL)
+    with told():
+        if since is not None:
+            wanted = Recent(_period(since), workflow_type, limit, parallel)
+            passed = asyncio.run(_gate(state_dir, temporal_address, wanted))
+        else:
+            assert name
+            histories = asyncio.run(
+                _named(state_dir, temporal_address, name, execution, children=children)
+            )
+            passed = asyncio.run(_debug(histories) if debug else _judge(histories))
+    raise typer.Exit(0 if passed else 1)
+
+
+async def _named(
+    state_dir: Path, address: str | None, name: str, execution: str | None, *, children: bool
+) -> "list[WorkflowHistory]":
+    from cli.replaying.executions import choose, family_of, temporal_of
+    from cli.replaying.golden import read_history
+
+    if name.endswith(".json") or await asyncio.to_thread(Path(name).is_file):
+        return [await asyncio.to_thread(read_history, Path(name))]
+    client = await temporal_of(state_dir, address)
+    return await family_of(client, await choose(client, name, execution), children=children)
+
+
+async def _judge(histories: "list[WorkflowHistory]") -> bool:
+    from cli.replaying.divergence import explain
+    from cli.replaying.report import tell
+    from cli.replaying.verdicts import replay as replay_one
+    from cli.replaying.verdicts import require_judged
+
+    verdicts = []
+    for history in histories:
+        verdict = await replay_one(history)
+        tell(verdict, await explain(history) if verdict.failed else None)
+        verdicts.append(verdict)
+    require_judged(verdicts)
+    return not any(verdict.failed for verdict in verdicts)
+
+
+async def _debug(histories: "list[WorkflowHistory]") -> bool:
+    from cli.replaying.debugging import LeftError, debug
+    from cli.replaying.report import tell
+
+    passed = True
+    for history in histories:
+        try:
+            verdict, divergence = await debug(history)
+        except LeftError:
+            complain("Left before the end: nothing was judged.")
+            return False
+        tell(verdict, divergence)
+        passed = passed and not verdict.failed
+    return passed
+
+
+async def _gate(state_dir: Path, address: str | None, wanted: "Recent") -> bool:
+    from cli.replaying.divergence import explain
+    from cli.replaying.executions import Chosen, fetch, temporal_of
+    from cli.replaying.gate import replay_recent
+    from cli.replaying.report import summarise, tell
+    from cli.replaying.verdicts import require_judged
+
+    client = await temporal_of(state_dir, address)
+    with terminal().status("Replaying…") as status:
+        verdicts = await replay_recent(
+            client, wanted, lambda done: status.update(f"Replaying… {done} done")
+        )
+    failed = [verdict for verdict in verdicts if verdict.failed]
+    for verdict in failed[:_EXPLAINED]:
+        history = await fetch(client, Chosen(verdict.workflow_id, verdict.execution_id))
+        tell(verdict, await explain(history))
+    for verdict in failed[_EXPLAINED:]:
+        terminal().print(f"also fails: {verdict.workflow_id} ({verdict.execution_id})")
+    summarise(verdicts)
+    require_judged(verdicts)
+    return not failed
+
+
+def _period(text: str) -> timedelta:
+    matched = re.fullmatch(r"(\d{1,5})([mhd])", text)
+    if matched is None:
+        raise typer.BadParameter(f"{text} is no period: write 90m, 24h or 7d.")
+    return timedelta(**{_UNITS[matched[2]]: int(matched[1])})

@@ -1,0 +1,1 @@
+"""Histories of executions: found, kept, and replayed against the code of this checkout."""

@@ -1,0 +1,128 @@
+"""Executions in Temporal, found by what people know them by."""
+
+import json
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+from temporalio.api.enums.v1 import EventType
+from temporalio.client import Client, WorkflowExecution, WorkflowHistory
+from temporalio.service import RPCError, RPCStatusCode
+
+from cli.replaying.errors import HistoryUnavailableError
+from runtime.clock import utc_now
+from runtime.families import Family
+from runtime.ids import parse_id
+from runtime.settings import TemporalSettings
+from runtime.temporal_client import connect
+
+_PATIENCE = 5.0
+"""Seconds until a Temporal that does not answer counts as away."""
+
+_GONE = (
+    "Temporal has no execution {name}. Its history may be past the namespace's retention, or it"
+    " was never started; `temporal workflow list` shows what there is."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """One execution; without a Temporal run id, the newest of its workflow id."""
+
+    workflow_id: str
+    execution_id: str | None = None
+
+
+async def temporal_of(state_dir: Path, address: str | None) -> Client:
+    """Temporal as this machine's platform, the environment or the arguments name it.
+
+    Raises TemporalUnreachableError.
+    """
+    address = address or _published(state_dir)
+    settings = TemporalSettings(temporal_address=address) if address else TemporalSettings()
+    return await connect(settings, seconds=_PATIENCE)
+
+
+async def choose(client: Client, name: str, execution_id: str | None = None) -> Chosen:
+    """The execution of a workflow id, or of the id of a run, job or whatever has a workflow.
+
+    Raises HistoryUnavailableError.
+    """
+    subject = parse_id(name)
+    candidates = [name] if subject is None else [one.workflow_id(subject) for one in Family]
+    for workflow_id in candidates:
+        chosen = Chosen(workflow_id, execution_id)
+        if await _exists(client, chosen):
+            return chosen
+    wanted = name if execution_id is None else f"{name} ({execution_id})"
+    raise HistoryUnavailableError(_GONE.format(name=wanted))
+
+
+async def fetch(client: Client, chosen: Chosen) -> WorkflowHistory:
+    """The history of an execution. Raises HistoryUnavailableError."""
+    handle = client.get_workflow_handle(chosen.workflow_id, run_id=chosen.execution_id)
+    try:
+        return await handle.fetch_history()
+    except RPCError as error:
+        if error.status is not RPCStatusCode.NOT_FOUND:
+            raise
+        raise HistoryUnavailableError(_GONE.format(name=chosen.workflow_id)) from None
+
+
+async def family_of(client: Client, chosen: Chosen, *, children: bool) -> list[WorkflowHistory]:
+    """The history of an execution; with its children's, theirs, and what each continued as."""
+    found: list[WorkflowHistory] = []
+    wanted = [chosen]
+    while wanted:
+        history = await fetch(client, wanted.pop(0))
+        found.append(history)
+        if children:
+            wanted += followers(history)
+    return found
+
+
+def followers(history: WorkflowHistory) -> list[Chosen]:
+    """The executions an execution started as its children or went on as."""
+    found = []
+    for event in history.events:
+        if event.event_type == EventType.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_STARTED:
+            child = event.child_workflow_execution_started_event_attributes.workflow_execution
+            found.append(Chosen(child.workflow_id, child.run_id))
+        elif event.event_type == EventType.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW:
+            went_on = event.workflow_execution_continued_as_new_event_attributes
+            found.append(Chosen(history.workflow_id, went_on.new_execution_run_id))
+    return found
+
+
+async def recent(
+    client: Client, within: timedelta, workflow_type: str | None, limit: int | None
+) -> AsyncIterator[WorkflowExecution]:
+    """Executions that are open, or that started or ended within this time, newest first."""
+    since = (utc_now() - within).isoformat()
+    query = f"(ExecutionStatus = 'Running' OR StartTime >= '{since}' OR CloseTime >= '{since}')"
+    if workflow_type is not None:
+        query += f" AND WorkflowType = '{workflow_type}'"
+    async for listed in client.list_workflows(query, limit=limit):
+        yield listed
+
+
+async def _exists(client: Client, chosen: Chosen) -> bool:
+    handle = client.get_workflow_handle(chosen.workflow_id, run_id=chosen.execution_id)
+    try:
+        await handle.describe()
+    except RPCError as error:
+        if error.status in {RPCStatusCode.NOT_FOUND, RPCStatusCode.INVALID_ARGUMENT}:
+            return False
+        raise
+    return True
+
+
+def _published(state_dir: Path) -> str | None:
+    """The address that `workspace up` wrote down, if it runs on this directory."""
+    try:
+        published = json.loads((state_dir / "connection.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    address = published.get("temporalAddress") if isinstance(published, dict) else None
+    return address if isinstance(address, str) else None

@@ -1,0 +1,93 @@
+"""Everything recent, replayed: what a deploy may ask before it begins."""
+
+import asyncio
+import logging
+import multiprocessing
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import nullcontext
+from dataclasses import dataclass
+from datetime import timedelta
+from itertools import islice
+
+from temporalio.client import Client, WorkflowExecution, WorkflowHistory
+
+from cli.replaying.errors import HistoryUnavailableError
+from cli.replaying.executions import Chosen, fetch, recent
+from cli.replaying.verdicts import Outcome, Verdict, execution_id, replay_all
+
+BATCH = 25
+"""Histories that share a replayer: preparing one costs as much as some replays."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recent:
+    """What to replay, and in how many processes."""
+
+    within: timedelta
+    workflow_type: str | None = None
+    limit: int | None = None
+    parallel: int = 1
+
+
+async def replay_recent(
+    client: Client, wanted: Recent, progress: Callable[[int], None]
+) -> list[Verdict]:
+    """The verdict on every recent execution; `progress` is told how many there are so far."""
+    found = recent(client, wanted.within, wanted.workflow_type, wanted.limit)
+    listed = [execution async for execution in found]
+    verdicts: list[Verdict] = []
+    room = asyncio.Semaphore(wanted.parallel)
+
+    async def judge(batch: list[WorkflowExecution], pool: ProcessPoolExecutor | None) -> None:
+        async with room:
+            verdicts.extend(await _judge(client, batch, pool))
+            progress(len(verdicts))
+
+    with _processes(wanted.parallel) if wanted.parallel > 1 else nullcontext() as pool:
+        async with asyncio.TaskGroup() as tasks:
+            for start in range(0, len(listed), BATCH):
+                tasks.create_task(judge(list(islice(listed, start, start + BATCH)), pool))
+    return verdicts
+
+
+async def _judge(
+    client: Client, batch: list[WorkflowExecution], pool: ProcessPoolExecutor | None
+) -> list[Verdict]:
+    histories = [history async for history in _histories(client, batch)]
+    fetched = {(one.workflow_id, execution_id(one)) for one in histories}
+    gone = [_gone(one) for one in batch if (one.id, one.run_id) not in fetched]
+    if pool is None:
+        return [*gone, *await replay_all(histories)]
+    texts = [(history.workflow_id, history.to_json()) for history in histories]
+    loop = asyncio.get_running_loop()
+    return [*gone, *await loop.run_in_executor(pool, replay_texts, texts)]
+
+
+async def _histories(
+    client: Client, batch: list[WorkflowExecution]
+) -> AsyncIterator[WorkflowHistory]:
+    for listed in batch:
+        try:
+            yield await fetch(client, Chosen(listed.id, listed.run_id))
+        except HistoryUnavailableError:
+            # Retention removed it between the list and the question.
+            continue
+
+
+def replay_texts(texts: list[tuple[str, str]]) -> list[Verdict]:
+    """The same in a process of its own; histories travel as JSON."""
+    logging.getLogger("temporalio").setLevel(logging.CRITICAL)
+    histories = [WorkflowHistory.from_json(name, text) for name, text in texts]
+    return asyncio.run(replay_all(histories))
+
+
+def _processes(number: int) -> ProcessPoolExecutor:
+    # The SDK's own threads do not survive a fork.
+    return ProcessPoolExecutor(number, mp_context=multiprocessing.get_context("spawn"))
+
+
+def _gone(listed: WorkflowExecution) -> Verdict:
+    return Verdict(
+        listed.id, listed.run_id, listed.workflow_type, 0, None, Outcome.SKIPPED, "history is gone"
+    )

@@ -1,0 +1,47 @@
+"""Histories as files: what machines and processes are called is left out of them."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from temporalio.api.enums.v1 import EventType
+from temporalio.client import WorkflowHistory
+
+from cli.replaying.errors import HistoryUnavailableError
+
+_FIRST = EventType.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED
+_PROCESS = re.compile(r"\d+@.+")
+"""A process on a machine, as identities and sticky queues name it; no replay reads it."""
+_DROPPED = {"stackTrace"}
+"""Fields that hold paths of a machine; no replay reads them."""
+
+
+def golden(history: WorkflowHistory) -> str:
+    """The text of a history as temporal/histories keeps them."""
+    return json.dumps(_scrubbed(json.loads(history.to_json())), indent=1, sort_keys=True) + "\n"
+
+
+def read_history(path: Path) -> WorkflowHistory:
+    """A history from a file, ours or one that Temporal's own tools wrote.
+
+    Raises HistoryUnavailableError.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+        history = WorkflowHistory.from_json(path.stem, text)
+    except OSError as error:
+        raise HistoryUnavailableError(f"{path} cannot be read: {error.strerror}.") from None
+    except (ValueError, TypeError, KeyError) as error:
+        raise HistoryUnavailableError(f"{path} holds no history of an execution: {error}") from None
+    if not history.events or history.events[0].event_type != _FIRST:
+        raise HistoryUnavailableError(f"{path} holds no history from its beginning.")
+    return history
+
+
+def _scrubbed(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _scrubbed(one) for key, one in value.items() if key not in _DROPPED}
+    if isinstance(value, list):
+        return [_scrubbed(one) for one in value]
+    return "recorder" if isinstance(value, str) and _PROCESS.fullmatch(value) else value

@@ -1,0 +1,80 @@
+"""What a replay found, in words."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from rich.table import Table
+
+from cli.console import terminal
+from cli.replaying.divergence import Divergence
+from cli.replaying.verdicts import KNOWN, Outcome, Verdict
+
+ADVICE = """\
+An execution that is open now and has come this far would fail the same way. Keep the old way for
+it: runs of automations by the engine they began with (activities/contracts.py), other workflows by
+`if workflow.patched(<CONSTANT>): <new> else: <old>`, with a comment that says when the old way may
+go. Then replay again. `--debug` stops in the code."""
+
+GONE = """\
+This checkout has no workflow of the type {type}. Executions of it that are open would fail: keep
+the class, registered in workflows/registry.py, until none is left."""
+
+RAISED = """\
+The code of this checkout cannot carry on what was recorded. If an earlier build could, keep its way
+for executions that began with it; `--debug` stops where it is raised."""
+
+
+def tell(verdict: Verdict, divergence: Divergence | None) -> None:
+    """What became of one replay, and what to do about it."""
+    ended = "is still open" if verdict.ended is None else f"ended as {verdict.ended}"
+    _say(f"{verdict.workflow_type}  {verdict.workflow_id}  ({verdict.execution_id})")
+    if verdict.outcome is Outcome.SKIPPED:
+        _say(f"skipped: {verdict.reason}.")
+    elif not verdict.failed:
+        _say(f"replays: {verdict.events} events, {ended}.")
+    elif verdict.workflow_type not in KNOWN:
+        _say(GONE.format(type=verdict.workflow_type))
+    else:
+        what = "diverges" if verdict.outcome is Outcome.DIVERGES else "raises"
+        _say(f"{what}: {verdict.events} events, {ended}.")
+        if divergence is not None:
+            tell_divergence(divergence)
+        _say(ADVICE if verdict.outcome is Outcome.DIVERGES else RAISED)
+
+
+def tell_divergence(divergence: Divergence) -> None:
+    """Where the two sides part."""
+    if divergence.recorded is not None:
+        step = divergence.recorded
+        _say(f"  recorded      event {step.event_id}: {step.words()}")
+    if divergence.raised:
+        _say(f"  the code      raises: {divergence.raised}")
+    elif divergence.asked is not None:
+        _say(f"  the code now  asks for: {divergence.asked.words()}")
+    elif divergence.recorded is not None:
+        _say("  the code now  does not ask for it")
+    for place in divergence.places:
+        _say(f"  at            {place}")
+
+
+def summarise(verdicts: Sequence[Verdict]) -> None:
+    """How many executions of each type replayed."""
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    table.add_column("workflow type")
+    for column in ("replayed", "failed", "skipped"):
+        table.add_column(column, justify="right")
+    for workflow_type in sorted({one.workflow_type for one in verdicts}):
+        of_type = [one for one in verdicts if one.workflow_type == workflow_type]
+        counts = Counter(one.outcome for one in of_type)
+        failed = sum(one.failed for one in of_type)
+        table.add_row(
+            workflow_type,
+            str(counts[Outcome.REPLAYS]),
+            f"[red]{failed}[/]" if failed else "0",
+            str(counts[Outcome.SKIPPED]),
+        )
+    terminal().print(table)
+
+
+def _say(text: str) -> None:
+    terminal().print(text, markup=False, soft_wrap=True)

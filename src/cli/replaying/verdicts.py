@@ -1,0 +1,137 @@
+"""One history, replayed against the code of this checkout."""
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+
+from temporalio.api.enums.v1 import EventType
+from temporalio.client import WorkflowHistory
+from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.runtime import LoggingConfig, Runtime, TelemetryConfig, TelemetryFilter
+from temporalio.worker import Replayer
+from temporalio.workflow import NondeterminismError
+
+from cli.replaying.errors import HistoryUnavailableError
+from cli.replaying.steps import event_name
+from runtime.families import Queue
+from workflows.registry import WORKFLOWS, workflow_runner
+
+_ENDS = {
+    EventType.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED: "completed",
+    EventType.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED: "failed",
+    EventType.EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT: "timed out",
+    EventType.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED: "cancelled",
+    EventType.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED: "terminated",
+    EventType.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW: "continued as new",
+}
+
+
+class Outcome(StrEnum):
+    REPLAYS = "replays"
+    DIVERGES = "diverges"
+    """The code gives other commands than the history holds."""
+    RAISES = "raises"
+    """The code raises where the history goes on, or its type is gone."""
+    SKIPPED = "skipped"
+    """Not of this platform, or its history is gone: nothing is said about the code."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What became of one replay. `ended` is None for an execution that is still open."""
+
+    workflow_id: str
+    execution_id: str
+    workflow_type: str
+    events: int
+    ended: str | None
+    outcome: Outcome
+    reason: str = ""
+    """What the engine said, where it did not go on."""
+
+    @property
+    def failed(self) -> bool:
+        return self.outcome in {Outcome.DIVERGES, Outcome.RAISES}
+
+
+FOREIGN = "it is not a workflow of this platform"
+
+KNOWN = frozenset(workflow.__name__ for workflow in WORKFLOWS)
+"""The workflow types of this checkout, each called as its class is."""
+
+
+@cache
+def quiet_runtime() -> Runtime:
+    """An engine that writes no log: what it would say is part of the verdict."""
+    quiet = TelemetryFilter(core_level="ERROR", other_level="ERROR")
+    return Runtime(telemetry=TelemetryConfig(logging=LoggingConfig(filter=quiet)))
+
+
+async def replay(history: WorkflowHistory) -> Verdict:
+    """Replay one history."""
+    return (await replay_all([history]))[0]
+
+
+async def replay_all(histories: Sequence[WorkflowHistory]) -> list[Verdict]:
+    """Replay as the worker runs workflows: sandboxed, with its data converter."""
+    ours = [history for history in histories if not _is_foreign(history)]
+    verdicts = [verdict(one, Outcome.SKIPPED, FOREIGN) for one in histories if _is_foreign(one)]
+    replayer = Replayer(
+        workflows=WORKFLOWS,
+        workflow_runner=workflow_runner(),
+        data_converter=pydantic_data_converter,
+        runtime=quiet_runtime(),
+    )
+    async with replayer.workflow_replay_iterator(_each(ours)) as results:
+        verdicts += [judged(one.history, one.replay_failure) async for one in results]
+    return verdicts
+
+
+async def _each(histories: Sequence[WorkflowHistory]) -> AsyncIterator[WorkflowHistory]:
+    for history in histories:
+        yield history
+
+
+def require_judged(verdicts: Sequence[Verdict]) -> None:
+    """Raises HistoryUnavailableError when nothing was replayed: that proves nothing."""
+    if all(verdict.outcome is Outcome.SKIPPED for verdict in verdicts):
+        raise HistoryUnavailableError("Nothing was replayed: no execution of ours matches.")
+
+
+def _is_foreign(history: WorkflowHistory) -> bool:
+    """Whether another program's workers execute it, on queues that are not ours."""
+    started = history.events[0].workflow_execution_started_event_attributes
+    ours = started.workflow_type.name in KNOWN or started.task_queue.name in set(Queue)
+    return not ours
+
+
+def execution_id(history: WorkflowHistory) -> str:
+    """Temporal's run id; after a reset the first event is still that of what was reset."""
+    events = reversed(history.events)
+    resets = (event.workflow_task_failed_event_attributes.new_run_id for event in events)
+    started = history.events[0].workflow_execution_started_event_attributes
+    return next(filter(None, resets), started.original_execution_run_id)
+
+
+def judged(history: WorkflowHistory, failure: Exception | None) -> Verdict:
+    """The verdict for what a replayer reported."""
+    if failure is None:
+        return verdict(history, Outcome.REPLAYS)
+    diverged = isinstance(failure, NondeterminismError)
+    return verdict(history, Outcome.DIVERGES if diverged else Outcome.RAISES, str(failure))
+
+
+def verdict(history: WorkflowHistory, outcome: Outcome, reason: str = "") -> Verdict:
+    """A verdict with what the history says of itself."""
+    first, last = history.events[0], history.events[-1]
+    started = first.workflow_execution_started_event_attributes
+    return Verdict(
+        workflow_id=started.workflow_id or history.workflow_id,
+        execution_id=execution_id(history),
+        workflow_type=started.workflow_type.name or event_name(first),
+        events=last.event_id,
+        ended=_ENDS.get(last.event_type),
+        outcome=outcome,
+        reason=reason,
+    )

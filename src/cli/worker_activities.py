@@ -1,0 +1,97 @@
+"""What the workers of one process execute: every activity, by its queue."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from temporalio.client import (
+    Client,
+)
+
+from activities.action_maintenance import ActionMaintenance
+from activities.action_runs import ActionRunActivities
+from activities.action_steps import ActionSteps
+from activities.actions import NodeActions
+from activities.automation_runs import AutomationRunActivities
+from activities.graphs import GraphCache
+from activities.job_families import job_families
+from activities.job_maintenance import JobMaintenance
+from activities.jobs import JobActivities
+from activities.loops import LoopActivities
+from activities.maintenance import MaintenanceActivities
+from activities.nodes.effects import Effects
+from activities.nodes.notify import notify_members
+from activities.nodes.records import RecordNodes
+from activities.nodes.secrecy import Secrecy
+from activities.outside_nodes import OutsideNodes
+from activities.relay import RUNNING_CAP
+from activities.retention import Periods, RetentionActivities
+from activities.runs import RunCache
+from activities.schedule_fires import ScheduleFires
+from activities.schedule_maintenance import ScheduleMaintenance
+from activities.schedules import Schedules
+from activities.waits import WaitActivities
+from models.automations.rules.kinds import NodeKind
+from runtime.crypto import KeyRing
+from runtime.database import Database
+from runtime.families import Queue
+from runtime.object_store import ObjectStore
+from runtime.outbound.client import OutboundClient
+from runtime.outbound.mail import MailClient
+from workflows.registry import SCHEDULED
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What the workers of one process share."""
+
+    database: Database
+    client: Client
+    outbound: OutboundClient
+    keys: KeyRing
+    store: ObjectStore
+    periods: Periods
+    mail: MailClient | None = None
+    run_limit: timedelta = timedelta(days=30)
+    """A run that lasts longer is timed out."""
+    running_cap: int = RUNNING_CAP
+
+
+def activities_of(parts: Parts) -> Mapping[Queue, Sequence[Callable[..., Any]]]:
+    """The activities of each queue, sharing what they keep in memory."""
+    known = RunCache(parts.database, GraphCache(), parts.keys)
+    writes = {**RecordNodes(parts.keys).transactions(), NodeKind.NOTIFY: notify_members}
+    effects = Effects(parts.database, parts.keys, parts.outbound, parts.mail).by_kind()
+    effects = Secrecy(parts.database, parts.keys).around(effects)
+    steps = ActionSteps(parts.database, writes, effects)
+    actions = ActionRunActivities(parts.database, steps)
+    outside = OutsideNodes(parts.database, known, effects, NodeActions(parts.database, steps))
+    jobs = JobActivities(parts.database, job_families(parts.store))
+    retention = RetentionActivities(parts.database, parts.store, parts.periods)
+    return {
+        Queue.AUTOMATION: [
+            *AutomationRunActivities(parts.database, known, writes, parts.run_limit).all(),
+            *LoopActivities(parts.database, known).all(),
+            *WaitActivities(parts.database, known).all(),
+            *(actions.advance, actions.close_lost_step, actions.close_cancelled_action_run),
+            ScheduleFires(parts.database).accept,
+            *_sweeps(parts, jobs),
+        ],
+        Queue.IO: [*outside.all(), actions.step],
+        Queue.BULK: [
+            *(jobs.advance_job, jobs.undo_job),
+            *(retention.purge, retention.remove_orphans),
+        ],
+    }
+
+
+def _sweeps(parts: Parts, jobs: JobActivities) -> list[Callable[..., Any]]:
+    """What makes rows and Temporal agree again."""
+    schedules = Schedules(parts.database, parts.client, SCHEDULED)
+    return [
+        MaintenanceActivities(parts.database, parts.client).reconcile,
+        JobMaintenance(parts.database, parts.client, jobs).reconcile_jobs,
+        ActionMaintenance(parts.database, parts.client).reconcile_actions,
+        ScheduleMaintenance(parts.database, parts.client, schedules).reconcile_schedules,
+    ]
