@@ -12,20 +12,26 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import httpx2
 from temporalio.client import Client
 
+from bench.concurrent import concurrent_runs
 from bench.copies import copy_rates
+from bench.endpoint import endpoint
+from bench.fairness import fairness
 from bench.figures import Figure, histories, print_table, quantile
 from bench.floor_workflows import OneActivity, ThreeLocalActivities, floor_worker, run_all, run_one
 from bench.graphs import ONE_QUICK, QUICK_CHAIN, THREE_QUICK, outside_chain
+from bench.loops import loop_rates, node_costs
 from bench.platform import Platform, running_platform
 from bench.queries import query_rates
 from bench.reads import read_rates
+from bench.webhooks import webhook_rate
 from bench.writes import write_rates
 from runtime.database import driver_url
 
@@ -146,34 +152,118 @@ async def idle_latency(platform: Platform, client: Client, rounds: int, count: i
     return figure
 
 
-async def main() -> None:
-    """Measure everything and print the table."""
+@dataclass(frozen=True, slots=True)
+class Measuring:
+    """What the parts of the benchmark measure with."""
+
+    platform: Platform
+    client: Client
+    route: httpx2.AsyncClient
+    rounds: int
+    count: int
+    records: int
+
+
+async def _histories(m: Measuring) -> list[Figure]:
+    async with endpoint() as url:
+        graphs = {"quick chain": QUICK_CHAIN, "outside chain": outside_chain(url)}
+        await histories(m.platform, m.client, graphs)
+    return []
+
+
+async def _accept(m: Measuring) -> list[Figure]:
+    return [await accept_rate(m.platform, m.route, m.rounds, m.count)]
+
+
+async def _webhooks(m: Measuring) -> list[Figure]:
+    return [await webhook_rate(m.platform, m.route, m.rounds, m.count)]
+
+
+async def _reads(m: Measuring) -> list[Figure]:
+    return await read_rates(m.platform, m.route, m.rounds, max(400, 2 * m.count))
+
+
+async def _writes(m: Measuring) -> list[Figure]:
+    return await write_rates(m.platform, m.route, m.rounds)
+
+
+async def _copies(m: Measuring) -> list[Figure]:
+    return await copy_rates(m.platform, m.rounds)
+
+
+async def _queries(m: Measuring) -> list[Figure]:
+    return await query_rates(m.platform, m.route, m.rounds, max(50, m.count // 2), m.records)
+
+
+async def _throughput(m: Measuring) -> list[Figure]:
+    return await throughput(m.platform, m.client, m.rounds, m.count)
+
+
+async def _idle(m: Measuring) -> list[Figure]:
+    return [await idle_latency(m.platform, m.client, m.rounds, max(20, m.count // 5))]
+
+
+async def _loops(m: Measuring) -> list[Figure]:
+    return await loop_rates(m.platform, m.client, m.rounds)
+
+
+async def _nodes(m: Measuring) -> list[Figure]:
+    return await node_costs(m.platform, m.client, m.rounds, max(20, m.count // 4))
+
+
+async def _fairness(m: Measuring) -> list[Figure]:
+    return await fairness(m.platform, m.rounds)
+
+
+async def _concurrent(m: Measuring) -> list[Figure]:
+    return await concurrent_runs(m.platform, 10_000)
+
+
+PARTS: Mapping[str, Callable[[Measuring], Awaitable[list[Figure]]]] = {
+    "accept": _accept,
+    "webhooks": _webhooks,
+    "reads": _reads,
+    "writes": _writes,
+    "copies": _copies,
+    "queries": _queries,
+    "throughput": _throughput,
+    "idle": _idle,
+    "loops": _loops,
+    "nodes": _nodes,
+    "fairness": _fairness,
+    "histories": _histories,
+    "concurrent": _concurrent,
+}
+
+
+def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make bench")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--count", type=int, default=200, help="runs or requests per round")
     parser.add_argument("--records", type=int, default=1_000_000, help="records that are queried")
-    options = parser.parse_args()
+    parser.add_argument(
+        "--only", nargs="+", choices=PARTS, default=list(PARTS), metavar="PART",
+        help=f"measure these parts: {', '.join(PARTS)}",
+    )  # fmt: skip
+    return parser.parse_args()
+
+
+async def main() -> None:
+    """Measure everything that was asked for and print the table."""
+    options = _options()
     with tempfile.TemporaryDirectory(prefix="workspace-bench-") as directory:
         Path(directory).chmod(0o755)
         async with running_platform(Path(directory) / "state") as platform:
             client = await Client.connect(platform.connection["temporalAddress"])
             async with floor_route(platform.database_url) as route, floor_worker(client):
-                rounds, count = options.rounds, options.count
-                figures = [await accept_rate(platform, route, rounds, count)]
-                figures += await read_rates(platform, route, rounds, max(400, 2 * count))
-                figures += await write_rates(platform, route, rounds)
-                figures += await copy_rates(platform, rounds)
-                queries = (rounds, max(50, count // 2), options.records)
-                figures += await query_rates(platform, route, *queries)
-                figures += await throughput(platform, client, rounds, count)
-                figures.append(await idle_latency(platform, client, rounds, max(20, count // 5)))
-                print_table(figures)
-                health = f"{platform.connection['baseUrl']}/healthz"
-                await histories(
-                    platform,
-                    client,
-                    {"quick chain": QUICK_CHAIN, "outside chain": outside_chain(health)},
+                measuring = Measuring(
+                    platform, client, route, options.rounds, options.count, options.records
                 )
+                figures: list[Figure] = []
+                for name in options.only:
+                    figures += await PARTS[name](measuring)
+                if figures:
+                    print_table(figures)
 
 
 if __name__ == "__main__":

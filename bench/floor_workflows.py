@@ -12,7 +12,11 @@ from temporalio.client import Client
 from temporalio.worker import Worker
 
 QUEUE = "bench-floor"
+OUTSIDE_QUEUE = "bench-floor-outside"
+"""Of activities that are dispatched as outside nodes are, not handed over with the task."""
 TIMEOUT = timedelta(seconds=30)
+LANES = 5
+"""Local activities at a time, where there are many: as many as items of a for_each."""
 
 
 @activity.defn
@@ -43,40 +47,89 @@ class ThreeLocalActivities:
         return value
 
 
+@workflow.defn
+class LocalActivities:
+    """Many local activities, `LANES` at a time."""
+
+    @workflow.run
+    async def run(self, count: int) -> None:
+        left = iter(range(count))
+
+        async def lane() -> None:
+            for _ in left:
+                await workflow.execute_local_activity(nothing, "x", start_to_close_timeout=TIMEOUT)
+
+        await asyncio.gather(*(lane() for _ in range(LANES)))
+
+
+@workflow.defn
+class RegularActivities:
+    """Regular activities, one after the other."""
+
+    @workflow.run
+    async def run(self, count: int) -> None:
+        for _ in range(count):
+            await workflow.execute_activity(nothing, "x", start_to_close_timeout=TIMEOUT)
+
+
+@workflow.defn
+class DispatchedActivities:
+    """Regular activities on another task queue, one after the other."""
+
+    @workflow.run
+    async def run(self, count: int) -> None:
+        for _ in range(count):
+            await workflow.execute_activity(
+                nothing, "x", task_queue=OUTSIDE_QUEUE, start_to_close_timeout=TIMEOUT
+            )
+
+
+WORKFLOWS: list[type[Any]] = [
+    OneActivity,
+    ThreeLocalActivities,
+    LocalActivities,
+    RegularActivities,
+    DispatchedActivities,
+]
+
+
 @asynccontextmanager
 async def floor_worker(client: Client) -> AsyncIterator[None]:
     """A worker with the slots ours has and the SDK's default, sandboxed runner."""
-    async with Worker(
+    executing = Worker(
         client,
         task_queue=QUEUE,
-        workflows=[OneActivity, ThreeLocalActivities],
+        workflows=WORKFLOWS,
         activities=[nothing],
         max_concurrent_workflow_tasks=20,
         max_concurrent_local_activities=20,
         max_cached_workflows=500,
-    ):
+    )
+    async with executing, Worker(client, task_queue=OUTSIDE_QUEUE, activities=[nothing]):
         yield
 
 
-async def run_all(client: Client, floor: Any, count: int, in_flight: int) -> None:
+async def run_all(
+    client: Client, floor: Any, count: int, in_flight: int, argument: Any = "x"
+) -> None:
     """Start and finish `count` workflows, eagerly, with a bounded number in flight."""
     room = asyncio.Semaphore(in_flight)
 
     async def one() -> None:
         async with room:
-            await run_one(client, floor)
+            await run_one(client, floor, argument)
 
     await asyncio.gather(*(one() for _ in range(count)))
 
 
-async def run_one(client: Client, floor: Any) -> None:
+async def run_one(client: Client, floor: Any, argument: Any = "x") -> None:
     """Start one workflow and wait for its end.
 
     A wait on the result can miss its wake-up for 20 s although the workflow has ended, which
     would flatter us: after half a second the execution itself is asked.
     """
     handle = await client.start_workflow(
-        floor.run, "x", id=f"floor-{uuid4()}", task_queue=QUEUE, request_eager_start=True
+        floor.run, argument, id=f"floor-{uuid4()}", task_queue=QUEUE, request_eager_start=True
     )
     result = asyncio.create_task(handle.result())
     while not (await asyncio.wait({result}, timeout=0.5))[0]:

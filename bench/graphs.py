@@ -27,14 +27,33 @@ THREE_QUICK = _chain(
 
 NODES = 20
 
-QUICK_CHAIN = _chain([_transform(f"n{index}", index) for index in range(NODES)])
+
+def quick_chain(nodes: int) -> Graph:
+    """A chain of nodes that only compute."""
+    return _chain([_transform(f"n{index}", index) for index in range(nodes)])
 
 
-def outside_chain(url: str) -> Graph:
+QUICK_CHAIN = quick_chain(NODES)
+
+
+def outside_chain(url: str, nodes: int = NODES) -> Graph:
     """A chain of nodes that call a local endpoint."""
     return _chain(
         [
             {"id": f"n{index}", "kind": "http_request", "config": {"method": "GET", "url": url}}
-            for index in range(NODES)
+            for index in range(nodes)
         ]
     )
+
+
+QUICK_LOOP = {
+    "nodes": [
+        {
+            "id": "loop",
+            "kind": "for_each",
+            "config": {"items": {"type": "trigger", "value": "items"}},
+        },
+        _transform("body", {"type": "expression", "value": "item + 1"}),
+    ],
+    "edges": [{"from": "loop", "to": "body", "outcome": "item"}],
+}

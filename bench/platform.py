@@ -84,10 +84,15 @@ class Platform:
 
         await asyncio.gather(*(one() for _ in range(count)))
 
+    @property
+    def worker_pid(self) -> int:
+        """The process of the worker."""
+        return int(json.loads((self.pids / "worker.json").read_text())["pid"])
+
     @contextmanager
     def paused_worker(self) -> Iterator[None]:
         """Stop the worker process for as long as the block runs; the outbox keeps the starts."""
-        worker = psutil.Process(json.loads((self.pids / "worker.json").read_text())["pid"])
+        worker = psutil.Process(self.worker_pid)
         worker.suspend()
         try:
             yield
@@ -106,7 +111,8 @@ async def running_platform(state: Path) -> AsyncIterator[Platform]:
     program = Path(sys.executable).with_name("workspace")
     command = [str(program), "up", "--state-dir", str(state)]
     ports = ["--port", "0", "--temporal-port", "0", "--ui-port", "0"]
-    environment = {**os.environ, "WORKSPACE_OUTBOUND_ALLOW": "127.0.0.0/8"}
+    settings = {"WORKSPACE_OUTBOUND_ALLOW": "127.0.0.0/8", "WORKSPACE_RATE_LIMIT_WEBHOOK": "0"}
+    environment = {**os.environ, **settings}
     process = subprocess.Popen([*command, *ports], stdout=subprocess.DEVNULL, env=environment)
     try:
         connection = await _connection(state / "connection.json", process)
