@@ -5,6 +5,7 @@ import signal
 
 import pytest
 
+from activities.deliveries import ExecutionDeliveries
 from activities.relay import Relay
 from tests.chaos.conftest import MakeDatabase
 from tests.chaos.processes import Workers
@@ -20,7 +21,7 @@ RUNS = 5
 
 
 async def test_a_relay_that_is_woken_as_it_is_stopped_stops(idle: Engine) -> None:
-    relay = Relay(idle.database, idle.client, ROUTES)
+    relay = Relay(idle.database, ExecutionDeliveries(idle.client, ROUTES).by_intent())
     running = asyncio.create_task(relay.run())
     await asyncio.sleep(0.5)
     relay.wake()

@@ -91,7 +91,7 @@ async def jobs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> AsyncIterator[Jobs]:
     counting = Counting()
-    monkeypatch.setattr("cli.worker_process.job_families", lambda *_: {FAMILY: counting})
+    monkeypatch.setattr("cli.worker_activities.job_families", lambda *_: {FAMILY: counting})
     async with running_engine(own_database, url, temporal.client) as engine:
         yield Jobs(engine, counting)
 
@@ -177,10 +177,10 @@ async def test_an_execution_tells_nothing_but_ids(jobs: Jobs) -> None:
     await jobs.ended(job_id)
     handle = jobs.execution(job_id)
 
-    async def completed() -> bool:
-        return (await handle.describe()).status is WorkflowExecutionStatus.COMPLETED
+    async def failed() -> bool:
+        return (await handle.describe()).status is WorkflowExecutionStatus.FAILED
 
-    await eventually(completed, what="the end of the execution")
+    await eventually(failed, what="the end of the execution")
     assert "customer" not in (await handle.fetch_history()).to_json()
 
 

@@ -1,5 +1,6 @@
 """Rows and executions that drifted apart are brought together again (promise I7)."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -8,12 +9,17 @@ from uuid import UUID
 
 import pytest
 from sqlalchemy import delete, insert, select, update
-from temporalio.client import WorkflowExecutionStatus, WorkflowHandle
+from structlog.testing import capture_logs
+from temporalio.client import Client, WorkflowExecutionStatus, WorkflowHandle
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError
 from temporalio.testing import ActivityEnvironment
 
+from activities import maintenance
+from activities.executions import Execution
 from activities.maintenance import MaintenanceActivities
+from models.automation_runs.endings import failure_run_id
+from models.automation_runs.starts import append_starts
 from models.automation_runs.tables import automation_run
 from runtime.families import Family
 from runtime.ids import new_id
@@ -107,7 +113,10 @@ async def lost_run(engine: Engine, automation_id: UUID, **changes: Any) -> UUID:
     """A queued run that neither the outbox nor Temporal knows of."""
     async with engine.database.transaction() as work:
         like = await work.first(
-            select(automation_run).where(automation_run.c.automation_id == automation_id).limit(1)
+            select(automation_run)
+            .where(automation_run.c.automation_id == automation_id)
+            .order_by(automation_run.c.created_at.desc())
+            .limit(1)
         )
         assert like is not None
         empty = dict.fromkeys(("output", "error", "started_at", "completed_at"))
@@ -228,10 +237,10 @@ async def test_one_run_that_cannot_be_judged_does_not_stop_the_sweep(
     poison, other = [await lost_run(engine, automation.id) for _ in range(2)]
     whole = MaintenanceActivities._repair
 
-    async def repair(self: MaintenanceActivities, run_id: UUID, *rest: Any) -> str | None:
-        if run_id == poison:
+    async def repair(self: MaintenanceActivities, row: Any) -> str | None:
+        if row.id == poison:
             raise ApplicationError("nobody knows why")
-        return await whole(self, run_id, *rest)
+        return await whole(self, row)
 
     monkeypatch.setattr(MaintenanceActivities, "_repair", repair)
     await sweep(engine)
@@ -239,3 +248,149 @@ async def test_one_run_that_cannot_be_judged_does_not_stop_the_sweep(
     monkeypatch.undo()
     await sweep(engine)
     assert (await engine.ended(automation.id, poison)).status == "succeeded"
+
+
+async def test_a_restarted_run_keeps_what_operators_see(engine: Engine) -> None:
+    automation = await engine.publish(waiting())
+    await engine.start(automation.id)
+    run_id = await lost_run(engine, automation.id, source="schedule")
+    async with engine.database.transaction() as work:
+        await append_starts(work, [run_id])
+        facts = await work.scalar(select(outbox.c.facts).where(outbox.c.subject_id == run_id))
+    assert facts == {
+        "summary": "Test · v1 · schedule",
+        "resourceId": str(automation.id),
+        "source": "schedule",
+        "priority": 3,
+    }
+    await engine.until(automation.id, run_id, lambda run: run.status == "waiting")
+    described = await execution(engine, run_id).describe()
+    assert await described.static_summary() == facts["summary"]
+
+
+async def limited(engine: Engine) -> UUID:
+    """An automation of which one run goes at a time."""
+    config = {"kind": "manual", "concurrency": {"limit": 1}}
+    return (await engine.publish(waiting(), triggerConfig=config)).id
+
+
+async def test_a_run_in_line_is_left_alone(engine: Engine) -> None:
+    automation_id = await limited(engine)
+    first, second = [await engine.start(automation_id) for _ in range(2)]
+    counts = await sweep(engine)
+    assert (counts["restarted"], counts["closed"], counts["admitted"]) == (0, 0, 0)
+    assert (await engine.get(automation_id, second)).metadata["admittedAt"] is None
+    for run_id in (second, first):
+        await engine.cancel(automation_id, run_id)
+
+
+async def test_a_run_in_line_for_a_free_slot_gets_it(engine: Engine) -> None:
+    automation_id = await limited(engine)
+    first, second = [await engine.start(automation_id) for _ in range(2)]
+    async with engine.database.transaction() as work:
+        # As if by hand: nothing follows from this.
+        await work.execute(
+            update(automation_run)
+            .where(automation_run.c.id == first)
+            .values(status="cancelled", completed_at=work.now)
+        )
+    assert (await sweep(engine))["admitted"] == 1
+    await engine.until(automation_id, second, lambda run: run.status == "waiting")
+    await engine.cancel(automation_id, second)
+
+
+async def test_a_run_the_reconciler_closes_lets_the_next_in(engine: Engine) -> None:
+    automation_id = await limited(engine)
+    first, second = [await engine.start(automation_id) for _ in range(2)]
+    await engine.until(automation_id, first, lambda run: run.status == "waiting")
+    await terminate(execution(engine, first))
+    await sweep(engine)
+    assert (await engine.get(automation_id, first)).status == "failed"
+    await engine.until(automation_id, second, lambda run: run.status == "waiting")
+    await engine.cancel(automation_id, second)
+
+
+async def test_a_run_whose_execution_died_is_handled_once(engine: Engine) -> None:
+    handler = await engine.publish(short())
+    shape = {**waiting(), "failureAutomationId": str(handler.id)}
+    automation = await engine.publish(shape)
+    run_id = await engine.start(automation.id)
+    await engine.until(automation.id, run_id, lambda run: run.status == "waiting")
+    await terminate(execution(engine, run_id))
+    await asyncio.gather(*(sweep(engine) for _ in range(4)))
+    run = await engine.get(automation.id, run_id)
+    assert run.error == "Terminated in Temporal."
+    answer = await engine.ended(handler.id, failure_run_id(run_id))
+    assert (answer.status, answer.source) == ("succeeded", "failure")
+    async with engine.database.transaction() as work:
+        handled = await work.rows(
+            select(automation_run.c.id).where(automation_run.c.automation_id == handler.id)
+        )
+    assert len(handled) == 1
+
+
+async def child_of(engine: Engine, automation_id: UUID, parent_id: UUID, **changes: Any) -> UUID:
+    """A queued run that another one waits for, and has not started yet."""
+    return await lost_run(engine, automation_id, parent_run_id=parent_id, **changes)
+
+
+async def test_a_called_run_is_its_callers_to_start(engine: Engine) -> None:
+    automation_id, run_id = await parked(engine)
+    child = await child_of(engine, automation_id, run_id)
+    await sweep(engine)
+    assert (await engine.get(automation_id, child)).status == "queued"
+    async with engine.database.transaction() as work:
+        await work.execute(
+            update(automation_run)
+            .where(automation_run.c.id == run_id)
+            .values(status="cancelled", completed_at=work.now)
+        )
+    await sweep(engine)
+    assert (await engine.get(automation_id, child)).status == "cancelled"
+
+
+async def test_parts_of_loops_are_judged_by_their_run(engine: Engine) -> None:
+    automation_id, open_run = await parked(engine)
+    closed_run = await engine.start(automation_id)
+    await engine.cancel(automation_id, closed_run)
+    handles = {
+        run_id: await engine.client.start_workflow(
+            "LoopChunk",
+            id=f"{Family.AUTOMATION_RUN.workflow_id(run_id)}/loop/each/root/0",
+            task_queue="nobody",
+        )
+        for run_id in (open_run, closed_run, new_id())
+    }
+    for handle in handles.values():
+        await _listed(engine, handle.id)
+    await sweep(engine)
+    _, closed, absent = handles.values()
+    requests = [
+        (await handle.describe()).raw_description.workflow_extended_info.cancel_requested
+        for handle in (handles[open_run], closed)
+    ]
+    assert requests == [False, True]
+    assert (await absent.describe()).status is WorkflowExecutionStatus.TERMINATED
+    for handle in (handles[open_run], closed):
+        await handle.terminate()
+
+
+async def test_a_run_whose_task_keeps_failing_is_reported(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    automation_id, run_id = await parked(engine)
+    whole = maintenance.describe_execution
+
+    async def describe(client: Client, workflow_id: str) -> Execution | None:
+        found = await whole(client, workflow_id)
+        if found is None or not workflow_id.endswith(str(run_id)):
+            return found
+        return replace(found, attempt=maintenance.POISONED)
+
+    monkeypatch.setattr(maintenance, "describe_execution", describe)
+    with capture_logs() as logs:
+        assert (await sweep(engine))["poisoned"] == 1
+    assert {"run_id": str(run_id), "attempt": maintenance.POISONED}.items() <= next(
+        line for line in logs if line["log_level"] == "error"
+    ).items()
+    assert (await engine.get(automation_id, run_id)).status == "waiting"

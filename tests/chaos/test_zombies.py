@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import Counter
+from datetime import timedelta
 from itertools import pairwise
 
 import pytest
@@ -22,10 +23,13 @@ pytestmark = pytest.mark.crash
 NODES = 10
 
 
+LIMIT = timedelta(days=30)
+
+
 def _worker(engine: Engine) -> AutomationRunActivities:
     """The activities as a process of their own would hold them: nothing shared but PostgreSQL."""
     cache = RunCache(engine.database, GraphCache())
-    return AutomationRunActivities(engine.database, cache, RecordNodes(KEYS).transactions())
+    return AutomationRunActivities(engine.database, cache, RecordNodes(KEYS).transactions(), LIMIT)
 
 
 async def test_a_worker_and_its_zombie_write_every_record_once(

@@ -103,10 +103,11 @@ async def old_run(
     days: float,
     status: str = "succeeded",
     accepted: float | None = None,
+    run_id: Id | None = None,
 ) -> Id:
     """A run that ended so many days ago, with a node that took two attempts."""
     at, ended = ago(accepted or days), ago(days)
-    run_id = id_of(at)
+    run_id = run_id or id_of(at)
     own = {"workspace_id": space.id, "run_id": run_id, "node_id": "only", "scope_key": ""}
     async with space.database.transaction() as work:
         await work.execute(

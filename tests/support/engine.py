@@ -26,6 +26,8 @@ from runtime.database import Database, UnitOfWork
 from runtime.families import Family
 from runtime.object_store import ObjectStore
 from runtime.outbound.client import OutboundClient
+from runtime.outbound.mail import MailClient
+from runtime.outbound.mail_server import MailServer
 from runtime.outbound.policy import OutboundPolicy
 from tests.support.spaces import make_space
 
@@ -102,7 +104,7 @@ class Engine:
         return await runs.cancel(work, self.actor, automation_id, run_id)
 
     async def get(self, automation_id: Id, run_id: Id) -> AutomationRunDetail:
-        async with self.database.transaction() as work:
+        async with self.database.snapshot() as work:
             return await run_queries.detail(work, self.actor, automation_id, run_id)
 
     async def ended(
@@ -148,10 +150,15 @@ async def running_engine(
     client: Client,
     allow: Sequence[str] = ("127.0.0.0/8",),
     store: str = "memory://",
+    mail: MailServer | None = None,
+    run_limit: timedelta = timedelta(days=30),
 ) -> AsyncIterator[Engine]:
     """Workers, relay and an actor of a fresh workspace, until the block ends."""
-    async with OutboundClient(OutboundPolicy.from_entries(allow)) as outbound:
-        parts = Parts(database, client, outbound, KEYS, ObjectStore(store), PERIODS)
+    policy = OutboundPolicy.from_entries(allow)
+    async with OutboundClient(policy) as outbound:
+        post = None if mail is None else MailClient(mail, policy)
+        objects = ObjectStore(store)
+        parts = Parts(database, client, outbound, KEYS, objects, PERIODS, post, run_limit)
         async with running_workers(parts, url):
             # What tests make old stays until one of them asks for the sweep.
             await client.get_schedule_handle(RETENTION).pause()

@@ -17,9 +17,9 @@ ROOT = Path(__file__).parents[2]
 BASELINE = ROOT / "temporal" / "fingerprints.json"
 
 COMMAND = re.compile(
-    r"workflow\.((execute|start)_\w+|sleep|wait_condition|continue_as_new|patched|deprecate_patch"
+    r"workflow\.((execute|start)_\w+|sleep|wait\w*|continue_as_new|patched|deprecate_patch"
     r"|upsert_\w+|get_external_workflow_handle\w*|signal\w*|uuid4|random|timeout\w*)"
-    r"|asyncio\.(sleep|create_task|gather|wait_for|timeout|shield)"
+    r"|asyncio\.(sleep|create_task|gather|wait|wait_for|timeout|shield)"
 )
 """Calls whose order a replay depends on: commands, and what decides who runs first."""
 
@@ -28,48 +28,61 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def fingerprints(workflows: Path = ROOT / "src" / "workflows") -> Fingerprints:
-    """By workflow class, the commands of each of its functions that has any."""
+    """By module, the commands of each of its functions that has any.
+
+    A call of a function of ours counts once that function has commands, wherever it is defined.
+    """
+    functions = {
+        (path.stem, name): function
+        for path in sorted(workflows.glob("*.py"))
+        for name, function in _functions(ast.parse(path.read_text(encoding="utf-8")))
+    }
+    giving: frozenset[str] = frozenset()
+    while True:
+        commands = {key: list(_steps(one, giving)) for key, one in functions.items()}
+        now = frozenset(name.rpartition(".")[2] for (_, name), steps in commands.items() if steps)
+        if now == giving:
+            break
+        giving = now
     found: Fingerprints = {}
-    for path in sorted(workflows.glob("*.py")):
-        module = ast.parse(path.read_text(encoding="utf-8"))
-        helpers = {node.name: node for node in module.body if isinstance(node, Function)}
-        for node in module.body:
-            if isinstance(node, ast.ClassDef) and _is_workflow(node):
-                methods = {part.name: part for part in node.body if isinstance(part, Function)}
-                found[node.name] = _commands(methods, helpers)
+    for (module, name), steps in sorted(commands.items()):
+        if steps:
+            found.setdefault(module, {})[name] = steps
     return found
 
 
-def _commands(methods: dict[str, Function], helpers: dict[str, Function]) -> dict[str, list[str]]:
-    """The commands of each function; calls of our own functions count once those have commands."""
-    known = {f"self.{name}": method for name, method in methods.items()} | helpers
-    giving: set[str] = set()
-    while True:
-        commands = {name: list(_steps(known[name], giving)) for name in sorted(known)}
-        now = {name for name, steps in commands.items() if steps}
-        if now == giving:
-            return {name.removeprefix("self."): commands[name] for name in sorted(giving)}
-        giving = now
+def _functions(module: ast.Module) -> Iterator[tuple[str, Function]]:
+    for node in module.body:
+        if isinstance(node, Function):
+            yield node.name, node
+        elif isinstance(node, ast.ClassDef):
+            for part in node.body:
+                if isinstance(part, Function):
+                    yield f"{node.name}.{part.name}", part
 
 
-def _steps(function: Function, giving: set[str]) -> Iterator[str]:
+def _steps(function: Function, giving: frozenset[str]) -> Iterator[str]:
     calls = [node for node in ast.walk(function) if isinstance(node, ast.Call)]
     for call in sorted(calls, key=lambda call: (call.end_lineno, call.end_col_offset)):
         name = ast.unparse(call.func)
-        if COMMAND.fullmatch(name) or name in giving:
+        if COMMAND.fullmatch(name) or _is_ours(name, giving):
             subject = f" {ast.unparse(call.args[0])}" if _tells(name, call) else ""
             yield f"{name}{subject}"
+
+
+def _is_ours(name: str, giving: frozenset[str]) -> bool:
+    """Whether a call reaches a function that gives commands."""
+    owner, _, last = name.rpartition(".")
+    return last in giving and (not owner or owner == "self" or owner.startswith("self."))
 
 
 def _tells(name: str, call: ast.Call) -> bool:
     """Whether the first argument says which command it is: an activity, a child, a patch id."""
     if not call.args:
         return False
-    return "execute_" in name or "start_" in name or "patch" in name or name == "_transact"
-
-
-def _is_workflow(node: ast.ClassDef) -> bool:
-    return any("workflow.defn" in ast.unparse(one) for one in node.decorator_list)
+    if name in {"transact", "_swept"}:
+        return True
+    return "execute_" in name or "start_" in name or "patch" in name
 
 
 def committed() -> Fingerprints:

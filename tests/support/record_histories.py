@@ -7,8 +7,6 @@ tests/workflows/test_replay.py.
 """
 
 import asyncio
-import json
-import re
 import uuid
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -19,26 +17,27 @@ from unittest.mock import patch
 from temporalio.client import WorkflowExecutionStatus, WorkflowHandle
 from typing_extensions import override
 
+from cli.replaying.golden import golden
 from models.jobs.commands import accept_job
 from runtime.database import Database, UnitOfWork
 from runtime.errors import ConflictError
 from runtime.families import JOB_FAMILIES, Family, Queue
 from runtime.ids import new_id
+from tests.support.action_stories import ACTION_STORIES
 from tests.support.counting import Counting
+from tests.support.ending_stories import ENDING_STORIES
 from tests.support.engine import Engine, Json, graph, node, running_engine
+from tests.support.loop_stories import LOOP_STORIES, loop_graphs
 from tests.support.patience import eventually
 from tests.support.postgres import migrated_database
+from tests.support.schedules import change, handle_of, scheduled, until_runs, until_schedule
 from tests.support.sink import Sink, serving
 from tests.support.temporal import dev_server
+from tests.support.wait_stories import WAIT_STORIES
 from workflows.maintenance import Maintenance
 from workflows.retention import Retention
 
 DIRECTORY = Path(__file__).parents[2] / "temporal" / "histories"
-
-_PROCESS = re.compile(r"\d+@.+")
-"""A process on a machine, as identities and sticky queues name it; no replay reads it."""
-_DROPPED = {"stackTrace"}
-"""Fields that hold paths of a machine; no replay reads them."""
 
 TWICE = {"maxAttempts": 3, "initialDelaySeconds": 0.1, "backoffMultiplier": 1}
 
@@ -154,6 +153,47 @@ async def maintenance(engine: Engine) -> str:
     return workflow_id
 
 
+async def fired(engine: Engine) -> str:
+    """A fire whose run ends by itself."""
+    return (await _fire(engine, graph(transform("a"))))[1]
+
+
+async def fired_in_vain(engine: Engine) -> str:
+    """A fire of an automation that was disabled meanwhile."""
+    return (await _fire(engine, graph(transform("a")), enabled=False))[1]
+
+
+async def fire_cancelled(engine: Engine) -> str:
+    """A fire that is cancelled, as overlap policies do, while its run waits."""
+    automation_id, workflow_id = await _fire(engine, graph(node("pause", "delay", seconds=600)))
+    await until_runs(engine, automation_id, "waiting")
+    await engine.client.get_workflow_handle(workflow_id).cancel()
+    return workflow_id
+
+
+async def fire_of_cancelled_run(engine: Engine) -> str:
+    """A fire whose run is cancelled by the API."""
+    automation_id, workflow_id = await _fire(engine, graph(node("pause", "delay", seconds=600)))
+    [run] = await until_runs(engine, automation_id, "waiting")
+    await engine.cancel(automation_id, run.id)
+    return workflow_id
+
+
+async def _fire(engine: Engine, content: Json, *, enabled: bool = True) -> tuple[uuid.UUID, str]:
+    """An automation whose schedule was triggered, and the workflow id of the fire."""
+    made = await scheduled(engine, content)
+    if not enabled:
+        await change(engine, made.id, enabled=False)
+    await handle_of(engine.client, made.id).trigger()
+
+    def has_fired(found: Any) -> bool:
+        return bool(found.info.recent_actions)
+
+    found = await until_schedule(engine, made.id, has_fired)
+    assert found is not None
+    return made.id, found.info.recent_actions[0].action.workflow_id
+
+
 async def retention(engine: Engine) -> str:
     """A sweep that finds nothing to remove."""
     workflow_id = Family.RETENTION.workflow_id("recorded")
@@ -211,10 +251,21 @@ STORIES: dict[str, Callable[[Engine], Awaitable[str]]] = {
     "closed-before-it-began": closed_before_it_began,
     "maintenance": maintenance,
     "maintenance-of-jobs": maintenance,
+    "maintenance-of-schedules-and-actions": maintenance,
+    **ACTION_STORIES,
+    **WAIT_STORIES,
+    **LOOP_STORIES,
+    **ENDING_STORIES,
+    "schedule-fire": fired,
+    "schedule-fire-in-vain": fired_in_vain,
+    "schedule-fire-cancelled": fire_cancelled,
+    "schedule-fire-of-cancelled-run": fire_of_cancelled_run,
     "retention": retention,
     **{family.value: partial(finished_job, family=family) for family in JOB_FAMILIES},
     "job-refused": refused_job,
     "job-cancelled": cancelled_job,
+    "job-fails": refused_job,
+    "job-is-cancelled": cancelled_job,
 }
 
 
@@ -231,7 +282,7 @@ async def record(engine: Engine, sink: Sink, directory: Path = DIRECTORY) -> lis
     """Run every story that has no history yet and write it; the names of the files."""
     recorded = await asyncio.to_thread(lambda: {path.stem for path in directory.glob("*.json")})
     workflow_ids = {}
-    for name, content in graphs(sink).items():
+    for name, content in {**graphs(sink), **loop_graphs(sink)}.items():
         if name not in recorded:
             run = await engine.run(content)
             workflow_ids[name] = Family.AUTOMATION_RUN.workflow_id(run.id)
@@ -241,9 +292,8 @@ async def record(engine: Engine, sink: Sink, directory: Path = DIRECTORY) -> lis
     for name, workflow_id in workflow_ids.items():
         handle = engine.client.get_workflow_handle(workflow_id)
         await _closed(handle)
-        history = json.loads((await handle.fetch_history()).to_json())
-        text = json.dumps(_scrubbed(history), indent=1, sort_keys=True)
-        await asyncio.to_thread((directory / f"{name}.json").write_text, text + "\n")
+        text = golden(await handle.fetch_history())
+        await asyncio.to_thread((directory / f"{name}.json").write_text, text)
     return sorted(workflow_ids)
 
 
@@ -255,18 +305,10 @@ async def _closed(handle: WorkflowHandle[Any, Any]) -> None:
     await eventually(is_closed, what=f"the end of {handle.id}")
 
 
-def _scrubbed(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _scrubbed(one) for key, one in value.items() if key not in _DROPPED}
-    if isinstance(value, list):
-        return [_scrubbed(one) for one in value]
-    return "recorder" if isinstance(value, str) and _PROCESS.fullmatch(value) else value
-
-
 async def main() -> None:
     """Record against servers of the recorder's own."""
     families = {family: Recorded() for family in JOB_FAMILIES}
-    counting = patch("cli.worker_process.job_families", lambda *_: families)
+    counting = patch("cli.worker_activities.job_families", lambda *_: families)
     with counting, migrated_database(uuid.uuid4().hex, "recorder") as url:
         database = Database(url)
         async with (

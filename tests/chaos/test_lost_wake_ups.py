@@ -1,0 +1,121 @@
+"""What our rows have resolved and an execution has not heard, it is told again (promise I7)."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import pytest
+from sqlalchemy import delete, select
+from temporalio.testing import ActivityEnvironment
+
+from activities.maintenance import MaintenanceActivities
+from models.automation_runs.tables import automation_run
+from models.base import JsonObject
+from models.waits import commands
+from models.waits.shapes import PublishEvent, ResumeNode
+from runtime.families import Family
+from runtime.outbox import Intent, outbox
+from tests.support.engine import Engine, graph, node
+from tests.support.waits import approval, event, held, member, waiting
+
+pytestmark = pytest.mark.crash
+
+
+async def sweep(engine: Engine, grace: timedelta = timedelta()) -> dict[str, int]:
+    """One sweep of the reconciler, now."""
+    activities = MaintenanceActivities(engine.database, engine.client, grace=grace)
+    environment = ActivityEnvironment()
+    environment.info = replace(environment.info, started_time=datetime.now(UTC))
+    return await environment.run(activities.reconcile)
+
+
+async def resolve_unheard(engine: Engine, event_key: str, run_id: UUID) -> None:
+    """Give the nodes of a run their event, of which nobody tells their execution."""
+    body = PublishEvent.model_validate({"eventKey": event_key, "data": {"amount": 3}})
+    async with engine.database.transaction() as work:
+        assert await commands.publish_event(work, engine.actor, body)
+        await work.execute(delete(outbox).where(outbox.c.subject_id == run_id))
+
+
+async def signals(engine: Engine, run_id: UUID) -> int:
+    """How many signals the execution of a run has got."""
+    handle = engine.client.get_workflow_handle(Family.AUTOMATION_RUN.workflow_id(run_id))
+    history = await handle.fetch_history()
+    return sum(
+        one.HasField("workflow_execution_signaled_event_attributes") for one in history.events
+    )
+
+
+async def test_an_event_that_was_not_heard_is_told_again(engine: Engine) -> None:
+    automation_id, run_id = await waiting(engine, event(eventKey="unheard"))
+    await resolve_unheard(engine, "unheard", run_id)
+    assert (await sweep(engine, timedelta(minutes=5)))["told"] == 0
+    assert (await engine.get(automation_id, run_id)).status == "waiting"
+    assert (await sweep(engine))["told"] == 1
+    assert (await engine.ended(automation_id, run_id)).output == {"then": {"got": {"amount": 3}}}
+    assert (await sweep(engine))["told"] == 0
+
+
+async def test_a_decision_that_was_not_heard_is_told_again(engine: Engine) -> None:
+    decider = await member(engine)
+    automation_id, run_id = await waiting(engine, approval(decider))
+    async with engine.database.transaction() as work:
+        body = ResumeNode.model_validate({"decision": "approved"})
+        await commands.resume(work, decider, automation_id, run_id, "ask", body)
+        await work.execute(delete(outbox).where(outbox.c.subject_id == run_id))
+    assert (await sweep(engine))["told"] == 1
+    run = await engine.ended(automation_id, run_id)
+    assert {one.node_id for one in run.node_runs if one.status == "succeeded"} == {"ask", "yes"}
+
+
+def in_long_loop() -> JsonObject:
+    """A wait in a loop that runs in executions of its own."""
+    items = {"type": "expression", "value": "trigger.items"}
+    return graph(
+        node("each", "for_each", items=items, parallelism=2),
+        held("hear", "wait_event", {"eventKey": {"type": "expression", "value": "item"}}),
+        edges=[("each", "hear", "item")],
+    )
+
+
+async def test_an_iteration_in_another_execution_is_told_again(engine: Engine) -> None:
+    payload = {"items": ["first", "second", *["third"] * 99]}
+    automation_id, run_id = await waiting(engine, in_long_loop(), payload)
+    await resolve_unheard(engine, "first", run_id)
+    assert (await sweep(engine))["told"] == 1
+    await engine.until(
+        automation_id,
+        run_id,
+        lambda run: any(one.scope_key == "each:0" for one in run.node_runs if one.output),
+    )
+    await engine.cancel(automation_id, run_id)
+
+
+async def test_who_waits_on_is_told_nothing(engine: Engine) -> None:
+    automation_id, run_id = await waiting(engine, event(eventKey="not yet"))
+    assert (await sweep(engine))["told"] == 0
+    assert await signals(engine, run_id) == 0
+    await engine.cancel(automation_id, run_id)
+
+
+async def called_runs(engine: Engine, run_id: UUID) -> list[Any]:
+    async with engine.database.transaction() as work:
+        statement = select(automation_run).where(automation_run.c.parent_run_id == run_id)
+        return list(await work.rows(statement))
+
+
+async def test_a_called_run_that_did_not_hear_of_its_slot_is_told_again(engine: Engine) -> None:
+    limit = {"kind": "automation_called", "concurrency": {"limit": 1}}
+    inner = await engine.publish(graph(node("hold", "delay", seconds=600)), triggerConfig=limit)
+    call = graph(node("call", "call_automation", automationId=str(inner.id)))
+    first, second = [await waiting(engine, call) for _ in range(2)]
+    (holding,), (in_line,) = [await called_runs(engine, one[1]) for one in (first, second)]
+    assert (await sweep(engine))["restarted"] == 0
+    async with engine.database.transaction() as work:
+        await engine.cancel_within(work, inner.id, holding.id)
+        told = (outbox.c.subject_id == in_line.id) & (outbox.c.intent == Intent.SIGNAL)
+        assert len(await work.rows(delete(outbox).where(told).returning(outbox.c.id))) == 1
+    assert (await sweep(engine))["restarted"] == 1
+    await engine.until(inner.id, in_line.id, lambda run: run.status == "waiting")
+    await engine.cancel(*second)

@@ -1,0 +1,88 @@
+"""Actions against running workers."""
+
+import asyncio
+from typing import Any
+
+from models.action_runs import commands, queries
+from models.action_runs.shapes import ActionRunDetail, RunAction
+from models.actions.commands import create_action
+from models.actions.shapes import CreateAction
+from models.base import Id
+from runtime.ids import new_id
+from tests.support.engine import Engine
+
+Json = dict[str, Any]
+
+
+async def make(engine: Engine, kind: str, /, **config: Any) -> Id:
+    """An enabled action."""
+    body = CreateAction.model_validate({"label": "Act", "kind": kind, "config": config})
+    async with engine.database.transaction() as work:
+        return (await create_action(work, engine.actor, body)).id
+
+
+def step(id_: str, kind: str, /, **fields: Any) -> Json:
+    """A step of a sequence; keywords that are no step fields make up its config."""
+    own = {"input", "when", "continueOnError", "retry"}
+    config = {key: value for key, value in fields.items() if key not in own}
+    return {
+        "id": id_,
+        "kind": kind,
+        "config": config,
+        **{key: value for key, value in fields.items() if key in own},
+    }
+
+
+async def start(engine: Engine, action_id: Id, given: Json | None = None) -> Id:
+    """Accept a run."""
+    run_id = new_id()
+    body = RunAction.model_validate({"input": given or {}})
+    async with engine.database.transaction() as work:
+        await commands.run_action(work, engine.actor, action_id, run_id, body)
+    return run_id
+
+
+async def get(engine: Engine, action_id: Id, run_id: Id) -> ActionRunDetail:
+    async with engine.database.reading() as work:
+        return await queries.get_run(work, engine.actor, action_id, run_id)
+
+
+async def until(
+    engine: Engine, action_id: Id, run_id: Id, condition: Any, seconds: float = 30
+) -> ActionRunDetail:
+    """The run once it satisfies the condition."""
+    async with asyncio.timeout(seconds):
+        while True:
+            run = await get(engine, action_id, run_id)
+            if condition(run):
+                return run
+            await asyncio.sleep(0.02)
+
+
+async def ended(engine: Engine, action_id: Id, run_id: Id, seconds: float = 30) -> ActionRunDetail:
+    """The run once it has ended."""
+    return await until(engine, action_id, run_id, lambda run: run.status != "started", seconds)
+
+
+async def act(
+    engine: Engine, kind: str, given: Json | None = None, /, **config: Any
+) -> ActionRunDetail:
+    """Make an action, run it, wait."""
+    action_id = await make(engine, kind, **config)
+    return await ended(engine, action_id, await start(engine, action_id, given))
+
+
+async def cancel(engine: Engine, action_id: Id, run_id: Id) -> ActionRunDetail:
+    async with engine.database.transaction() as work:
+        return await commands.cancel_run(work, engine.actor, action_id, run_id)
+
+
+async def of_action(engine: Engine, action_id: Id) -> list[ActionRunDetail]:
+    """The runs of an action, newest first."""
+    async with engine.database.reading() as work:
+        return await queries.list_runs(work, engine.actor, action_id, 100)
+
+
+def states(run: ActionRunDetail) -> dict[str, str]:
+    """The status of every step, by its id."""
+    return {step_id: one.status.value for step_id, one in run.step_results.items()}

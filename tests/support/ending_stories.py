@@ -1,0 +1,59 @@
+"""Histories of executions that end as their rows did (ADR 0020); see record_histories.py."""
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+
+from models.automation_runs import retries
+from models.automation_runs.calls import called_run_id
+from models.automation_runs.shapes import RetryRun
+from runtime.families import Family
+from tests.support.action_stories import outside_failed
+from tests.support.engine import Engine, by_node, graph, node
+from tests.support.sink import serving
+from tests.support.wait_stories import called, calling
+from tests.support.waits import event, resume, waiting
+
+
+async def failed(engine: Engine) -> str:
+    """A run that fails at a node which leaves the machine."""
+    async with serving() as sink:
+        url = sink.url("broken")
+        run = await engine.run(graph(node("call", "http_request", method="POST", url=url)))
+    return Family.AUTOMATION_RUN.workflow_id(run.id)
+
+
+async def retried(engine: Engine) -> str:
+    """A run from the failed node of another one, whose outputs it takes over."""
+    async with serving() as sink:
+        call = node("call", "http_request", method="POST", url=sink.url("broken"))
+        before = node("before", "transform", output={})
+        made = await engine.publish(graph(before, call, edges=[("before", "call")]))
+        first = await engine.ended(made.id, await engine.start(made.id))
+        async with engine.database.transaction() as work:
+            body = RetryRun.model_validate({"from": "failed"})
+            again = await retries.retry(work, engine.actor, made.id, first.id, body)
+        await engine.ended(made.id, again.id)
+    return Family.AUTOMATION_RUN.workflow_id(again.id)
+
+
+async def admitted(engine: Engine) -> str:
+    """A called run that waits for the slot of another run of its automation."""
+    limited = {"kind": "manual", "concurrency": {"limit": 1}}
+    other = await engine.publish(event(), triggerConfig=limited)
+    holder = (other.id, await engine.start(other.id))
+    await engine.until(*holder, lambda run: run.status == "waiting")
+    place = await waiting(engine, calling(other.id))
+    child = (other.id, called_run_id(place[1], "call", ""))
+    await engine.cancel(*holder)
+    await engine.until(*child, lambda run: "hear" in by_node(run) and run.status == "waiting")
+    await resume(engine, child, "hear", data={})
+    return Family.AUTOMATION_RUN.workflow_id(child[1])
+
+
+ENDING_STORIES: dict[str, Callable[[Engine], Awaitable[str]]] = {
+    "run-fails": failed,
+    "run-retried": retried,
+    "run-admitted": admitted,
+    "call-fails": partial(called, succeeds=False),
+    "action-run-fails": outside_failed,
+}
