@@ -28,6 +28,7 @@ class RequestLogWriter:
         self._entries: deque[LogEntry] = deque()
         self._used_keys: dict[UUID, datetime] = {}
         self._stopping = asyncio.Event()
+        self._flushing = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
         self.dropped = 0
 
@@ -57,6 +58,11 @@ class RequestLogWriter:
 
     async def flush(self) -> None:
         """Write everything queued so far; keeps it for later when the database is away."""
+        # What another flush took is queued still: it is not written yet.
+        async with self._flushing:
+            await self._write()
+
+    async def _write(self) -> None:
         while self._entries or self._used_keys:
             count = min(_BATCH, len(self._entries))
             batch = [self._entries.popleft() for _ in range(count)]
