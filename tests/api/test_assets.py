@@ -136,11 +136,11 @@ async def test_a_thousand_ranges_cost_nothing(
         "bytes=" + "0" * 60_000 + "-1",
         "bytes=" + " " * 60_000 + "0-1",
     ):
-        began = time.perf_counter()
+        began = time.thread_time()
         answer = await anybody.get(url, headers={"Range": asked})
-        took = time.perf_counter() - began
+        took = time.thread_time() - began
         assert (answer.status_code, answer.content) == (200, b"small")
-        assert took < 0.05
+        assert took < 0.5
 
 
 async def test_conditions(client: Client, space: Space, anybody: Client) -> None:

@@ -354,9 +354,9 @@ def test_the_largest_graph_compiles_quickly() -> None:
     nodes = [node(name, "condition", expression=f"trigger.x == '{name}'") for name in names]
     pairs = [(i, j) for i in range(200) for j in range(i + 1, min(i + 4, 200))][:500]
     edges = [edge(names[i], names[j], "true") for i, j in pairs]
-    began = time.perf_counter()
+    began = time.thread_time()
     assert issues(nodes, edges) == []
-    assert time.perf_counter() - began < 1
+    assert time.thread_time() - began < 1
 
 
 def test_hostile_text_is_quoted_short_and_printable() -> None:

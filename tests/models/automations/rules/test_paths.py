@@ -92,9 +92,9 @@ def test_a_path_matches_a_value_once(path: str) -> None:
     deep: Any = 1
     for _ in range(40):
         deep = {"a": [deep], "b": [0, 0]} if isinstance(deep, list) else [deep]
-    began = time.perf_counter()
+    began = time.thread_time()
     assert len(compile_path(path).get(deep)) < 1_000
-    assert time.perf_counter() - began < 1
+    assert time.thread_time() - began < 1
 
 
 _JSON = st.recursive(
