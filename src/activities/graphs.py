@@ -7,9 +7,9 @@ from sqlalchemy import bindparam, select
 from temporalio.exceptions import ApplicationError
 
 from models.automations.queries import read_graph
-from models.automations.rules.bindings import references
 from models.automations.rules.graph import GraphNode
 from models.automations.rules.plan import Plan, PlanNode, PlanRetry
+from models.automations.rules.reads import references
 from models.automations.tables import automation_graph
 from models.base import Id, JsonObject
 from runtime.database import Database, Work

@@ -5,14 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from models.actions.rules.configs import CONFIGS, ActionKind, parts_of
-from models.automations.rules.bindings import (
-    is_binding,
-    problems,
-    references,
-    secrets_in,
-    without_literals,
-)
+from models.automations.rules.bindings import is_binding, problems, without_literals
 from models.automations.rules.node_checks import model_problems
+from models.automations.rules.reads import references, secrets_in
 from models.automations.rules.secret_marks import SECRETS_LEAVE, SENDERS
 from models.base import Id, JsonObject
 from models.expressions.rules.errors import BindingError

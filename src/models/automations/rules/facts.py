@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from models.automations.rules.bindings import secret_names, without_literals
+from models.automations.rules.bindings import without_literals
 from models.automations.rules.graph import Graph
+from models.automations.rules.reads import secret_names
 from models.base import Id, JsonObject
 from models.databases.rules.fields import FieldSpecs
 from runtime.ids import parse_id

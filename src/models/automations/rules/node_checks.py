@@ -5,7 +5,7 @@ from typing import Any
 
 import pydantic
 
-from models.automations.rules.bindings import is_binding, problems, references, without_literals
+from models.automations.rules.bindings import is_binding, problems, without_literals
 from models.automations.rules.configs import CONFIGS, SwitchConfig
 from models.automations.rules.facts import Noun, ReferenceFacts
 from models.automations.rules.filters import filter_problems
@@ -17,6 +17,7 @@ from models.automations.rules.kinds import (
     shorten,
     unknown_kind,
 )
+from models.automations.rules.reads import references
 from models.automations.rules.reference_checks import missing
 from models.base import Input, JsonObject
 from models.expressions.rules.errors import BindingError

@@ -6,6 +6,7 @@ from models.automations.rules.graph import Graph, GraphEdge
 from models.automations.rules.kinds import shorten
 from models.automations.rules.loop_checks import loop_problems
 from models.automations.rules.reach import reached
+from models.automations.rules.reading_checks import reading_problems
 
 Problem = tuple[str, str]
 """A node id, empty for the whole graph, and a sentence."""
@@ -22,7 +23,7 @@ def entries_of(graph: Graph) -> list[str]:
 
 
 def structure_problems(graph: Graph) -> Iterator[Problem]:
-    """Everything wrong with ids, edges, entries, cycles, reach and loops."""
+    """Everything wrong with ids, edges, entries, cycles, reach, loops and early reads."""
     if not graph.nodes:
         yield "", "The graph has no nodes."
         return
@@ -44,6 +45,7 @@ def structure_problems(graph: Graph) -> Iterator[Problem]:
         yield "", "The graph has no entry node."
     else:
         yield from loop_problems(graph, edges, entries)
+        yield from reading_problems(graph, edges)
     connected = reached((entry for entry in entries if entry in known), following)
     for node in graph.nodes:
         if node.id not in connected and node.id not in cycle:

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from models.automations.rules.bindings import references, secrets_in
 from models.automations.rules.facts import ReferenceFacts
 from models.automations.rules.graph import Graph, GraphNode
 from models.automations.rules.kinds import shorten
+from models.automations.rules.reads import references, secrets_in
 from models.automations.rules.secret_marks import SECRETS_LEAVE, SENDERS, no_secret
 from models.automations.rules.structure import Problem
 

@@ -11,10 +11,9 @@ from models.automations.rules.bindings import (
     BindingError,
     is_binding,
     problems,
-    references,
     resolve,
-    secret_names,
 )
+from models.automations.rules.reads import references, secret_names
 from models.automations.rules.secret_marks import marked_names, revealed
 
 CONTEXT = BindingContext(
