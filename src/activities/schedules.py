@@ -5,7 +5,7 @@ of them in any order ends right.
 """
 
 import contextlib
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -14,6 +14,7 @@ from temporalio.client import (
     Schedule,
     ScheduleActionStartWorkflow,
     ScheduleAlreadyRunningError,
+    ScheduleHandle,
     ScheduleUpdate,
     ScheduleUpdateInput,
 )
@@ -21,7 +22,13 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from activities.deliveries import Route
 from activities.schedule_specs import FAMILY, attributes_of, schedule_of
-from models.automations.schedules import ScheduleFacts, scheduled, set_next_run
+from models.automations.schedules import (
+    PassedOver,
+    ScheduleFacts,
+    scheduled,
+    set_next_run,
+    set_passed_over,
+)
 from models.base import Id
 from runtime.clock import utc_now
 from runtime.database import Database
@@ -42,7 +49,7 @@ class Schedules:
         await self.synchronize(row.subject_id)
 
     async def synchronize(self, automation_id: Id) -> None:
-        """Make the schedule of an automation what the rows say, and show when it runs next.
+        """Make the schedule of an automation what the rows say, and show what it does.
 
         The rows are read again after every write: whoever writes last has read what is true.
         """
@@ -66,12 +73,27 @@ class Schedules:
             if wanted is None:
                 await handle.delete(rpc_timeout=_TIMEOUT)
             else:
-                await handle.update(self._difference(wanted), rpc_timeout=_TIMEOUT)
+                await self._update(handle, wanted)
         except RPCError as error:
             if error.status is not RPCStatusCode.NOT_FOUND:
                 raise
             if wanted is not None:
                 await self._create(wanted)
+
+    async def _update(self, handle: ScheduleHandle, wanted: ScheduleFacts) -> None:
+        counted: list[PassedOver] = []
+
+        async def difference(given: ScheduleUpdateInput) -> ScheduleUpdate | None:
+            info = given.description.info
+            counted[:] = [
+                PassedOver(info.num_actions_skipped_overlap, info.num_actions_missed_catchup_window)
+            ]
+            return await self._difference(given.description.schedule, wanted)
+
+        await handle.update(difference, rpc_timeout=_TIMEOUT)
+        if counted != [wanted.passed_over]:
+            async with self._database.transaction() as work:
+                await set_passed_over(work, wanted.automation_id, counted[0])
 
     async def _create(self, wanted: ScheduleFacts) -> None:
         """Make a schedule that is not there; one that will never fire again needs none.
@@ -88,21 +110,14 @@ class Schedules:
                 rpc_timeout=_TIMEOUT,
             )
 
-    def _difference(
-        self, wanted: ScheduleFacts
-    ) -> Callable[[ScheduleUpdateInput], Awaitable[ScheduleUpdate | None]]:
+    async def _difference(self, found: Schedule, wanted: ScheduleFacts) -> ScheduleUpdate | None:
         """An update, or None for a schedule that is as it should be.
 
         Temporal drops what is due between its last look and an update: none is made idly.
         """
         schedule = schedule_of(wanted, self._route)
-
-        async def difference(given: ScheduleUpdateInput) -> ScheduleUpdate | None:
-            found = given.description.schedule
-            same = _parts(found, await self._texts(found)) == _parts(schedule, _given(schedule))
-            return None if same else ScheduleUpdate(schedule)
-
-        return difference
+        same = _parts(found, await self._texts(found)) == _parts(schedule, _given(schedule))
+        return None if same else ScheduleUpdate(schedule)
 
     async def _texts(self, described: Schedule) -> Sequence[Any]:
         return await self._client.data_converter.decode(_given(described))

@@ -100,6 +100,7 @@ async def test_a_preview_of_what_is_stored(client: Client, space: Space) -> None
                 " twice."
             ),
         ],
+        "passedOver": {"skipped": 0, "missed": 0},
     }
 
 

@@ -15,10 +15,12 @@ from temporalio.client import (
 from temporalio.common import SearchAttributeKey
 
 from activities.schedule_fires import FireCall, ScheduleFires
+from activities.schedules import Schedules
 from models.automation_runs import due_runs
 from models.automation_runs.tables import automation_run
+from models.automations.previews import preview_stored
 from models.automations.rules.timetables import due_run_id
-from models.automations.shapes import Backfill, Backfilled
+from models.automations.shapes import Backfill, Backfilled, PassedOver
 from models.base import Id
 from runtime.families import Queue
 from runtime.ids import new_id
@@ -39,6 +41,7 @@ from tests.support.schedules import (
     until_runs,
     until_schedule,
 )
+from workflows.registry import SCHEDULED
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -143,6 +146,10 @@ async def test_overlap_is_about_the_run_itself(
     found = await described(engine.client, made.id)
     assert found is not None
     assert found.info.num_actions_skipped_overlap == (overlap == "skip")
+    await Schedules(engine.database, engine.client, SCHEDULED).synchronize(made.id)
+    async with engine.database.transaction() as work:
+        told = await preview_stored(work, engine.actor, made.id, 1, None)
+    assert told.passed_over == PassedOver(skipped=int(overlap == "skip"), missed=0)
     for run in runs:
         await engine.cancel(made.id, run.id)
 

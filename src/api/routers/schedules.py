@@ -29,7 +29,7 @@ async def get_schedule_preview(
     It is the schedule of the open draft, else of the published version; `after` is a moment to
     look from other than now. `notes` tell what daylight saving does to these times: with Temporal,
     a local time that the clock skips does not come, and around the hour that comes twice a time
-    may come once, twice or not at all.
+    may come once, twice or not at all. `passedOver` counts the due times that had no run.
     """
     automation_id = call.ids["automationId"]
     return Data(await previews.preview_stored(call.work, call.actor, automation_id, count, after))

@@ -17,7 +17,7 @@ from models.automations.rules.triggers import (
     read_trigger,
     trigger_problems,
 )
-from models.automations.shapes import DueTime, SchedulePreview
+from models.automations.shapes import DueTime, PassedOver, SchedulePreview
 from models.automations.tables import automation, automation_graph, automation_version
 from models.base import Id, JsonObject
 from runtime.database import UnitOfWork
@@ -31,10 +31,16 @@ async def preview_stored(
 ) -> SchedulePreview:
     """The next due times of the draft's schedule, else of the published version's.
 
+    With them how many due times the published one has passed over so far.
+
     Raises ValidationError when that has no schedule, or one that cannot be published.
     """
-    stored = await work.scalar(
-        select(automation_graph.c.trigger_config)
+    stored = await work.first(
+        select(
+            automation_graph.c.trigger_config,
+            automation.c.skipped_fires,
+            automation.c.missed_fires,
+        )
         .join(
             automation_version,
             (automation_version.c.automation_id == automation_graph.c.automation_id)
@@ -49,7 +55,8 @@ async def preview_stored(
     )
     if stored is None:
         raise NotFoundError("automation")
-    return _preview(read_trigger(stored), count, after or work.now)
+    passed_over = PassedOver(skipped=stored.skipped_fires, missed=stored.missed_fires)
+    return _preview(read_trigger(stored.trigger_config), count, after or work.now, passed_over)
 
 
 def preview_given(trigger_config: JsonObject, count: int, after: datetime) -> SchedulePreview:
@@ -57,7 +64,9 @@ def preview_given(trigger_config: JsonObject, count: int, after: datetime) -> Sc
     return _preview(read_trigger(parse_trigger_config(trigger_config)), count, after)
 
 
-def _preview(trigger: TriggerConfig, count: int, after: datetime) -> SchedulePreview:
+def _preview(
+    trigger: TriggerConfig, count: int, after: datetime, passed_over: PassedOver | None = None
+) -> SchedulePreview:
     if not isinstance(trigger, ScheduleTrigger):
         raise ValidationError.at("triggerConfig.kind", "Only a schedule has due times.")
     problems = list(trigger_problems(trigger))
@@ -70,6 +79,7 @@ def _preview(trigger: TriggerConfig, count: int, after: datetime) -> SchedulePre
         timezone=timetable.zone,
         times=[DueTime(at=at, local=at.astimezone(zone).isoformat()) for at in due],
         notes=[*_notes(trigger), *(clock_notes(timetable, after, due[-1]) if due else [])],
+        passed_over=passed_over,
     )
 
 

@@ -42,6 +42,8 @@ _SCHEDULED = (
         automation.c.label,
         automation.c.enabled,
         automation.c.next_run_at,
+        automation.c.skipped_fires,
+        automation.c.missed_fires,
         item.c.archived,
         automation_graph.c.trigger_config,
     )
@@ -64,6 +66,14 @@ workspace in the trash."""
 
 
 @dataclass(frozen=True, slots=True)
+class PassedOver:
+    """Due times without a run: the one before still went on, or nobody was there in time."""
+
+    skipped: int
+    missed: int
+
+
+@dataclass(frozen=True, slots=True)
 class ScheduleFacts:
     """The schedule of one automation as it should be; `paused` says why it does not fire."""
 
@@ -74,6 +84,8 @@ class ScheduleFacts:
     paused: str | None
     next_run_at: datetime | None = field(compare=False)
     """What the automation's row says of `next_after`."""
+    passed_over: PassedOver = field(compare=False)
+    """What the automation's row says of the due times so far."""
 
     def next_after(self, moment: datetime) -> datetime | None:
         """When it fires next, jitter aside; None while it is paused or when its end has passed."""
@@ -99,7 +111,10 @@ def read_schedule(row: Row[Any]) -> ScheduleFacts:
     trigger = read_trigger(row.trigger_config)
     assert isinstance(trigger, ScheduleTrigger), "the version says so"
     paused = DISABLED if not row.enabled else ARCHIVED if row.archived else None
-    return ScheduleFacts(row.id, row.workspace_id, row.label, trigger, paused, row.next_run_at)
+    passed_over = PassedOver(row.skipped_fires, row.missed_fires)
+    return ScheduleFacts(
+        row.id, row.workspace_id, row.label, trigger, paused, row.next_run_at, passed_over
+    )
 
 
 async def follow(work: UnitOfWork, automation_id: Id) -> None:
@@ -138,6 +153,15 @@ async def set_next_run(work: UnitOfWork, automation_id: Id, due: datetime | None
         update(automation)
         .where(automation.c.id == automation_id, next_run_at.is_distinct_from(due))
         .values(next_run_at=due)
+    )
+
+
+async def set_passed_over(work: UnitOfWork, automation_id: Id, counted: PassedOver) -> None:
+    """Show how many due times of the schedule had no run (reliability G23)."""
+    await work.execute(
+        update(automation)
+        .where(automation.c.id == automation_id)
+        .values(skipped_fires=counted.skipped, missed_fires=counted.missed)
     )
 
 

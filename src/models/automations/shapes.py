@@ -158,12 +158,24 @@ class DueTime(Shape):
     local: str
 
 
+class PassedOver(Shape):
+    """How many due times had no run since the schedule was made, as of the last minute or so.
+
+    `skipped`: an earlier run still went on, and `overlap` has it that way; `missed`: the platform
+    was away for longer than `catchupWindowSeconds`.
+    """
+
+    skipped: int
+    missed: int
+
+
 class SchedulePreview(Shape):
     """When a schedule fires next, and what a person may not expect of it."""
 
     timezone: str
     times: list[DueTime]
     notes: list[str]
+    passed_over: PassedOver | None
 
 
 class Backfill(Input):

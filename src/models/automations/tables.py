@@ -39,6 +39,8 @@ class Automation(SQLModel, table=True):
     sealed_previous_webhook_secret: bytes | None = Field(default=None, sa_type=LargeBinary)
     previous_webhook_secret_until: datetime | None = Field(default=None, sa_type=Timestamp)
     next_run_at: datetime | None = Field(default=None, sa_type=Timestamp)
+    skipped_fires: int = Field(default=0, sa_column_kwargs={"server_default": text("0")})
+    missed_fires: int = Field(default=0, sa_column_kwargs={"server_default": text("0")})
     created_at: datetime = Field(sa_type=Timestamp)
     updated_at: datetime = Field(sa_type=Timestamp)
 
