@@ -51,8 +51,9 @@ async def test_a_server_that_comes_back_catches_up(
     [run] = await until_runs(engine, patient.id, "succeeded")
     assert run.trigger_payload["scheduledAt"] == f"{due:%Y-%m-%dT%H:%M:%S}.000Z"
     assert (run.created_at - due).total_seconds() > LATE_SECONDS - 1
+    # Temporal may count a due time twice, when it repeats the look that found it.
     await until_schedule(
-        engine, strict.id, lambda found: found.info.num_actions_missed_catchup_window == 1
+        engine, strict.id, lambda found: found.info.num_actions_missed_catchup_window >= 1
     )
     assert await runs_of(engine, strict.id) == []
     found = await described(engine.client, patient.id)
