@@ -277,6 +277,8 @@ async def limited(engine: Engine) -> UUID:
 async def test_a_run_in_line_is_left_alone(engine: Engine) -> None:
     automation_id = await limited(engine)
     first, second = [await engine.start(automation_id) for _ in range(2)]
+    # The sweep has no patience here: it would start a run anew that is being started.
+    await engine.until(automation_id, first, lambda run: run.status == "waiting")
     counts = await sweep(engine)
     assert (counts["restarted"], counts["closed"], counts["admitted"]) == (0, 0, 0)
     assert (await engine.get(automation_id, second)).metadata["admittedAt"] is None
