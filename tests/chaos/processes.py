@@ -59,12 +59,12 @@ class Workers:
             "WORKSPACE_OUTBOUND_ALLOW": "127.0.0.0/8",
         }
 
-    async def start(self, **variables: str) -> Worker:
-        """One more worker, with these environment variables."""
+    async def start(self, *, prepared: str = "", **variables: str) -> Worker:
+        """One more worker, with these environment variables, after some `prepared` Python."""
         path = self._directory / f"worker-{len(self._started)}.log"
         with path.open("wb") as log:
             process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "cli.main", "worker"),
+                *(sys.executable, "-c", f"{prepared}\nfrom cli.main import main; main()", "worker"),
                 env=self._environment | variables,
                 stdout=log,
                 stderr=log,

@@ -18,6 +18,14 @@ from workflows.registry import ROUTES
 pytestmark = pytest.mark.crash
 
 RUNS = 5
+UNHEARD = """
+from functools import partial
+import cli.polling, cli.worker_process
+async def is_polled(*_): return False
+cli.polling.is_polled = is_polled
+cli.worker_process.require_polling = partial(cli.polling.require_polling, check_seconds=0.2)
+"""
+"""A worker of which Temporal knows nothing, as if its polls had died."""
 
 
 async def test_a_relay_that_is_woken_as_it_is_stopped_stops(idle: Engine) -> None:
@@ -68,3 +76,11 @@ async def test_a_stopping_worker_finishes_its_calls(
     assert set(sink.counts().values()) == {1}
     titles = await fetch(url, "SELECT title FROM record WHERE database_id = %s", database_id)
     assert titles == [("done",)] * RUNS
+
+
+async def test_a_worker_that_is_not_heard_ends_so_that_it_is_replaced(workers: Workers) -> None:
+    worker = await workers.start(prepared=UNHEARD)
+    assert await worker.ended() == 1
+    assert "worker is ready" in worker.log()
+    assert "Temporal no longer hears from this worker on: automation, io, bulk." in worker.log()
+    assert "Traceback" not in worker.log()

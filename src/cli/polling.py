@@ -1,0 +1,78 @@
+"""Whether Temporal hears from this worker: one that polls no more looks well from inside."""
+
+import asyncio
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import NoReturn
+
+import structlog
+from temporalio.api.enums.v1 import DescribeTaskQueueMode, TaskQueueType
+from temporalio.api.taskqueue.v1 import PollerInfo, TaskQueue
+from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest
+from temporalio.client import Client
+from temporalio.service import RPCError
+
+from runtime.families import Queue
+
+log = structlog.get_logger()
+
+LONGEST_SILENCE = timedelta(minutes=3)
+"""A poll lasts a minute at most, then comes the next one."""
+CHECK_SECONDS = 30.0
+ANSWER_TIMEOUT = timedelta(seconds=10)
+CHECKS = 3
+"""So many in a row must find silence: a Temporal that has just come back knows of nobody yet."""
+
+_TYPES = {
+    Queue.AUTOMATION: TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW,
+    Queue.IO: TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY,
+    Queue.BULK: TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY,
+}
+
+
+class SilentWorkerError(ConnectionError):
+    """A worker that would wait for ever."""
+
+    def __init__(self, silent: Sequence[Queue]) -> None:
+        super().__init__(f"Temporal no longer hears from this worker on: {', '.join(silent)}.")
+
+
+async def require_polling(
+    client: Client, queues: Sequence[Queue], check_seconds: float = CHECK_SECONDS
+) -> NoReturn:
+    """Watch for ever; raises SilentWorkerError once the worker polls a queue of its no more."""
+    found = 0
+    while True:
+        await asyncio.sleep(check_seconds)
+        try:
+            silent = [queue for queue in queues if not await is_polled(client, queue)]
+        except RPCError as error:
+            log.warning("Temporal did not say who polls", code=error.status.name)
+            silent = []
+        found = found + 1 if silent else 0
+        if found == CHECKS:
+            raise SilentWorkerError(silent)
+
+
+async def is_polled(client: Client, queue: Queue) -> bool:
+    """Whether Temporal has lately heard from this client's workers on a queue. Raises RPCError."""
+    request = DescribeTaskQueueRequest(
+        namespace=client.namespace,
+        task_queue=TaskQueue(name=queue),
+        # The other mode tells of one partition of the queue only.
+        api_mode=DescribeTaskQueueMode.DESCRIBE_TASK_QUEUE_MODE_ENHANCED,
+        task_queue_types=[_TYPES[queue]],
+        report_pollers=True,
+    )
+    answer = await client.workflow_service.describe_task_queue(request, timeout=ANSWER_TIMEOUT)
+    return any(
+        poller.identity == client.identity and _is_recent(poller)
+        for version in answer.versions_info.values()
+        for kind in version.types_info.values()
+        for poller in kind.pollers
+    )
+
+
+def _is_recent(poller: PollerInfo) -> bool:
+    heard = poller.last_access_time.ToDatetime(tzinfo=UTC)
+    return datetime.now(UTC) - heard < LONGEST_SILENCE

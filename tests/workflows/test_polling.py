@@ -1,0 +1,41 @@
+"""A worker that Temporal no longer hears from is told apart from one that has nothing to do."""
+
+import asyncio
+
+import pytest
+from structlog.testing import capture_logs
+from temporalio.client import Client
+
+from cli.polling import SilentWorkerError, is_polled, require_polling
+from runtime.families import Queue
+from tests.support.engine import Engine
+from tests.support.temporal import dev_server
+
+
+@pytest.mark.parametrize("queue", list(Queue))
+async def test_a_worker_that_is_there_is_heard(engine: Engine, queue: Queue) -> None:
+    assert await is_polled(engine.client, queue)
+
+
+async def test_a_worker_that_polls_is_left_alone(engine: Engine) -> None:
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(1):
+            await require_polling(engine.client, list(Queue), check_seconds=0.05)
+
+
+async def test_a_worker_that_polls_no_more_is_ended(engine: Engine) -> None:
+    address = engine.client.service_client.config.target_host
+    silent = await Client.connect(address, identity="one that does not poll")
+    async with asyncio.timeout(10):
+        with pytest.raises(SilentWorkerError, match="automation, io"):
+            await require_polling(silent, [Queue.AUTOMATION, Queue.IO], check_seconds=0.05)
+
+
+async def test_a_server_that_is_away_says_nothing_about_its_workers() -> None:
+    async with dev_server() as environment:
+        address = environment.client.service_client.config.target_host
+        client = await Client.connect(address)
+    with capture_logs() as logs, pytest.raises(TimeoutError):
+        async with asyncio.timeout(2):
+            await require_polling(client, list(Queue), check_seconds=0.05)
+    assert {line["event"] for line in logs} == {"Temporal did not say who polls"}
