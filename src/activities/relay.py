@@ -31,7 +31,7 @@ BATCH = 20
 STARTING = 8
 """Runs that a relay has started and that have not begun. What Temporal queues it no longer deals
 out in turn, so the line stays here: just long enough that the workers always find work."""
-STARTING_OF_ONE = 2
+STARTING_OF_ONE = 1
 """How many of them may be of one workspace, so that another's need not wait for their begin."""
 COMPANY_SECONDS = 5.0
 """For so long after its last start a workspace is reckoned with: one that is alone has all."""
