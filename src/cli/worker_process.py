@@ -5,7 +5,7 @@ import contextlib
 import os
 import signal
 import threading
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Any
@@ -19,6 +19,7 @@ from activities.relay import Relay, listen
 from activities.retention import Periods
 from activities.schedules import Schedules
 from cli.polling import require_polling
+from cli.stopping import until_stopped
 from cli.sweeps import SWEEPS, ensure_schedule
 from cli.worker_activities import Parts, activities_of
 from runtime.crypto import KeyRing
@@ -149,22 +150,11 @@ async def run_worker(settings: Settings, queues: Sequence[Queue] = tuple(Queue))
         async with running_workers(parts, url, queues):
             log.info("worker is ready", queues=[queue.value for queue in queues])
             try:
-                await _until(stopping, require_polling(parts.client, queues))
+                await until_stopped(stopping, require_polling(parts.client, queues))
             finally:
                 log.info("worker is draining")
                 _cut_off_later()
     await database.close()
-
-
-async def _until(stopping: asyncio.Event, watching: Coroutine[Any, Any, None]) -> None:
-    """Wait for the signal to stop. Raises what watching raises."""
-    waiting = asyncio.create_task(stopping.wait())
-    watch = asyncio.create_task(watching)
-    await asyncio.wait((waiting, watch), return_when=asyncio.FIRST_COMPLETED)
-    waiting.cancel()
-    watch.cancel()
-    with contextlib.suppress(asyncio.CancelledError):
-        await watch
 
 
 def _cut_off_later() -> None:

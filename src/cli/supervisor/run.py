@@ -2,11 +2,9 @@
 
 import asyncio
 import signal
-from collections.abc import Coroutine
-from contextlib import suppress
-from typing import Any
 
 from cli.console import terminal
+from cli.stopping import until_stopped
 from cli.supervisor.children import clear_strays
 from cli.supervisor.platform import STOP_ORDER, Platform, UpOptions
 from cli.supervisor.state import StateDir
@@ -24,7 +22,7 @@ async def run(options: UpOptions) -> None:
         platform = Platform(options, state, status)
         stopping = _stop_on_signals(platform)
         try:
-            await _until(stopping, _start(platform, state, status))
+            await until_stopped(stopping, _start(platform, state, status))
         finally:
             state.unpublish()
             await platform.stop()
@@ -49,17 +47,6 @@ async def _start(platform: Platform, state: StateDir, status: Status) -> None:
         )
     )
     await asyncio.Event().wait()
-
-
-async def _until(stopping: asyncio.Event, work: Coroutine[Any, Any, None]) -> None:
-    """Run the work until it fails or a signal asks to stop."""
-    working = asyncio.create_task(work)
-    waiting = asyncio.create_task(stopping.wait())
-    await asyncio.wait({working, waiting}, return_when=asyncio.FIRST_COMPLETED)
-    waiting.cancel()
-    working.cancel()
-    with suppress(asyncio.CancelledError):
-        await working
 
 
 def _stop_on_signals(platform: Platform) -> asyncio.Event:
