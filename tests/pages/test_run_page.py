@@ -135,6 +135,24 @@ async def test_a_key_stays_in_the_tab_and_nothing_comes_from_elsewhere(
     assert await page.evaluate("document.getElementById('main').hidden")
 
 
+async def test_an_answer_on_its_way_does_not_bring_a_forgotten_run_back(
+    page: Page, server: Server, automations: Automations
+) -> None:
+    run_id = await automations.run(graph(node("pause", "delay", seconds=2)))
+    await enter(page, server, run_id, automations.space.token)
+    await page.evaluate(
+        "window.asked = 0; window.fetch = new Proxy(window.fetch, {"
+        " async apply(real, self, given) { window.asked += 1;"
+        " const answer = await real(...given);"
+        " await new Promise((done) => setTimeout(done, 1000)); return answer; } });"
+    )
+    await page.until("window.asked > 0")
+    assert await page.evaluate("document.getElementById('status').dataset.status") == "succeeded"
+    await page.click("#forget")
+    await asyncio.sleep(1.5)
+    assert await page.evaluate("document.getElementById('main').hidden")
+
+
 async def test_an_api_that_is_away_costs_nobody_the_key(
     page: Page, server: Server, automations: Automations
 ) -> None:

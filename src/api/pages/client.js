@@ -28,7 +28,11 @@ async function request(path, signal) {
   throw new Refused(answer.status, told.message ?? `The API answered ${answer.status}.`);
 }
 
-export const overview = async (runId) => (await (await request(`/v1/runs/${runId}`)).json()).data;
+export async function overview(runId, signal) {
+  const { data } = await (await request(`/v1/runs/${runId}`, signal)).json();
+  signal.throwIfAborted();
+  return data;
+}
 
 /** One page of the node runs of a node. */
 export async function nodeRuns(run, { nodeId, status, cursor }) {
@@ -53,6 +57,7 @@ export async function watch(runId, told, signal) {
       const fields = Object.fromEntries(
         part.split("\n").map((line) => [line.slice(0, line.indexOf(":")), line.slice(line.indexOf(":") + 2)]),
       );
+      signal.throwIfAborted();
       if (fields.event) told(fields.event, JSON.parse(fields.data));
     }
   }

@@ -18,7 +18,8 @@ const drawing = new Drawing(at("graph"), at("scroller"), choose);
 let shown = null;
 let known = new Map();
 let chosen = null;
-let following = null;
+/** From a key to its end: aborted, it takes along whatever was asked for with the key. */
+let stay = new AbortController();
 
 /** What the panel shows is in the address, so that a link leads to a node. */
 function choose(nodeId) {
@@ -87,8 +88,8 @@ function live(state) {
   at("live").textContent = words[state];
 }
 
-async function load() {
-  const found = await client.overview(runId);
+async function load(signal) {
+  const found = await client.overview(runId, signal);
   const first = shown === null;
   shown = found;
   known = new Map(found.nodes.map((node) => [node.nodeId, node]));
@@ -120,31 +121,28 @@ function heard(name, data) {
 }
 
 /** Follow the run until it has ended; streams end now and then, and connections break. */
-async function follow() {
-  following = new AbortController();
-  const { signal } = following;
-  for (let failures = 0; OPEN.includes(shown.run.status) && !signal.aborted;) {
+async function follow(signal) {
+  for (let failures = 0; OPEN.includes(shown.run.status);) {
     try {
       await client.watch(runId, (name, data) => {
         failures = 0;
         heard(name, data);
       }, signal);
     } catch (error) {
-      if (signal.aborted) return;
-      if (FINAL.includes(error.status)) return ask(error);
+      if (signal.aborted || FINAL.includes(error.status)) throw error;
       live("lost");
     }
     if (!OPEN.includes(shown.run.status)) break;
     await new Promise((done) => setTimeout(done, PAUSES[Math.min(failures, PAUSES.length - 1)]));
+    signal.throwIfAborted();
     failures += 1;
   }
-  if (signal.aborted) return;
-  await load();
+  await load(signal);
   live("over");
 }
 
 function ask(error) {
-  following?.abort();
+  stay.abort();
   client.forget();
   shown = null;
   at("header").hidden = at("main").hidden = at("error").hidden = true;
@@ -154,16 +152,19 @@ function ask(error) {
 }
 
 async function start() {
+  stay.abort();
   if (client.token() === null) return ask(null);
+  const { signal } = (stay = new AbortController());
   try {
-    await load();
-    await follow();
+    await load(signal);
+    await follow(signal);
   } catch (error) {
+    if (signal.aborted) return;
     if (!(error instanceof client.Refused)) throw error;
     if (FINAL.includes(error.status)) return ask(error);
     if (shown === null) problem(error.message);
     else live("lost");
-    setTimeout(start, PAUSES[2]);
+    setTimeout(() => signal.aborted || start(), PAUSES[2]);
   }
 }
 
