@@ -213,7 +213,7 @@ async def test_a_call_that_is_not_verified_is_told_nothing(
         (right, b"not even JSON"),
         ({**right, "webhook-id": "msg_other"}, BODY),
         ({**right, "webhook-timestamp": str(int(right["webhook-timestamp"]) + 1)}, BODY),
-        ({**right, "webhook-signature": right["webhook-signature"][:-2] + "A="}, BODY),
+        ({**right, "webhook-signature": other["webhook-signature"]}, BODY),
         ({**right, "webhook-signature": "v1,"}, BODY),
     ):
         answer = await stranger.post(made["webhookPath"], content=content, headers=headers)
