@@ -164,7 +164,7 @@ async def test_a_cursor_continues_one_query_only(
     ):
         answer = await client.post(f"{path}/query", json={**body, "cursor": cursor})
         assert (answer.status_code, answer.json()["details"][0]["path"]) == (400, "cursor")
-    for altered in ("", "x" * 5000, cursor[:-2] + "AA", "é"):
+    for altered in ("", "x" * 5000, cursor.swapcase(), "é"):
         answer = await client.post(f"{records}/query", json={**asked, "cursor": altered})
         assert answer.status_code == 400
     answer = await client.get(records, params={"cursor": cursor})
