@@ -29,7 +29,8 @@ from models.databases.rules.values import (
     stored_moment,
     text,
 )
-from models.expressions.rules.cel_text import dotted, selections, tokens, with_doubles
+from models.expressions.rules import coalesce
+from models.expressions.rules.cel_text import dotted, names, selections, tokens, with_doubles
 from models.expressions.rules.errors import ExpressionError
 from models.expressions.rules.programs import Program, Type, environment
 
@@ -147,8 +148,8 @@ def _refuse_questions(expression: str) -> None:
             word == "record" and "?" in read[place + 1 : place + 3] and read[place + 1] in ".["
         ):
             raise FieldValueError(
-                "cannot ask with has(…) or ? for a field: compare it with null, as in "
-                "record.price == null ? 0.0 : record.price"
+                "cannot ask with has(…) or ? for a field: compare it with null, or write "
+                "coalesce(record.price, 0)"
             )
 
 
@@ -178,14 +179,17 @@ def _compiled(written: str, inputs: tuple[_Input, ...], result: ResultKind) -> C
 
 def _checked(written: str, inputs: tuple[_Input, ...]) -> tuple[Program, str]:
     surrounding = environment({each.name: each.type for each in inputs})
-    try:
-        return Program(surrounding, written), written
-    except ExpressionError as problem:
-        doubles = with_doubles(written)
+    spellings = [written, with_doubles(written)]
+    if coalesce.NAME in names(written):
+        # Its type is not known before there is data, and then numbers of fields are doubles.
+        spellings.reverse()
+    problems: dict[str, ExpressionError] = {}
+    for spelling in spellings:
         try:
-            return Program(surrounding, doubles), doubles
-        except ExpressionError:
-            raise problem from None
+            return Program(surrounding, spelling), spelling
+        except ExpressionError as problem:
+            problems[spelling] = problem
+    raise problems[written]
 
 
 def _sentence(message: str) -> str:

@@ -67,6 +67,8 @@ def evaluate(
         ("record['price'] + record[\"count\"]", 7.5, None),
         ("record.price > 4 && record.done", True, False),
         ("record.price == null ? 0 : record.price", 5, 0),
+        ("coalesce(record.price, 0) * 2", 10, 0),
+        ("coalesce(record.title, 'None').substring(1)", "da", "one"),
         ("record.title + '!'", "Ada!", None),
         ("record.title == null", False, True),
         ("record.done ? 'yes' : 'no'", "yes", "no"),

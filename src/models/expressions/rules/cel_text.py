@@ -69,7 +69,7 @@ def selections(text: str, variable: str) -> frozenset[str] | None:
     found: set[str] = set()
     read = list(tokens(text))
     for index, token in enumerate(read):
-        if token.kind != "name" or token.text != variable or _is_field(read, index):
+        if token.kind != "name" or token.text != variable or is_field(read, index):
             continue
         key = _selected(read[index + 1 : index + 6])
         if key is None:
@@ -88,7 +88,7 @@ def dotted(text: str, variable: str, spell: Callable[[str], str]) -> str:
     read = list(tokens(text))
     for index, token in enumerate(read):
         bracket, key, end = (read[index + 1 : index + 4] + [None] * 3)[:3]
-        if token.text != variable or _is_field(read, index) or bracket is None or end is None:
+        if token.text != variable or is_field(read, index) or bracket is None or end is None:
             continue
         name = _literal(key.text) if key is not None and key.kind == "string" else None
         if bracket.text != "[" or end.text != "]" or name is None or not name.isidentifier():
@@ -112,7 +112,7 @@ def with_doubles(text: str) -> str:
     return "".join(written) + text[kept:]
 
 
-def _is_field(read: list[Token], index: int) -> bool:
+def is_field(read: list[Token], index: int) -> bool:
     """Whether the name at `index` is a field of something: `x.name`, not `.name`."""
     at = index - 1
     if at >= 0 and read[at].text == "?":

@@ -1,7 +1,7 @@
 """The expressions of automations behind one small protocol (decisions C11).
 
 Two habits of CEL to know when writing one. A key that a map does not have is an error, not null:
-`has(trigger.x)` asks, `trigger.?x.orValue(0)` falls back. Integers and doubles do not mix in
+`has(trigger.x)` asks, `coalesce(trigger.x, 0)` falls back. Integers and doubles do not mix in
 arithmetic: `double(trigger.count) * 1.5`. The extensions for strings, math and optionals are on.
 """
 

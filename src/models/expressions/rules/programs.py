@@ -5,11 +5,13 @@ The library bounds the iterations of one evaluation and the depth of one text.
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from cel_expr_python import cel
 from cel_expr_python.ext import ext_math, ext_optional, ext_strings
 
+from models.expressions.rules import coalesce
+from models.expressions.rules.cel_text import names
 from models.expressions.rules.errors import ExpressionError
 from models.expressions.rules.json_values import ResultReader
 
@@ -34,9 +36,29 @@ class Type:
     TEXTS: Any = cel.Type.List(cel.Type.STRING)
 
 
-def environment(variables: Mapping[str, Any]) -> Any:
-    """What texts are compiled in: the variables by name, and the extensions."""
-    return cel.NewEnv(variables=dict(variables), extensions=list(_EXTENSIONS))
+_COALESCE = cel.FunctionDecl(
+    coalesce.NAME,
+    [
+        cel.Overload(f"{coalesce.NAME}_{count}", Type.ANY, [Type.ANY] * count)
+        for count in range(2, coalesce.MOST_ARGUMENTS + 1)
+    ],
+)
+"""Known to the type check alone."""
+
+
+class Environment(NamedTuple):
+    """What texts are compiled in. The qualifier of a variable `record.price` is `record`."""
+
+    cel: Any
+    qualifiers: frozenset[str]
+
+
+def environment(variables: Mapping[str, Any]) -> Environment:
+    """An environment of these variables by name, and of the extensions."""
+    known = cel.NewEnv(
+        variables=dict(variables), extensions=list(_EXTENSIONS), functions=[_COALESCE]
+    )
+    return Environment(known, frozenset(name.split(".")[0] for name in variables if "." in name))
 
 
 class Program:
@@ -44,7 +66,7 @@ class Program:
 
     __slots__ = ("_compiled",)
 
-    def __init__(self, surrounding: Any, text: str) -> None:
+    def __init__(self, surrounding: Environment, text: str) -> None:
         """Check and compile. Raises ExpressionError that says what is wrong and where."""
         if not text.strip():
             raise ExpressionError("The expression is empty.")
@@ -53,7 +75,10 @@ class Program:
                 f"The expression has {len(text)} characters; at most {MAX_LENGTH} are allowed."
             )
         try:
-            self._compiled = surrounding.compile(text)
+            self._compiled = surrounding.cel.compile(text)
+            if coalesce.NAME in names(text):
+                plain = coalesce.spelled_out(text, surrounding.qualifiers)
+                self._compiled = surrounding.cel.compile(plain)
         except (RuntimeError, ValueError, TypeError) as error:
             raise ExpressionError(_compile_message(str(error))) from None
 
