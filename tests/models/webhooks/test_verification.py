@@ -133,6 +133,17 @@ def test_a_base64_digest_of_the_body() -> None:
     assert not genuine(hmac_hook(encoding="base64"), {"X-Signature": text.swapcase()})
 
 
+@pytest.mark.parametrize("end", ["v0=", "v4=", "v8="])
+def test_a_base64_digest_may_end_like_a_version(end: str) -> None:
+    bodies = (str(number).encode() for number in range(1_000_000))
+    signed = ((body, base64.b64encode(hmac.digest(b"key", body, "sha256"))) for body in bodies)
+    body, text = next(found for found in signed if found[1].decode().endswith(end))
+    headers = {"X-Signature": text.decode()}
+    assert genuine(hmac_hook(encoding="base64"), headers, body, secrets=("key",))
+    headers = {"X-Signature": f"v1={text.decode()}"}
+    assert genuine(hmac_hook(encoding="base64"), headers, body, secrets=("key",))
+
+
 def test_a_timestamp_beside_the_signature_is_signed_and_recent() -> None:
     hook = hmac_hook(
         header="X-Slack-Signature",

@@ -16,8 +16,8 @@ MAX_FIELDS = 1_000
 """Fields of a form or parameters of a query."""
 
 _SECRETIVE = re.compile(
-    r"\bauth\b|authori[sz]ation|authenticat|cookie|token|secret|signature|password|credential"
-    r"|api-?key|session|csrf|xsrf"
+    r"(?:\b|_)auth(?:\b|_)|authori[sz]ation|authenticat|cookie|token|secret|signature|hmac"
+    r"|passw|credential|(?:api|access|private)[-_]?key|jwt|session|csrf|xsrf"
 )
 _TRANSPORT = frozenset(
     {"connection", "content-length", "expect", "host", "keep-alive", "te", "trailer"}

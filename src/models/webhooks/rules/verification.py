@@ -13,7 +13,8 @@ from datetime import datetime
 from models.automations.rules.webhooks import SECRET_HEADER, Signature, Webhook
 from models.webhooks.rules.delivery import Delivery
 
-_SCHEMED = re.compile(r"(?:sha256|v[0-9])=")
+_SCHEME = re.compile(r"\A(?:sha256|v[0-9])=")
+"""What some senders write before the signature; base64 may end like it."""
 _LONGEST_TIMESTAMP = 12
 
 
@@ -64,7 +65,7 @@ def _read(signature: Signature, delivery: Delivery, value: str) -> tuple[str | N
     """The timestamp and the signatures of a call."""
     name = signature.timestamp_header
     if name is None or name.lower() != (signature.header or "").lower():
-        return delivery.header(name) if name else None, [_SCHEMED.sub("", value, count=1)]
+        return delivery.header(name) if name else None, [_SCHEME.sub("", value)]
     parts = [part.strip().partition("=") for part in value.split(",")]
     timestamps = [text for key, _, text in parts if key == "t"]
     return timestamps[0] if len(timestamps) == 1 else None, [
