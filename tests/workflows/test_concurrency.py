@@ -8,10 +8,12 @@ from uuid import UUID
 import pytest
 from sqlalchemy import func, select
 
-from models.automation_runs import commands, execution, runnable
+from models.automation_runs import commands, execution, runnable, slots
 from models.automation_runs.acceptance import Accepted, RunRequest, accept
+from models.automation_runs.calls import Call, accept_call
 from models.automation_runs.errors import ConcurrencyKeyError, SlotsTakenError
-from models.automation_runs.facts import automation_actor
+from models.automation_runs.facts import automation_actor, load_facts
+from models.automation_runs.gate import pass_gate
 from models.automation_runs.rules import OPEN_RUN, RunSource, RunStatus
 from models.automation_runs.shapes import TestRun as Body
 from models.automation_runs.tables import automation_run
@@ -22,6 +24,7 @@ from runtime.ids import derived_id
 from runtime.outbox import outbox
 from tests.support.engine import KEYS, Engine, Json, graph, node
 from tests.support.patience import eventually
+from tests.support.waits import held
 
 
 def holding() -> Json:
@@ -182,7 +185,9 @@ async def test_a_repeated_trigger_cancels_nothing(engine: Engine) -> None:
 async def test_every_end_lets_the_next_in(engine: Engine, end: str) -> None:
     shape = {"succeeded": short, "failed": failing, "abandoned": holding}[end]()
     automation_id = await limited(engine, shape)
-    first, second = [await engine.start(automation_id) for _ in range(2)]
+    # In one transaction, so that the first has not ended before the second is there.
+    async with engine.database.transaction() as work:
+        first, second = [(await engine.accept(work, automation_id)).id for _ in range(2)]
     if end == "abandoned":
         await is_waiting(engine, automation_id, first)
         async with engine.database.transaction() as work:
@@ -223,7 +228,12 @@ async def test_a_key_that_cannot_be_read_is_told(engine: Engine) -> None:
 
 @pytest.mark.parametrize(
     ("expression", "words"),
-    [("trigger.", "Syntax"), ("nodes.a.x", "only trigger"), ("run.id", "only trigger")],
+    [
+        ("trigger.", "Syntax"),
+        ("nodes.a.x", "only trigger"),
+        ("run.id", "only trigger"),
+        ("trigger.a + .item.x", "only trigger"),
+    ],
 )
 def test_a_key_that_never_works_is_not_published(expression: str, words: str) -> None:
     problem = key_problem(expression)
@@ -231,7 +241,10 @@ def test_a_key_that_never_works_is_not_published(expression: str, words: str) ->
     assert words.lower() in problem.lower()
 
 
-@pytest.mark.parametrize("expression", ["trigger.run", "trigger.nodes[0]", "{'k': trigger.a}"])
+@pytest.mark.parametrize(
+    "expression",
+    ["trigger.run", "trigger.nodes[0]", "{'k': trigger.a}", "trigger.?item.orValue('none')"],
+)
 def test_fields_may_be_called_like_variables(expression: str) -> None:
     assert key_problem(expression) is None
 
@@ -292,3 +305,93 @@ async def test_a_run_that_would_wait_for_itself_is_refused(engine: Engine) -> No
         )
     assert called is not None
     assert "would wait for ever" in called.error
+
+
+async def test_a_run_that_would_displace_its_caller_is_refused(engine: Engine) -> None:
+    itself = {"type": "trigger", "value": "self"}
+    call = held("again", "call_automation", {"automationId": itself})
+    automation_id = await limited(engine, graph(call), policy="cancel_oldest")
+    run_id = await engine.start(automation_id, {"self": str(automation_id)})
+    run = await engine.ended(automation_id, run_id)
+    assert run.status == "failed"
+    assert run.error
+    assert "would take the place of the run that calls it" in run.error
+    async with engine.database.transaction() as work:
+        called = select(automation_run.c.id).where(automation_run.c.parent_run_id == run_id)
+        assert not await work.rows(called)
+
+
+def calling(automation_id: UUID) -> Json:
+    """A graph whose runs wait for a run of an automation."""
+    return graph(held("call", "call_automation", {"automationId": str(automation_id)}))
+
+
+async def called_by(engine: Engine, automation_id: UUID, run_id: UUID) -> UUID:
+    """The run that a run waits for, once it waits itself."""
+    await is_waiting(engine, automation_id, run_id)
+    async with engine.database.transaction() as work:
+        called = select(automation_run).where(automation_run.c.parent_run_id == run_id)
+        child = await work.first(called)
+    assert child is not None
+    await is_waiting(engine, child.automation_id, child.id)
+    return UUID(str(child.id))
+
+
+async def test_a_call_and_the_cancel_of_its_run_do_not_wait_for_each_other(
+    engine: Engine,
+) -> None:
+    inner = await limited(engine, holding())
+    outer = (await engine.publish(calling(inner))).id
+    run_id = await engine.start(outer)
+    await called_by(engine, outer, run_id)
+    async with engine.database.transaction() as work:
+        facts = await load_facts(work, run_id)
+        assert facts is not None
+        await pass_gate(work, run_id, "other", "")
+        cancelling = asyncio.create_task(engine.cancel(outer, run_id))
+        await asyncio.sleep(0.3)
+        await accept_call(work, Call(facts, "other", "", inner, {}, waits=True))
+    assert (await cancelling).status == "cancelled"
+    async with engine.database.transaction() as work:
+        called = select(automation_run.c.status).where(automation_run.c.parent_run_id == run_id)
+        assert [row.status for row in await work.rows(called)] == ["cancelled", "cancelled"]
+
+
+async def test_the_end_of_a_run_and_its_cancel_do_not_wait_for_each_other(
+    engine: Engine,
+) -> None:
+    """Whichever key comes first in the order of their locks."""
+    for _ in range(4):
+        inner = await limited(engine, holding())
+        outer = await limited(engine, calling(inner))
+        run_id = await engine.start(outer)
+        child_id = await called_by(engine, outer, run_id)
+        async with engine.database.transaction() as work:
+            await slots.lock_of_runs(work, [run_id])
+            cancelling = asyncio.create_task(engine.cancel(outer, run_id))
+            await asyncio.sleep(0.3)
+            await execution.abandon(work, run_id, RunStatus.FAILED, "It had to.")
+        assert (await cancelling).status == "failed"
+        assert (await row(engine, child_id)).status == "cancelled"
+
+
+async def test_a_call_waits_for_a_slot_that_others_hold_beside_its_caller(engine: Engine) -> None:
+    automation_id = await limited(engine, holding(), limit=2)
+    first, second = [await engine.start(automation_id) for _ in range(2)]
+
+    # The second run led to the call, too, but waits for nothing.
+    request = RunRequest(
+        RunSource.AUTOMATION,
+        {},
+        parent_run_id=first,
+        chain=(second, first),
+        started_by_caller=True,
+    )
+    async with engine.database.transaction() as work:
+        version = await runnable.live(work, engine.actor.workspace_id, automation_id)
+        called = (await accept(work, engine.actor, version, request)).run_id
+    assert (await row(engine, called)).admitted_at is None
+    await engine.cancel(automation_id, second)
+    assert (await row(engine, called)).admitted_at is not None
+    await engine.cancel(automation_id, first)
+    assert (await row(engine, called)).status == "cancelled"

@@ -9,7 +9,7 @@ from models.action_runs.execution import ActionRunFacts, called_run_id
 from models.action_runs.rules import PlannedStep
 from models.actions.rules.configs import RunAutomationConfig
 from models.automation_runs import runnable
-from models.automation_runs.acceptance import MAX_CHAIN, RunRequest, accept
+from models.automation_runs.acceptance import TOO_LONG, RunRequest, accept, is_too_long
 from models.automation_runs.errors import NodeError
 from models.automation_runs.rules import OPEN_RUN, RunSource, RunStatus
 from models.automation_runs.tables import automation_run
@@ -32,8 +32,8 @@ async def call_automation(
     version = await runnable.live(work, facts.workspace_id, config.automation_id)
     if version is None:
         raise NodeError("not_found", NOT_LIVE)
-    if len(facts.chain) >= MAX_CHAIN:
-        raise NodeError("loop", f"More than {MAX_CHAIN} runs have led to one another.")
+    if is_too_long(facts.chain):
+        raise NodeError("loop", TOO_LONG)
     check_payload(version.trigger_config, facts.input)
     run_id = called_run_id(facts.run_id, step.id)
     request = RunRequest(RunSource.AUTOMATION, facts.input, run_id=run_id, chain=facts.chain)

@@ -1,5 +1,6 @@
 """A run and its start, written in one statement: from here on it cannot be lost (promise I2)."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,6 +22,12 @@ from runtime.schema import Timestamp
 
 MAX_CHAIN = 8
 """Runs that may lead to one another (decisions C3, C7)."""
+TOO_LONG = f"{MAX_CHAIN} runs led to one another; the next one is not started."
+
+
+def is_too_long(chain: Sequence[Id]) -> bool:
+    """Whether so many runs led to one another that the next one is not made."""
+    return len(chain) >= MAX_CHAIN
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,12 +5,17 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ARRAY, Uuid, bindparam, func, literal, select
+from sqlalchemy import Uuid, bindparam, select
 
 from models.access.rules import Actor
 from models.automation_runs import slots
-from models.automation_runs.cancellation import cancel_runs
-from models.automation_runs.errors import ConcurrencyKeyError, SlotsTakenError, WaitsForItselfError
+from models.automation_runs.cancellation import Slot, cancel_runs
+from models.automation_runs.errors import (
+    ConcurrencyKeyError,
+    DisplacesCallerError,
+    SlotsTakenError,
+    WaitsForItselfError,
+)
 from models.automation_runs.rules import RunSource, is_test
 from models.automation_runs.tables import automation_run
 from models.base import Id, JsonObject
@@ -86,15 +91,30 @@ async def admit(
         if asked:
             raise SlotsTakenError
         return Admission(key, makes_run=False, skipped=True)
+    callers = await _callers(work, actor.workspace_id, request.parent_run_id)
     if policy == "cancel_oldest":
-        oldest = await slots.oldest(work, automation_id, key, over)
-        await cancel_runs(
-            work, actor.workspace_id, oldest, error=DISPLACED, keeping=(automation_id, key)
-        )
+        await _displace(work, actor, (automation_id, key), over, callers)
         return Admission(key)
-    if request.started_by_caller and await _held_by(work, automation_id, key, request.chain):
+    if over > 0 and await _hold_all(work, (automation_id, key), callers):
         raise WaitsForItselfError
     return Admission(key, admitted=False)
+
+
+async def _displace(
+    work: UnitOfWork, actor: Actor, slot: Slot, count: int, callers: set[Id]
+) -> None:
+    """Cancel as many of those who have held the slot longest. Raises DisplacesCallerError."""
+    oldest = await slots.oldest(work, *slot, count)
+    if not callers.isdisjoint(oldest):
+        raise DisplacesCallerError
+    await cancel_runs(work, actor.workspace_id, oldest, error=DISPLACED, keeping=slot)
+
+
+async def _hold_all(work: UnitOfWork, slot: Slot, callers: set[Id]) -> bool:
+    """Whether nobody else holds the slot, which then is never free for who is called."""
+    if not callers:
+        return False
+    return callers.issuperset(await slots.oldest(work, *slot, len(callers) + 1))
 
 
 def key_of(limits: JsonObject, payload: JsonObject) -> str:
@@ -107,14 +127,28 @@ def key_of(limits: JsonObject, payload: JsonObject) -> str:
     return key if len(key) <= LONGEST_KEY else hashlib.sha256(key.encode()).hexdigest()
 
 
-_HELD_BY = Prepared(
-    select(literal(1))
-    .select_from(automation_run)
-    .where(slots.HOLDS, automation_run.c.id == func.any(bindparam("run_ids", type_=ARRAY(Uuid))))
-    .limit(1)
+_run = automation_run.c
+_first = (
+    select(_run.id, _run.parent_run_id)
+    .where(
+        _run.workspace_id == bindparam("workspace_id", type_=Uuid),
+        _run.id == bindparam("run_id", type_=Uuid),
+    )
+    .cte("caller", recursive=True)
+)
+_above = automation_run.alias("above")
+_CALLERS = Prepared(
+    select(
+        _first.union(
+            select(_above.c.id, _above.c.parent_run_id).where(_above.c.id == _first.c.parent_run_id)
+        ).c.id
+    )
 )
 
 
-async def _held_by(work: UnitOfWork, automation_id: Id, key: str, run_ids: Any) -> bool:
-    parameters = {"automation_id": automation_id, "key": key, "run_ids": list(run_ids)}
-    return await _HELD_BY.first(work, parameters) is not None
+async def _callers(work: UnitOfWork, workspace_id: Id, run_id: Id | None) -> set[Id]:
+    """The run that waits for another, who waits for that one, and so on."""
+    if run_id is None:
+        return set()
+    parameters = {"workspace_id": workspace_id, "run_id": run_id}
+    return {row.id for row in await _CALLERS.rows(work, parameters)}

@@ -7,11 +7,11 @@ from typing import Any
 from sqlalchemy import Row, select
 
 from models.automation_runs import runnable
-from models.automation_runs.acceptance import MAX_CHAIN, RunRequest, accept
+from models.automation_runs.acceptance import TOO_LONG, RunRequest, accept, is_too_long
 from models.automation_runs.errors import NodeError
 from models.automation_runs.facts import RunFacts
 from models.automation_runs.rules import OPEN_RUN, RunSource, RunStatus
-from models.automation_runs.starts import start_intent
+from models.automation_runs.starts import facts_of_start, start_facts
 from models.automation_runs.tables import automation_run
 from models.automations.rules.payloads import check_payload
 from models.automations.rules.triggers import TriggerKind
@@ -27,8 +27,6 @@ CALLABLE = (TriggerKind.AUTOMATION_CALLED, TriggerKind.MANUAL)
 
 INPUT_LIMIT = 1024 * 1024
 """Bytes of a run's payload as JSON (decisions C3)."""
-
-TOO_DEEP = f"More than {MAX_CHAIN} runs led to one another; the next one is not started."
 
 ENDED_OTHERWISE = {
     RunStatus.FAILED: "called_run_failed",
@@ -61,7 +59,7 @@ class Call:
     @property
     def is_too_deep(self) -> bool:
         """Whether more runs would have led to the run than may."""
-        return len(self.chain) > MAX_CHAIN
+        return is_too_long(self.chain)
 
 
 def called_run_id(run_id: Id, node_id: str, scope_key: str) -> Id:
@@ -75,6 +73,9 @@ async def accept_call(work: UnitOfWork, call: Call) -> JsonObject:
     Raises NodeError, ValidationError for a payload that the called automation refuses, and
     RunError when its concurrency forbids the run.
     """
+    earlier = await facts_of_start(work, call.run_id)
+    if earlier is not None:
+        return earlier
     if len(json.dumps(call.payload, ensure_ascii=False).encode("utf-8", "replace")) > INPUT_LIMIT:
         raise NodeError("input_too_large", "The input of the called automation exceeds 1 MiB.")
     caller = call.caller
@@ -97,9 +98,7 @@ async def accept_call(work: UnitOfWork, call: Call) -> JsonObject:
         started_by_caller=call.waits,
     )
     await accept(work, caller.actor, version, request)
-    intent = start_intent(caller.workspace_id, call.run_id, version, RunSource.AUTOMATION)
-    facts: JsonObject = intent["facts"]
-    return facts
+    return start_facts(version, RunSource.AUTOMATION)
 
 
 async def tell_of_loop(work: UnitOfWork, call: Call) -> None:
@@ -116,7 +115,7 @@ async def tell_of_loop(work: UnitOfWork, call: Call) -> None:
     notice = Notice(
         kind=NotificationKind.AUTOMATION_LOOP,
         title=f"“{known.label}” was called in a loop",
-        body=TOO_DEEP,
+        body=TOO_LONG,
         item_id=known.item_id,
         run_id=caller.run_id,
         data={"automationId": str(caller.automation_id), "runId": str(caller.run_id)},

@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from typing import Any
 
-from sqlalchemy import Select, select, update
+from sqlalchemy import Select, func, select, update
 
 from models.automation_runs import slots
 from models.automation_runs.node_writes import close_nodes
@@ -81,17 +81,32 @@ async def _held_tree(work: UnitOfWork, workspace_id: Id, run_ids: Collection[Id]
     A run whose row is held makes no more children, so a look that finds nobody new is the last.
     """
     held: set[Id] = set()
-    while fresh := await _ids(work, _open_tree(workspace_id, run_ids)) - held:
-        await slots.lock_of_runs(work, fresh)
-        rows = select(_run.id).where(_run.id.in_(sorted(fresh))).order_by(_run.id)
-        await work.rows(rows.with_for_update())
-        held |= fresh
+    while fresh := await _by_depth(work, _open_tree(workspace_id, run_ids), held):
+        for run_ids_there in fresh:
+            await slots.lock_of_runs(work, run_ids_there)
+            rows = select(_run.id).where(_run.id.in_(run_ids_there)).order_by(_run.id)
+            await work.rows(rows.with_for_update())
+            held.update(run_ids_there)
     return sorted(held)
 
 
+async def _by_depth(work: UnitOfWork, tree: Select[Any], held: Collection[Id]) -> list[list[Id]]:
+    """The runs of a tree that are not held yet, those that call before those that are called.
+
+    They are locked in this order: a run that calls, or ends, holds its row when it comes to ask
+    for the slots of those it calls.
+    """
+    levels: dict[int, list[Id]] = {}
+    for row in await work.rows(tree):
+        if row.id not in held:
+            levels.setdefault(row.depth, []).append(row.id)
+    return [sorted(levels[depth]) for depth in sorted(levels)]
+
+
 def _open_tree(workspace_id: Id, run_ids: Collection[Id]) -> Select[Any]:
+    """Those runs that are open, with all below them, and how many led to each."""
     top = (
-        select(_run.id)
+        select(_run.id, func.cardinality(_run.chain).label("depth"))
         .where(
             _run.workspace_id == workspace_id,
             _run.id.in_(sorted(run_ids)),
@@ -101,17 +116,13 @@ def _open_tree(workspace_id: Id, run_ids: Collection[Id]) -> Select[Any]:
     )
     child = automation_run.alias("child")
     tree = top.union(
-        select(child.c.id).where(
+        select(child.c.id, func.cardinality(child.c.chain)).where(
             child.c.workspace_id == workspace_id,
             child.c.parent_run_id == top.c.id,
             child.c.status.in_(OPEN_RUN),
         )
     )
-    return select(tree.c.id)
-
-
-async def _ids(work: UnitOfWork, statement: Select[Any]) -> set[Id]:
-    return {row.id for row in await work.rows(statement)}
+    return select(tree.c.id, tree.c.depth)
 
 
 def _may_have_started(row: Any) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Row, select
 
 from models.automation_runs import runnable, slots
-from models.automation_runs.acceptance import MAX_CHAIN, RunRequest, accept
+from models.automation_runs.acceptance import RunRequest, accept, is_too_long
 from models.automation_runs.cancellation import cancel_children
 from models.automation_runs.facts import automation_actor
 from models.automation_runs.rules import RunSource, RunStatus, is_test
@@ -63,7 +63,7 @@ async def _fail(work: UnitOfWork, run: Any, node_id: str | None) -> None:
     known = await _known(work, run.id)
     await _tell(work, run, known)
     chain = (*run.chain, run.id)
-    if run.source == RunSource.FAILURE or len(chain) > MAX_CHAIN:
+    if run.source == RunSource.FAILURE or is_too_long(chain):
         return
     payload = {
         "automationId": str(run.automation_id),

@@ -49,12 +49,22 @@ class SlotsTakenError(RunError):
 
 
 class WaitsForItselfError(RunError):
-    """A run would wait for a slot that is held by a run waiting for it."""
+    """A run would wait for a slot while runs that wait for it hold them all."""
 
     def __init__(self) -> None:
         super().__init__(
-            "The run would wait for ever: the run that calls it holds the slot it needs. Raise the"
-            " automation's concurrency limit, or call it without waiting."
+            "The run would wait for ever: the runs that led to it hold the slots it needs. Raise"
+            " the automation's concurrency limit, or call it without waiting."
+        )
+
+
+class DisplacesCallerError(RunError):
+    """A run would take the slot of a run waiting for it, and so be cancelled with that one."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The run would take the place of the run that calls it. Raise the automation's"
+            " concurrency limit, or call it without waiting."
         )
 
 

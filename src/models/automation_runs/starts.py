@@ -74,6 +74,13 @@ _ACCEPTED = Prepared(
 )
 
 
+async def facts_of_start(work: UnitOfWork, run_id: Id) -> JsonObject | None:
+    """`start_facts` of a run accepted earlier; None when there is none of this id."""
+    for row in await _ACCEPTED.rows(work, {"run_ids": [run_id]}):
+        return start_facts(row, RunSource(row.source))
+    return None
+
+
 async def append_starts(work: UnitOfWork, run_ids: Sequence[Id]) -> None:
     """Start runs accepted earlier, as if they had been just now.
 

@@ -3,7 +3,7 @@
 import structlog
 from sqlalchemy import select
 
-from models.automation_runs.acceptance import MAX_CHAIN, RunRequest, accept
+from models.automation_runs.acceptance import MAX_CHAIN, RunRequest, accept, is_too_long
 from models.automation_runs.facts import automation_actor
 from models.automations.tables import automation, automation_version
 from models.base import Id, JsonObject
@@ -27,7 +27,7 @@ async def start(
 
     A chain of runs that has grown too long ends here, and somebody is told (decisions C7).
     """
-    if len(chain) >= MAX_CHAIN:
+    if is_too_long(chain):
         await _tell_of_loop(work, listener)
         return
     request = RunRequest(
