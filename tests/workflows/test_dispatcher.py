@@ -96,6 +96,30 @@ def poison(monkeypatch: pytest.MonkeyPatch, automation_id: Any) -> None:
     monkeypatch.setattr("models.trigger_events.dispatch.start", refuse)
 
 
+async def test_a_change_told_again_begins_no_second_burst(
+    goods: Listening, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = await goods.automation("record_updated")
+    patient = await goods.automation("record_updated", debounceSeconds=3)
+    one = await goods.create("A", price=1)
+    await goods.set(one.id, price=2)
+    await goods.heard()
+    poison(monkeypatch, broken)
+    await goods.set(one.id, price=3)
+
+    async def answered() -> bool:
+        return await runs(goods, patient) > 0
+
+    await eventually(answered, 20, "the end of the burst")
+    monkeypatch.undo()
+    await goods.release()
+    await goods.quiet()
+    prices = {"before": 1, "record": 3}
+    (told,) = await goods.payloads(patient)
+    assert {side: told[side]["data"]["price"] for side in prices} == prices
+    assert await goods.count(broken) == 2
+
+
 async def runs(goods: Listening, automation_id: Any) -> int:
     async with goods.database.transaction() as work:
         counted = select(func.count()).where(automation_run.c.automation_id == automation_id)

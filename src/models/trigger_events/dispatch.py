@@ -2,7 +2,8 @@
 
 A batch of events and everything that follows from them is one transaction, so that an event is
 answered exactly once by each automation. What goes wrong with one automation is undone alone; its
-event comes again later, and is absorbed by those who answered it before.
+event comes again later. Those who answered it before absorb it, for the id of a run follows from
+its event; a change that went into a burst would begin another, so it names those who heard it.
 """
 
 from collections.abc import Sequence
@@ -17,11 +18,13 @@ from sqlalchemy import (
     Interval,
     Uuid,
     bindparam,
+    case,
     delete,
     func,
     select,
     update,
 )
+from sqlalchemy.dialects.postgresql import JSONB
 
 from models.automations.rules.trigger_filters import Asked
 from models.automations.rules.triggers import TriggerKind
@@ -30,7 +33,7 @@ from models.expressions.rules.errors import BindingError
 from models.trigger_events.bursts import add_to_burst
 from models.trigger_events.dates import answer_reached, note_dates
 from models.trigger_events.listening import Audience, Listener
-from models.trigger_events.rules.changes import payload_of
+from models.trigger_events.rules.changes import HEARD_BY, payload_of
 from models.trigger_events.rules.hearing import answers_change, answers_event
 from models.trigger_events.rules.kinds import EventKind
 from models.trigger_events.starting import start, tell_of_filter
@@ -66,6 +69,13 @@ _AGAIN = Prepared(
     .where(trigger_event.c.id == bindparam("event"))
     .values(
         attempts=trigger_event.c.attempts + 1,
+        payload=case(
+            (
+                trigger_event.c.kind == EventKind.RECORD_CHANGED.value,
+                trigger_event.c.payload.concat(bindparam("heard", type_=JSONB)),
+            ),
+            else_=trigger_event.c.payload,
+        ),
         due_at=func.now() + bindparam("backoff", type_=Interval),
     )
 )
@@ -85,10 +95,13 @@ async def dispatch(work: UnitOfWork, after: Id) -> Sequence[Any]:
     audience = Audience(work)
     done: list[int] = []
     for event in events:
-        if await _answered(work, event, await audience.of(event)) or _is_given_up(event):
+        listeners = await audience.of(event)
+        answered = await _answered(work, event, listeners)
+        if len(answered) == len(listeners) or _is_given_up(event):
             done.append(event.id)
         else:
-            await _AGAIN.execute(work, {"event": event.id, "backoff": backoff(event.attempts)})
+            again = {"event": event.id, "backoff": backoff(event.attempts)}
+            await _AGAIN.execute(work, {**again, "heard": {HEARD_BY: answered}})
     if done:
         await _DONE.execute(work, {"ids": done})
     return events
@@ -106,16 +119,20 @@ def _is_given_up(event: Any) -> bool:
     return True
 
 
-async def _answered(work: UnitOfWork, event: Any, listeners: Sequence[Listener]) -> bool:
-    """Whether every automation that listens had its turn."""
-    answered = True
+async def _answered(work: UnitOfWork, event: Any, listeners: Sequence[Listener]) -> list[str]:
+    """The automations among those that listen which have had their turn, now or before."""
+    changed = event.kind == EventKind.RECORD_CHANGED
+    heard = event.payload.get(HEARD_BY, ()) if changed else ()
+    answered = []
     for listener in listeners:
+        automation_id = str(listener.automation_id)
         try:
-            await _answer(work, event, listener)
+            if automation_id not in heard:
+                await _answer(work, event, listener)
+            answered.append(automation_id)
         except Exception:
             # One automation must not keep the others from hearing.
-            log.exception("an event was not answered", automation_id=str(listener.automation_id))
-            answered = False
+            log.exception("an event was not answered", automation_id=automation_id)
     return answered
 
 

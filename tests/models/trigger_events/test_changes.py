@@ -93,6 +93,23 @@ def test_a_change_too_large_to_wait_loses_its_long_values() -> None:
     assert kept["record"]["omittedKeys"] == sorted(long)
 
 
+def test_many_values_are_too_large_together() -> None:
+    many: Json = {f"k{n}": "x" * 9_000 for n in range(100)}
+    kept = bounded(change(record(a=1, **many), record(a=2, **many), "a"))
+    assert len(to_json(kept)) < MAX_BYTES
+    assert kept["record"]["data"] == {"a": 2}
+    assert kept["record"]["omittedKeys"] == sorted(many)
+
+
+def test_a_long_value_that_changes_twice_is_not_forgotten() -> None:
+    states = [record(a=1, long=letter * 600_000) for letter in "xyz"]
+    first, later = (bounded(change(*both, "long")) for both in pairwise(states))
+    whole = bounded(merged(first, later))
+    assert changes_anything(whole)
+    assert whole["changedKeys"] == ["long"]
+    assert whole["before"]["omittedKeys"] == whole["record"]["omittedKeys"] == ["long"]
+
+
 OPEN = {"field": "state", "op": "eq", "value": "open"}
 FIELDS = {
     key: FieldSpec(id=Id(int=number), key=key, label=key, kind=kind)

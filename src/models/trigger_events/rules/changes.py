@@ -19,6 +19,9 @@ from models.records.rules.writes import same_json
 MAX_BYTES = 1 << 20
 """The size of a payload (decisions C3)."""
 
+HEARD_BY = "heardBy"
+"""In a change that is told again: the automations that have heard it."""
+
 _VALUES = ("data", "relations", "computed", "system")
 _TOLD = ("record", "before", "changedKeys", "actor")
 
@@ -67,35 +70,44 @@ def _same(before: JsonObject, record: JsonObject, key: str) -> bool:
 
 
 def differing(before: JsonObject, record: JsonObject, keys: Iterable[str]) -> list[str]:
-    """Those of these keys of fields whose values differ."""
-    return [key for key in keys if not _same(before, record, key)]
+    """Those of these keys of fields whose values differ, or may: they were left out as too long."""
+    unknown = {*_omitted(before), *_omitted(record)}
+    return [key for key in keys if key in unknown or not _same(before, record, key)]
+
+
+def _omitted(record: JsonObject) -> Iterable[str]:
+    keys: list[str] = record.get("omittedKeys", [])
+    return keys
 
 
 def bounded(change: JsonObject) -> JsonObject:
     """The change as it may wait: of one that is too large, long values are left out (C3).
 
-    `omittedKeys` in a record then names them.
+    `omittedKeys` in a record then names them. Where many values are too much together, shorter
+    ones are left out, too.
     """
-    if len(to_json(change)) <= MAX_BYTES:
-        return change
-    return {**change, **{side: _without_long(change[side]) for side in ("record", "before")}}
+    kept, longest = change, MAX_KEPT
+    while _size(kept) > MAX_BYTES and longest:
+        sides = {side: _without_long(change[side], longest) for side in ("record", "before")}
+        kept, longest = {**change, **sides}, longest // 4
+    return kept
 
 
-def _without_long(record: JsonObject | None) -> JsonObject | None:
+def _without_long(record: JsonObject | None, longest: int) -> JsonObject | None:
     if record is None:
         return None
     long = {
         key
         for part in (*_VALUES, "related")
         for key, value in record.get(part, {}).items()
-        if _size(value) > MAX_KEPT
+        if _size(value) > longest
     }
     kept: dict[str, Any] = {
         part: {key: value for key, value in record[part].items() if key not in long}
         for part in (*_VALUES, "related")
         if part in record
     }
-    return {**record, **kept, "omittedKeys": sorted(long)}
+    return {**record, **kept, "omittedKeys": sorted({*long, *_omitted(record)})}
 
 
 def _size(value: Any) -> int:
