@@ -24,8 +24,9 @@ from activities.nodes.preparation import prepare, substitute
 from activities.own_execution import go_on, own_execution
 from activities.runs import RunCache
 from models.automation_runs import calls, execution, node_writes, resting
+from models.automation_runs.acceptance import TOO_LONG
 from models.automation_runs.calls import Call
-from models.automation_runs.errors import RunClosedError
+from models.automation_runs.errors import NodeError, RunClosedError
 from models.automation_runs.rules import RunStatus
 from models.automations.rules.configs import (
     ApprovalConfig,
@@ -78,7 +79,11 @@ class WaitActivities:
         """
 
         async def body(node: GatedNode) -> NodeReply:
-            reply = await _ENDS[node.called.node.kind](node, call.over)
+            try:
+                reply = await _ENDS[node.called.node.kind](node, call.over)
+            except NodeError as error:
+                # Failing outside of this transaction would leave the run shown as waiting.
+                reply = await node.fail(error.failure_code, error.message)
             if reply.state is not NodeState.WAITING:
                 await go_on(node)
             return reply
@@ -192,7 +197,7 @@ def _call(called: CalledNode, parameters: JsonObject, now: float) -> _Body:
     async def body(node: GatedNode) -> NodeReply:
         if call.is_too_deep:
             await calls.tell_of_loop(node.work, call)
-            return await node.fail("chain_too_long", calls.TOO_DEEP)
+            return await node.fail("chain_too_long", TOO_LONG)
         started = await calls.accept_call(node.work, call)
         if not config.wait:
             output = {"runId": str(call.run_id), "status": RunStatus.QUEUED.value}

@@ -1,15 +1,25 @@
 """Nodes that wait, without the executions that host them."""
 
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from typing import Any
 
-from sqlalchemy import Text, cast, func, insert, literal, select
+from sqlalchemy import Row, Text, cast, func, insert, literal, select
+from sqlalchemy.sql import Executable
+from typing_extensions import override
 
+from models.automation_runs.node_writes import NodeKey
+from models.automation_runs.rules import NodeStatus
+from models.automation_runs.shapes import NodeRunShape
 from models.automation_runs.tables import automation_run
+from models.base import Id
 from models.waits.commands import publish_event
+from models.waits.queries import show_waits
 from models.waits.shapes import PublishEvent
+from models.waits.store import insert_wait
 from models.waits.tables import run_wait
+from runtime.clock import utc_now
 from runtime.database import Database, UnitOfWork
 from runtime.outbox import outbox
 from tests.support.ageing import make_automation, old_run
@@ -32,6 +42,50 @@ async def test_one_event_resumes_ten_thousand_runs(space: Space) -> None:
         assert await work.scalar(resolved.where(run_wait.c.workspace_id == space.id)) == MANY
         told = select(func.count(outbox.c.subject_id.distinct()))
         assert await work.scalar(told.where(outbox.c.workspace_id == space.id)) == MANY
+
+
+class _Counting(UnitOfWork):
+    """A unit of work that knows how much it has read."""
+
+    read = 0
+
+    @override
+    async def rows(self, statement: Executable, parameters: Any = None) -> Sequence[Row[Any]]:
+        found = await super().rows(statement, parameters)
+        self.read += sum(len(str(row)) for row in found)
+        return found
+
+
+async def test_only_the_waits_of_the_nodes_that_are_shown_are_read(space: Space) -> None:
+    run_id = await old_run(space, await make_automation(space), 1, "waiting")
+    said = {"user_id": None, "at": "2026-01-01T00:00:00.000Z", "data": {"text": "x" * 10_000}}
+    async with _taken_back(space.database) as work:
+        for number in range(100):
+            key = NodeKey(space.id, run_id, "wait", f"loop:{number}", "wait_event")
+            await insert_wait(work, key, workflow_id="loop", event_key="go", said=[said])
+        one = _node_run(run_id, "loop:7")
+        counting = _Counting(work.connection)
+        await show_waits(counting, space.actor, [one])
+    assert one.metadata["wait"] == {"eventKey": "go", "byUrl": True, "resolution": None}
+    assert counting.read < 1_000
+
+
+def _node_run(run_id: Id, scope_key: str) -> NodeRunShape:
+    return NodeRunShape(
+        id=run_id,
+        run_id=run_id,
+        node_id="wait",
+        node_kind="wait_event",
+        scope_key=scope_key,
+        status=NodeStatus.WAITING,
+        attempt=1,
+        input=None,
+        output=None,
+        error=None,
+        started_at=utc_now(),
+        completed_at=None,
+        metadata={},
+    )
 
 
 @asynccontextmanager

@@ -1,6 +1,7 @@
 """Waiting for events: by name, by node, by URL; early, late, and while nobody works."""
 
 import asyncio
+import contextlib
 from dataclasses import replace
 from typing import Any
 
@@ -57,16 +58,15 @@ async def test_an_event_of_another_workspace_resumes_nothing(engine: Engine) -> 
 
 
 async def test_an_event_that_comes_first_is_kept(engine: Engine) -> None:
-    automation = await engine.publish(
-        graph(
-            node("first", "delay", seconds=1),
-            *event(eventKey="early")["nodes"],
-            edges=[("first", "hear"), ("hear", "then"), ("hear", "late", "timeout")],
-        )
+    content = graph(
+        held("first", "wait_event", {}),
+        *event(eventKey="early")["nodes"],
+        edges=[("first", "hear"), ("hear", "then"), ("hear", "late", "timeout")],
     )
-    run_id = await engine.start(automation.id)
+    place = await waiting(engine, content)
     assert await publish(engine, "early", n=1) == 0
-    run = await engine.ended(automation.id, run_id)
+    await resume(engine, place, "first", data={})
+    run = await engine.ended(*place)
     assert run.output == {"then": {"got": {"n": 1}}}
     # A run that is accepted later does not hear it.
     place = await waiting(engine, event(eventKey="early"))
@@ -170,30 +170,28 @@ async def test_only_editors_resume_by_node(engine: Engine) -> None:
 
 
 async def test_a_url_is_known_before_the_node_waits(engine: Engine) -> None:
-    automation = await engine.publish(
-        graph(
-            node(
-                "tell",
-                "transform",
-                output={
-                    "url": {"type": "run", "value": "resumeUrl.hear"},
-                    "text": {"type": "template", "value": "Go to {{run.resumeUrl.hear}}."},
-                    "none": {"type": "run", "value": "resumeUrl.tell"},
-                },
-            ),
-            node("first", "delay", seconds=1.5),
-            *event()["nodes"],
-            edges=[("tell", "first"), ("first", "hear"), ("hear", "then")],
-        )
+    content = graph(
+        node(
+            "tell",
+            "transform",
+            output={
+                "url": {"type": "run", "value": "resumeUrl.hear"},
+                "text": {"type": "template", "value": "Go to {{run.resumeUrl.hear}}."},
+                "none": {"type": "run", "value": "resumeUrl.tell"},
+            },
+        ),
+        held("first", "wait_event", {}),
+        *event()["nodes"],
+        edges=[("tell", "first"), ("first", "hear"), ("hear", "then")],
     )
-    run_id = await engine.start(automation.id)
-    run = await engine.until(automation.id, run_id, lambda run: run.status == "waiting")
-    told = by_node(run)["tell"].output
+    place = await waiting(engine, content)
+    told = by_node(await engine.get(*place))["tell"].output
     path = told["url"]
     assert told == {"url": path, "text": f"Go to {path}.", "none": None}
     assert len(path.rpartition("/")[2]) >= 32
     assert await by_url(engine, path, n=1) == 0
-    run = await engine.ended(automation.id, run_id)
+    await resume(engine, place, "first", data={})
+    run = await engine.ended(*place)
     assert by_node(run)["hear"].output == {"data": {"n": 1}}
     # The same again is no other; something else comes too late.
     assert await by_url(engine, path, n=1) == 1
@@ -201,11 +199,25 @@ async def test_a_url_is_known_before_the_node_waits(engine: Engine) -> None:
         await by_url(engine, path, n=2)
 
 
-async def test_a_url_can_be_switched_off(engine: Engine) -> None:
-    place = await waiting(engine, event(resumeUrl=False))
+@pytest.mark.parametrize(
+    "off",
+    [False, {"type": "literal", "value": False}, {"type": "expression", "value": "trigger.open"}],
+)
+async def test_a_url_can_be_switched_off(engine: Engine, off: Any) -> None:
+    content = graph(
+        held("first", "wait_event", {}), *event(resumeUrl=off)["nodes"], edges=[("first", "hear")]
+    )
+    place = await waiting(engine, content, {"open": False})
+    path = resume_path(KEYS, Address(place[1], "hear"))
+    with contextlib.suppress(NotFoundError):
+        # Before the node waits, nobody may know; what came is no answer then.
+        await by_url(engine, path, early=True)
+    await resume(engine, place, "first", data={})
+    await engine.until(*place, lambda run: "hear" in by_node(run))
     with pytest.raises(NotFoundError):
-        await by_url(engine, resume_path(KEYS, Address(place[1], "hear")))
-    await engine.cancel(*place)
+        await by_url(engine, path)
+    await resume(engine, place, "hear", data={})
+    assert (await engine.ended(*place)).status == "succeeded"
 
 
 async def test_a_token_is_ours_or_none(engine: Engine) -> None:
@@ -233,7 +245,10 @@ async def test_nobody_comes(skipping_engine: Engine, seconds: int) -> None:
 
 async def test_an_end_of_time_and_an_event_at_once_have_one_outcome(engine: Engine) -> None:
     async def race(number: int) -> None:
-        place = await waiting(engine, event(timeoutSeconds=1.0))
+        automation = await engine.publish(event(timeoutSeconds=1.0))
+        place = (automation.id, await engine.start(automation.id))
+        # It may be over before anybody looks again.
+        await engine.until(*place, lambda run: "hear" in by_node(run))
         await asyncio.sleep(0.75 + number * 0.01)
         try:
             await resume(engine, place, "hear", data={"n": number})
@@ -266,7 +281,7 @@ async def test_what_is_said_while_nobody_works_is_heard(database_url: str) -> No
 
 async def test_a_lost_signal_does_not_lose_the_resolution(engine: Engine) -> None:
     """When the time is over the row decides, whatever the execution has heard."""
-    place = await waiting(engine, event(timeoutSeconds=1.5))
+    place = await waiting(engine, event(timeoutSeconds=5.0))
     async with engine.database.transaction() as work:
         body = ResumeNode.model_validate({"data": {"n": 1}})
         await commands.resume(work, engine.actor, *place, "hear", body)

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from models.automation_runs.shapes import AutomationRunDetail
-from tests.support.endpoint import Serve, after, reply
+from tests.support.endpoint import Serve, once, reply
 from tests.support.engine import Engine, by_node, graph, node
 from tests.support.run_rows import error_codes, states
 
@@ -52,22 +52,26 @@ async def test_waits_of_different_lengths_end_in_order(skipping_engine: Engine) 
 async def test_a_run_is_waiting_exactly_while_only_waits_are_open(
     engine: Engine, serve: Serve
 ) -> None:
-    endpoint = await serve(after(1.0, reply()))
+    seen_running = {"call": asyncio.Event(), "slow": asyncio.Event()}
+    call, slow = [await serve(once(seen, reply())) for seen in seen_running.values()]
     automation = await engine.publish(
         graph(
-            node("wait", "delay", seconds=2.5),
-            node("call", "http_request", url=endpoint.url),
-            node("slow", "http_request", url=(await serve(after(0.7, reply()))).url),
+            node("wait", "delay", seconds=5),
+            node("call", "http_request", url=call.url),
+            node("slow", "http_request", url=slow.url),
             edges=[("wait", "slow")],
         )
     )
     run_id = await engine.start(automation.id)
     seen: list[tuple[str, dict[str, str]]] = []
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(30):
         while not seen or seen[-1][0] not in {"succeeded", "failed"}:
             run = await engine.get(automation.id, run_id)
             if not seen or seen[-1] != (run.status, states(run)):
                 seen.append((run.status, states(run)))
+            for name, event in seen_running.items():
+                if states(run).get(name) == "running":
+                    event.set()
             await asyncio.sleep(0.02)
     steps = [status for status, _ in seen]
     assert [one for n, one in enumerate(steps) if n == 0 or steps[n - 1] != one][-4:] == [

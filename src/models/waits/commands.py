@@ -68,7 +68,7 @@ async def resume(  # where a node is
 async def resume_by_url(work: UnitOfWork, address: Address, data: JsonObject) -> int:
     """Give a node the event it waits for; how many go on, 0 for one that does not wait yet.
 
-    Raises NotFoundError when the node has no such URL.
+    Raises NotFoundError when the node has no such URL; before it waits only if that is certain.
     """
     run = await work.first(
         select(automation_run).where(automation_run.c.id == address.run_id).with_for_update()
@@ -173,7 +173,8 @@ async def _level(work: UnitOfWork, actor: Actor, automation_id: Id) -> Level:
 def _only(run: AutomationRunDetail, node_id: str, scope_key: str) -> AutomationRunDetail:
     """The run as somebody sees it who may only decide one of its nodes."""
     own = [one for one in run.node_runs if (one.node_id, one.scope_key) == (node_id, scope_key)]
-    return run.model_copy(update={"trigger_payload": {}, "output": None, "node_runs": own})
+    hidden: JsonObject = {"trigger_payload": {}, "output": None, "error": None}
+    return run.model_copy(update={**hidden, "node_runs": own})
 
 
 def _check_size(data: JsonObject) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Row, select
+from sqlalchemy import Row, case, literal, select, tuple_
 
 from models.access.rules import Actor
 from models.automation_runs.shapes import NodeRunShape
@@ -81,11 +81,20 @@ async def show_waits(work: UnitOfWork, actor: Actor, nodes: Sequence[NodeRunShap
     waiting = [node for node in nodes if node.node_kind in RESUMABLE]
     if not waiting:
         return
+    kept = run_wait.c
+    # What was said to a node that waits for an event may be large, and is not shown.
+    said = case((kept.kind == NodeKind.APPROVAL, kept.said), else_=literal([], kept.said.type))
     rows = await work.rows(
-        select(run_wait).where(
-            run_wait.c.workspace_id == actor.workspace_id,
-            run_wait.c.run_id == waiting[0].run_id,
-            run_wait.c.workflow_id.is_not(None),
+        select(
+            *(kept.node_id, kept.scope_key, kept.kind, kept.event_key, kept.terms, kept.outcome),
+            said.label("said"),
+        ).where(
+            kept.workspace_id == actor.workspace_id,
+            kept.run_id == waiting[0].run_id,
+            tuple_(kept.node_id, kept.scope_key).in_(
+                [(node.node_id, node.scope_key) for node in waiting]
+            ),
+            kept.workflow_id.is_not(None),
         )
     )
     waits = {(row.node_id, row.scope_key): _shown(row) for row in rows}

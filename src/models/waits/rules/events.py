@@ -5,14 +5,17 @@ from models.automations.rules.configs.waits import event_filter
 from models.automations.rules.kinds import EdgeOutcome
 from models.expressions.rules.errors import ExpressionError
 from models.waits.rules.said import Resolution, Said
-from runtime.errors import ValidationError
+from runtime.errors import NotFoundError, ValidationError
 
 
 def receive(config: WaitEventConfig, said: Said) -> Resolution:
     """The end of the wait by this data.
 
-    Raises ValidationError for data that the node's filter does not let through.
+    Raises ValidationError for data that the node's filter does not let through, NotFoundError for
+    what came with a URL that the node does not have.
     """
+    if said.by_url and not config.resume_url:
+        raise NotFoundError("resume URL")
     data = said.data or {}
     if config.filter is not None:
         try:

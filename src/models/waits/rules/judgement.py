@@ -44,7 +44,7 @@ def judge(
 ) -> Resolution | None:
     """How the wait ends by what was said; None while it goes on.
 
-    Raises ValidationError, ConflictError and DeniedError for what does not count.
+    Raises ValidationError, ConflictError, DeniedError and NotFoundError for what does not count.
     """
     check_form(kind, said)
     if kind == NodeKind.APPROVAL:

@@ -17,6 +17,11 @@ class Said:
     event_id: str | None = None
     """The event that brought the data."""
 
+    @property
+    def by_url(self) -> bool:
+        """Whether it came with a URL."""
+        return self.user_id is None and self.event_id is None
+
     def repeats(self, other: "Said") -> bool:
         """Whether this is the same said once more."""
         return replace(self, at=other.at, event_id=other.event_id) == other
