@@ -7,7 +7,10 @@ import pytest
 from sqlalchemy import func, select
 
 from models.access.rules import Role, Scope
+from models.actions.rules.configs import MAX_STEPS, ActionKind
+from models.actions.rules.problems import checked_config, named_ids
 from models.actions.tables import action
+from runtime.errors import ValidationError
 from tests.support.client import Client
 from tests.support.items import Json, make, make_item, read, refused
 from tests.support.spaces import Space
@@ -79,6 +82,16 @@ def configs(ids: dict[str, str]) -> dict[str, Json]:
             ]
         },
     }
+
+
+def test_no_more_is_looked_up_than_a_sequence_may_name() -> None:
+    steps = [
+        {"id": f"s{number}", "kind": "delete_record", "config": {"recordId": str(uuid4())}}
+        for number in range(2_000)
+    ]
+    assert len(named_ids(ActionKind.SEQUENCE, {"steps": steps})) == MAX_STEPS
+    with pytest.raises(ValidationError):
+        checked_config(ActionKind.SEQUENCE, {"steps": steps})
 
 
 async def test_every_kind_is_made_read_and_listed(client: Client, space: Space) -> None:

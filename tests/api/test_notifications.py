@@ -5,14 +5,19 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import func, insert, select
 
 from models.access.rules import Role, Scope
 from models.notifications.delivery import Notice, notify
 from models.notifications.rules import NotificationKind
 from models.notifications.tables import notification
+from models.users.tables import app_user
 from models.workspaces.commands import add_member
+from models.workspaces.tables import workspace_member
+from runtime.clock import utc_now
+from runtime.database import UnitOfWork
 from runtime.development_issuer import DevelopmentIssuer
+from runtime.ids import new_id
 from tests.support.client import Client
 from tests.support.items import Json, read, refused
 from tests.support.spaces import MakeSpace, Space
@@ -229,6 +234,26 @@ async def test_what_is_read_can_be_archived(client: Client, space: Space) -> Non
     logged = [one for one in await events(client, space) if one["type"] != "notification.read"]
     assert [one["type"] for one in logged] == ["notification.archived"] * 2
     assert [one["data"]["notificationIds"] for one in logged] == [[ids[0]], sorted(ids[1:3])]
+
+
+async def test_everybody_in_a_large_workspace_is_told(space: Space) -> None:
+    """More people than one statement has parameters for."""
+    ids = [new_id() for _ in range(6_000)]
+    person = {"issuer": "many", "created_at": utc_now(), "updated_at": utc_now()}
+    member = {"workspace_id": space.id, "role": Role.VIEWER, "created_at": utc_now()}
+    notice = Notice(kind=NotificationKind.SYSTEM, title="All", key="all")
+    async with space.database.engine.connect() as connection:
+        transaction = await connection.begin()
+        work = UnitOfWork(connection)
+        await work.execute(
+            insert(app_user), [{"id": one, "subject": str(one), **person} for one in ids]
+        )
+        await work.execute(insert(workspace_member), [{"user_id": one, **member} for one in ids])
+        for _ in range(2):
+            assert await notify(work, space.id, ids, notice) == ids
+        told = select(func.count()).where(notification.c.workspace_id == space.id)
+        assert await work.scalar(told) == len(ids)
+        await transaction.rollback()
 
 
 async def test_marks_at_the_same_time_are_told_once(client: Client, space: Space) -> None:

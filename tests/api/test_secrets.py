@@ -1,11 +1,13 @@
 """Secrets over HTTP: named, replaced and deleted, and never shown."""
 
+import asyncio
 from typing import Any
 
 import pytest
 from sqlalchemy import select, update
 
 from models.access.rules import Role, Scope
+from models.secrets import commands
 from models.secrets.queries import secret_values
 from models.secrets.tables import workspace_secret
 from runtime.crypto import UnreadableError
@@ -92,6 +94,17 @@ async def test_secrets_are_listed_by_name_in_pages(client: Client, space: Space)
         seen += [one["name"] for one in page["secrets"]]
         cursor = page["cursor"]
     assert seen == ["a", "b", "c"]
+
+
+async def test_two_at_once_do_not_exceed_the_limit(
+    client: Client, space: Space, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(commands, "MAX_SECRETS", 3)
+    paths = [f"{space.path}/secrets/s{number}" for number in range(12)]
+    answers = await asyncio.gather(*(client.put(path, json={"value": "x"}) for path in paths))
+    assert sorted(answer.status_code for answer in answers) == [200] * 3 + [409] * 9
+    known = next(path for path, got in zip(paths, answers, strict=True) if got.is_success)
+    assert (await client.put(known, json={"value": "y"})).is_success
 
 
 async def test_members_see_names_and_editors_change_them(client: Client, space: Space) -> None:

@@ -62,7 +62,6 @@ async def notify(
         for user_id in told
     ]
     if rows:
-        await work.execute(
-            upsert(notification).values(rows).on_conflict_do_nothing(index_elements=["id"])
-        )
+        # Row by row: a statement for all has room for some thousand members.
+        await work.execute(upsert(notification).on_conflict_do_nothing(index_elements=["id"]), rows)
     return told

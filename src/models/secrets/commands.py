@@ -23,6 +23,9 @@ async def put_secret(
         raise ValidationError.at(
             "secretName", "A name has letters, digits and _, begins with no digit, and ends at 63."
         )
+    # Two who come at once must not both find room for one.
+    place = f"secrets/{actor.workspace_id}"
+    await work.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(place, 0))))
     sealed = keys.seal(body.value.encode(), secret_place(actor.workspace_id, name))
     statement = upsert(workspace_secret).values(
         workspace_id=actor.workspace_id,

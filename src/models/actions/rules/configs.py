@@ -131,12 +131,12 @@ def parts_of(kind: ActionKind, config: JsonObject) -> list[tuple[str, ActionKind
     """The configs an action consists of, each with its path, kind and parameters.
 
     Of a sequence also those of its steps, with their inputs laid over; what has no readable shape
-    is left out.
+    is left out, and so are more steps than it may have.
     """
     parameters = {key: value for key, value in config.items() if key != "kind"}
     parts: list[tuple[str, ActionKind, JsonObject]] = [("", kind, parameters)]
     steps: Any = parameters.get("steps") if kind is ActionKind.SEQUENCE else None
-    for place, step in enumerate(steps if isinstance(steps, list) else []):
+    for place, step in enumerate(steps[:MAX_STEPS] if isinstance(steps, list) else []):
         step_kind = _STEP_KINDS.get(_text(step, "kind"))
         if step_kind is not None:
             own = {**_object(step, "config"), **_object(step, "input")}
