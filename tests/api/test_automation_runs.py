@@ -155,6 +155,15 @@ async def test_a_payload_is_held_against_the_input_schema(
     assert read(await client.post(f"{path_of(made)}/run", json={"triggerPayload": {"n": 1}}))
 
 
+async def test_a_refused_payload_is_not_sent_back(client: Client, space: Space) -> None:
+    schema = {"type": "object", "properties": {"n": {"type": "integer"}}}
+    made = await publish(client, space, triggerConfig={"kind": "manual", "inputSchema": schema})
+    body = {"triggerPayload": {"n": "x" * 100_000}}
+    refused = await client.post(f"{path_of(made)}/run", json=body)
+    assert refusal(refused) == (400, "validation_error")
+    assert len(refused.content) < 2_000
+
+
 async def test_a_payload_is_counted_in_bytes(client: Client, space: Space) -> None:
     made = await publish(client, space)
     text = "ж" * 400_000

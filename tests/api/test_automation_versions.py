@@ -6,7 +6,7 @@ from uuid import uuid4
 
 from sqlalchemy import func, select, update
 
-from models.automations.tables import automation, automation_version
+from models.automations.tables import automation, automation_graph, automation_version
 from models.items.tables import item
 from tests.support.automations import (
     create,
@@ -196,3 +196,18 @@ async def test_a_run_is_of_the_version_it_was_accepted_with(client: Client, spac
 async def test_create_is_not_publish(client: Client, space: Space) -> None:
     made = await create(client, space)
     assert [one["status"] for one in await versions_of(client, made)] == ["draft"]
+
+
+async def test_what_is_published_can_be_started_though_its_draft_had_issues(
+    client: Client, space: Space
+) -> None:
+    headers = {"X-Key": {"type": "secret", "value": "KEY"}}
+    call = {"url": "https://example.test/", "headers": headers}
+    graph = {"nodes": [{"id": "call", "kind": "http_request", "config": call}]}
+    made = await create(client, space, graph=graph)
+    assert made["referenceIssues"]
+    await client.put(f"{space.path}/secrets/KEY", json={"value": "x"})
+    read(await client.post(f"{path_of(made)}/publish", json={}))
+    async with space.database.transaction() as work:
+        kept = select(automation_graph.c.plan).where(automation_graph.c.automation_id == made["id"])
+        assert await work.scalar(kept) is not None

@@ -180,7 +180,5 @@ async def compiled(
     )
     if found.plan is None or found.issues:
         raise issues_error(found)
-    await graphs.store(
-        work, actor.workspace_id, automation_id, version.trigger_config, graph, found
-    )
+    await graphs.keep_plan(work, automation_id, version.checksum, found)
     return found.plan, content

@@ -7,7 +7,7 @@ from sqlalchemy import insert, update
 
 from models.access.rules import Actor
 from models.automations import graphs, schedules, versions
-from models.automations.queries import detail
+from models.automations.queries import detail, summary
 from models.automations.rules.triggers import TriggerKind, parse_trigger_config
 from models.automations.shapes import (
     AutomationDetail,
@@ -151,8 +151,8 @@ async def validate(
     work: UnitOfWork, actor: Actor, automation_id: Id, body: ValidateAutomation
 ) -> AutomationValidation:
     """What is wrong with a graph, without saving it."""
-    owner = await versions.lock(work, actor, automation_id)
-    before = await _current(work, owner)
+    found = await summary(work, actor, automation_id)
+    before = await versions.content_of(work, automation_id, found.version_id)
     trigger_config = before.trigger_config
     if body.trigger_config is not None:
         trigger_config = _trigger(None, body.trigger_config)

@@ -4,6 +4,7 @@ import hashlib
 import json
 from dataclasses import replace
 
+from sqlalchemy import ScalarSelect, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from models.automations.references import reference_facts
@@ -65,3 +66,22 @@ async def store(
         )
     await work.execute(statement)
     return checksum
+
+
+async def keep_plan(
+    work: UnitOfWork, automation_id: Id, checksum: str | ScalarSelect[str], compiled: Compiled
+) -> None:
+    """Give a stored graph the plan it lacks if it had issues when it was stored.
+
+    It is found by the checksum it has: JSON that was stored may be written differently today.
+    """
+    assert compiled.plan is not None, "it has no issues now"
+    await work.execute(
+        update(automation_graph)
+        .where(
+            automation_graph.c.automation_id == automation_id,
+            automation_graph.c.checksum == checksum,
+            automation_graph.c.plan.is_(None),
+        )
+        .values(plan=compiled.plan.to_json())
+    )

@@ -48,7 +48,7 @@ class Automation(SQLModel, table=True):
 class AutomationGraph(SQLModel, table=True):
     """What one version does, addressed by its content: never changed, so a run can rely on it.
 
-    `plan` is the compiled graph, absent while the graph has issues.
+    `plan` is the compiled graph; one that had issues gets it when it is published or run without.
     """
 
     __tablename__ = "automation_graph"

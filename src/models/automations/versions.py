@@ -7,7 +7,7 @@ draft is open.
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import insert, select, update
+from sqlalchemy import ScalarSelect, insert, select, update
 
 from models.access.rules import Actor
 from models.automations import graphs
@@ -114,7 +114,8 @@ async def write_draft(
     work: UnitOfWork, actor: Actor, owner: LockedAutomation, content: Content
 ) -> None:
     """Edit the open draft in place, or open one."""
-    checksum = await _store(work, actor, owner, content)
+    compiled = await _compiled(work, actor, owner, content)
+    checksum = await _store(work, actor, owner, content, compiled)
     if owner.draft_version_id is None:
         await _open_draft(work, actor, owner, content, checksum, restored_from=None)
         return
@@ -134,8 +135,8 @@ async def restore(work: UnitOfWork, actor: Actor, owner: LockedAutomation, versi
     """
     await _require_known(work, actor, version_id)
     content = await content_of(work, owner.id, version_id)
-    await _require_compiled(work, actor, owner, content)
-    checksum = await _store(work, actor, owner, content)
+    compiled = await _require_compiled(work, actor, owner, content)
+    checksum = await _store(work, actor, owner, content, compiled)
     if owner.draft_version_id is not None:
         await _set_status(work, owner.draft_version_id, VersionStatus.ARCHIVED)
     await _open_draft(work, actor, owner, content, checksum, restored_from=version_id)
@@ -149,8 +150,9 @@ async def publish(
     Raises ValidationError when the version is another automation's or has reference issues.
     """
     content = await content_of(work, owner.id, version_id)
-    await _require_compiled(work, actor, owner, content)
+    compiled = await _require_compiled(work, actor, owner, content)
     require_future(content.trigger_config, work.now)
+    await graphs.keep_plan(work, owner.id, _checksum_of(version_id), compiled)
     if owner.published_version_id == version_id:
         return
     if owner.published_version_id is not None:
@@ -204,23 +206,34 @@ async def _require_known(work: UnitOfWork, actor: Actor, version_id: Id) -> None
         raise NotFoundError("version")
 
 
+async def _compiled(
+    work: UnitOfWork, actor: Actor, owner: LockedAutomation, content: Content
+) -> Compiled:
+    return await graphs.compile_in(
+        work, actor.workspace_id, owner.id, content.trigger_config, content.graph
+    )
+
+
 async def _require_compiled(
     work: UnitOfWork, actor: Actor, owner: LockedAutomation, content: Content
-) -> None:
-    compiled = await graphs.compile_in(
-        work, actor.workspace_id, owner.id, content.trigger_config, content.graph
-    )
+) -> Compiled:
+    compiled = await _compiled(work, actor, owner, content)
     if compiled.issues:
         raise issues_error(compiled)
+    return compiled
 
 
-async def _store(work: UnitOfWork, actor: Actor, owner: LockedAutomation, content: Content) -> str:
-    compiled = await graphs.compile_in(
-        work, actor.workspace_id, owner.id, content.trigger_config, content.graph
-    )
+async def _store(
+    work: UnitOfWork, actor: Actor, owner: LockedAutomation, content: Content, compiled: Compiled
+) -> str:
     return await graphs.store(
         work, actor.workspace_id, owner.id, content.trigger_config, content.graph, compiled
     )
+
+
+def _checksum_of(version_id: Id) -> ScalarSelect[str]:
+    found = select(automation_version.c.checksum).where(automation_version.c.id == version_id)
+    return found.scalar_subquery()
 
 
 async def _open_draft(

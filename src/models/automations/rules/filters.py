@@ -108,6 +108,9 @@ def _equal(found: Any, operand: Any) -> bool:
         return found is operand
     if isinstance(found, list) and isinstance(operand, list):
         return len(found) == len(operand) and all(map(_equal, found, operand))
+    if isinstance(found, dict) and isinstance(operand, dict):
+        same_keys = found.keys() == operand.keys()
+        return same_keys and all(_equal(found[key], operand[key]) for key in found)
     return bool(found == operand)
 
 

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from jsonpath_ng.parser import parse as parse_jsonpath
-
+from models.automations.rules.json_paths import Segment, matches, read_query
 from models.automations.rules.kinds import shorten
 from models.expressions.rules.errors import BindingError
 
@@ -43,15 +42,15 @@ class Path:
     """A compiled path. One that can match many values gives the list of its matches."""
 
     steps: tuple[_Step, ...]
-    _query: Any = None
+    _query: tuple[Segment, ...] | None = None
 
     def get(self, value: Any) -> Any:
-        """The value at the path, None when there is none (decisions C8)."""
+        """The value at the path, None when there is none (decisions C8).
+
+        Raises BindingError for data too large to be searched.
+        """
         if self._query is not None:
-            try:
-                return [match.value for match in self._query.find(value)]
-            except RecursionError:
-                raise BindingError("The data is nested too deep for this path.") from None
+            return matches(self._query, value)
         for step in self.steps:
             value = _child(value, step.key)
             if value is None:
@@ -124,10 +123,11 @@ def _step(match: re.Match[str]) -> _Step:
     return _Step(rich=f"[{','.join(str(index) for index in indexes)}]")
 
 
+@lru_cache(maxsize=4_096)
 def _path(steps: tuple[_Step, ...]) -> Path:
     if not any(step.rich for step in steps):
         return Path(steps)
-    return Path(steps, parse_jsonpath("$" + "".join(_jsonpath(step) for step in steps)))
+    return Path(steps, read_query("$" + "".join(_jsonpath(step) for step in steps)))
 
 
 def _jsonpath(step: _Step) -> str:

@@ -7,10 +7,13 @@ from typing import Any, NoReturn
 
 import jsonschema_rs
 
+from models.automations.rules.kinds import shorten
 from models.base import JsonObject
 from runtime.errors import Detail, ValidationError
 
 MAX_DETAILS = 20
+_LONGEST_REASON = 300
+"""The library quotes what it refuses, however long that is."""
 
 
 def schema_problem(schema: JsonObject) -> str | None:
@@ -30,7 +33,7 @@ def check_payload(trigger_config: JsonObject, payload: JsonObject) -> None:
     details = []
     for error in _validator(schema).iter_errors(payload):
         path = ".".join(["triggerPayload", *(str(part) for part in error.instance_path)])
-        details.append(Detail(path, error.message))
+        details.append(Detail(path, shorten(error.message, _LONGEST_REASON)))
         if len(details) == MAX_DETAILS:
             break
     if details:
@@ -52,4 +55,4 @@ def _refuse(uri: str) -> NoReturn:
 
 def _reason(error: Exception) -> str:
     message = getattr(error, "message", None) or str(error)
-    return str(message).splitlines()[0][:300]
+    return shorten(str(message).splitlines()[0], _LONGEST_REASON)

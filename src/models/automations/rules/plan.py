@@ -91,7 +91,7 @@ class Plan:
 
         Raises KeyError when the plan has no such node.
         """
-        loops = self._enclosing(node_id)
+        loops = enclosing(node_id, self._homes())
         return "/".join(f"{loop}:{index if loop == loops[-1] else 0}" for loop in loops)
 
     def restricted(
@@ -110,14 +110,15 @@ class Plan:
         if isinstance(starts, str):
             starts = [(starts, self.scope_of(starts))]
         steps = following(self.edges)
-        places = self._places(starts)
+        home = self._homes()
+        places = _places(starts, home)
         entries = _first(places.pop(ROOT), steps)
         kept = reached(entries, steps)
         before = dict.fromkeys(kept, 0)
         for edge in self.edges:
             if edge.target in kept and edge.source not in kept:
                 before[edge.target] += 1
-        named = None if only is None else self._with_loops(only.union(name for name, _ in starts))
+        named = None if only is None else _with_loops(only.union(name for name, _ in starts), home)
         nodes = tuple(
             replace(
                 node,
@@ -135,7 +136,7 @@ class Plan:
 
         Raises KeyError when the plan has no such node.
         """
-        around = self._enclosing(node_id)
+        around = enclosing(node_id, self._homes())
         kept = reached([node_id], leading(self.edges))
         for loop in [name for name in kept if name not in around]:
             kept.update(dict.fromkeys(body_of(loop, self.edges)))
@@ -186,29 +187,31 @@ class Plan:
     def _edges_within(self, kept: Mapping[str, None]) -> tuple[PlanEdge, ...]:
         return tuple(edge for edge in self.edges if edge.source in kept and edge.target in kept)
 
-    def _enclosing(self, node_id: str) -> tuple[str, ...]:
-        return enclosing(node_id, homes_of((node.id for node in self.nodes), self.edges))
+    def _homes(self) -> dict[str, str]:
+        return homes_of((node.id for node in self.nodes), self.edges)
 
-    def _with_loops(self, named: frozenset[str]) -> frozenset[str]:
-        known = self.nodes_by_id()
-        around = (loop for name in named if name in known for loop in self._enclosing(name))
-        return named.union(around)
 
-    def _places(self, starts: Sequence[tuple[str, str]]) -> dict[str, list[str]]:
-        """Where each frame begins, by scope key: at a start, or at the loop that leads to it."""
-        whole = set(starts)
-        places: dict[str, list[str]] = {ROOT: []}
-        for node_id, scope_key in starts:
-            loops = self._enclosing(node_id)
-            parts = scope_key.split("/") if scope_key else []
-            if [part.rpartition(":")[0] for part in parts] != list(loops):
-                raise KeyError(scope_key)
-            for depth, begin in enumerate((*loops, node_id)):
-                scope = "/".join(parts[:depth])
-                places.setdefault(scope, []).append(begin)
-                if (begin, scope) in whole:
-                    break
-        return places
+def _with_loops(named: frozenset[str], home: Mapping[str, str]) -> frozenset[str]:
+    """The nodes, and the loops around them."""
+    around = (loop for name in named if name in home for loop in enclosing(name, home))
+    return named.union(around)
+
+
+def _places(starts: Sequence[tuple[str, str]], home: Mapping[str, str]) -> dict[str, list[str]]:
+    """Where each frame begins, by scope key: at a start, or at the loop that leads to it."""
+    whole = set(starts)
+    places: dict[str, list[str]] = {ROOT: []}
+    for node_id, scope_key in starts:
+        loops = enclosing(node_id, home)
+        parts = scope_key.split("/") if scope_key else []
+        if [part.rpartition(":")[0] for part in parts] != list(loops):
+            raise KeyError(scope_key)
+        for depth, begin in enumerate((*loops, node_id)):
+            scope = "/".join(parts[:depth])
+            places.setdefault(scope, []).append(begin)
+            if (begin, scope) in whole:
+                break
+    return places
 
 
 def _first(begins: Sequence[str], steps: Mapping[str, Sequence[str]]) -> tuple[str, ...]:

@@ -1,13 +1,17 @@
 """IANA time zones."""
 
+import re
 from functools import lru_cache
 from zoneinfo import ZoneInfo
+
+_NO_ZONES = re.compile(r"localtime|posixrules|Factory|(posix|right)/.*", re.DOTALL)
+"""What systems keep beside the database: not on every machine, and not the same on each."""
 
 
 @lru_cache(maxsize=1_024)
 def is_timezone(name: str) -> bool:
     """Whether `name` is a zone of the IANA database, such as Europe/Berlin."""
-    if len(name) > 64:
+    if len(name) > 64 or _NO_ZONES.fullmatch(name):
         return False
     try:
         ZoneInfo(name)

@@ -252,6 +252,8 @@ def test_a_filter_that_a_query_would_refuse_is_an_issue(trigger: Any, path: str)
         (node("n", output={"x": bind("template", "{{ vars.y }}")}), 'the variable "y"'),
         (node("n", "condition", filter={"field": "vars.z", "op": "is_empty"}), 'variable "z"'),
         (node("n", "respond", headers={"Set-Cookie": "a=b"}), "no answer may set"),
+        (node("n", "respond", headers={"NEL": "{}"}), "no answer may set"),
+        (node("n", "respond", headers={"Strict-Transport-Security": "x"}), "no answer may set"),
         (node("n", "respond", headers={"X-A": "…"}), "no header can carry"),
         (node("n", "respond", status=101), "config.status"),
         (node("n", "condition"), "either expression or filter"),
@@ -356,7 +358,7 @@ def test_the_largest_graph_compiles_quickly() -> None:
     edges = [edge(names[i], names[j], "true") for i, j in pairs]
     began = time.thread_time()
     assert issues(nodes, edges) == []
-    assert time.thread_time() - began < 1
+    assert time.thread_time() - began < 3
 
 
 def test_hostile_text_is_quoted_short_and_printable() -> None:

@@ -106,6 +106,8 @@ def test_a_right_config(kind: str, value: Any) -> None:
         ("delay", {"until": "tomorrow"}),
         ("delay", {"until": "2026-01-01", "timezone": "Mars/Olympus"}),
         ("delay", {"until": "2026-01-01", "timezone": "../../etc/passwd"}),
+        ("delay", {"until": "2026-01-01", "timezone": "right/Europe/Berlin"}),
+        ("delay", {"until": "2026-01-01", "timezone": "localtime"}),
         ("send_email", {"to": "nobody", "subject": "x"}),
         ("send_email", {"to": [], "subject": "x"}),
         ("send_email", {"to": 5, "subject": "x"}),

@@ -15,6 +15,7 @@ DATA = {
         "text": "Hello World",
         "empty": "",
         "tags": ["a", "b"],
+        "deep": {"a": [{"b": True}]},
         "day": "2026-03-01",
         "at": "2026-03-01T10:00:00+02:00",
     }
@@ -30,6 +31,8 @@ DATA = {
         ("yes", "eq", 1, False),
         ("yes", "eq", True, True),
         ("tags", "eq", ["a", "b"], True),
+        ("deep", "eq", {"a": [{"b": True}]}, True),
+        ("deep", "eq", {"a": [{"b": 1}]}, False),
         ("gone", "eq", None, True),
         ("n", "in", [1, 5], True),
         ("n", "in", 5, False),

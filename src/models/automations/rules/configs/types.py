@@ -45,7 +45,14 @@ def _iso_moment(text: str) -> str:
     return text
 
 
-_NOT_TO_SET = frozenset(
+_OF_THE_HOST = frozenset(
+    {"alt-svc", "clear-site-data", "nel", "report-to", "service-worker-allowed"}
+    | {"strict-transport-security"}
+)
+"""By these an answer speaks for every page of the host that gives it, not for itself: with two of
+them an author would be told which others a visitor asks for."""
+
+_NOT_TO_SET = _OF_THE_HOST | frozenset(
     {"connection", "content-encoding", "content-length", "date", "keep-alive", "server"}
     | {"proxy-authenticate", "proxy-connection", "set-cookie", "te", "trailer"}
     | {"transfer-encoding", "upgrade", "x-request-id"}
@@ -83,7 +90,7 @@ AnswerHeaders = Annotated[
     BeforeValidator(_as_texts),
     Field(max_length=100),
 ]
-"""Headers an automation may answer with: none of the connection's, and no cookies."""
+"""Headers an automation may answer with: none of the connection's or the host's, no cookies."""
 QueryParameters = Annotated[
     dict[str, str | list[str]], BeforeValidator(_as_texts), Field(max_length=200)
 ]
