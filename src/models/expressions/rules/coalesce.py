@@ -14,6 +14,8 @@ NAME = "coalesce"
 MOST_ARGUMENTS = 8
 MOST_CALLS = 20
 """In one expression: each is some twenty times as long in CEL's own functions."""
+LONGEST = 20_000
+"""Characters of a text spelled out. To compile so many takes a quarter of a second."""
 
 _CONSTANTS = frozenset({"true", "false", "null"})
 
@@ -21,12 +23,15 @@ _CONSTANTS = frozenset({"true", "false", "null"})
 def spelled_out(text: str, qualifiers: Collection[str] = ()) -> str:
     """CEL text that compiles, with every call of `coalesce` written in CEL's own functions.
 
-    Raises ValueError for too many calls and for a bracket without its other half.
+    Raises ValueError for too many calls or arguments and for a bracket without its other half.
     `qualifiers` are the first names of variables like `record.price`, which are there always.
     """
     if sum(token.text == NAME for token in tokens(text)) > MOST_CALLS:
         raise ValueError(f"It calls {NAME} more than {MOST_CALLS} times.")
-    return _Text(text, qualifiers).between(0, None)
+    written = _Text(text, qualifiers).between(0, None)
+    if len(written) > LONGEST:
+        raise ValueError(f"Its calls of {NAME} have too many paths, or too long ones.")
+    return written
 
 
 class _Text:

@@ -67,7 +67,7 @@ class ResultReader:
 
         Raises ExpressionError for what JSON cannot hold (NaN, infinity, NUL) and beyond the size.
         """
-        self._size += 1
+        self._grow(1)
         if isinstance(value, str):
             return self._text(value)
         if isinstance(value, bool | int) or value is None:
@@ -84,10 +84,13 @@ class ResultReader:
             return {self._key(key): self.read(item, depth + 1) for key, item in value.items()}
         return self._special(value)
 
-    def _text(self, value: str) -> str:
-        self._size += len(value)
+    def _grow(self, size: int) -> None:
+        self._size += size
         if self._size > MAX_RESULT_SIZE:
             raise ExpressionError("The result is too large; select less of the data.")
+
+    def _text(self, value: str) -> str:
+        self._grow(len(value))
         if "\x00" in value:
             raise ExpressionError("The result holds a NUL character, which cannot be stored.")
         return value

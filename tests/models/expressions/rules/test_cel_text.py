@@ -30,6 +30,7 @@ def test_an_index_is_written_as_a_selection_of_the_same_width(text: str, written
     [
         ("2 * x + 10", "2.0 * x + 10.0"),
         ("1.5 + 2u + 0x1F + 1e3", "1.5 + 2u + 0x1F + 1e3"),
+        (".5 * x + x[.25e1] + 3", ".5 * x + x[.25e1] + 3.0"),
         ("'2' + x2 // 2", "'2' + x2 // 2"),
         ("", ""),
     ],

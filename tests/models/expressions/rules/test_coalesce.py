@@ -5,6 +5,7 @@ import pytest
 from models.expressions.rules.coalesce import MOST_CALLS
 from models.expressions.rules.expressions import ExpressionError, compile_expression
 
+LONG = "trigger.a.b.c.d.e.f"
 TRIGGER = {"none": None, "zero": 0, "no": False, "empty": "", "list": [1, 2], "at": 1, "text": "t"}
 
 
@@ -50,6 +51,7 @@ def test_the_first_value_that_is_there_and_not_null(text: str, result: object) -
         ("coalesce(trigger.none,\n unknown)", "line 2, column 2: undeclared reference"),
         ("coalesce(trigger.none, 1 + 'a')", "no matching overload"),
         ("+".join(["coalesce(1, 2)"] * (MOST_CALLS + 1)), f"more than {MOST_CALLS} times"),
+        (f"[{','.join([f'coalesce({LONG}, {LONG}, {LONG}, {LONG})'] * 20)}]", "too long ones"),
         ("coalesce(" * 12 + "1" + ", 2)" * 12, "recursion"),
     ],
 )
