@@ -15,6 +15,8 @@ from models.run_overviews.shapes import NodeProgress, RunChange, RunState
 POLL_SECONDS = 0.25
 SHARE = 10
 """Of the time between two questions, at most a tenth is spent on the answer."""
+LONGEST_PAUSE_SECONDS = 5.0
+"""However slow an answer was: one slow moment must not leave the page without news."""
 LIFETIME_SECONDS = 60.0
 """Then the client comes again, and what it may see is asked anew: so long may a revoked key or a
 lost right still hear."""
@@ -63,4 +65,5 @@ async def run_events(kernel: Kernel, workspace_id: Id, run_id: Id) -> AsyncItera
         if now.run.status not in OPEN_RUN:
             yield event("end")
             return
-        await asyncio.sleep(max(POLL_SECONDS, SHARE * (loop.time() - begun)))
+        pause = max(POLL_SECONDS, SHARE * (loop.time() - begun))
+        await asyncio.sleep(min(pause, LONGEST_PAUSE_SECONDS))

@@ -223,6 +223,9 @@ async def test_a_url_resumes_without_an_account(
     _, viewer = await space.member(Role.VIEWER)
     (seen,) = read(await client.with_token(viewer).get(path))["nodeRuns"]
     assert "resumeUrl" not in seen["metadata"]["wait"]
+    reader = await space.key([Scope.AUTOMATIONS_READ])
+    (seen,) = read(await client.with_token(reader).get(path))["nodeRuns"]
+    assert "resumeUrl" not in seen["metadata"]["wait"]
     anybody = client.with_token(None)
     assert read(await anybody.post(url, json={"amount": 3})) == {"resumed": 1}
     assert read(await anybody.post(url, json={"amount": 3})) == {"resumed": 1}

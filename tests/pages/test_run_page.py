@@ -9,7 +9,7 @@ import httpx2
 import pytest
 
 from tests.support.browser import Page
-from tests.support.endpoint import Serve, after, reply
+from tests.support.endpoint import Serve, once, reply
 from tests.support.engine import Json, graph, node
 from tests.support.server import Server
 from tests.support.spaces import Space
@@ -71,12 +71,13 @@ async def ended(page: Page, how: str = "succeeded") -> None:
 async def test_a_person_follows_a_run_to_its_end(
     page: Page, server: Server, automations: Automations, serve: Serve, screens: Path
 ) -> None:
-    endpoint = await serve(after(3, reply(200, {"stock": 7})))
+    seen = asyncio.Event()
+    endpoint = await serve(once(seen, reply(200, {"stock": 7})))
     run_id = await automations.run(
         graph(
             node("prepare", "transform", label="Prepare the order", output={"ok": True}),
             node("call", "http_request", label="Ask the warehouse", url=endpoint.url),
-            node("pause", "delay", label="Give it a moment", seconds=1.5),
+            node("pause", "delay", label="Give it a moment", seconds=5),
             node("bill", "transform", label="Write the bill", output={"total": 42.5}),
             edges=[("prepare", "call"), ("call", "pause"), ("pause", "bill")],
         ),
@@ -90,9 +91,9 @@ async def test_a_person_follows_a_run_to_its_end(
     before = await page.evaluate(colour("call"))
     await page.screenshot(screens / "running.png")
 
+    seen.set()
     await page.until(f"{status('call')} === 'succeeded'")
-    await asyncio.sleep(0.4)  # the colour moves over
-    assert await page.evaluate(colour("call")) != before
+    await page.until(f"{colour('call')} !== '{before}'")
     await page.until(f"{status('pause')} === 'waiting'")
     await page.until("document.getElementById('details').innerText.includes('pause (delay) until')")
     await ended(page)
@@ -136,21 +137,48 @@ async def test_a_key_stays_in_the_tab_and_nothing_comes_from_elsewhere(
 
 
 async def test_an_answer_on_its_way_does_not_bring_a_forgotten_run_back(
-    page: Page, server: Server, automations: Automations
+    page: Page, server: Server, automations: Automations, serve: Serve
 ) -> None:
-    run_id = await automations.run(graph(node("pause", "delay", seconds=2)))
+    ready = asyncio.Event()
+    endpoint = await serve(once(ready, reply()))
+    run_id = await automations.run(graph(node("call", "http_request", url=endpoint.url)))
     await enter(page, server, run_id, automations.space.token)
-    await page.evaluate(
-        "window.asked = 0; window.fetch = new Proxy(window.fetch, {"
-        " async apply(real, self, given) { window.asked += 1;"
-        " const answer = await real(...given);"
-        " await new Promise((done) => setTimeout(done, 1000)); return answer; } });"
-    )
-    await page.until("window.asked > 0")
+    await hold_answers(page, "/v1/runs/")
+    ready.set()
+    await page.until("window.answers > 0")
     assert await page.evaluate("document.getElementById('status').dataset.status") == "succeeded"
     await page.click("#forget")
-    await asyncio.sleep(1.5)
+    await page.evaluate("window.release()")
+    await asyncio.sleep(0.5)
     assert await page.evaluate("document.getElementById('main').hidden")
+
+
+async def test_a_panel_whose_answer_is_late_shows_the_end_all_the_same(
+    page: Page, server: Server, automations: Automations, serve: Serve
+) -> None:
+    ready = asyncio.Event()
+    endpoint = await serve(once(ready, reply(200, {"stock": 7})))
+    run_id = await automations.run(graph(node("call", "http_request", url=endpoint.url)))
+    await enter(page, server, run_id, automations.space.token)
+    await page.until(f"{status('call')} === 'running'")
+    await hold_answers(page, "/node-runs")
+    await page.click("[data-node=call]")
+    await page.until("window.answers > 0")
+    ready.set()
+    await ended(page)
+    await page.evaluate("window.release()")
+    await page.until("document.getElementById('details').innerText.includes('stock')")
+
+
+async def hold_answers(page: Page, of: str) -> None:
+    """Keep answers of these paths from the page until `window.release()`; `answers` counts them."""
+    await page.evaluate(
+        "window.answers = 0; window.held = new Promise((done) => { window.release = done; });"
+        " window.fetch = new Proxy(window.fetch, { async apply(real, self, given) {"
+        " const answer = await real(...given);"
+        f" if (given[0].includes('{of}')) {{ window.answers += 1; await window.held; }}"
+        " return answer; } });"
+    )
 
 
 async def test_an_api_that_is_away_costs_nobody_the_key(
@@ -209,13 +237,15 @@ async def test_a_failure_is_told_with_its_attempts(
 
 
 async def test_a_loop_shows_how_far_it_is_and_each_of_its_iterations(
-    page: Page, server: Server, automations: Automations, screens: Path
+    page: Page, server: Server, automations: Automations, serve: Serve, screens: Path
 ) -> None:
+    seen = asyncio.Event()
+    endpoint = await serve(once(seen, reply()))
     run_id = await automations.run(
         graph(
             node("each", "for_each", label="Each invoice", items=list(range(8)), parallelism=2),
             node("check", "condition", label="Odd?", expression="item % 2 == 1"),
-            node("rest", "delay", label="Be gentle", seconds=0.6),
+            node("rest", "http_request", label="Be gentle", url=endpoint.url),
             node("sum", "transform", label="Sum up", output={}),
             edges=[("each", "check", "item"), ("check", "rest", "true"), ("each", "sum", "done")],
         )
@@ -224,6 +254,7 @@ async def test_a_loop_shows_how_far_it_is_and_each_of_its_iterations(
     title = "document.querySelector('.frame-title').textContent"
     await page.until(f"/^Each invoice · [1-7]\\/8$/.test({title})")
     await page.screenshot(screens / "loop.png")
+    seen.set()
     await ended(page)
     assert await page.evaluate(title) == "Each invoice · 8/8"
     await page.until("document.querySelectorAll('#details .rows tbody tr').length === 8")

@@ -102,6 +102,17 @@ def after(seconds: float, answer: bytes) -> Script:
     return late
 
 
+def once(ready: asyncio.Event, answer: bytes) -> Script:
+    """An answer that is held back until `ready`."""
+
+    async def held(writer: asyncio.StreamWriter) -> None:
+        await ready.wait()
+        writer.write(answer)
+        await writer.drain()
+
+    return held
+
+
 Serve = Callable[..., Awaitable[Endpoint]]
 
 

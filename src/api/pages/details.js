@@ -45,11 +45,20 @@ export class Details {
     this.run = run;
     this.node = node;
     this.progress = progress;
-    // While somebody reads on, the pages stay as they are; and one question at a time is enough.
-    if (again && (this.loading || this.found.length > PAGE)) return;
+    // While somebody reads on, the pages stay as they are.
+    if (again && this.found.length > PAGE) return;
+    // One question at a time is enough; what is new by its answer is asked for after it.
+    this.news = true;
+    if (this.loading) return;
     this.loading = true;
-    await this.load(null);
-    this.loading = false;
+    try {
+      while (this.news && this.nodeId !== null) {
+        this.news = false;
+        await this.load(null);
+      }
+    } finally {
+      this.loading = false;
+    }
   }
 
   async load(cursor) {

@@ -145,9 +145,18 @@ async def get_automation_run(call: Call) -> Data[AutomationRunDetail]:
     outside loops first; `metadata.trimmed` then is true, and the list of node runs has them all.
     """
     run = await queries.detail(call.work, call.actor, call.ids["automationId"], call.ids["runId"])
-    if call.placement is not None and level_on(call.placement, call.actor.role) >= Level.EDIT:
+    if _may_resume(call):
         show_resume_urls(call.kernel.keys, run.node_runs)
     return Data(linked(call, run))
+
+
+def _may_resume(call: Call) -> bool:
+    """Whether the caller may act on the automation: a resume URL is a credential to do so."""
+    return (
+        Scope.AUTOMATIONS_WRITE in call.actor.scopes
+        and call.placement is not None
+        and level_on(call.placement, call.actor.role) >= Level.EDIT
+    )
 
 
 @router.get(f"{RUN}/node-runs", access=READ)
