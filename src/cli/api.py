@@ -9,13 +9,12 @@ import typer
 
 from cli.console import reported
 from cli.memory import bound_memory
+from cli.stopping import ANSWER_SECONDS
 from runtime.settings import load_settings
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
-_GRACE_SECONDS = 10
-"""How long a stopping process lets requests finish."""
 _KEEP_ALIVE_SECONDS = 75
 """How long an idle connection stays: longer than the minute that proxies and clients keep one."""
 
@@ -54,7 +53,7 @@ def _serve(app: "FastAPI", host: str, port: int) -> None:
             access_log=False,
             log_config=None,
             server_header=False,
-            timeout_graceful_shutdown=_GRACE_SECONDS,
+            timeout_graceful_shutdown=ANSWER_SECONDS,
             timeout_keep_alive=_KEEP_ALIVE_SECONDS,
         )
     )

@@ -1,17 +1,43 @@
 """Working until a signal asks to stop."""
 
 import asyncio
-from collections.abc import Coroutine
-from contextlib import suppress
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager, suppress
 from typing import Any
+
+ANSWER_SECONDS = 10
+"""How long a stopping API lets requests finish."""
+DRAIN_SECONDS = 30.0
+"""When a stopping worker ends whatever still goes on, such as a wait for an absent database."""
 
 
 async def until_stopped(stopping: asyncio.Event, work: Coroutine[Any, Any, None]) -> None:
     """Run the work until it fails or a signal asks to stop. Raises what the work raises."""
     working = asyncio.create_task(work)
     waiting = asyncio.create_task(stopping.wait())
-    await asyncio.wait({working, waiting}, return_when=asyncio.FIRST_COMPLETED)
-    waiting.cancel()
-    working.cancel()
+    try:
+        await asyncio.wait({working, waiting}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        waiting.cancel()
+        working.cancel()
     with suppress(asyncio.CancelledError):
         await working
+
+
+@asynccontextmanager
+async def beside(*services: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """Run services that never end by themselves for the length of the block.
+
+    One that fails ends the block, which without it would go on as if all were well. Raises what it
+    raised.
+    """
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(service) for service in services]
+            try:
+                yield
+            finally:
+                for task in tasks:
+                    task.cancel()
+    except BaseExceptionGroup as failed:
+        raise failed.exceptions[0] from None

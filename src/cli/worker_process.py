@@ -19,7 +19,7 @@ from activities.relay import Relay, listen
 from activities.retention import Periods
 from activities.schedules import Schedules
 from cli.polling import require_polling
-from cli.stopping import until_stopped
+from cli.stopping import DRAIN_SECONDS, beside, until_stopped
 from cli.sweeps import SWEEPS, ensure_schedule
 from cli.worker_activities import Parts, activities_of
 from runtime.crypto import KeyRing
@@ -38,8 +38,6 @@ log = structlog.get_logger()
 
 GRACE = timedelta(seconds=20)
 """How long a stopping worker lets activities end."""
-DRAIN_SECONDS = 30.0
-"""When a stopping worker ends whatever still goes on, such as a wait for an absent database."""
 WORKFLOW_SLOTS = 20
 LOCAL_ACTIVITY_SLOTS = 20
 ACTIVITY_SLOTS = 100
@@ -73,9 +71,7 @@ async def running_workers(
             for sweep in SWEEPS:
                 await ensure_schedule(parts.client, sweep)
             listening = listen(libpq_url(database_url), wake)
-            for service in (relay.run(), dispatcher.run(), listening):
-                task = asyncio.create_task(service)
-                stack.push_async_callback(_stop, task)
+            await stack.enter_async_context(beside(relay.run(), dispatcher.run(), listening))
         yield relay
 
 
@@ -115,12 +111,6 @@ def _activity_worker(
         max_heartbeat_throttle_interval=timedelta(seconds=2),
         default_heartbeat_throttle_interval=timedelta(seconds=2),
     )
-
-
-async def _stop(task: asyncio.Task[None]) -> None:
-    task.cancel()
-    with contextlib.suppress(asyncio.CancelledError):
-        await task
 
 
 async def run_worker(settings: Settings, queues: Sequence[Queue] = tuple(Queue)) -> None:

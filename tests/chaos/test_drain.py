@@ -27,6 +27,12 @@ cli.worker_process.require_polling = partial(cli.polling.require_polling, check_
 """
 """A worker of which Temporal knows nothing, as if its polls had died."""
 
+WITHOUT_RELAY = """
+from activities.relay import Relay
+async def run(self): raise MemoryError("no room for the relay")
+Relay.run = run
+"""
+
 
 async def test_a_relay_that_is_woken_as_it_is_stopped_stops(idle: Engine) -> None:
     relay = Relay(idle.database, ExecutionDeliveries(idle.client, ROUTES).by_intent())
@@ -34,7 +40,7 @@ async def test_a_relay_that_is_woken_as_it_is_stopped_stops(idle: Engine) -> Non
     await asyncio.sleep(0.5)
     relay.wake()
     running.cancel()
-    done, _ = await asyncio.wait({running}, timeout=5)
+    done, _ = await asyncio.wait({running}, timeout=30)
     running.cancel()
     assert done == {running}
 
@@ -84,3 +90,11 @@ async def test_a_worker_that_is_not_heard_ends_so_that_it_is_replaced(workers: W
     assert "worker is ready" in worker.log()
     assert "Temporal no longer hears from this worker on: automation, io, bulk." in worker.log()
     assert "Traceback" not in worker.log()
+
+
+async def test_a_worker_whose_relay_has_failed_ends_so_that_it_is_replaced(
+    workers: Workers,
+) -> None:
+    worker = await workers.start(prepared=WITHOUT_RELAY)
+    assert await worker.ended() == 1
+    assert "no room for the relay" in worker.log()

@@ -102,3 +102,11 @@ def test_a_taken_port_is_refused_and_a_remembered_one_is_kept() -> None:
         assert choose_port(0, port, "--port") != port
     assert choose_port(0, port, "--port") == port
     assert choose_port(port, None, "--port") == port
+
+
+def test_ports_that_are_chosen_together_differ(monkeypatch: pytest.MonkeyPatch) -> None:
+    free = iter([7, 7, 8])
+    monkeypatch.setattr("cli.supervisor.ports._any_free", lambda: next(free))
+    assert [choose_port(0, None, ""), choose_port(0, 7, "", [7])] == [7, 8]
+    with pytest.raises(StartError, match="--ui-port 0"):
+        choose_port(7, None, "--ui-port", [7])

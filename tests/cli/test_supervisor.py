@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 
@@ -76,7 +77,7 @@ def pid_of(state: StateDir, name: str) -> int:
     return int(read_object(state.pids / f"{name}.json").get("pid", 0))
 
 
-async def eventually(condition: Callable[[], bool], seconds: float = 10) -> None:
+async def eventually(condition: Callable[[], bool], seconds: float = 30) -> None:
     for _ in range(int(seconds / 0.02)):
         if condition():
             return
@@ -94,6 +95,22 @@ async def test_a_killed_child_comes_back(supervisor: Supervisor, state: StateDir
     pid = pid_of(state, "a")
     os.kill(pid, signal.SIGKILL)
     assert psutil.pid_exists(await replaced(state, "a", pid))
+
+
+async def test_a_child_comes_back_though_it_could_not_be_started(
+    supervisor: Supervisor, state: StateDir, shown: StringIO
+) -> None:
+    starts = iter([None, OSError(28, "No space left on device")])
+
+    def before_start() -> None:
+        if (refused := next(starts, None)) is not None:
+            raise refused
+
+    await supervisor.start(replace(service("a"), before_start=before_start))
+    pid = pid_of(state, "a")
+    os.kill(pid, signal.SIGKILL)
+    assert psutil.pid_exists(await replaced(state, "a", pid))
+    assert "No space left" in shown.getvalue()
 
 
 async def test_a_child_waits_for_what_it_needs(supervisor: Supervisor, state: StateDir) -> None:

@@ -45,7 +45,7 @@ class Up:
             return 0
 
     def get(self, path: str, token: str = "") -> httpx2.Response:
-        with httpx2.Client(trust_env=False, timeout=5) as client:
+        with httpx2.Client(trust_env=False, timeout=30) as client:
             url = f"{self.connection['baseUrl']}{path}"
             return client.get(url, headers={"Authorization": f"Bearer {token}"} if token else {})
 
@@ -64,6 +64,8 @@ def launch(directory: Path) -> Up:
     """Start a platform and wait until it says that it is ready."""
     options = [f"--state-dir={directory}", "--port=0", "--temporal-port=0", "--ui-port=0"]
     output = directory.with_name("output")
+    published = directory / "connection.json"
+    published.unlink(missing_ok=True)
     with output.open("wb") as file:
         process = subprocess.Popen(
             [sys.executable, "-m", "cli.main", "up", *options],
@@ -72,8 +74,6 @@ def launch(directory: Path) -> Up:
             stderr=file,
         )
     up = Up(directory, process)
-    published = directory / "connection.json"
-    published.unlink(missing_ok=True)
     eventually(lambda: published.exists() or process.poll() is not None)
     if process.poll() is not None:
         pytest.fail(output.read_text())

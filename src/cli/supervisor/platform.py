@@ -11,6 +11,7 @@ from typing import Any
 
 import httpx2
 
+from cli.stopping import ANSWER_SECONDS, DRAIN_SECONDS
 from cli.supervisor.children import Service
 from cli.supervisor.development import development_sessions
 from cli.supervisor.errors import StartError
@@ -24,6 +25,8 @@ from cli.supervisor.temporal import temporal_probe, temporal_service
 STOP_ORDER = ("worker", "api", "migrate", "temporal", "postgres")
 _HEARTBEAT_SECONDS = 10
 _EXTERNAL_SECONDS = 30
+_MARGIN_SECONDS = 5
+"""Past the time a process gives itself to stop, until it is killed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,9 +96,9 @@ class Platform:
             wanted["temporalUi"] = (options.ui_port, "--ui-port")
         ports: dict[str, int] = {}
         for name, (requested, option) in wanted.items():
-            ports[name] = choose_port(requested, known.get(name), option)
+            ports[name] = choose_port(requested, known.get(name), option, ports.values())
         # Nothing listens there but the demo, and workers may call it.
-        ports["demo"] = choose_port(0, known.get("demo"), "")
+        ports["demo"] = choose_port(0, known.get("demo"), "", ports.values())
         self._state.remember_ports(ports)
         return ports
 
@@ -157,7 +160,10 @@ class Platform:
             except httpx2.TransportError:
                 return False
 
-        return self._own("api", "api", f"--host={LOOPBACK}", f"--port={port}", ready=answers)
+        arguments = (f"--host={LOOPBACK}", f"--port={port}")
+        return self._own(
+            "api", "api", *arguments, ready=answers, stop_seconds=ANSWER_SECONDS + _MARGIN_SECONDS
+        )
 
     def _worker(self) -> Service:
         heartbeat = self._state.heartbeat
@@ -168,7 +174,11 @@ class Platform:
             )
 
         return self._own(
-            "worker", "worker", ready=beats, before=lambda: heartbeat.unlink(missing_ok=True)
+            "worker",
+            "worker",
+            ready=beats,
+            before=lambda: heartbeat.unlink(missing_ok=True),
+            stop_seconds=DRAIN_SECONDS + _MARGIN_SECONDS,
         )
 
     def _own(
@@ -177,6 +187,7 @@ class Platform:
         *arguments: str,
         ready: Callable[[], Awaitable[bool]],
         before: Callable[[], None] = lambda: None,
+        stop_seconds: float = 10,
     ) -> Service:
         """One of our own commands as a service."""
         return Service(
@@ -186,6 +197,7 @@ class Platform:
             is_ready=ready,
             needs=self._embedded,
             before_start=before,
+            stop_seconds=stop_seconds,
         )
 
 

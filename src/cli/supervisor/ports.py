@@ -1,25 +1,35 @@
 """Ports on loopback that stay the same from one start to the next."""
 
 import socket
+from collections.abc import Collection
 
 from cli.supervisor.errors import StartError
 
 LOOPBACK = "127.0.0.1"
 
 
-def choose_port(requested: int, remembered: int | None, option: str) -> int:
+def choose_port(
+    requested: int, remembered: int | None, option: str, chosen: Collection[int] = ()
+) -> int:
     """The port asked for; for 0 the one remembered if it is still free, else a free one.
 
-    Raises StartError when the port asked for is taken.
+    A port is never one of those `chosen` before, which nobody listens on yet. Raises StartError
+    when the port asked for is taken.
     """
     if requested != 0:
-        if _is_free(requested):
+        if requested not in chosen and _is_free(requested):
             return requested
         raise StartError(
             f"Port {requested} is in use: choose another with {option}, or {option} 0 for any."
         )
-    if remembered is not None and _is_free(remembered):
+    if remembered is not None and remembered not in chosen and _is_free(remembered):
         return remembered
+    while (port := _any_free()) in chosen:
+        pass
+    return port
+
+
+def _any_free() -> int:
     with socket.socket() as probe:
         probe.bind((LOOPBACK, 0))
         return int(probe.getsockname()[1])

@@ -76,18 +76,25 @@ class Supervisor:
     async def _keep(self, child: Child) -> None:
         delay = _FIRST_DELAY
         service = child.service
+        ended = ""
         while True:
             started = time.monotonic()
-            code = await self._watch(child)
+            ended = ended or _how(await self._watch(child))
             self._ready[service.name].clear()
             if time.monotonic() - started > _STEADY_SECONDS:
                 delay = _FIRST_DELAY
-            self._status.set(service.name, "died", f"{_how(code)}, again in {delay:.1f} s")
+            self._status.set(service.name, "died", f"{ended}, again in {delay:.1f} s")
             await asyncio.sleep(delay)
             delay = min(delay * 2, _LONGEST_DELAY)
             for needed in service.needs:
                 await self._ready[needed].wait()
-            child = await self._spawn(service)
+            try:
+                child = await self._spawn(service)
+            except (StartError, OSError) as error:
+                # A full disk or table of processes may have room again the next time.
+                ended = str(error)
+                continue
+            ended = ""
             await self._becomes_ready(child)
 
     async def _watch(self, child: Child) -> int:
