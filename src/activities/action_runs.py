@@ -8,6 +8,7 @@ from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
 from activities.action_steps import ENDED, OUTSIDE, ActionSteps, Attempt, StepReply, StepState
 from activities.heartbeats import heartbeats
+from activities.patience import patiently
 from models.action_runs.execution import ActionRunFacts, abandon, finish, load_facts
 from models.action_runs.rules import ActionRunStatus
 from models.action_runs.step_writes import load_statuses
@@ -73,15 +74,15 @@ class ActionRunActivities:
     @activity.defn(name="action-step")
     async def step(self, call: StepCall) -> str:
         """One attempt of a step that leaves the machine; only codes enter history."""
-        try:
-            facts = await self._facts(call.run_id)
-        except RunClosedError:
-            return CLOSED
-        step, number = facts.step(call.step_id), activity.info().attempt
+        number = activity.info().attempt
         async with heartbeats():
-            reply = await self._steps.attempt(
-                Attempt(facts, step, number, last=number >= step.attempts)
-            )
+            try:
+                facts = await patiently(lambda: self._facts(call.run_id))
+            except RunClosedError:
+                return CLOSED
+            step = facts.step(call.step_id)
+            attempt = Attempt(facts, step, number, last=number >= step.attempts)
+            reply = await patiently(lambda: self._steps.attempt(attempt))
         if reply.state is StepState.RETRY:
             raise _again(reply)
         return reply.state

@@ -9,11 +9,12 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from enum import StrEnum
 
-from activities.node_execution import TOO_LONG, completion
+from activities.node_execution import completion
 from activities.nodes.called_automation import call_automation, called_end
-from activities.nodes.failures import DATABASE_AWAY, Failure, failure_of, took_too_long
+from activities.nodes.failures import Failure, failure_of, is_away
 from activities.nodes.invocation import Effect, Invocation, NodeResult, Outgoing, Transaction
 from activities.nodes.logic import transform
+from activities.patience import patiently
 from models.action_runs import step_writes
 from models.action_runs.execution import ActionRunFacts, StepRow, pass_gate
 from models.action_runs.rules import PlannedStep, StepStatus
@@ -96,14 +97,17 @@ class ActionSteps:
         self._effects = effects
 
     async def attempt(self, attempt: Attempt) -> StepReply:
-        """Try a step once. Safe to repeat; raises only while the database is away."""
+        """Try a step once. Safe to repeat; raises only while the database is away.
+
+        By then nothing has left the machine, or what came of it is written.
+        """
         try:
             opened = await self._open(attempt)
             if isinstance(opened, StepReply):
                 return opened
             result = await self._effects[_node_kind(attempt.step.kind)](opened)
             reach(Point.AFTER_CALL_BEFORE_END, attempt.facts.run_id)
-            return await self._end(attempt, lambda: result)
+            return await patiently(lambda: self._end(attempt, lambda: result))
         except Exception as error:  # noqa: BLE001  # whatever a step raises is that step's failure
             return await self._failed(attempt, error)
 
@@ -174,23 +178,26 @@ class ActionSteps:
         """Write a final failure; leave the step open for another attempt."""
         if isinstance(error, RunClosedError):
             return StepReply(StepState.CLOSED)
-        if isinstance(error, DATABASE_AWAY) and not took_too_long(error):
+        if is_away(error):
             raise error
-        failure = TOO_LONG if isinstance(error, DATABASE_AWAY) else failure_of(error)
+        failure = failure_of(error)
         if failure.retryable and not attempt.last:
             return StepReply(StepState.RETRY, failure)
-        facts, step = attempt.facts, attempt.step
         try:
-            async with self._database.transaction() as work:
-                row = await pass_gate(work, facts, step.id)
-                if row.status in ENDED:
-                    return ENDED[row.status]
-                number = max(attempt.number, row.attempt)
-                await step_writes.fail_step(
-                    work, facts.run_id, step.id, failure.code, failure.message, number
-                )
+            return await patiently(lambda: self._fail(attempt, failure))
         except RunClosedError:
             return StepReply(StepState.CLOSED)
+
+    async def _fail(self, attempt: Attempt, failure: Failure) -> StepReply:
+        facts, step = attempt.facts, attempt.step
+        async with self._database.transaction() as work:
+            row = await pass_gate(work, facts, step.id)
+            if row.status in ENDED:
+                return ENDED[row.status]
+            number = max(attempt.number, row.attempt)
+            await step_writes.fail_step(
+                work, facts.run_id, step.id, failure.code, failure.message, number
+            )
         return StepReply(StepState.FAILED)
 
 

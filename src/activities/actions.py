@@ -5,13 +5,16 @@ node goes on at the step that failed.
 """
 
 import asyncio
+import contextlib
 from itertools import count
 
 from temporalio import activity
 
 from activities.action_steps import ActionSteps, Attempt, StepReply, StepState
 from activities.node_execution import CalledNode
+from activities.nodes.failures import DATABASE_AWAY
 from activities.nodes.invocation import NodeResult, Outgoing
+from activities.patience import patiently
 from models.action_runs.acceptance import ActionRequest, AskingNode, accept, runnable_action
 from models.action_runs.execution import (
     ActionRunFacts,
@@ -57,7 +60,9 @@ class NodeActions:
         try:
             return _result(await self._carried_out(accepted, last=outgoing.last))
         except asyncio.CancelledError:
-            await asyncio.shield(self._left(accepted, last=outgoing.last))
+            # While the database is away, the run is left to the reconciler.
+            with contextlib.suppress(*DATABASE_AWAY):
+                await asyncio.shield(self._left(accepted, last=outgoing.last))
             raise
 
     async def _accepted(self, called: CalledNode, outgoing: Outgoing) -> ActionRunFacts | Ended:
@@ -87,10 +92,7 @@ class NodeActions:
         """Every attempt of a step. Raises NodeError when the node's next attempt is to go on."""
         for number in count(1):
             final = number >= step.attempts
-            attempt = Attempt(facts, step, number, last=last and final)
-            reply = await self._steps.attempt(attempt)
-            if reply.state is StepState.WAITING:
-                reply = await self._waited(attempt)
+            reply = await self._tried(Attempt(facts, step, number, last=last and final))
             failure = reply.failure
             if failure is None:
                 return reply
@@ -101,11 +103,14 @@ class NodeActions:
             await asyncio.sleep(failure.retry_after or _delay(step, number))
         raise AssertionError("attempts are counted for ever")
 
-    async def _waited(self, attempt: Attempt) -> StepReply:
+    async def _tried(self, attempt: Attempt) -> StepReply:
+        """One attempt, and the end of the automation run that it may wait for."""
+        reply = await patiently(lambda: self._steps.attempt(attempt))
         pause = FIRST_PAUSE
-        while (reply := await self._steps.look(attempt)).state is StepState.WAITING:
+        while reply.state is StepState.WAITING:
             await asyncio.sleep(pause)
             pause = min(LONGEST_PAUSE, pause * 1.5)
+            reply = await patiently(lambda: self._steps.look(attempt))
         return reply
 
     async def _closed(self, facts: ActionRunFacts) -> Ended:

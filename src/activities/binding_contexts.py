@@ -47,14 +47,13 @@ async def _item(database: Database, run: OpenRun, scope_key: str) -> Any:
 
 async def open_loop(database: Database, run: OpenRun, ref: NodeRef) -> OpenLoop:
     """A loop that was opened, from memory or its row."""
-    run_id = run.facts.run_id
-    loop = run.loops.known(run_id, ref)
+    loop = run.known_loop(ref)
     if loop is None:
         kind = run.graph.nodes[ref.node_id].kind
-        key = NodeKey(run.facts.workspace_id, run_id, ref.node_id, ref.scope_key, kind)
+        key = NodeKey(run.facts.workspace_id, run.facts.run_id, ref.node_id, ref.scope_key, kind)
         async with database.statement() as work:
             row = await read_loop(work, key)
         assert row is not None, "a loop is opened before its iterations run"
         loop = OpenLoop(read_config(kind, row.input), run.chosen(ref))
-        run.loops.keep(run_id, ref, loop)
+        run.keep_loop(ref, loop)
     return loop

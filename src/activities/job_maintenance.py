@@ -9,7 +9,7 @@ from temporalio import activity
 from temporalio.client import Client, WorkflowExecutionStatus
 
 from activities.executions import execution_status
-from activities.jobs import MORE, JobActivities
+from activities.jobs import DONE, MORE, JobActivities
 from activities.maintenance import BATCH, GRACE
 from activities.reconciling import reconcile
 from models.base import Id
@@ -70,9 +70,9 @@ class JobMaintenance:
             return "restarted"
         cancelled = status is WorkflowExecutionStatus.CANCELED
         end = JobStatus.CANCELLED if cancelled else JobStatus.FAILED
-        while await self._jobs.undo_job(str(row.id), end.value) == MORE:
+        while (outcome := await self._jobs.undo_job(str(row.id), end.value)) == MORE:
             activity.heartbeat()
-        return "taken_back"
+        return "taken_back" if outcome == DONE else None
 
     async def _restart(self, row: Row[Any], family: Family) -> None:
         async with self._database.transaction() as work:

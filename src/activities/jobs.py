@@ -53,6 +53,9 @@ class JobActivities:
             job = await hold_job(work, Id(job_id))
             if job is None:
                 return CLOSED
+            if job.error_code is not None:
+                # Said before, to nobody: what has failed is taken back, and not tried again.
+                return FAILED
             chunks = self._families[Family(job.family)]
             try:
                 async with work.savepoint():

@@ -29,6 +29,7 @@ from models.automations.rules.configs import ForEachConfig, RepeatConfig
 from models.automations.rules.kinds import EdgeOutcome
 from models.automations.rules.protocol import NodeRef
 from models.base import Id, JsonObject
+from models.expressions.rules.errors import BindingError
 from models.expressions.rules.expressions import compile_expression
 
 ITERATING = NodeReply(NodeState.ITERATING)
@@ -72,8 +73,8 @@ class LoopNodes:
         if substituted is not None:
             done = replace(substituted, outcome=EdgeOutcome.DONE)
             return await self._nodes.complete_at_once(called, done, None)
-        run_id, ref = called.key.run_id, _ref(called)
-        known = called.run.loops.known(run_id, ref)
+        ref = _ref(called)
+        known = called.run.known_loop(ref)
         if known is not None:
             async with self._nodes.database.statement() as work:
                 return Opened(known, await loops.read_progress(work, called.key))
@@ -98,7 +99,7 @@ class LoopNodes:
             return row
         if row is not None:
             loop = OpenLoop(read_config(called.node.kind, row.input), loop.chosen)
-        called.run.loops.keep(run_id, ref, loop)
+        called.run.keep_loop(ref, loop)
         return Opened(loop, None if row is None else row.output)
 
     async def _parameters(self, called: CalledNode) -> JsonObject:
@@ -211,7 +212,7 @@ class LoopNodes:
             reply, output = (done, None) if isinstance(done, NodeReply) else done
             if output is not None:
                 called.run.keep(ref.node_id, ref.scope_key, output)
-        called.run.loops.forget(called.key.run_id, ref)
+        called.run.forget_loop(ref)
         called.run.courses.pop(part_of(call.loop), None)
         return reply
 
@@ -221,8 +222,15 @@ class LoopNodes:
         assert isinstance(loop.config, RepeatConfig), "a loop has items or a condition"
         full = opened >= loop.config.max_iterations and not loop.chosen
         limits = full and loop.config.while_ is not None
-        reached = limits and await self._holds(called, loop.config, opened)
+        reached = limits and await self._would_go_on(called, loop.config, opened)
         return {"count": len(loop.chosen) or opened, "limitReached": reached}
+
+    async def _would_go_on(self, called: CalledNode, config: RepeatConfig, index: int) -> bool:
+        """Whether the limit alone ended a repeat; a condition that cannot say did not end it."""
+        try:
+            return await self._holds(called, config, index)
+        except (NodeError, BindingError):
+            return True
 
 
 def _ref(called: CalledNode) -> NodeRef:

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from activities.contracts import NodeCall, NodeReply, NodeState
 from activities.graphs import ExecutableNode
-from activities.nodes.failures import DATABASE_AWAY, Failure, failure_of, took_too_long
+from activities.nodes.failures import Failure, failure_of, is_away
 from activities.nodes.invocation import NodeResult
 from activities.runs import OpenRun, RunCache
 from models.automation_runs import at_once, node_writes
@@ -23,8 +23,6 @@ from runtime.database import Database, UnitOfWork
 CLOSED = NodeReply(NodeState.CLOSED)
 OUTPUT_LIMIT = 1024 * 1024
 """Bytes of a node's output as JSON (decisions C3)."""
-
-TOO_LONG = Failure("timeout", "The database gave this node up for its time; ask it for less.")
 
 _Result = TypeVar("_Result")
 
@@ -91,11 +89,9 @@ class NodeExecution:
             return await work(await self.called(call))
         except RunClosedError:
             return CLOSED
-        except DATABASE_AWAY as error:
-            if not took_too_long(error):
+        except Exception as error:
+            if is_away(error):
                 raise
-            return await self.fail(call, TOO_LONG)
-        except Exception as error:  # noqa: BLE001  # whatever a node raises is that node's failure
             return await self.fail(call, failure_of(error))
 
     async def behind_gate(

@@ -1,17 +1,13 @@
 """Loops that iterate, as this process knows them: parameters that can no longer change."""
 
-import json
-from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Any
 
+from activities.recent import Recent
 from models.automations.rules.configs import CONFIGS, ForEachConfig, RepeatConfig
 from models.automations.rules.kinds import NodeKind
 from models.automations.rules.protocol import NodeRef
 from models.base import Id, JsonObject
-
-KEPT_BYTES = 64 * 1024 * 1024
-"""Parameters kept, as JSON; what is beyond is read again when needed."""
 
 LoopConfig = ForEachConfig | RepeatConfig
 
@@ -61,33 +57,5 @@ def read_config(kind: str, parameters: JsonObject) -> LoopConfig:
     return config
 
 
-class OpenLoops:
-    """The loops used last, by run and place."""
-
-    def __init__(self, limit: int = KEPT_BYTES) -> None:
-        self._limit = limit
-        self._bytes = 0
-        self._loops: OrderedDict[tuple[Id, NodeRef], tuple[OpenLoop, int]] = OrderedDict()
-
-    def known(self, run_id: Id, ref: NodeRef) -> OpenLoop | None:
-        """The loop, if this process has it."""
-        entry = self._loops.get((run_id, ref))
-        if entry is None:
-            return None
-        self._loops.move_to_end((run_id, ref))
-        return entry[0]
-
-    def keep(self, run_id: Id, ref: NodeRef, loop: OpenLoop) -> None:
-        """Remember a loop that was just opened or read."""
-        self.forget(run_id, ref)
-        size = len(json.dumps(loop.items))
-        self._loops[run_id, ref] = (loop, size)
-        self._bytes += size
-        while self._bytes > self._limit and len(self._loops) > 1:
-            _, (_, dropped) = self._loops.popitem(last=False)
-            self._bytes -= dropped
-
-    def forget(self, run_id: Id, ref: NodeRef) -> None:
-        """The loop has ended."""
-        _, size = self._loops.pop((run_id, ref), (None, 0))
-        self._bytes -= size
+OpenLoops = Recent[tuple[Id, NodeRef], OpenLoop]
+"""The loops used last, by run and place."""

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 from temporalio import activity
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
@@ -23,6 +23,7 @@ from activities.node_execution import CalledNode, GatedNode, NodeExecution
 from activities.nodes.failures import Failure, failure_of
 from activities.nodes.invocation import Effect, NodeResult, Outgoing
 from activities.nodes.preparation import prepare, substitute
+from activities.patience import patiently
 from activities.runs import RunCache
 from models.automation_runs import at_once, node_writes
 from models.automation_runs.errors import NodeError
@@ -32,7 +33,9 @@ from runtime.database import Database
 from runtime.trigger_points import Point, reach
 
 LAST_WORDS_SECONDS = 1.0
-"""What an effect leaves of its activity's time, so that its end is written and its reason kept."""
+LAST_WORDS_SHARE = 0.2
+"""What an effect leaves of its activity's time, so that its end is written and its reason kept:
+so many seconds, and no more than this part."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +47,7 @@ class _Opened:
 
 
 _NodeEffect = Callable[[_Opened], Awaitable[NodeResult]]
+_Result = TypeVar("_Result")
 
 
 class OutsideNodes:
@@ -90,20 +94,29 @@ class OutsideNodes:
         return await self._perform(call, lambda opened: self._effects[kind](opened.outgoing))
 
     async def _perform(self, call: NodeCall, effect: _NodeEffect) -> NodeReply:
-        attempt = activity.info().attempt
-        opened = await self._nodes.guarded(call, lambda called: self._open(called, attempt))
+        async with heartbeats():
+            return await self._attempt(call, effect, activity.info().attempt)
+
+    async def _attempt(self, call: NodeCall, effect: _NodeEffect, attempt: int) -> NodeReply:
+        opened = await self._guarded(call, lambda called: self._open(called, attempt))
         if isinstance(opened, NodeReply):
             if opened.state is NodeState.FAILED:
                 raise ApplicationError("node_failed", type="node_failed", non_retryable=True)
             return opened
         try:
-            async with heartbeats(), _own_time():
-                result = await effect(opened)
+            async with _own_time():
+                # A database that is away was asked before anything was sent.
+                result = await patiently(lambda: effect(opened))
         except Exception as error:  # noqa: BLE001  # whatever the effect raises is its failure
             node = opened.called.node
             raise await self._failed(call, node, failure_of(error), attempt) from None
         reach(Point.AFTER_CALL_BEFORE_END, call.run_id)
-        return await self._nodes.guarded(call, lambda called: self._close(called, result, attempt))
+        return await self._guarded(call, lambda called: self._close(called, result, attempt))
+
+    async def _guarded(
+        self, call: NodeCall, work: Callable[[CalledNode], Awaitable[_Result]]
+    ) -> _Result | NodeReply:
+        return await patiently(lambda: self._nodes.guarded(call, work))
 
     async def _open(self, called: CalledNode, attempt: int) -> _Opened | NodeReply:
         substituted = substitute(called.run, called.node)
@@ -127,7 +140,7 @@ class OutsideNodes:
 
     async def _begin_again(self, node: GatedNode, parameters: JsonObject, attempt: int) -> None:
         key = node.called.key
-        if node.before.attempt is not None:
+        if node.before.attempt not in (None, attempt):
             # Known attempts are recorded; this one's worker went away without a word.
             await node_writes.record_attempt(
                 node.work,
@@ -152,9 +165,9 @@ class OutsideNodes:
         attempts = node.retry.max_attempts if node.retry else 1
         final = not failure.retryable or attempt >= attempts
         if final:
-            await self._nodes.fail(call, failure)
+            await patiently(lambda: self._nodes.fail(call, failure))
         else:
-            await self._nodes.guarded(call, lambda called: self._record(called, failure, attempt))
+            await self._guarded(call, lambda called: self._record(called, failure, attempt))
         return ApplicationError(
             failure.code,
             type=failure.code,
@@ -225,7 +238,7 @@ async def _own_time() -> AsyncIterator[None]:
     assert given is not None, "the workflow sets it from the node"
     seconds = given.total_seconds()
     try:
-        async with asyncio.timeout(seconds - min(LAST_WORDS_SECONDS, seconds / 5)):
+        async with asyncio.timeout(seconds - min(LAST_WORDS_SECONDS, seconds * LAST_WORDS_SHARE)):
             yield
     except TimeoutError:
         raise NodeError(

@@ -76,17 +76,28 @@ class Relay:
     async def run(self) -> None:
         """Claim and deliver for ever; an unreachable database or Temporal only delays delivery."""
         while True:
-            self._wake.clear()
-            room = BATCH - len(self._under_way)
-            claimed = await self._claim(room)
-            for row in claimed:
-                if row.intent == Intent.START and row.family == Family.AUTOMATION_RUN:
-                    self._note_start(row.workspace_id, row.subject_id)
-                task = asyncio.create_task(self._deliver(row))
-                self._under_way.add(task)
-                task.add_done_callback(self._done)
-            if len(claimed) < room or len(self._under_way) >= BATCH:
-                await self._rest()
+            try:
+                await self._turn()
+            except psycopg.Error:
+                log.warning("the outbox could not be read", exc_info=True)
+                await asyncio.sleep(POLL_SECONDS)
+            except Exception:
+                # Such as a MemoryError, which may meet any task of a worker at its limit.
+                log.exception("the relay failed")
+                await asyncio.sleep(POLL_SECONDS)
+
+    async def _turn(self) -> None:
+        self._wake.clear()
+        room = BATCH - len(self._under_way)
+        claimed = await self._claim(room)
+        for row in claimed:
+            if row.intent == Intent.START and row.family == Family.AUTOMATION_RUN:
+                self._note_start(row.workspace_id, row.subject_id)
+            task = asyncio.create_task(self._deliver(row))
+            self._under_way.add(task)
+            task.add_done_callback(self._done)
+        if len(claimed) < room or len(self._under_way) >= BATCH:
+            await self._rest()
 
     def _note_start(self, workspace_id: Id, run_id: Id) -> None:
         now = time.monotonic()
@@ -114,15 +125,14 @@ class Relay:
         """Make room for as many runs as have begun, or have been waited for too long; whether any
         has."""
         before = self._starting
-        with contextlib.suppress(psycopg.Error):
-            async with self._database.statement() as work:
-                rows = await NOT_BEGUN.rows(work, {"run_ids": list(before)})
-            now, queued = time.monotonic(), {row.id for row in rows}
-            self._starting = {
-                run_id: (workspace_id, until)
-                for run_id, (workspace_id, until) in before.items()
-                if run_id in queued and until > now
-            }
+        async with self._database.statement() as work:
+            rows = await NOT_BEGUN.rows(work, {"run_ids": list(before)})
+        now, queued = time.monotonic(), {row.id for row in rows}
+        self._starting = {
+            run_id: (workspace_id, until)
+            for run_id, (workspace_id, until) in before.items()
+            if run_id in queued and until > now
+        }
         return len(self._starting) < len(before)
 
     def _done(self, task: asyncio.Task[None]) -> None:
@@ -131,7 +141,7 @@ class Relay:
 
     async def _claim(self, limit: int) -> Sequence[Any]:
         """Delete what was delivered since the last time, and claim what is next."""
-        delivered, self._delivered = self._delivered, []
+        delivered = list(self._delivered)
         parameters = {
             "limit": limit,
             "starts": self._most_starting - len(self._starting),
@@ -140,14 +150,10 @@ class Relay:
             "cap": self._running_cap,
             "delivered": delivered,
         }
-        try:
-            async with self._database.statement() as work:
-                return await CLAIM_NEXT.rows(work, parameters)
-        except psycopg.Error:
-            log.warning("the outbox could not be read", exc_info=True)
-            self._delivered += delivered
-            await asyncio.sleep(POLL_SECONDS)
-            return []
+        async with self._database.statement() as work:
+            rows = await CLAIM_NEXT.rows(work, parameters)
+        del self._delivered[: len(delivered)]
+        return rows
 
     async def _deliver(self, row: Any) -> None:
         try:
@@ -177,6 +183,7 @@ async def listen(url: str, wake: Callable[[], None]) -> None:
                 await connection.execute(f"LISTEN {CHANNEL}")
                 async for _ in connection.notifies():
                     wake()
-        except psycopg.OperationalError:
-            log.warning("the outbox listener lost its connection")
+        except Exception as error:  # noqa: BLE001  # also a standby, where nobody can listen yet
+            reason = type(error).__name__
+            log.warning("the outbox listener lost its connection", reason=reason)
             await asyncio.sleep(POLL_SECONDS)

@@ -12,7 +12,8 @@ from typing import Any
 
 from activities.contracts import NodeEnd
 from activities.graphs import ExecutableGraph, GraphCache
-from activities.open_loops import OpenLoops
+from activities.open_loops import OpenLoop, OpenLoops
+from activities.recent import Recent
 from models.automation_runs import execution
 from models.automation_runs.errors import RunClosedError
 from models.automation_runs.facts import RunFacts, load_facts, load_outputs
@@ -28,8 +29,8 @@ from models.base import Id, JsonObject
 from runtime.crypto import KeyRing
 from runtime.database import Database, UnitOfWork
 
-KEPT_OUTPUTS = 100
-"""Outputs kept per run, those used last; what is beyond is read again when needed."""
+Outputs = Recent[tuple[Id, str, str], Any]
+"""The outputs used last, by run, node and scope."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +47,11 @@ class OpenRun:
 
     facts: RunFacts
     graph: ExecutableGraph
-    loops: OpenLoops
+    _loops: OpenLoops
+    _outputs: Outputs
     keys: KeyRing | None = None
     courses: dict[str, Course] = field(default_factory=dict)
     """Where each execution of the run stands, if this process has followed it from the start."""
-    _outputs: OrderedDict[tuple[str, str], Any] = field(default_factory=OrderedDict)
     _bodies: dict[str, Body] = field(default_factory=dict)
 
     @cached_property
@@ -122,9 +123,9 @@ class OpenRun:
         known = {}
         for node_id in node_ids:
             for scope in scopes:
-                if (node_id, scope) in self._outputs:
-                    self._outputs.move_to_end((node_id, scope))
-                    known[node_id] = self._outputs[node_id, scope]
+                output = self._outputs.known((self.facts.run_id, node_id, scope))
+                if output is not None:
+                    known[node_id] = output
         return known
 
     def follow(self, part: str, applied: int, ends: Sequence[NodeEnd]) -> Course | None:
@@ -139,10 +140,19 @@ class OpenRun:
 
     def keep(self, node_id: str, scope_key: str, output: JsonObject) -> None:
         """Remember an output that is committed."""
-        self._outputs[node_id, scope_key] = output
-        self._outputs.move_to_end((node_id, scope_key))
-        if len(self._outputs) > KEPT_OUTPUTS:
-            self._outputs.popitem(last=False)
+        self._outputs.keep((self.facts.run_id, node_id, scope_key), output, output)
+
+    def known_loop(self, ref: NodeRef) -> OpenLoop | None:
+        """A loop that iterates, if this process has it."""
+        return self._loops.known((self.facts.run_id, ref))
+
+    def keep_loop(self, ref: NodeRef, loop: OpenLoop) -> None:
+        """Remember a loop that was just opened or read."""
+        self._loops.keep((self.facts.run_id, ref), loop, loop.items)
+
+    def forget_loop(self, ref: NodeRef) -> None:
+        """The loop has ended."""
+        self._loops.forget((self.facts.run_id, ref))
 
 
 class RunCache:
@@ -161,6 +171,7 @@ class RunCache:
         self._keys = keys
         self._capacity = capacity
         self._loops = OpenLoops()
+        self._outputs = Outputs()
         self._runs: OrderedDict[Id, OpenRun] = OrderedDict()
 
     async def get(self, run_id: Id) -> OpenRun:
@@ -178,7 +189,8 @@ class RunCache:
     async def open(self, facts: RunFacts) -> OpenRun:
         """Keep a run that has just begun."""
         graph = await self._graphs.get(self._database, facts.automation_id, facts.graph_checksum)
-        run = self._runs[facts.run_id] = OpenRun(facts, graph, self._loops, self._keys)
+        run = OpenRun(facts, graph, self._loops, self._outputs, self._keys)
+        self._runs[facts.run_id] = run
         if len(self._runs) > self._capacity:
             self._runs.popitem(last=False)
         return run

@@ -7,7 +7,7 @@ from temporalio.common import RetryPolicy
 from models.automations.rules.plan import PlanRetry
 
 DATABASE_TIMEOUT = timedelta(seconds=30)
-"""Start to close of one database transaction."""
+"""Start to close of a local activity: one database transaction, or a turn of them."""
 
 DATABASE_RETRY = RetryPolicy(
     initial_interval=timedelta(milliseconds=100),

@@ -46,6 +46,14 @@ class Jobs:
             assert await self.accepted(work, job_id, to)
         return job_id
 
+    async def accept_unstarted(self, to: int) -> Id:
+        """A job whose start was lost."""
+        job_id = new_id()
+        async with self.engine.database.transaction() as work:
+            await self.accepted(work, job_id, to)
+            await work.execute(delete(outbox).where(outbox.c.subject_id == job_id))
+        return job_id
+
     async def accepted(self, work: UnitOfWork, job_id: Id, to: int) -> bool:
         actor = self.engine.actor
         wanted = {"to": to}
@@ -122,6 +130,17 @@ async def test_a_refusal_takes_the_job_back_and_is_remembered(jobs: Jobs) -> Non
     assert jobs.counting.calls == [0, 1, 2, 3]
 
 
+async def test_a_refusal_that_nobody_heard_stands(jobs: Jobs) -> None:
+    jobs.counting.raises = {0: [ConflictError("Somebody else was faster.")]}
+    job_id = await jobs.accept_unstarted(5)
+    activities = JobActivities(jobs.engine.database, {FAMILY: jobs.counting})
+    environment = ActivityEnvironment()
+    assert await environment.run(activities.advance_job, str(job_id)) == "failed"
+    assert await environment.run(activities.advance_job, str(job_id)) == "failed"
+    assert jobs.counting.calls == [0]
+    assert await environment.run(activities.undo_job, str(job_id), "failed") == "done"
+
+
 async def test_a_job_is_accepted_once(jobs: Jobs) -> None:
     job_id = await jobs.accept(2)
     async with jobs.engine.database.transaction() as work:
@@ -152,10 +171,7 @@ async def test_a_job_whose_execution_died_is_taken_back(jobs: Jobs) -> None:
 
 
 async def test_a_job_that_was_never_started_is_started(jobs: Jobs) -> None:
-    job_id = new_id()
-    async with jobs.engine.database.transaction() as work:
-        await jobs.accepted(work, job_id, 2)
-        await work.execute(delete(outbox).where(outbox.c.subject_id == job_id))
+    job_id = await jobs.accept_unstarted(2)
     assert await execution_status(jobs.engine.client, FAMILY.workflow_id(job_id)) is None
     assert (await jobs.sweep())["restarted"] == 1
     assert (await jobs.ended(job_id)).status == "succeeded"

@@ -4,12 +4,14 @@ import asyncio
 from typing import Any
 from uuid import uuid4
 
+import psycopg
 import pytest
 from sqlalchemy import func, select, text, update
 from sqlalchemy.exc import DatabaseError
 
 from activities.action_steps import ActionSteps, Attempt
 from activities.nodes.records import RecordNodes
+from models.action_runs import step_writes
 from models.action_runs.acceptance import ActionRequest, accept, runnable_action
 from models.action_runs.commands import run_action
 from models.action_runs.execution import load_facts
@@ -24,7 +26,7 @@ from runtime.families import Family
 from runtime.outbox import withdraw_start
 from tests.support import actions
 from tests.support.actions import act, make, states, step
-from tests.support.endpoint import Serve, never, reply
+from tests.support.endpoint import Serve, never, once, reply
 from tests.support.engine import KEYS, Engine, by_node, graph, node
 from tests.support.patience import eventually
 from tests.support.post_office import PostOffice
@@ -64,6 +66,28 @@ async def test_an_action_has_one_step(engine: Engine) -> None:
     assert run.completed_at is not None
     assert run.started_at <= main.started_at <= main.completed_at <= run.completed_at
     assert run.metadata == {"temporalWorkflowId": Family.ACTION_RUN.workflow_id(run.id)}
+
+
+@pytest.mark.parametrize("of_a_node", [False, True])
+async def test_a_database_that_goes_away_after_a_call_is_waited_for(
+    engine: Engine, serve: Serve, monkeypatch: pytest.MonkeyPatch, *, of_a_node: bool
+) -> None:
+    complete = step_writes.complete_step
+    troubles = iter([psycopg.OperationalError("gone")])
+
+    async def failing(*given: Any) -> None:
+        for trouble in troubles:
+            raise trouble
+        await complete(*given)
+
+    monkeypatch.setattr(step_writes, "complete_step", failing)
+    endpoint = await serve(reply())
+    if of_a_node:
+        action_id = await make(engine, "http_request", method="POST", url=endpoint.url)
+        run: Any = await engine.run(graph(act_node(action_id)))
+    else:
+        run = await act(engine, "http_request", method="POST", url=endpoint.url)
+    assert (run.status, run.error, len(endpoint.requests)) == ("succeeded", None, 1)
 
 
 async def test_records_are_written_once_as_an_editor_would(engine: Engine, table: Id) -> None:
@@ -440,8 +464,9 @@ async def test_cancel_of_the_run_ends_the_action_of_its_node(engine: Engine, ser
 
 
 async def test_a_cancelled_action_fails_its_node(engine: Engine, serve: Serve) -> None:
-    endpoint = await serve(reply(503), never)
-    retry = {"maxAttempts": 2, "initialDelaySeconds": 1}
+    cancelled = asyncio.Event()
+    endpoint = await serve(once(cancelled, reply(503)), never)
+    retry = {"maxAttempts": 2, "initialDelaySeconds": 0}
     action_id = await make(
         engine, "sequence", steps=[step("call", "http_request", url=endpoint.url, retry=retry)]
     )
@@ -450,6 +475,7 @@ async def test_a_cancelled_action_fails_its_node(engine: Engine, serve: Serve) -
     await asyncio.wait_for(endpoint.reached.wait(), 20)
     (ran,) = await actions.of_action(engine, action_id)
     await actions.cancel(engine, action_id, ran.id)
+    cancelled.set()
     run = await engine.ended(automation.id, run_id)
     assert await error_codes(engine, run) == {"act": "cancelled"}
     assert len(endpoint.requests) == 1

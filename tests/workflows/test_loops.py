@@ -1,17 +1,19 @@
 """for_each and repeat in the engine: every kind of body, their limits and their ends (C8, D2)."""
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 
-from activities import runs
+from activities import quick_nodes, runs
 from models.automation_runs.shapes import AutomationRunDetail
-from tests.support.endpoint import Serve, after, never, reply
+from models.base import Id
+from tests.support.endpoint import Serve, never, once, reply
 from tests.support.engine import Engine, by_node, graph, node
 from tests.support.patience import eventually
 from tests.support.run_rows import error_codes
+from tests.support.waits import publish
 from tests.workflows.test_operators_view import handle_of, table_of_nodes
 
 Json = dict[str, Any]
@@ -91,8 +93,9 @@ async def test_an_outside_body_runs_once_per_item(engine: Engine, serve: Serve) 
 
 
 async def test_a_waiting_body_shows_the_run_as_waiting(engine: Engine) -> None:
+    key = "a waiting body"
     automation = await engine.publish(
-        around(node("wait", "delay", seconds=2), step("then"), edges=[("wait", "then")])
+        around(node("wait", "wait_event", eventKey=key), step("then"), edges=[("wait", "then")])
     )
     run_id = await engine.start(automation.id, {"items": [1, 2, 3]})
     waiting = await engine.until(automation.id, run_id, lambda run: run.status == "waiting")
@@ -101,6 +104,7 @@ async def test_a_waiting_body_shows_the_run_as_waiting(engine: Engine) -> None:
         "loop:1",
         "loop:2",
     ]
+    assert await publish(engine, key) == 3
     run = await engine.ended(automation.id, run_id)
     assert (run.status, len(outputs(run, "then"))) == ("succeeded", 3), run.error
 
@@ -119,15 +123,21 @@ async def test_items_that_are_no_list_fail_the_loop(engine: Engine, items: Any) 
 
 @dataclass
 class Crowd:
-    """A server that knows how many callers it had at once."""
+    """A server that knows how many callers it had at once, and answers none before `together`."""
 
     seconds: float = 0.1
+    together: int = 1
     now: int = 0
     most: int = 0
+    barrier: asyncio.Barrier = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.barrier = asyncio.Barrier(self.together)
 
     async def __call__(self, writer: asyncio.StreamWriter) -> None:
         self.now += 1
         self.most = max(self.most, self.now)
+        await self.barrier.wait()
         await asyncio.sleep(self.seconds)
         self.now -= 1
         writer.write(reply(200))
@@ -138,7 +148,7 @@ class Crowd:
 async def test_no_more_items_at_once_than_allowed(
     engine: Engine, serve: Serve, parallelism: int, items: int
 ) -> None:
-    crowd = Crowd(0.3)
+    crowd = Crowd(0.3, together=min(parallelism, items))
     endpoint = await serve(crowd)
     run = await engine.run(
         around(node("call", "http_request", url=endpoint.url), parallelism=parallelism),
@@ -229,8 +239,9 @@ async def test_the_first_failed_item_fails_the_loop(engine: Engine) -> None:
 
 
 async def test_a_failed_item_cancels_the_items_beside_it(engine: Engine, serve: Serve) -> None:
-    slow, bad = await serve(never), await serve(after(0.5, reply(404)))
-    run = await engine.run(
+    all_out = asyncio.Event()
+    slow, bad = await serve(never), await serve(once(all_out, reply(404)))
+    automation = await engine.publish(
         graph(
             loop("loop", [slow.url, bad.url, slow.url]),
             node("body", "http_request", url=ITEM),
@@ -238,11 +249,19 @@ async def test_a_failed_item_cancels_the_items_beside_it(engine: Engine, serve: 
             edges=[("loop", "body", "item"), ("loop", "oops", "failure")],
         )
     )
+    run_id = await engine.start(automation.id)
+
+    async def both_are_out() -> bool:
+        return len(slow.requests) == 2
+
+    await eventually(both_are_out, what="the items beside it")
+    all_out.set()
+    run = await engine.ended(automation.id, run_id)
     why = {"error": "Item 1: body: The server answered 404.", "errorCode": "item_failed"}
     assert (run.status, run.output) == ("succeeded", {"oops": {"v": why}})
     states = {one.scope_key: one.status for one in run.node_runs if one.node_id == "body"}
     assert states == {"loop:0": "cancelled", "loop:1": "failed", "loop:2": "cancelled"}
-    await asyncio.wait_for(slow.left.wait(), 10)
+    await asyncio.wait_for(slow.left.wait(), 20)
 
 
 NESTED_ITEMS = {"rows": [{"name": "a", "parts": [1, 2]}, {"name": "b", "parts": [3]}]}
@@ -387,6 +406,20 @@ async def test_repeat_ends_at_its_limit_and_says_so(engine: Engine) -> None:
     assert (run.output["again"]["count"], run.output["again"]["limitReached"]) == (3, True)
 
 
+async def test_a_repeat_at_its_limit_asks_for_nothing_beyond_it(engine: Engine) -> None:
+    run = await engine.run(
+        graph(
+            node("again", "repeat", **{"while": "trigger.items[index] > 0"}, maxIterations=3),
+            step("body"),
+            edges=[("again", "body", "item")],
+        ),
+        {"items": [1, 2, 3]},
+    )
+    assert run.status == "succeeded", run.error
+    assert run.output is not None
+    assert (run.output["again"]["count"], run.output["again"]["limitReached"]) == (3, True)
+
+
 @pytest.mark.parametrize("slow", [False, True])
 async def test_a_condition_that_cannot_be_evaluated_fails_the_loop(
     engine: Engine, serve: Serve, slow: bool
@@ -507,7 +540,11 @@ async def test_a_test_run_stops_inside_or_behind_a_loop(engine: Engine, last: st
     assert len(outputs(run, "then")) == (2 if last == "after" else 0)
 
 
-async def test_the_history_of_a_quick_loop_is_that_of_one_node(engine: Engine) -> None:
+async def test_the_history_of_a_quick_loop_is_that_of_one_node(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # However slow the machine is, it is one stretch.
+    monkeypatch.setattr(quick_nodes, "STRETCH_SECONDS", 60)
     run = await engine.run(around(step("body")), {"items": list(range(50))})
     assert run.status == "succeeded", run.error
     handle = engine.client.get_workflow_handle(run.metadata["temporalWorkflowId"])
@@ -519,12 +556,14 @@ async def test_the_worker_knows_where_a_loop_stands(
     engine: Engine, serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its course hears of iterations as the workflow does, so quick nodes follow one another."""
-    followed: list[bool] = []
+    # However slow the machine is, quick nodes in a row are one stretch.
+    monkeypatch.setattr(quick_nodes, "STRETCH_SECONDS", 60)
+    followed: list[tuple[Id, bool]] = []
     follow = runs.OpenRun.follow
 
     def noted(self: Any, *given: Any) -> Any:
         course = follow(self, *given)
-        followed.append(course is not None)
+        followed.append((self.facts.run_id, course is not None))
         return course
 
     monkeypatch.setattr(runs.OpenRun, "follow", noted)
@@ -540,7 +579,7 @@ async def test_the_worker_knows_where_a_loop_stands(
     )
     assert run.status == "succeeded", run.error
     # One stretch for `a b c` of each item, and one for what follows the loop.
-    assert followed == [True] * 4
+    assert [one for one in followed if one[0] == run.id] == [(run.id, True)] * 4
 
 
 async def test_the_table_of_a_loop_has_one_line_per_node(engine: Engine, serve: Serve) -> None:
@@ -566,5 +605,5 @@ async def test_the_table_of_a_loop_has_one_line_per_node(engine: Engine, serve: 
             return False
         return (await table_of_nodes(handle)).splitlines()[2:] == shown
 
-    await eventually(is_shown, 15, "the table of a loop")
+    await eventually(is_shown, what="the table of a loop")
     await engine.cancel(automation.id, run_id)

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
+import psycopg
 import pytest
 from sqlalchemy import select
 
@@ -16,7 +17,7 @@ from models.access.rules import Role
 from models.base import Id
 from models.notifications.tables import notification
 from models.users.commands import sync_profile
-from models.webhook_signing.commands import show_signing_secret
+from models.webhook_signing.commands import show_signing_secret, signing_secret
 from models.workspaces.commands import add_member
 from runtime.development_issuer import ISSUER
 from runtime.errors import ValidationError
@@ -303,6 +304,22 @@ async def test_a_repeated_webhook_is_the_same_event(engine: Engine, serve: Serve
     assert await attempts(engine, run.id) == [("hook", 1, "http_500"), ("hook", 2, "http_503")]
 
 
+async def test_a_database_that_is_away_when_a_webhook_is_signed_is_waited_for(
+    engine: Engine, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    troubles = iter([psycopg.OperationalError("gone")])
+
+    async def failing(*given: Any) -> bytes:
+        for trouble in troubles:
+            raise trouble
+        return await signing_secret(*given)
+
+    monkeypatch.setattr("activities.nodes.effects.signing_secret", failing)
+    endpoint = await serve(reply())
+    run = await engine.run(hook(endpoint))
+    assert (run.status, len(endpoint.requests)) == ("succeeded", 1), run.error
+
+
 async def test_a_webhook_that_is_not_wanted_is_not_repeated(engine: Engine, serve: Serve) -> None:
     endpoint = await serve(reply(410))
     run = await engine.run(hook(endpoint, retry=AT_ONCE))
@@ -313,7 +330,7 @@ async def test_a_webhook_that_is_not_wanted_is_not_repeated(engine: Engine, serv
 async def test_a_receiver_has_so_much_time(
     engine: Engine, serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("activities.nodes.webhook.SECONDS", 0.5)
+    monkeypatch.setattr("activities.nodes.webhook.SECONDS", 3.0)
     endpoint = await serve(never, after(0.01, reply()))
     run = await engine.run(hook(endpoint, retry=AT_ONCE))
     assert run.status == "succeeded", run.error

@@ -1,11 +1,14 @@
 """Which rows of the outbox a relay takes next (design section 1)."""
 
+import asyncio
 import os
 import time
 import uuid
 from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager
 from typing import Any
 
+import psycopg
 import pytest
 import pytest_asyncio
 from sqlalchemy import delete, insert, select
@@ -19,6 +22,7 @@ from runtime.families import Family
 from runtime.ids import new_id
 from runtime.outbox import Intent, append, outbox
 from tests.support.engine import KEYS, graph, node
+from tests.support.patience import eventually
 from tests.support.postgres import migrated_database
 from tests.support.spaces import Space, make_space
 
@@ -156,6 +160,31 @@ async def test_a_run_that_never_begins_holds_up_nobody(quiet: Database) -> None:
     taker._starting = {lost: (space.id, time.monotonic())}
     assert await taker._notice_begun()
     assert taker._starting == {}
+
+
+@pytest.mark.parametrize("trouble", [psycopg.OperationalError("gone"), MemoryError()])
+async def test_no_trouble_ends_a_relay(
+    quiet: Database, monkeypatch: pytest.MonkeyPatch, trouble: Exception
+) -> None:
+    monkeypatch.setattr("activities.relay.POLL_SECONDS", 0.01)
+    (delivered,) = await intend(quiet, new_id(), Intent.CANCEL, 1)
+    taken: list[uuid.UUID] = []
+    troubles = iter([trouble])
+
+    @asynccontextmanager
+    async def failing() -> AsyncIterator[Any]:
+        for one in troubles:
+            raise one
+        async with Database.statement(quiet) as work:
+            yield work
+
+    async def deliver(row: Any) -> None:
+        taken.append(row.subject_id)
+
+    monkeypatch.setattr(quiet, "statement", failing)
+    relaying = asyncio.create_task(Relay(quiet, {Intent.CANCEL: deliver}).run())
+    await eventually(lambda: asyncio.sleep(0, taken == [delivered]))
+    relaying.cancel()
 
 
 async def test_what_was_delivered_is_deleted_with_the_next_claim(quiet: Database) -> None:

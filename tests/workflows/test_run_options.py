@@ -127,6 +127,13 @@ async def test_mocks_stand_for_nodes(engine: Engine, serve: Serve) -> None:
     assert endpoint.requests == []
 
 
+async def test_a_mock_that_chooses_no_case_fails_its_node(engine: Engine) -> None:
+    pick = node("pick", "switch", cases=[{"key": "a", "expression": "true"}])
+    automation_id = await engine.draft(graph(pick))
+    run = await engine.test(automation_id, mocks={"pick": {"case": {"key": "a"}}})
+    assert run.error == "pick: The mock's case must be the key of a case."
+
+
 async def test_mocks_are_for_test_runs_alone(engine: Engine) -> None:
     run = await engine.run(
         graph(node("own", "transform", output={}, mock={"enabled": True, "output": {"own": 1}}))

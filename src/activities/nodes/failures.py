@@ -22,13 +22,18 @@ DATABASE_AWAY = (
     psycopg.InterfaceError,
     PoolTimeoutError,
 )
-"""The database did not take the transaction (gone, busy, deadlock, time-out): blame no node."""
+"""The database did not take the transaction (gone, busy, deadlock, time-out)."""
 
 
 def took_too_long(error: Exception) -> bool:
     """Whether the database gave a statement up for its time: a repetition would take as long."""
     cause = getattr(error, "orig", None) or error
     return isinstance(cause, psycopg.errors.QueryCanceled)
+
+
+def is_away(error: Exception) -> bool:
+    """Whether the database may take another time what it did not take now: blame no node."""
+    return isinstance(error, DATABASE_AWAY) and not took_too_long(error)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +44,9 @@ class Failure:
     message: str
     retryable: bool = False
     retry_after: float | None = None
+
+
+TOO_LONG = Failure("timeout", "The database gave this node up for its time; ask it for less.")
 
 
 def failure_of(error: Exception) -> Failure:
@@ -57,6 +65,8 @@ def failure_of(error: Exception) -> Failure:
             return Failure("binding_error", f"{where}{sentence(first)}")
         case DataError() | psycopg.DataError():
             return Failure("validation_error", "A value cannot be stored as it is.")
+        case _ if took_too_long(error):
+            return TOO_LONG
         case _:
             log.error("node failed for an unknown reason", exc_info=error)
             return Failure("internal_error", "The platform failed to execute this node.")

@@ -107,7 +107,7 @@ def _retry_after(value: str | None) -> float | None:
         return min(float(value), MAX_RETRY_AFTER)
     try:
         moment = parsedate_to_datetime(value)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)  # all HTTP dates are in UTC, whatever they write

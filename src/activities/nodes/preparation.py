@@ -9,6 +9,7 @@ from activities.nodes.invocation import NodeResult
 from activities.nodes.logic import condition_result, switch_result
 from activities.nodes.waited import WAITED, waited_result
 from activities.runs import OpenRun
+from models.automation_runs.errors import NodeError
 from models.automations.rules.bindings import BindingContext, resolve
 from models.automations.rules.kinds import NodeKind
 from models.automations.rules.secret_marks import SENDERS
@@ -64,7 +65,15 @@ def substitute(run: OpenRun, node: ExecutableNode) -> NodeResult | None:
     if node.kind == NodeKind.CONDITION:
         return condition_result(bool(output.get("result")))
     if node.kind == NodeKind.SWITCH:
-        return switch_result(output.get("case"))
+        return switch_result(_case(output))
     if node.kind in WAITED:
         return waited_result(node.kind, output)
     return NodeResult(output)
+
+
+def _case(mock: JsonObject) -> str | None:
+    """The case that a mock chooses. Raises NodeError for what no edge can be named after."""
+    key = mock.get("case")
+    if isinstance(key, str | None):
+        return key
+    raise NodeError("validation_error", "The mock's case must be the key of a case.")
