@@ -4,6 +4,7 @@ import asyncio
 import math
 import random
 import statistics
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -15,9 +16,11 @@ from models.access.rules import Role
 from models.base import Id
 from models.databases.queries import load_schema
 from models.databases.rules.aggregates import Aggregate
+from models.formulas.rules import CompiledFormula
 from models.items.tables import item
 from models.jobs.tables import job
 from models.records.commands import update_record
+from models.records.computation import HURRIED_SECONDS
 from models.records.computed import recompute_next
 from models.records.shapes import UpdateRecord
 from models.records.tables import record, record_link
@@ -262,6 +265,26 @@ async def test_a_formula_that_fails_gives_null_and_refuses_nobody(
     assert changed["computed"] == {"share": 0.25, "first": "b"}
 
 
+async def test_a_machine_that_stands_still_leaves_no_formula_to_a_job(
+    client: Client, lines: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await formula(client, lines, "Twice", "record.price * 2")
+    evaluate = CompiledFormula.evaluate
+
+    def late(given: CompiledFormula, values: dict[str, Any]) -> Any:
+        time.sleep(HURRIED_SECONDS)
+        return evaluate(given, values)
+
+    monkeypatch.setattr(CompiledFormula, "evaluate", late)
+    operations = [{"op": "create", "data": {"price": price}} for price in range(3)]
+    answer = await client.post(
+        f"/v1/databases/{lines}/records/batch", json={"operations": operations}
+    )
+    assert answer.status_code == 200, answer.text
+    made = answer.json()["data"]["records"]
+    assert [one["computed"]["twice"] for one in made] == [0, 2, 4]
+
+
 async def test_a_new_and_a_changed_field_have_values_at_once(
     client: Client, orders: str, lines: str
 ) -> None:
@@ -325,14 +348,17 @@ async def test_what_is_computed_from_a_closed_database_is_not_shown(
 
 
 async def test_parallel_changes_below_one_record_are_all_counted(
-    client: Client, orders: str, lines: str
+    client: Client, space: Space, orders: str, lines: str
 ) -> None:
     await rollup(client, orders, "Total", "sum", "price")
     order = await add(client, orders)
     some = [await line(client, lines, order, price=0) for _ in range(8)]
+    # Who cannot wait any longer for the others leaves the order to a job.
     await asyncio.gather(*(change(client, one, data={"price": 1}) for one in some))
+    await finish_jobs(space)
     assert await computed(client, order) == {"total": 8}
     await asyncio.gather(*(line(client, lines, order, price=1) for _ in range(8)))
+    await finish_jobs(space)
     assert await computed(client, order) == {"total": 16}
 
 
