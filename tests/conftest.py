@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 from fastapi import FastAPI
+from hypothesis import settings as hypothesis_settings
 
 from runtime.crypto import KeyRing
 from runtime.development_issuer import DevelopmentIssuer, ensure_issuer
@@ -16,6 +17,10 @@ from tests.support.client import Client, Contract
 from tests.support.postgres import migrated_database
 from tests.support.spaces import MakeSpace, Space, make_space
 from tests.support.watched import WatchedDatabase
+
+# A machine that stands still for a moment refutes nothing.
+hypothesis_settings.register_profile("patient", hypothesis_settings(), deadline=None)
+hypothesis_settings.load_profile("patient")
 
 
 @pytest.fixture(scope="session")

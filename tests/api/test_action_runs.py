@@ -59,11 +59,12 @@ async def test_a_run_is_answered_with_its_end(client: Client, space: Space) -> N
 async def test_a_run_that_takes_long_is_answered_as_it_stands(
     client: Client, space: Space, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    longest = action_runs.WAIT_SECONDS
     monkeypatch.setattr(action_runs, "WAIT_SECONDS", 0.3)
     path = await create(client, space)
     began = time.monotonic()
     run = read(await client.post(f"{path}/run", json={}))
-    assert 0.3 <= time.monotonic() - began < 5
+    assert 0.3 <= time.monotonic() - began < longest
     assert (run["status"], run["completedAt"], run["result"]) == ("started", None, None)
     assert run["stepResults"]["main"]["status"] == "pending"
 
@@ -72,7 +73,7 @@ async def test_who_does_not_wait_is_answered_at_once(client: Client, space: Spac
     path = await create(client, space)
     began = time.monotonic()
     assert (await start(client, path))["status"] == "started"
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < action_runs.WAIT_SECONDS
 
 
 @pytest.mark.usefixtures("worker")

@@ -4,6 +4,7 @@ import time
 from typing import Any
 
 import pytest
+from fastapi import FastAPI
 from sqlalchemy import update
 
 from models.workspaces.tables import workspace
@@ -140,7 +141,8 @@ async def test_a_thousand_ranges_cost_nothing(
         answer = await anybody.get(url, headers={"Range": asked})
         took = time.thread_time() - began
         assert (answer.status_code, answer.content) == (200, b"small")
-        assert took < 0.5
+        # A collection of garbage may fall into it.
+        assert took < 3
 
 
 async def test_conditions(client: Client, space: Space, anybody: Client) -> None:
@@ -207,11 +209,17 @@ async def test_other_methods(client: Client, space: Space, anybody: Client) -> N
 
 
 async def test_the_token_is_in_no_log(
-    client: Client, space: Space, anybody: Client, capsys: pytest.CaptureFixture[str]
+    app: FastAPI,
+    client: Client,
+    space: Space,
+    anybody: Client,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     url = (await _file(client, space))["downloadUrl"]
     await anybody.get(url)
+    await app.state.kernel.request_log.flush()
     logs = await client.get(f"{space.path}/api-keys/request-logs")
+    assert logs.json()["data"]
     token = url.rpartition("/")[2]
     assert token not in logs.text
     assert token not in capsys.readouterr().out

@@ -146,7 +146,10 @@ async def test_what_a_template_gives_a_record(client: Client, space: Space, path
         prefills = await queries.template_prefills(
             work, space.id, made["databaseId"], [UUID(made["id"]), UUID(other["id"])]
         )
-        assert [one.data["price"] for one in prefills.values()] == [1, 2]
+        assert {str(id_): one.data["price"] for id_, one in prefills.items()} == {
+            made["id"]: 1,
+            other["id"]: 2,
+        }
         assert {one.content_surface_id for one in prefills.values()} == {None}
         await commands.forget_field(work, space.id, made["databaseId"], "price")
         assert await given(other["id"]) == {}

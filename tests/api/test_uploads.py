@@ -215,8 +215,8 @@ async def test_a_slow_client_holds_no_transaction_and_leaves_nothing(
         async with space.database.transaction() as work:
             return bool(await work.scalar(_BUSY) == 0)
 
-    await eventually(nobody_is_in_a_transaction, 10, "the end of all transactions")
-    async with httpx2.AsyncClient(base_url=server.url, trust_env=False) as client:
+    await eventually(nobody_is_in_a_transaction, what="the end of all transactions")
+    async with httpx2.AsyncClient(base_url=server.url, trust_env=False, timeout=60) as client:
         headers = {"Authorization": f"Bearer {space.token}"}
         assert (await client.get(space.path, headers=headers)).status_code == 200
     for wire in wires[:-1]:
@@ -227,7 +227,7 @@ async def test_a_slow_client_holds_no_transaction_and_leaves_nothing(
     async def nothing_is_left() -> bool:
         return objects(settings) == before
 
-    await eventually(nothing_is_left, 10, "the end of aborted uploads")
+    await eventually(nothing_is_left, what="the end of aborted uploads")
     assert await rows(space) == 0
 
 

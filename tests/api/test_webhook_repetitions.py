@@ -15,6 +15,7 @@ from temporalio.testing import ActivityEnvironment
 from activities.retention import Expired, RetentionActivities
 from models.automation_runs.tables import automation_run
 from models.webhooks.tables import webhook_receipt
+from runtime.clock import utc_now
 from runtime.object_store import ObjectStore
 from runtime.outbox import outbox
 from runtime.settings import Settings
@@ -66,7 +67,9 @@ async def test_of_copies_that_come_at_once_one_starts_a_run(
     body = json.dumps({"n": 1}).encode()
     headers = {"Content-Type": "application/json", **signed(made["webhookSecret"], body)}
     limits = httpx2.Limits(max_connections=COPIES)
-    async with httpx2.AsyncClient(base_url=server, trust_env=False, limits=limits) as http:
+    async with httpx2.AsyncClient(
+        base_url=server, trust_env=False, limits=limits, timeout=60
+    ) as http:
         calls = (
             http.post(made["webhookPath"], content=body, headers=headers) for _ in range(COPIES)
         )
@@ -106,9 +109,9 @@ async def test_a_key_is_free_again_after_its_window(
 ) -> None:
     made = await make_hook(client, space)
     first = read(await send(stranger, made, message_id="msg_1"), 202)
-    await age(space, made, 86_390)
+    await age(space, made, 86_300)
     assert read(await send(stranger, made, message_id="msg_1"))["runId"] == first["runId"]
-    await age(space, made, 20)
+    await age(space, made, 200)
     second = read(await send(stranger, made, message_id="msg_1"), 202)
     assert second["runId"] != first["runId"]
     assert read(await send(stranger, made, message_id="msg_1"))["runId"] == second["runId"]
@@ -131,14 +134,15 @@ async def test_receipts_past_their_window_are_purged(
 
 
 async def test_an_old_message_is_refused_and_not_taken_for_a_copy(
-    client: Client, space: Space, stranger: Client
+    client: Client, space: Space, stranger: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What was recorded on the wire is of no use once the tolerance has passed."""
-    made = await make_hook(client, space, signature={"toleranceSeconds": 3})
+    made = await make_hook(client, space, signature={"toleranceSeconds": 60})
     body = b"{}"
     headers = signed(made["webhookSecret"], body)
     assert (await stranger.post(made["webhookPath"], content=body, headers=headers)).is_success
-    await asyncio.sleep(4.1)
+    later = utc_now() + timedelta(seconds=62)
+    monkeypatch.setattr("runtime.database.utc_now", lambda: later)
     again = await stranger.post(made["webhookPath"], content=body, headers=headers)
     assert refusal(again) == (401, "unauthorized")
 
@@ -245,16 +249,16 @@ async def test_one_webhook_is_called_so_often_and_no_more(
     client: Client, space: Space, settings: Settings
 ) -> None:
     made, other = [await make_hook(client, space, auth="none") for _ in range(2)]
-    limits = {"WORKSPACE_RATE_LIMIT_WEBHOOK": "0.1", "WORKSPACE_RATE_LIMIT_WEBHOOK_BURST": "3"}
+    limits = {"WORKSPACE_RATE_LIMIT_WEBHOOK": "0.01", "WORKSPACE_RATE_LIMIT_WEBHOOK_BURST": "3"}
     async with (
         serving(settings, **limits) as server,
-        httpx2.AsyncClient(base_url=server.url, trust_env=False) as http,
+        httpx2.AsyncClient(base_url=server.url, trust_env=False, timeout=60) as http,
     ):
         answers = [await http.post(made["webhookPath"]) for _ in range(4)]
         assert [one.status_code for one in answers] == [202, 202, 202, 429]
         refused = answers[-1]
         assert refused.json()["_tag"] == "ApiRateLimited"
-        assert 1 <= int(refused.headers["retry-after"]) <= 10
+        assert 1 <= int(refused.headers["retry-after"]) <= 100
         assert refused.headers["x-ratelimit-remaining"] == "0"
         assert (await http.post(other["webhookPath"])).status_code == 202
     assert await counted(space, made) == (3, 3)

@@ -97,13 +97,18 @@ class Up:
     def database_url(self) -> str:
         return EmbeddedPostgres(self.state).url()
 
-    def kill(self, name: str) -> int:
-        """SIGKILL one of its children; the number of the process that died."""
+    async def kill(self, name: str) -> int:
+        """SIGKILL one of its children, once it is there; the number of the process that died."""
+
+        async def is_there() -> bool:
+            return self._pid(name) != 0
+
+        await eventually(is_there, START_SECONDS, f"the start of {name}")
         pid = self._pid(name)
         os.kill(pid, signal.SIGKILL)
         return pid
 
-    async def replaced(self, name: str, pid: int, seconds: float = 30) -> None:
+    async def replaced(self, name: str, pid: int, seconds: float = START_SECONDS) -> None:
         """Wait until another process has taken the place of a dead one."""
 
         async def is_replaced() -> bool:

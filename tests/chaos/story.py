@@ -54,7 +54,7 @@ def _record(node_id: str, database_id: str) -> Json:
     return node(node_id, "create_record", databaseId=database_id, title=title)
 
 
-async def ended(url: str, automation_id: Any, expected: int, seconds: float = 90) -> Counter[str]:
+async def ended(url: str, automation_id: Any, expected: int, seconds: float = 180) -> Counter[str]:
     """The statuses of an automation's runs once `expected` of them have ended."""
 
     async def have_ended() -> bool:
@@ -121,5 +121,5 @@ async def _delivered(url: str) -> None:
 
 async def fetch(url: str, query: str, *parameters: Any) -> list[Any]:
     """Rows, over a connection of its own."""
-    async with await psycopg.AsyncConnection.connect(url, connect_timeout=2) as connection:
+    async with await psycopg.AsyncConnection.connect(url, connect_timeout=20) as connection:
         return await (await connection.execute(query, parameters)).fetchall()

@@ -18,7 +18,7 @@ from tests.support.triggers import Listening
 pytestmark = pytest.mark.crash
 
 POINTS = (Point.DISPATCHED_BEFORE_COMMIT, Point.DISPATCHED_AFTER_COMMIT)
-MOST = 60
+MOST = 300
 
 
 async def test_a_death_around_the_commit_loses_and_doubles_no_run(

@@ -47,7 +47,7 @@ async def test_a_killed_process_loses_and_doubles_nothing(
     automation_id = await caller.publish(story(database_id, sink))
     calling = asyncio.create_task(_call(caller, automation_id))
     await asyncio.sleep(instant)
-    pid = up.kill(victim)
+    pid = await up.kill(victim)
     await calling
     assert caller.troubles or victim in {"temporal", "worker"}, "nobody noticed the death"
     await up.replaced(victim, pid)

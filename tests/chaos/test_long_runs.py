@@ -97,7 +97,7 @@ async def test_a_killed_worker_repeats_no_iteration_no_wait_and_no_child(
         await worker.ready()
     url = str(idle.database.engine.url.render_as_string(hide_password=False))
     url = url.replace("postgresql+psycopg", "postgresql")
-    statuses = await ended(url, automation.id, RUNS, seconds=120)
+    statuses = await ended(url, automation.id, RUNS)
     assert statuses == {RunStatus.SUCCEEDED: RUNS}
 
     titles = await fetch(url, "SELECT title FROM record WHERE database_id = %s", database_id)

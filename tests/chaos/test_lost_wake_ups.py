@@ -17,6 +17,7 @@ from models.waits.shapes import PublishEvent, ResumeNode
 from runtime.families import Family
 from runtime.outbox import Intent, outbox
 from tests.support.engine import Engine, graph, node
+from tests.support.patience import eventually
 from tests.support.waits import approval, event, held, member, waiting
 
 pytestmark = pytest.mark.crash
@@ -28,6 +29,18 @@ async def sweep(engine: Engine, grace: timedelta = timedelta()) -> dict[str, int
     environment = ActivityEnvironment()
     environment.info = replace(environment.info, started_time=datetime.now(UTC))
     return await environment.run(activities.reconcile)
+
+
+async def repaired(engine: Engine, repair: str) -> int:
+    """How often the first sweep that made a repair made it; who is busy is left to the next."""
+    counts: list[int] = []
+
+    async def some() -> bool:
+        counts[:] = [(await sweep(engine))[repair]]
+        return counts != [0]
+
+    await eventually(some, what=f"a sweep that {repair}")
+    return counts[0]
 
 
 async def resolve_unheard(engine: Engine, event_key: str, run_id: UUID) -> None:
@@ -52,7 +65,7 @@ async def test_an_event_that_was_not_heard_is_told_again(engine: Engine) -> None
     await resolve_unheard(engine, "unheard", run_id)
     assert (await sweep(engine, timedelta(minutes=5)))["told"] == 0
     assert (await engine.get(automation_id, run_id)).status == "waiting"
-    assert (await sweep(engine))["told"] == 1
+    assert await repaired(engine, "told") == 1
     assert (await engine.ended(automation_id, run_id)).output == {"then": {"got": {"amount": 3}}}
     assert (await sweep(engine))["told"] == 0
 
@@ -64,7 +77,7 @@ async def test_a_decision_that_was_not_heard_is_told_again(engine: Engine) -> No
         body = ResumeNode.model_validate({"decision": "approved"})
         await commands.resume(work, decider, automation_id, run_id, "ask", body)
         await work.execute(delete(outbox).where(outbox.c.subject_id == run_id))
-    assert (await sweep(engine))["told"] == 1
+    assert await repaired(engine, "told") == 1
     run = await engine.ended(automation_id, run_id)
     assert {one.node_id for one in run.node_runs if one.status == "succeeded"} == {"ask", "yes"}
 
@@ -83,7 +96,7 @@ async def test_an_iteration_in_another_execution_is_told_again(engine: Engine) -
     payload = {"items": ["first", "second", *["third"] * 99]}
     automation_id, run_id = await waiting(engine, in_long_loop(), payload)
     await resolve_unheard(engine, "first", run_id)
-    assert (await sweep(engine))["told"] == 1
+    assert await repaired(engine, "told") == 1
     await engine.until(
         automation_id,
         run_id,
@@ -116,6 +129,6 @@ async def test_a_called_run_that_did_not_hear_of_its_slot_is_told_again(engine: 
         await engine.cancel_within(work, inner.id, holding.id)
         told = (outbox.c.subject_id == in_line.id) & (outbox.c.intent == Intent.SIGNAL)
         assert len(await work.rows(delete(outbox).where(told).returning(outbox.c.id))) == 1
-    assert (await sweep(engine))["restarted"] == 1
+    assert await repaired(engine, "restarted") == 1
     await engine.until(inner.id, in_line.id, lambda run: run.status == "waiting")
     await engine.cancel(*second)

@@ -17,7 +17,7 @@ from tests.support.sink import Sink
 pytestmark = pytest.mark.crash
 
 FIRST_RUNS = 6
-MOST_RUNS = 60
+MOST_RUNS = 120
 POINTS = [point for point in Point if not point.startswith("dispatched")]
 """The points on the way of a run; those of the dispatcher are before it."""
 

@@ -10,7 +10,7 @@ def test_ids_made_before_a_moment_are_below_its_least_id() -> None:
     earlier = new_id()
     now = utc_now()
     later = new_id()
-    second = timedelta(seconds=1)
-    assert earlier < least_id(now + second)
-    assert least_id(now) <= later < least_id(now + second)
-    assert least_id(now - second) < earlier
+    hour = timedelta(hours=1)
+    assert earlier < least_id(now + hour)
+    assert least_id(now) <= later < least_id(now + hour)
+    assert least_id(now - hour) < earlier

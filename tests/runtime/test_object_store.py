@@ -11,6 +11,7 @@ import pytest
 
 from runtime.errors import UnavailableError
 from runtime.object_store import ObjectStore
+from tests.support.patience import eventually
 
 MIB = 1024 * 1024
 
@@ -89,11 +90,11 @@ async def test_a_cancelled_upload_leaves_nothing(store: ObjectStore, tmp_path: P
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    for _ in range(100):
-        if not _files(tmp_path):
-            break
-        await asyncio.sleep(0.02)
-    assert _files(tmp_path) == []
+
+    async def is_clean() -> bool:
+        return not _files(tmp_path)
+
+    await eventually(is_clean, what="the removal of what was written")
     assert await _keys(store) == []
 
 

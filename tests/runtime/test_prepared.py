@@ -43,7 +43,8 @@ async def test_a_dead_connection_takes_its_contemporaries_along(database_url: st
         pids = {(await PID.first(work, {})).pid for work in works}
     with psycopg.connect(database_url) as other:
         for pid in pids:
-            other.execute("SELECT pg_terminate_backend(%s)", (pid,))
+            # It only sends a signal, unless it is told how long it may wait for the end.
+            other.execute("SELECT pg_terminate_backend(%s, 30000)", (pid,))
     failures = 0
     for _ in range(6):
         try:

@@ -21,10 +21,12 @@ async def acting(space: Space) -> AsyncIterator[None]:
     """Runs whose steps write to our own tables are carried out until the block ends."""
     steps = ActionSteps(space.database, RecordNodes(space.keys).transactions(), {})
     task = asyncio.create_task(_act(space, ActionRunActivities(space.database, steps)))
-    yield
-    task.cancel()
-    with contextlib.suppress(asyncio.CancelledError):
-        await task
+    try:
+        yield
+    finally:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
 
 
 async def _act(space: Space, activities: ActionRunActivities) -> None:

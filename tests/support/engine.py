@@ -11,6 +11,7 @@ from sqlalchemy import select
 from temporalio.client import Client
 
 from activities.retention import Periods
+from cli.sweeps import SWEEPS
 from cli.worker_process import Parts, running_workers
 from models.access.rules import Actor
 from models.automation_runs import commands as runs
@@ -160,8 +161,9 @@ async def running_engine(
         objects = ObjectStore(store)
         parts = Parts(database, client, outbound, KEYS, objects, PERIODS, post, run_limit)
         async with running_workers(parts, url):
-            # What tests make old stays until one of them asks for the sweep.
-            await client.get_schedule_handle(RETENTION).pause()
+            # What tests make old, or break, stays so until one of them asks for the sweep.
+            for swept in SWEEPS:
+                await client.get_schedule_handle(swept.schedule_id).pause()
             yield Engine(database, client, (await make_space(database, KEYS)).actor)
 
 

@@ -4,8 +4,8 @@ import asyncio
 import os
 import socket
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 
 import psutil
@@ -36,9 +36,24 @@ class Server:
 @asynccontextmanager
 async def serving(settings: Settings, **environment: str) -> AsyncIterator[Server]:
     """`workspace api` on a free port, for the length of the block."""
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        port = taken.getsockname()[1]
+    with _reserved_port() as port:
+        async with _listening_process(settings, port, environment) as process:
+            yield Server(port, process.pid)
+
+
+@contextmanager
+def _reserved_port() -> Iterator[int]:
+    """A port that a server may listen on, and that nobody else is given meanwhile."""
+    with socket.socket() as reserved:
+        reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        reserved.bind(("127.0.0.1", 0))
+        yield reserved.getsockname()[1]
+
+
+@asynccontextmanager
+async def _listening_process(
+    settings: Settings, port: int, environment: Mapping[str, str]
+) -> AsyncIterator[asyncio.subprocess.Process]:
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
@@ -58,7 +73,7 @@ async def serving(settings: Settings, **environment: str) -> AsyncIterator[Serve
     )
     try:
         await _listening(port)
-        yield Server(port, process.pid)
+        yield process
     finally:
         process.kill()
         await process.wait()

@@ -19,7 +19,7 @@ def _options(*extra: str) -> dict[str, Any]:
         "data_converter": pydantic_data_converter,
         "dev_server_existing_path": str(temporal_binary()),
         "dev_server_extra_args": arguments,
-        "dev_server_startup_timeout": timedelta(seconds=30),
+        "dev_server_startup_timeout": timedelta(seconds=120),
         "search_attributes": [SearchAttributeKey.for_keyword(name) for name in SearchAttribute],
     }
 

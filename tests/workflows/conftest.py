@@ -4,7 +4,9 @@ import os
 import uuid
 from collections.abc import AsyncIterator
 
+import pytest
 import pytest_asyncio
+import structlog
 from temporalio.testing import WorkflowEnvironment
 
 from models.base import Id
@@ -15,6 +17,15 @@ from tests.support.goods import make_table
 from tests.support.post_office import PostOffice, open_post_office
 from tests.support.postgres import migrated_database
 from tests.support.temporal import dev_server, time_skipping_server
+
+
+@pytest.fixture(autouse=True)
+def _plain_tracebacks() -> None:
+    """Log exceptions as text: to draw one with its locals holds up the engine for seconds."""
+    structlog.reset_defaults()
+    *before, _ = structlog.get_config()["processors"]
+    renderer = structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
+    structlog.configure(processors=[*before, renderer])
 
 
 @pytest_asyncio.fixture(scope="session")

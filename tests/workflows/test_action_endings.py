@@ -125,11 +125,14 @@ async def test_a_run_whose_node_has_ended_is_closed(engine: Engine) -> None:
 
 @pytest.mark.parametrize("attempts_", [1, 2])
 async def test_a_node_whose_time_is_over_leaves_no_open_run(
-    engine: Engine, serve: Serve, attempts_: int
+    engine: Engine, serve: Serve, monkeypatch: pytest.MonkeyPatch, attempts_: int
 ) -> None:
+    # 3 s for the action, and 10 s to write how it ended.
+    monkeypatch.setattr(outside_nodes, "LAST_WORDS_SECONDS", 10)
+    monkeypatch.setattr(outside_nodes, "LAST_WORDS_SHARE", 1)
     endpoint = await serve(never)
     action_id = await make(engine, "http_request", method="POST", url=endpoint.url)
-    asking = {"id": "act", "kind": "action", "actionId": str(action_id), "timeoutSeconds": 1}
+    asking = {"id": "act", "kind": "action", "actionId": str(action_id), "timeoutSeconds": 13}
     retry = {"maxAttempts": attempts_, "initialDelaySeconds": 0}
     run = await engine.run(graph({**asking, "retry": retry}))
     assert run.status == "failed"

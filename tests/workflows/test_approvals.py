@@ -184,7 +184,7 @@ async def test_without_a_form_any_data_may_be_given(engine: Engine) -> None:
 async def test_a_decision_may_come_before_the_question(engine: Engine) -> None:
     boss = await member(engine)
     content = approval(boss, required=1)
-    first = node("first", "delay", seconds=1.5)
+    first = node("first", "wait_event")
     content = {
         "nodes": [first, *content["nodes"]],
         "edges": [{"from": "first", "to": "ask"}, *content["edges"]],
@@ -194,6 +194,7 @@ async def test_a_decision_may_come_before_the_question(engine: Engine) -> None:
     await resume(engine, place, "ask", **REJECT)
     early = await resume(engine, place, "ask", boss, **APPROVE)
     assert "ask" not in by_node(early)
+    await resume(engine, place, "first", data={})
     run = await engine.ended(*place)
     assert (run.status, ways(run)) == ("succeeded", {"first", "ask", "yes"})
     assert len(by_node(run)["ask"].output["decisions"]) == 1
@@ -224,7 +225,7 @@ async def test_nobody_decides_for_thirty_days(skipping_engine: Engine) -> None:
     run = await engine.run(approval(engine.actor, timeoutSeconds=limit))
     assert (run.status, ways(run)) == ("succeeded", {"ask", "late"})
     assert by_node(run)["ask"].output["decision"] == "timeout"
-    assert asyncio.get_running_loop().time() - began < 10
+    assert asyncio.get_running_loop().time() - began < 60
 
 
 async def test_those_who_have_not_decided_are_reminded(skipping_engine: Engine) -> None:

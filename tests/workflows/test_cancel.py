@@ -57,7 +57,7 @@ async def test_cancel_while_a_call_is_out(engine: Engine, serve: Serve) -> None:
     workflow_id = cancelled.metadata["temporalWorkflowId"]
     assert await workflow_status(engine, workflow_id) == "CANCELED"
     # The call itself is broken off with the next heartbeat.
-    await asyncio.wait_for(endpoint.left.wait(), 10)
+    await asyncio.wait_for(endpoint.left.wait(), 20)
     await unchanged(engine, automation.id, run_id, cancelled.model_dump_json())
 
 

@@ -125,7 +125,8 @@ async def test_a_refresh_is_heard_by_how_it_ended(
         run = {"id": str(uuid4()), "status": "succeeded"}
         await data_source_finished(work, goods.actor.workspace_id, new_id(), run)
     runs = await goods.runs(listener)
-    assert [run.trigger_payload["run"]["name"] for run in runs] == heard
+    # Runs that answer events in one transaction have no order.
+    assert sorted(run.trigger_payload["run"]["name"] for run in runs) == sorted(heard)
     assert {run.source for run in runs} == {"data_source"}
 
 
@@ -167,7 +168,7 @@ async def test_a_time_entry_is_heard_by_what_it_is_for(
         await time_entry_completed(work, workspace_id, item)
         await time_entry_completed(work, workspace_id, item)
     told = await goods.payloads(listener)
-    assert [each["entry"]["summary"] for each in told] == heard
+    assert sorted(each["entry"]["summary"] for each in told) == sorted(heard)
     assert [each["entry"]["summary"] for each in await goods.payloads(here)] == ["record"]
     await goods.change(listener, enabled=False)
 

@@ -1,9 +1,11 @@
 """http_request on the real engine, against real servers: answers, limits, what is shown."""
 
+import asyncio
 from typing import Any
 
 import pytest
 
+from activities import outside_nodes
 from tests.support.endpoint import Serve, after, never, reply
 from tests.support.engine import Engine, by_node, graph, node
 from tests.support.run_rows import attempts, error_codes
@@ -209,7 +211,7 @@ async def test_a_config_timeout_is_a_failure_that_is_repeated(engine: Engine, se
                 "call",
                 "http_request",
                 url=endpoint.url,
-                input={"timeoutSeconds": {"type": "literal", "value": 0.3}},
+                input={"timeoutSeconds": {"type": "literal", "value": 3}},
                 retry={"maxAttempts": 2, "initialDelaySeconds": 0},
             )
         )
@@ -218,7 +220,12 @@ async def test_a_config_timeout_is_a_failure_that_is_repeated(engine: Engine, se
     assert await attempts(engine, run.id) == [("call", 1, "timeout")]
 
 
-async def test_the_time_of_a_node_bounds_every_attempt(engine: Engine, serve: Serve) -> None:
+async def test_the_time_of_a_node_bounds_every_attempt(
+    engine: Engine, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # 3 s for the call, and 10 s to write how it ended.
+    monkeypatch.setattr(outside_nodes, "LAST_WORDS_SECONDS", 10)
+    monkeypatch.setattr(outside_nodes, "LAST_WORDS_SHARE", 1)
     endpoint = await serve(never)
     run = await engine.run(
         graph(
@@ -226,7 +233,7 @@ async def test_the_time_of_a_node_bounds_every_attempt(engine: Engine, serve: Se
                 "call",
                 "http_request",
                 url=endpoint.url,
-                timeoutSeconds=1,
+                timeoutSeconds=13,
                 retry={"maxAttempts": 2, "initialDelaySeconds": 0},
             )
         )
@@ -236,4 +243,4 @@ async def test_the_time_of_a_node_bounds_every_attempt(engine: Engine, serve: Se
     assert "within its time" in run.error
     assert by_node(run)["call"].attempt == 2
     assert await attempts(engine, run.id) == [("call", 1, "timeout")]
-    assert endpoint.left.is_set()
+    await asyncio.wait_for(endpoint.left.wait(), 20)

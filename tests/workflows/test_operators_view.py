@@ -13,7 +13,7 @@ from temporalio.common import SearchAttributeKey
 
 from models.automation_runs.calls import called_run_id
 from models.base import Id
-from tests.support.endpoint import Serve, after, reply
+from tests.support.endpoint import Serve, once, reply
 from tests.support.engine import Engine, graph, node
 
 CANARY = "canary-5f0c"
@@ -34,7 +34,8 @@ async def table_of_nodes(handle: WorkflowHandle[Any, Any]) -> str:
 
 
 async def test_a_run_is_found_and_read_in_temporal(engine: Engine, serve: Serve) -> None:
-    endpoint = await serve(after(0.5, reply(500)), reply())
+    seen = asyncio.Event()
+    endpoint = await serve(once(seen, reply(500)), reply())
     automation = await engine.publish(
         graph(
             node("first", "transform", label="Prepare | all", output={}),
@@ -47,7 +48,7 @@ async def test_a_run_is_found_and_read_in_temporal(engine: Engine, serve: Serve)
             ),
             node("check", "condition", expression="true"),
             node("dead", "transform", output={}),
-            node("wait", "delay", label="Sleep on it", seconds=2),
+            node("wait", "delay", label="Sleep on it", seconds=600),
             edges=[("first", "call"), ("call", "check"), ("check", "dead", "false"),
                    ("check", "wait", "true")],
         ),
@@ -62,6 +63,7 @@ async def test_a_run_is_found_and_read_in_temporal(engine: Engine, serve: Serve)
         "| Prepare \\| all | transform | ✔ succeeded | 1 |",
         "| Call them | http_request | ▶ running | 1 |",
     ]
+    seen.set()
     await engine.until(automation.id, run_id, lambda run: run.status == "waiting")
     assert (await table_of_nodes(handle)).splitlines()[3:] == [
         "| Call them | http_request | ✔ succeeded | 2 |",
@@ -82,7 +84,7 @@ async def test_a_run_is_found_and_read_in_temporal(engine: Engine, serve: Serve)
         "RunKind": "automation-run",
         "RunSource": "manual",
     }
-    await engine.ended(automation.id, run_id)
+    await engine.cancel(automation.id, run_id)
     summaries = await summaries_of(handle)
     assert summaries[EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED] == ["Call them"]
     timers = summaries[EventType.EVENT_TYPE_TIMER_STARTED]

@@ -20,6 +20,9 @@ from tests.support.engine import Engine, graph, node
 from tests.support.patience import eventually
 from tests.support.triggers import Listening
 
+QUIET_SECONDS = 5
+"""Longer than a machine stands still between two changes."""
+
 
 @pytest_asyncio.fixture
 async def goods(engine: Engine) -> AsyncIterator[Listening]:
@@ -77,6 +80,7 @@ async def test_a_batch_starts_a_run_for_each_change_in_its_order(goods: Listenin
     made = await goods.automation("record_created")
     changed = await goods.automation("record_updated")
     one = await goods.create("old", price=1)
+    await goods.heard()
     operations: list[Any] = [{"op": "create", "title": f"{n:02}"} for n in range(30)]
     operations += [
         {"op": "update", "recordId": str(one.id), "data": {"price": 5}},
@@ -197,8 +201,9 @@ async def test_beginning_to_match_is_heard_once_per_time(goods: Listening) -> No
     await goods.set(one.id, state="open")
     await goods.delete(one.id)
     await goods.restore(one.id)
-    titles = [told["record"]["title"] for told in await goods.payloads(listener)]
-    assert titles == ["matches at once", "later", "still", "still"]
+    # What is dispatched in one go has no order.
+    titles = sorted(told["record"]["title"] for told in await goods.payloads(listener))
+    assert titles == ["later", "matches at once", "still", "still"]
 
 
 async def test_a_record_that_a_filter_could_not_judge_did_not_match(goods: Listening) -> None:
@@ -308,7 +313,9 @@ async def test_what_lies_in_the_trash_or_archive_hears_nothing(goods: Listening)
 async def test_a_burst_of_changes_is_one_run_from_its_first_state_to_its_last(
     goods: Listening,
 ) -> None:
-    listener = await goods.automation("record_updated", debounceSeconds=1, fieldKeys=["price"])
+    listener = await goods.automation(
+        "record_updated", debounceSeconds=QUIET_SECONDS, fieldKeys=["price"]
+    )
     one, other = await goods.create("A", price=0), await goods.create("B", price=0)
     undone, untouched = await goods.create("C", price=0), await goods.create("D", price=0)
     for price in (1, 2, 3):
@@ -328,7 +335,9 @@ async def test_a_burst_of_changes_is_one_run_from_its_first_state_to_its_last(
 
 async def test_a_record_is_created_once_it_is_filled_in(goods: Listening) -> None:
     listener = await goods.automation(
-        "record_created", debounceSeconds=1, filter={"field": "price", "op": "gt", "value": 1}
+        "record_created",
+        debounceSeconds=QUIET_SECONDS,
+        filter={"field": "price", "op": "gt", "value": 1},
     )
     one = await goods.create("A")
     await goods.set(one.id, price=2)

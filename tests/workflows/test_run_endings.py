@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.endpoint import Serve, never, reply
+from tests.support.endpoint import Serve, never, once, reply
 from tests.support.engine import Engine, by_node, graph, node
 from tests.support.run_rows import states
 
@@ -88,10 +88,11 @@ async def test_an_unhandled_failure_stops_the_branches_beside_it(
     engine: Engine, serve: Serve
 ) -> None:
     endpoint = await serve(never)
+    once_called = await serve(once(endpoint.reached, reply()))
     run = await engine.run(
         graph(
             node("call", "http_request", url=endpoint.url),
-            node("wait", "delay", seconds=0.3),
+            node("wait", "http_request", url=once_called.url),
             node("long", "delay", seconds=600),
             bad("b"),
             good("never"),

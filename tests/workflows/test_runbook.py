@@ -64,7 +64,8 @@ class Desk:
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
         )  # fmt: skip
-        output, _ = await asyncio.wait_for(process.communicate(), 120)
+        # One of the commands replays all that this session has run.
+        output, _ = await asyncio.wait_for(process.communicate(), 600)
         assert process.returncode == 0, f"{script}\n{output.decode()}"
         return output.decode()
 

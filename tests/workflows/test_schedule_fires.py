@@ -45,11 +45,17 @@ from workflows.registry import SCHEDULED
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
+EVERY_HOUR = "0 11-15 1 1 *"
+"""Around noon of that day: no hour that strikes while a test looks is a due time."""
 
 
-async def fires_of(engine: Engine, automation_id: Id) -> list[WorkflowHandle[Any, Any]]:
-    """The fires of a schedule that Temporal remembers, oldest first."""
-    found = await described(engine.client, automation_id)
+async def until_fires(
+    engine: Engine, automation_id: Id, count: int = 1
+) -> list[WorkflowHandle[Any, Any]]:
+    """The fires of a schedule once Temporal remembers so many, oldest first."""
+    found = await until_schedule(
+        engine, automation_id, lambda found: len(found.info.recent_actions) == count, "the fires"
+    )
     assert found is not None
     return [
         engine.client.get_workflow_handle(result.action.workflow_id)
@@ -82,7 +88,7 @@ async def backfill(engine: Engine, automation_id: Id, start: datetime, end: date
 
 
 async def test_a_due_time_that_comes_makes_its_run(engine: Engine) -> None:
-    due = soon(datetime.now(UTC))
+    due = soon(datetime.now(UTC), 7)
     made = await scheduled(
         engine, intervalSeconds=3_600, startAt=due.isoformat(), timezone="Europe/Berlin"
     )
@@ -96,7 +102,7 @@ async def test_a_due_time_that_comes_makes_its_run(engine: Engine) -> None:
     assert run.automation_version_id == made.published_version_id
     assert run.created_by_user_id is None
     assert await next_run_at(engine, made.id) == due + HOUR
-    [fire] = await fires_of(engine, made.id)
+    [fire] = await until_fires(engine, made.id)
     assert await until_closed(fire) is WorkflowExecutionStatus.COMPLETED
     assert await fire.result() == str(run.id)
 
@@ -105,7 +111,7 @@ async def test_an_operator_sees_the_fire_and_its_run(engine: Engine) -> None:
     made = await scheduled(engine, LONG)
     await trigger(engine, made.id)
     [run] = await until_runs(engine, made.id, "waiting")
-    [fire] = await fires_of(engine, made.id)
+    [fire] = await until_fires(engine, made.id)
     child = await engine.client.get_workflow_handle(f"automation-run/{run.id}").describe()
     assert child.parent_id == fire.id
     assert await child.static_summary() == "Test · v1 · schedule"
@@ -141,6 +147,10 @@ async def test_overlap_is_about_the_run_itself(
     [first] = await until_runs(engine, made.id, "waiting")
     await trigger(engine, made.id)
     await until_runs(engine, made.id, *meanwhile)
+    if overlap == "skip":
+        await until_schedule(
+            engine, made.id, lambda found: found.info.num_actions_skipped_overlap == 1
+        )
     await engine.cancel(made.id, first.id)
     runs = await until_runs(engine, made.id, *afterwards)
     found = await described(engine.client, made.id)
@@ -159,7 +169,7 @@ async def test_a_skipped_time_lets_the_next_one_through(engine: Engine) -> None:
     await trigger(engine, made.id)
     [first] = await until_runs(engine, made.id, "waiting")
     await engine.cancel(made.id, first.id)
-    [fire] = await fires_of(engine, made.id)
+    [fire] = await until_fires(engine, made.id)
     assert await until_closed(fire) is WorkflowExecutionStatus.COMPLETED
     await trigger(engine, made.id)
     [_, second] = await until_runs(engine, made.id, "cancelled", "waiting")
@@ -171,7 +181,7 @@ async def test_a_fire_that_is_ended_ends_its_run(engine: Engine, way: str) -> No
     made = await scheduled(engine, LONG)
     await trigger(engine, made.id)
     await until_runs(engine, made.id, "waiting")
-    [fire] = await fires_of(engine, made.id)
+    [fire] = await until_fires(engine, made.id)
     await (fire.cancel() if way == "cancel" else fire.terminate())
     [run] = await until_runs(engine, made.id, "cancelled")
     assert run.error == "Cancelled in Temporal."
@@ -193,7 +203,7 @@ async def test_a_fire_cancelled_as_it_accepts_leaves_no_open_run(
     monkeypatch.setattr("activities.schedule_fires.fire", slow)
     await trigger(engine, made.id)
     await asyncio.wait_for(reached.wait(), 20)
-    [fire] = await fires_of(engine, made.id)
+    [fire] = await until_fires(engine, made.id)
     await fire.cancel()
 
     async def heard() -> bool:
@@ -222,7 +232,7 @@ async def test_what_is_disabled_or_gone_is_not_run(engine: Engine) -> None:
         )
         for one in (manual.id, new_id())
     ]
-    [fire] = await fires_of(engine, made.id)
+    [fire] = await until_fires(engine, made.id)
     for handle in (fire, *strangers):
         assert await until_closed(handle) is WorkflowExecutionStatus.COMPLETED
         assert await engine.client.get_workflow_handle(handle.id).result() == "not run"
@@ -230,7 +240,7 @@ async def test_what_is_disabled_or_gone_is_not_run(engine: Engine) -> None:
 
 
 async def test_one_due_time_has_one_run_however_often_it_is_asked_for(engine: Engine) -> None:
-    made = await scheduled(engine, cron="0 * * * *")
+    made = await scheduled(engine, cron=EVERY_HOUR)
     assert (await backfill(engine, made.id, NOON, NOON + 2 * HOUR)).created == 3
     again = await backfill(engine, made.id, NOON - HOUR, NOON + 2 * HOUR)
     assert (again.count, again.created) == (4, 1)
@@ -247,14 +257,13 @@ async def test_one_due_time_has_one_run_however_often_it_is_asked_for(engine: En
     assert {run.trigger_payload["scheduledAt"] for run in runs} == {
         f"2026-01-01T{hour}:00:00.000Z" for hour in range(11, 16)
     }
-    fires = await fires_of(engine, made.id)
-    assert len(fires) == 5
+    fires = await until_fires(engine, made.id, 5)
     for fire in fires:
         await until_closed(fire)
 
 
 async def test_accepting_a_due_time_again_finds_the_same_run(engine: Engine) -> None:
-    made = await scheduled(engine, LONG, cron="0 * * * *")
+    made = await scheduled(engine, LONG, cron=EVERY_HOUR)
     fires = ScheduleFires(engine.database)
     call = FireCall(str(made.id), NOON)
     found = await asyncio.gather(*(fires.accept(call) for _ in range(5)))
@@ -272,7 +281,7 @@ async def test_accepting_a_due_time_again_finds_the_same_run(engine: Engine) -> 
 
 
 async def test_a_run_that_the_reconciler_started_is_waited_for(engine: Engine) -> None:
-    made = await scheduled(engine, LONG, cron="0 * * * *")
+    made = await scheduled(engine, LONG, cron=EVERY_HOUR)
     run_id = due_run_id(made.id, NOON)
     assert await ScheduleFires(engine.database).accept(FireCall(str(made.id), NOON)) is not None
     await engine.client.start_workflow(
@@ -282,12 +291,7 @@ async def test_a_run_that_the_reconciler_started_is_waited_for(engine: Engine) -
     await handle_of(engine.client, made.id).backfill(
         ScheduleBackfill(start_at=NOON, end_at=NOON, overlap=ScheduleOverlapPolicy.ALLOW_ALL)
     )
-
-    async def fired() -> bool:
-        return bool(await fires_of(engine, made.id))
-
-    await eventually(fired)
-    [fire] = await fires_of(engine, made.id)
+    [fire] = await until_fires(engine, made.id)
     assert (await fire.describe()).status is WorkflowExecutionStatus.RUNNING
     await engine.cancel(made.id, run_id)
     assert await until_closed(fire) is WorkflowExecutionStatus.COMPLETED
@@ -305,9 +309,10 @@ async def test_a_fire_that_waits_for_a_slot_goes_on_when_it_gets_one(engine: Eng
     await trigger(engine, made.id)
     [first] = await until_runs(engine, made.id, "waiting")
     await trigger(engine, made.id)
+    await until_runs(engine, made.id, "waiting", "queued")
     await trigger(engine, made.id)
     [_, second, third] = await until_runs(engine, made.id, "waiting", "queued", "queued")
-    fires = await fires_of(engine, made.id)
+    fires = await until_fires(engine, made.id, 3)
     await engine.cancel(made.id, third.id)
     assert await until_closed(fires[2]) is WorkflowExecutionStatus.COMPLETED
     await engine.cancel(made.id, first.id)

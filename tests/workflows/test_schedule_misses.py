@@ -38,7 +38,7 @@ async def test_a_server_that_comes_back_catches_up(
     alone: tuple[Engine, psutil.Process],
 ) -> None:
     engine, server = alone
-    due = soon(datetime.now(UTC), 4)
+    due = soon(datetime.now(UTC), 8)
     timing = {"intervalSeconds": 3_600, "startAt": due.isoformat()}
     patient = await scheduled(engine, **timing)
     strict = await scheduled(engine, **timing, catchupWindowSeconds=0)

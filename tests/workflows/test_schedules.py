@@ -59,6 +59,17 @@ async def sweep(engine: Engine, batch: int = 500) -> dict[str, int]:
     return await ActivityEnvironment().run(maintenance.reconcile_schedules)
 
 
+async def delivered(engine: Engine, automation_id: Id) -> None:
+    """Wait until the relay has nothing left to tell of an automation."""
+
+    async def nothing_left() -> bool:
+        async with engine.database.transaction() as work:
+            left = select(func.count()).where(outbox.c.subject_id == automation_id)
+            return not await work.scalar(left)
+
+    await eventually(nothing_left, what="the delivery")
+
+
 async def republish(engine: Engine, automation_id: Id, version_id: Id | None = None) -> None:
     body = PublishAutomation.model_validate({"versionId": version_id and str(version_id)})
     async with engine.database.transaction() as work:
@@ -73,7 +84,8 @@ async def test_publishing_makes_the_schedule(engine: Engine) -> None:
         jitterSeconds=30,
         overlap="buffer_one",
         catchupWindowSeconds=120,
-        startAt="2026-01-01T00:00:00Z",
+        # So far away that it is not due between two looks.
+        startAt="2080-01-01T00:00:00Z",
         endAt="2090-01-01T00:00:00+01:00",
     )
     found = await described(engine.client, made.id)
@@ -82,7 +94,7 @@ async def test_publishing_makes_the_schedule(engine: Engine) -> None:
     assert isinstance(action, ScheduleActionStartWorkflow)
     assert (spec.time_zone_name, spec.jitter) == ("Europe/Berlin", timedelta(seconds=30))
     assert (spec.start_at, spec.end_at) == (
-        datetime(2026, 1, 1, tzinfo=UTC),
+        datetime(2080, 1, 1, tzinfo=UTC),
         datetime(2089, 12, 31, 23, tzinfo=UTC),
     )
     assert policy.overlap is ScheduleOverlapPolicy.BUFFER_ONE
@@ -235,6 +247,7 @@ async def test_deliveries_side_by_side_end_right(engine: Engine) -> None:
         early = [asyncio.create_task(schedules(engine).synchronize(made.id)) for _ in range(3)]
         await change(engine, made.id, enabled=enabled)
         await asyncio.gather(*early, schedules(engine).synchronize(made.id))
+        await delivered(engine, made.id)
         found = await described(engine.client, made.id)
         assert found is not None
         assert found.schedule.state.paused is not enabled
@@ -358,7 +371,7 @@ async def test_the_trouble_of_one_is_not_that_of_the_others(
 
 
 async def test_a_schedule_that_has_ended_is_not_made_again(engine: Engine) -> None:
-    end = datetime.now(UTC) + timedelta(seconds=2)
+    end = datetime.now(UTC) + timedelta(seconds=7)
     later = end + timedelta(seconds=1)
     made = await scheduled(
         engine, intervalSeconds=60, startAt=end.isoformat(), endAt=later.isoformat()

@@ -14,7 +14,7 @@ from models.base import Id
 from models.waits.tables import run_wait
 from runtime.database import Database
 from runtime.families import Family
-from tests.support.endpoint import Serve, after, reply
+from tests.support.endpoint import Serve, once, reply
 from tests.support.engine import Engine, Json, graph, node, running_engine
 from tests.support.patience import eventually
 from tests.support.postgres import migrated_database
@@ -43,14 +43,17 @@ def waits_in(run: AutomationRunDetail) -> list[str]:
     return sorted(one["scopeKey"] for one in run.metadata["waiting"] if one["nodeId"] == "hear")
 
 
-async def statuses(engine: Engine, place: tuple[Id, Id], until: str) -> list[str]:
-    """The run's statuses from now on, each once in a row."""
+async def statuses(
+    engine: Engine, place: tuple[Id, Id], until: str, begun: asyncio.Event
+) -> list[str]:
+    """The run's statuses from now on, each once in a row; the first sets `begun`."""
     seen: list[str] = []
     async with asyncio.timeout(30):
         while not seen or seen[-1] != until:
             status = (await engine.get(*place)).status.value
             if not seen or seen[-1] != status:
                 seen.append(status)
+            begun.set()
             await asyncio.sleep(0.02)
     return seen
 
@@ -94,27 +97,29 @@ async def test_a_run_does_not_wait_while_one_iteration_works(
     engine: Engine, serve: Serve, count: int
 ) -> None:
     """One event lets one iteration call somebody; meanwhile the run is running."""
-    slow = await serve(after(0.6, reply()))
+    go_on = asyncio.Event()
+    slow = await serve(once(go_on, reply()))
     content = looping(count, hear(), node("call", "http_request", url=slow.url), parallelism=2)
     place = await waiting(engine, content)
     await resume(engine, place, "hear", scopeKey="loop:1", data={})
     await asyncio.wait_for(slow.reached.wait(), 20)
     run = await engine.get(*place)
     assert (run.status, waits_in(run)) == ("running", ["loop:0"])
-    assert await statuses(engine, place, "waiting") == ["running", "waiting"]
+    assert await statuses(engine, place, "waiting", go_on) == ["running", "waiting"]
     assert waits_in(await engine.get(*place)) == ["loop:0", "loop:2"]
     await engine.cancel(*place)
 
 
 async def test_a_branch_beside_a_long_loop_counts(engine: Engine, serve: Serve) -> None:
-    slow = await serve(after(1.0, reply()))
+    go_on = asyncio.Event()
+    slow = await serve(once(go_on, reply()))
     content = looping(MANY, hear(), parallelism=2)
     content["nodes"].append(node("beside", "http_request", url=slow.url))
     automation = await engine.publish(content)
     place = (automation.id, await engine.start(automation.id))
     await engine.until(*place, lambda run: len(waits_in(run)) == 2)
     assert (await engine.get(*place)).status == "running"
-    assert await statuses(engine, place, "waiting") == ["running", "waiting"]
+    assert await statuses(engine, place, "waiting", go_on) == ["running", "waiting"]
     await engine.cancel(*place)
 
 
@@ -151,10 +156,10 @@ async def test_a_decision_of_one_iteration_is_its_own(engine: Engine) -> None:
 
 @pytest_asyncio.fixture(scope="module")
 async def hurried() -> AsyncIterator[Engine]:
-    """An engine whose runs may last two seconds."""
+    """An engine whose runs may last eight seconds."""
     with migrated_database("hurried", "loops") as url:
         database = Database(url)
-        limit = timedelta(seconds=2)
+        limit = timedelta(seconds=8)
         async with (
             dev_server() as environment,
             running_engine(database, url, environment.client, run_limit=limit) as engine,

@@ -120,7 +120,7 @@ async def test_the_first_answer_is_given_before_the_run_has_ended(
     started = time.monotonic()
     answer = await caller.post(made["webhookPath"])
     assert (answer.status_code, answer.text) == (200, "first")
-    assert time.monotonic() - started < 10
+    assert time.monotonic() - started < 20
 
 
 async def test_an_answer_given_is_given_although_the_run_fails_later(
@@ -139,10 +139,10 @@ async def test_who_waited_long_enough_is_told_the_run(
     client: Client, space: Space, caller: httpx2.AsyncClient
 ) -> None:
     drawn = graph(node("d", "delay", seconds=3_600), node("r", "respond"), edges=[("d", "r")])
-    made = await hook(client, space, drawn, waitSeconds=1)
+    made = await hook(client, space, drawn, waitSeconds=4)
     started = time.monotonic()
     answer = await caller.post(made["webhookPath"])
-    assert 1 <= time.monotonic() - started < 10
+    assert 4 <= time.monotonic() - started < 20
     told = read(answer, 202)
     assert told["status"] in {"running", "waiting"}
     assert told["runId"]

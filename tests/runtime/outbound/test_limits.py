@@ -115,8 +115,8 @@ async def test_what_is_too_slow_is_given_up_in_time(
     server = await serve(answer)
     started = time.monotonic()
     with pytest.raises(OutboundTimeoutError):
-        await local.send(OutboundRequest(url=server.url, timeout_seconds=0.4))
-    assert time.monotonic() - started < 5
+        await local.send(OutboundRequest(url=server.url, timeout_seconds=3))
+    assert time.monotonic() - started < 10
     server.gone.set()
 
 
