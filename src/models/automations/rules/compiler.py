@@ -11,6 +11,7 @@ from models.automations.rules.graph import Graph, GraphEdge, GraphNode, Retry
 from models.automations.rules.kinds import EdgeOutcome, JoinMode, NodeKind
 from models.automations.rules.node_checks import edge_problems, node_problems
 from models.automations.rules.plan import Plan, PlanEdge, PlanNode, PlanRetry
+from models.automations.rules.reads import cel_length
 from models.automations.rules.reference_checks import trigger_reference_problems
 from models.automations.rules.structure import Problem, entries_of, structure_problems
 from models.automations.rules.triggers import read_trigger, trigger_problems
@@ -19,6 +20,10 @@ from models.base import JsonObject, Shape
 from runtime.errors import Detail
 
 __all__ = ["Compiled", "ReferenceFacts", "ReferenceIssue", "compile_graph", "referenced_ids"]
+
+MAX_CEL = 128 * 1024
+"""Characters in one graph. To compile them takes some two seconds at worst, and nobody else is
+served meanwhile."""
 
 
 class ReferenceIssue(Shape):
@@ -51,6 +56,9 @@ def compile_graph(graph: Graph, trigger_config: JsonObject, facts: ReferenceFact
 
 
 def _problems(graph: Graph, facts: ReferenceFacts) -> Iterator[Problem]:
+    if sum(cel_length(node.parameters()) for node in graph.nodes) > MAX_CEL:
+        yield "", f"Its expressions and templates have more than {MAX_CEL} characters of CEL."
+        return
     yield from structure_problems(graph)
     yield from value_problems(graph, facts)
     yield from (("", message) for message in _failure_automation(graph, facts))

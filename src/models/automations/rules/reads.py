@@ -25,6 +25,11 @@ def references(value: Any, variable: str = "nodes") -> frozenset[str] | None:
     return frozenset(found)
 
 
+def cel_length(value: Any) -> int:
+    """The characters of CEL that a config holds."""
+    return sum(_CEL_LENGTH[kind](text) for kind, text in _texts(value, 0) if kind in _CEL_LENGTH)
+
+
 def secret_names(value: Any) -> frozenset[str]:
     """The names of the secrets that a config holds bindings of."""
     return frozenset(name for _, name in secrets_in(value))
@@ -105,4 +110,15 @@ _READ_BY: dict[str, _Reads] = {
     "expression": selections,
     "while": selections,
     "field": _filter_path,
+}
+
+
+def _length_of_segments(text: str) -> int:
+    return sum(len(part.partition("}}")[0]) for part in text.split("{{")[1:])
+
+
+_CEL_LENGTH: dict[str, Callable[[str], int]] = {
+    "expression": len,
+    "while": len,
+    "template": _length_of_segments,
 }

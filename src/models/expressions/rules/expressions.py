@@ -38,10 +38,21 @@ class Expression(Protocol):
         """
 
 
-@lru_cache(maxsize=4_096)
 def compile_expression(text: str) -> Expression:
     """Check and compile CEL text. Raises ExpressionError that says what is wrong and where."""
-    return _CelExpression(text, Program(_ENVIRONMENT, text))
+    compiled = _compiled(text)
+    if isinstance(compiled, str):
+        raise ExpressionError(compiled)
+    return compiled
+
+
+@lru_cache(maxsize=4_096)
+def _compiled(text: str) -> Expression | str:
+    """The expression, or what is wrong with the text: a refused one is not read again, either."""
+    try:
+        return _CelExpression(text, Program(_ENVIRONMENT, text))
+    except ExpressionError as error:
+        return error.message
 
 
 class _CelExpression:

@@ -361,6 +361,20 @@ def test_the_largest_graph_compiles_quickly() -> None:
     assert time.thread_time() - began < 3
 
 
+def test_more_cel_than_can_be_compiled_in_time_is_one_issue() -> None:
+    long = " + ".join(["trigger.x"] * 8)
+    text = bind("template", "words " * 3_000 + f"{{{{ {long} }}}}")
+    nodes = [node(f"n{index}", output={"x": text}) for index in range(20)]
+    assert issues(nodes) == []
+
+    texts = [bind("expression", f"{long} + {index}") for index in range(200)]
+    nodes = [node(f"n{index}", output={"x": texts, "y": text}) for index in range(10)]
+    began = time.thread_time()
+    [(at, message)] = issues(nodes)
+    assert (at, "131072 characters of CEL" in message) == ("", True)
+    assert time.thread_time() - began < 1
+
+
 def test_hostile_text_is_quoted_short_and_printable() -> None:
     evil = "\u202e\x1b" * 10
     found = issues([node("a", evil)], [edge("a", evil), edge("a", "a", evil)])
