@@ -1,7 +1,6 @@
 """What a worker has Temporal do again and again."""
 
-import contextlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
@@ -14,6 +13,8 @@ from temporalio.client import (
     ScheduleOverlapPolicy,
     SchedulePolicy,
     ScheduleSpec,
+    ScheduleUpdate,
+    ScheduleUpdateInput,
 )
 from temporalio.types import MethodAsyncNoParam
 
@@ -52,21 +53,23 @@ SWEEPS = (
 
 
 async def ensure_schedule(client: Client, sweep: Sweep) -> None:
-    """A sweep's schedule, made by whichever worker comes first."""
-    with contextlib.suppress(ScheduleAlreadyRunningError):
-        await client.create_schedule(
-            sweep.schedule_id,
-            Schedule(
-                action=ScheduleActionStartWorkflow(
-                    sweep.run,
-                    id=sweep.schedule_id,
-                    task_queue=Queue.AUTOMATION,
-                    static_summary=sweep.summary,
-                    execution_timeout=sweep.within,
-                ),
-                spec=ScheduleSpec(intervals=[ScheduleIntervalSpec(every=sweep.every)]),
-                policy=SchedulePolicy(
-                    overlap=ScheduleOverlapPolicy.SKIP, catchup_window=sweep.every
-                ),
-            ),
-        )
+    """A sweep's schedule as this code knows it; one that an operator paused stays paused."""
+    wanted = Schedule(
+        action=ScheduleActionStartWorkflow(
+            sweep.run,
+            id=sweep.schedule_id,
+            task_queue=Queue.AUTOMATION,
+            static_summary=sweep.summary,
+            execution_timeout=sweep.within,
+        ),
+        spec=ScheduleSpec(intervals=[ScheduleIntervalSpec(every=sweep.every)]),
+        policy=SchedulePolicy(overlap=ScheduleOverlapPolicy.SKIP, catchup_window=sweep.every),
+    )
+
+    def renewed(found: ScheduleUpdateInput) -> ScheduleUpdate:
+        return ScheduleUpdate(replace(wanted, state=found.description.schedule.state))
+
+    try:
+        await client.create_schedule(sweep.schedule_id, wanted)
+    except ScheduleAlreadyRunningError:
+        await client.get_schedule_handle(sweep.schedule_id).update(renewed)
