@@ -200,6 +200,22 @@ async def test_an_api_that_is_away_costs_nobody_the_key(
     page.problems.clear()  # the browser notes what did not arrive
 
 
+async def test_an_answer_that_breaks_off_is_asked_for_again(
+    page: Page, server: Server, automations: Automations
+) -> None:
+    run_id = await automations.run(graph(node("only", "transform", output={})))
+    await page.open(f"{server.url}/runs/{run_id}")
+    await page.evaluate(
+        "(() => { const real = window.fetch; window.fetch = async () => {"
+        " window.fetch = real; return new Response('{\"data\": '); }; })()"
+    )
+    await page.write("#token", automations.space.token)
+    await page.press("Enter")
+    await page.until("document.getElementById('error').innerText.includes('broke off')")
+    await page.until("!document.getElementById('main').hidden")
+    assert await page.evaluate("document.getElementById('error').hidden")
+
+
 async def test_a_run_of_others_is_refused_in_words(
     page: Page, server: Server, automations: Automations, foreign: Space
 ) -> None:

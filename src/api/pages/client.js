@@ -28,19 +28,28 @@ async function request(path, signal) {
   throw new Refused(answer.status, told.message ?? `The API answered ${answer.status}.`);
 }
 
-export async function overview(runId, signal) {
-  const { data } = await (await request(`/v1/runs/${runId}`, signal)).json();
-  signal.throwIfAborted();
-  return data;
+async function data(path, signal) {
+  const answer = await request(path, signal);
+  let body;
+  try {
+    body = await answer.json();
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new Refused(0, "The answer of the API broke off.");
+  }
+  signal?.throwIfAborted();
+  return body.data;
 }
 
+export const overview = (runId, signal) => data(`/v1/runs/${runId}`, signal);
+
 /** One page of the node runs of a node. */
-export async function nodeRuns(run, { nodeId, status, cursor }) {
+export function nodeRuns(run, { nodeId, status, cursor }) {
   const query = new URLSearchParams({ nodeId, limit: "50" });
   if (status) query.set("status", status);
   if (cursor) query.set("cursor", cursor);
   const path = `/v1/workspaces/${run.workspaceId}/automations/${run.automationId}/runs/${run.id}`;
-  return (await (await request(`${path}/node-runs?${query}`)).json()).data;
+  return data(`${path}/node-runs?${query}`);
 }
 
 /** Calls `told(name, data)` for each event of a run; returns once the stream has stopped. */

@@ -13,11 +13,17 @@ export class Details {
     this.nodeId = null;
   }
 
+  /** Shows these; what stands there already stays, for somebody may be about to click it. */
+  show(...parts) {
+    const next = element("div", {}, ...parts);
+    if (next.innerHTML !== this.panel.innerHTML) this.panel.replaceChildren(...next.childNodes);
+  }
+
   /** The run itself: what came in, what came out, and the runs around it. */
   showRun({ run, links }) {
     this.nodeId = null;
     const waiting = run.metadata.waiting ?? [];
-    this.panel.replaceChildren(...present(
+    this.show(...present(
       element("h2", {}, "The run"),
       pairs({
         "run id": mono(run.id),
@@ -71,7 +77,7 @@ export class Details {
       this.draw();
     } catch (error) {
       if (!(error instanceof Refused)) throw error;
-      this.panel.replaceChildren(element("p", { class: "problem" }, error.message));
+      this.show(element("p", { class: "problem" }, error.message));
     }
   }
 
@@ -80,7 +86,7 @@ export class Details {
     const key = this.chosen ?? found[0]?.scopeKey;
     const one = found.find((each) => each.scopeKey === key) ?? found[0];
     const many = Object.values(progress?.counts ?? {}).reduce((sum, count) => sum + count, 0) > 1;
-    this.panel.replaceChildren(...present(
+    this.show(...present(
       element("div", { class: "heading" }, element("h2", {}, node.label ?? node.id),
         progress && tag(progress.status)),
       pairs({ kind: plain(node.kind), id: mono(node.id), disabled: node.disabled ? "yes" : null }),
