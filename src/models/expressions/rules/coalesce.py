@@ -11,7 +11,7 @@ from typing import NamedTuple
 from models.expressions.rules.cel_text import Token, is_field, names, tokens
 
 NAME = "coalesce"
-MOST_ARGUMENTS = 8
+MOST_ARGUMENTS = 16
 MOST_CALLS = 20
 """In one expression: each is some twenty times as long in CEL's own functions."""
 LONGEST = 20_000

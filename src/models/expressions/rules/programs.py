@@ -40,7 +40,7 @@ _COALESCE = cel.FunctionDecl(
     coalesce.NAME,
     [
         cel.Overload(f"{coalesce.NAME}_{count}", Type.ANY, [Type.ANY] * count)
-        for count in range(2, coalesce.MOST_ARGUMENTS + 1)
+        for count in range(1, coalesce.MOST_ARGUMENTS + 1)
     ],
 )
 """Known to the type check alone."""

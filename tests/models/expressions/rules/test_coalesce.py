@@ -2,7 +2,7 @@
 
 import pytest
 
-from models.expressions.rules.coalesce import MOST_CALLS
+from models.expressions.rules.coalesce import MOST_ARGUMENTS, MOST_CALLS
 from models.expressions.rules.expressions import ExpressionError, compile_expression
 
 LONG = "trigger.a.b.c.d.e.f"
@@ -16,7 +16,9 @@ def evaluate(text: str) -> object:
 @pytest.mark.parametrize(
     ("text", "result"),
     [
+        ("coalesce(trigger.missing)", None),
         ("coalesce(trigger.none, 1)", 1),
+        (f"coalesce({'null, ' * (MOST_ARGUMENTS - 1)} 1)", 1),
         ("coalesce(trigger.missing, 'x')", "x"),
         ("coalesce(trigger.zero, 1)", 0),
         ("coalesce(trigger.no, true)", False),
@@ -45,8 +47,7 @@ def test_the_first_value_that_is_there_and_not_null(text: str, result: object) -
     ("text", "reason"),
     [
         ("coalesce()", "line 1, column 9"),
-        ("coalesce(1)", "line 1, column 9"),
-        ("coalesce(1,2,3,4,5,6,7,8,9)", "line 1, column 9"),
+        (f"coalesce({'1, ' * MOST_ARGUMENTS} 1)", "line 1, column 9"),
         ("trigger.coalesce(1, 2)", "column 17"),
         ("coalesce(trigger.none,\n unknown)", "line 2, column 2: undeclared reference"),
         ("coalesce(trigger.none, 1 + 'a')", "no matching overload"),
