@@ -238,6 +238,21 @@ async def test_a_silent_stream_shows_that_it_is_alive_and_does_not_last_for_ever
     assert streams.open == 0
 
 
+@pytest.mark.usefixtures("streams")
+async def test_one_slow_answer_does_not_silence_a_stream(
+    client: Client, space: Space, told: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run_events.LONGEST_PAUSE_SECONDS <= 5
+    monkeypatch.setattr(run_events, "LONGEST_PAUSE_SECONDS", 0.2)
+    monkeypatch.setattr(run_events, "SHARE", 1_000_000)
+    run = await started(client, space)
+    watching = asyncio.create_task(client.get(f"/v1/runs/{run['id']}/events"))
+    await until_each_knows(told)
+    await close(space, run)
+    answer = await asyncio.wait_for(watching, 30)
+    assert [name for name, _ in events(answer)] == ["state", "state", "end"]
+
+
 async def test_streams_hold_no_connection_and_are_counted(
     client: Client, space: Space, streams: Streams, told: list[str]
 ) -> None:

@@ -13,7 +13,7 @@ from models.expressions.rules.cel_text import Token, is_field, names, tokens
 NAME = "coalesce"
 MOST_ARGUMENTS = 16
 MOST_CALLS = 20
-"""In one expression: each is some twenty times as long in CEL's own functions."""
+"""In one expression: each is ten to twenty times as long in CEL's own functions."""
 LONGEST = 20_000
 """Characters of a text spelled out. To compile so many takes a quarter of a second."""
 
