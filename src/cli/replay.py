@@ -41,7 +41,7 @@ Children = Annotated[
     bool, typer.Option("--children", help="Also what the execution started as its children.")
 ]
 Type = Annotated[str | None, typer.Option("--type", help="With --since: only this type.")]
-Limit = Annotated[int | None, typer.Option(min=1, help="With --since: so many, the newest first.")]
+Limit = Annotated[int | None, typer.Option(min=1, help="With --since: so many, open ones first.")]
 Parallel = Annotated[int, typer.Option(min=1, max=64, help="With --since: processes that replay.")]
 
 

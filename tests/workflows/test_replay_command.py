@@ -14,12 +14,12 @@ import pytest
 from temporalio import workflow
 from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.workflowservice.v1 import ResetWorkflowExecutionRequest
-from temporalio.client import WorkflowHistory
+from temporalio.client import WorkflowExecutionStatus, WorkflowHistory
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 from typer.testing import CliRunner
 
 from cli.main import app
-from cli.replaying.executions import Chosen, followers
+from cli.replaying.executions import Chosen, followers, recent
 from cli.replaying.golden import golden, read_history
 from models.base import Id
 from runtime.families import Family
@@ -329,6 +329,41 @@ class Elsewhere:
         return "done"
 
 
+async def ended_elsewhere(engine: Engine, workflow_type: str, *arguments: str, name: str) -> None:
+    """An execution that another build or program ran to its end, seen in visibility."""
+    queue = f"another-build-{new_id()}"
+    async with Worker(
+        engine.client,
+        task_queue=queue,
+        workflows=[AnotherExport, Elsewhere],
+        workflow_runner=UnsandboxedWorkflowRunner(),
+    ):
+        await engine.client.execute_workflow(
+            workflow_type, args=arguments, id=name, task_queue=queue
+        )
+
+    async def is_visible() -> bool:
+        count = await engine.client.count_workflows(
+            f"TaskQueue = '{queue}' AND ExecutionStatus = 'Completed'"
+        )
+        return count.count == 1
+
+    await eventually(is_visible, what="the end in visibility")
+
+
+async def gate(engine: Engine, workflow_type: str) -> Told:
+    """One type alone: other tests' open runs would come before what this one is about."""
+    return await workspace(
+        "replay", "--since", "1h", "--type", workflow_type, address=address_of(engine)
+    )
+
+
+def judged(told: Told) -> dict[str, list[str]]:
+    """Each workflow type of the table with how many were replayed, failed and skipped."""
+    lines = [line.split() for line in told.out.splitlines() if line.strip()]
+    return {name: rest for name, *rest in lines if rest and all(one.isdigit() for one in rest)}
+
+
 @pytest.mark.parametrize("parallel", ["1", "2"])
 async def test_a_gate_passes_when_everything_recent_replays(engine: Engine, parallel: str) -> None:
     automation = await engine.publish(graph(node("pause", "delay", seconds=600)))
@@ -354,32 +389,43 @@ async def test_a_gate_passes_when_everything_recent_replays(engine: Engine, para
 
 
 async def test_a_gate_fails_on_what_this_code_would_not_give(engine: Engine) -> None:
-    queue = f"another-build-{new_id()}"
-    async with Worker(
-        engine.client,
-        task_queue=queue,
-        workflows=[AnotherExport, Elsewhere],
-        workflow_runner=UnsandboxedWorkflowRunner(),
-    ):
-        subject = str(new_id())
-        name = Family.EXPORT.workflow_id(subject)
-        start = engine.client.start_workflow
-        await (await start("Export", subject, id=name, task_queue=queue)).result()
-        await (await start("Elsewhere", id=str(new_id()), task_queue=queue)).result()
-
-    async def are_visible() -> bool:
-        count = await engine.client.count_workflows(f"TaskQueue = '{queue}'")
-        return count.count == 2
-
-    await eventually(are_visible, what="both in visibility")
-    told = await workspace("replay", "--since", "1h", "--limit", "40", address=address_of(engine))
+    subject = str(new_id())
+    name = Family.EXPORT.workflow_id(subject)
+    await ended_elsewhere(engine, "Export", subject, name=name)
+    told = await gate(engine, "Export")
     assert told.code == 1
     assert name in told.out
     assert "timer" in told.out
     assert "activity advance_job" in told.out
-    table = {line.split()[0]: line.split()[1:] for line in told.out.splitlines() if line.strip()}
-    assert table["Export"][1] == "1"
-    assert table["Elsewhere"] == ["0", "0", "1"]
+    assert judged(told)["Export"][1:] == ["1", "0"]
+
+
+async def test_a_gate_passes_over_the_workflows_of_another_program(engine: Engine) -> None:
+    await ended_elsewhere(engine, "Elsewhere", name=str(new_id()))
+    told = await gate(engine, "Elsewhere")
+    assert (told.code, "Nothing was replayed" in told.err) == (2, True)
+    assert judged(told) == {"Elsewhere": ["0", "0", "1"]}
+
+
+async def test_what_is_open_is_judged_before_what_ended(engine: Engine) -> None:
+    automation = await engine.publish(graph(node("pause", "delay", seconds=600)))
+    waits = await engine.start(automation.id)
+    await engine.until(automation.id, waits, lambda run: run.status == "waiting")
+    ended = await engine.run(graph(node("only", "transform", output={})))
+
+    async def are_visible() -> bool:
+        count = await engine.client.count_workflows(
+            f"(WorkflowId = '{Family.AUTOMATION_RUN.workflow_id(waits)}'"
+            " AND ExecutionStatus = 'Running')"
+            f" OR (WorkflowId = '{Family.AUTOMATION_RUN.workflow_id(ended.id)}'"
+            " AND ExecutionStatus = 'Completed')"
+        )
+        return count.count == 2
+
+    await eventually(are_visible, what="the open and the ended run in visibility")
+    first = [one async for one in recent(engine.client, timedelta(hours=1), "AutomationRun", 1)]
+    assert [one.status for one in first] == [WorkflowExecutionStatus.RUNNING]
+    await engine.cancel(automation.id, waits)
 
 
 async def test_a_gate_that_found_nothing_to_replay_does_not_pass(engine: Engine) -> None:

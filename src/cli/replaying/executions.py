@@ -98,7 +98,10 @@ def followers(history: WorkflowHistory) -> list[Chosen]:
 async def recent(
     client: Client, within: timedelta, workflow_type: str | None, limit: int | None
 ) -> AsyncIterator[WorkflowExecution]:
-    """Executions that are open, or that started or ended within this time, newest first."""
+    """The open executions, then those that started or ended within this time, newest first.
+
+    The order is that of Temporal's visibility store on SQL.
+    """
     since = (utc_now() - within).isoformat()
     query = f"(ExecutionStatus = 'Running' OR StartTime >= '{since}' OR CloseTime >= '{since}')"
     if workflow_type is not None:
