@@ -1,19 +1,24 @@
 """Reading JSON that means one thing only (RFC 8259, and I-JSON, RFC 7493).
 
 Refused: anything but UTF-8, NaN and infinities, numbers too large for a double, integers beyond
-2^53, duplicate keys, nesting deeper than 64, NUL characters and lone surrogates. The fast path is
-the C scanner with hooks; only a refused text is read again to say where the fault lies.
+2^53 unless the caller takes them, duplicate keys, nesting deeper than 64, NUL characters and lone
+surrogates. The fast path is the C scanner with hooks; only a refused text is read again to say
+where the fault lies.
 """
 
 import json
 import math
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 MAX_DEPTH = 64
 MAX_INTEGER = 2**53
 """The largest magnitude every JSON reader keeps exact (RFC 7493, 2.2)."""
+MAX_FINITE_INTEGER = 2**1023
+"""A magnitude that stays finite where a JSON reader knows doubles only."""
 
 _SUSPECT_ESCAPE = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
 _FORBIDDEN = re.compile("[\x00\ud800-\udfff]")
@@ -37,21 +42,21 @@ class _FlawError(Exception):
         self.key = key
 
 
-def parse(body: bytes) -> Any:
-    """The value of a JSON text; raises StrictJsonError."""
+def parse(body: bytes, *, largest: int = MAX_INTEGER) -> Any:
+    """The value of a JSON text, integers up to this magnitude; raises StrictJsonError."""
     try:
         text = body.decode("utf-8")
     except UnicodeDecodeError:
         raise StrictJsonError("", "The body must be UTF-8 text.") from None
     try:
-        value = _RAISING.decode(text)
+        value = _decoders(largest).raising.decode(text)
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
         raise StrictJsonError("", f"The body is not JSON: {error.msg} at {place}.") from None
     except RecursionError:
         raise _too_deep("") from None
     except _FlawError:
-        raise _located(text) from None
+        raise _located(text, largest) from None
     deep = text.count("{") + text.count("[") > MAX_DEPTH and _is_too_deep(value)
     if deep or _SUSPECT_ESCAPE.search(text):
         _inspect(value)
@@ -69,10 +74,16 @@ def _float(text: str) -> float:
     return value
 
 
-def _integer(text: str) -> int:
-    if len(text) < 16 or (len(text) < 20 and abs(int(text)) <= MAX_INTEGER):
-        return int(text)
-    raise _FlawError(f"The integer {text[:20]} is beyond ±2^53; write it as a string.")
+def _integers(largest: int) -> Callable[[str], int]:
+    longest = len(str(-largest))
+
+    def integer(text: str) -> int:
+        if len(text) < 16 or (len(text) <= longest and abs(int(text)) <= largest):
+            return int(text)
+        beyond = f"±2^{largest.bit_length() - 1}"
+        raise _FlawError(f"The integer {text[:20]} is beyond {beyond}; write it as a string.")
+
+    return integer
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -97,21 +108,37 @@ def _marking(hook: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return marked
 
 
-_RAISING = json.JSONDecoder(
-    object_pairs_hook=_object, parse_float=_float, parse_int=_integer, parse_constant=_constant
-)
-_MARKING = json.JSONDecoder(
-    object_pairs_hook=_marking(_object),
-    parse_float=_marking(_float),
-    parse_int=_marking(_integer),
-    parse_constant=_marking(_constant),
-)
+@dataclass(frozen=True, slots=True)
+class _Decoders:
+    """One that stops at the first flaw, and one that leaves a mark in the place of each."""
+
+    raising: json.JSONDecoder
+    marking: json.JSONDecoder
 
 
-def _located(text: str) -> StrictJsonError:
+@cache
+def _decoders(largest: int) -> _Decoders:
+    integer = _integers(largest)
+    return _Decoders(
+        json.JSONDecoder(
+            object_pairs_hook=_object,
+            parse_float=_float,
+            parse_int=integer,
+            parse_constant=_constant,
+        ),
+        json.JSONDecoder(
+            object_pairs_hook=_marking(_object),
+            parse_float=_marking(_float),
+            parse_int=_marking(integer),
+            parse_constant=_marking(_constant),
+        ),
+    )
+
+
+def _located(text: str, largest: int) -> StrictJsonError:
     """The error of the first mark found by reading the text again."""
     try:
-        marked = _MARKING.decode(text)
+        marked = _decoders(largest).marking.decode(text)
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
         return StrictJsonError("", f"The body is not JSON: {error.msg} at {place}.")

@@ -122,6 +122,16 @@ async def test_what_is_sent_under_every_type_is_told(
     assert await told("GET", b"", None) == (None, None)
 
 
+@pytest.mark.parametrize("number", [2**53 + 1, -(2**63) - 1, 10**300])
+async def test_integers_of_others_are_told_exactly(
+    client: Client, space: Space, stranger: Client, number: int
+) -> None:
+    made = await make_hook(client, space, auth="none")
+    answer = await stranger.post(made["webhookPath"], json={"id": number})
+    run = read(await client.get(f"{path_of(made)}/runs/{read(answer, 202)['runId']}"))
+    assert run["triggerPayload"]["body"] == {"id": number}
+
+
 async def test_the_query_is_told(client: Client, space: Space, stranger: Client) -> None:
     made = await make_hook(client, space, auth="none", methods=["GET"])
     answer = await stranger.get(f"{made['webhookPath']}?a=1&a=2&b=%20x&empty=")
@@ -156,6 +166,7 @@ async def test_each_method_is_taken_where_the_trigger_says_so(
         (b"{", "application/json"),
         (b'{"a": NaN}', "application/json"),
         (b'{"a": 1, "a": 2}', "application/json"),
+        (b"9" * 400, "application/json"),
         (b'"\xff"', "application/json"),
         (b'"\\u0000"', "application/json"),
         (b"[" * 70 + b"]" * 70, "application/json"),
@@ -164,7 +175,19 @@ async def test_each_method_is_taken_where_the_trigger_says_so(
         (b"\xff=1", "application/x-www-form-urlencoded"),
         (b"&".join(b"a=1" for _ in range(1_001)), "application/x-www-form-urlencoded"),
     ],
-    ids=["cut", "nan", "twice", "utf8", "nul", "deep", "form", "form-nul", "form-bytes", "many"],
+    ids=[
+        "cut",
+        "nan",
+        "twice",
+        "large",
+        "utf8",
+        "nul",
+        "deep",
+        "form",
+        "form-nul",
+        "form-bytes",
+        "many",
+    ],
 )
 async def test_a_body_that_is_not_what_it_says_is_refused(
     client: Client, space: Space, stranger: Client, content: bytes, type_: str

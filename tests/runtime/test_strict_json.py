@@ -2,7 +2,7 @@
 
 import pytest
 
-from runtime.strict_json import StrictJsonError, parse
+from runtime.strict_json import MAX_FINITE_INTEGER, StrictJsonError, parse
 
 
 @pytest.mark.parametrize(
@@ -52,6 +52,17 @@ def test_refuses(text: str, path: str, part: str) -> None:
         parse(text.encode())
     assert refused.value.path == path
     assert part in refused.value.message
+
+
+@pytest.mark.parametrize("value", [2**53 + 1, -(2**1023), 10**300])
+def test_reads_integers_as_large_as_the_caller_takes(value: int) -> None:
+    assert parse(str(value).encode(), largest=MAX_FINITE_INTEGER) == value
+
+
+@pytest.mark.parametrize("text", [str(2**1023 + 1), "-" + "9" * 309, "9" * 100_000])
+def test_refuses_integers_beyond_what_the_caller_takes(text: str) -> None:
+    with pytest.raises(StrictJsonError, match=r"beyond ±2\^1023"):
+        parse(text.encode(), largest=MAX_FINITE_INTEGER)
 
 
 @pytest.mark.parametrize(

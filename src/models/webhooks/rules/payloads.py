@@ -10,7 +10,7 @@ from models.automations.rules.webhooks import SECRET_HEADER, Webhook
 from models.base import JsonObject
 from models.webhooks.rules.delivery import Delivery
 from runtime.errors import ValidationError
-from runtime.strict_json import StrictJsonError, parse
+from runtime.strict_json import MAX_FINITE_INTEGER, StrictJsonError, parse
 
 MAX_FIELDS = 1_000
 """Fields of a form or parameters of a query."""
@@ -73,7 +73,8 @@ def _body(delivery: Delivery) -> tuple[Any, str | None]:
 
 def _json(body: bytes) -> Any:
     try:
-        return parse(body)
+        # Others' ids go beyond what we let our own clients write.
+        return parse(body, largest=MAX_FINITE_INTEGER)
     except StrictJsonError as error:
         raise ValidationError.at(error.path, error.message) from None
 
