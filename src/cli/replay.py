@@ -72,6 +72,8 @@ def replay(
 
     if bool(name) == (since is not None):
         raise typer.BadParameter("Name one execution, or say --since.")
+    if debug and since is not None:
+        raise typer.BadParameter("--debug is for one execution: name it instead of --since.")
     # What a workflow raises while it is replayed is part of the verdict.
     logging.getLogger("temporalio").setLevel(logging.CRITICAL)
     with told():

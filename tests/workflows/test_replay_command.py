@@ -447,7 +447,15 @@ def test_an_execution_of_another_program_is_no_verdict(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [(), ("",), ("x", "--since", "1h"), ("--since", "soon"), ("--since", "24 h")]
+    "arguments",
+    [
+        (),
+        ("",),
+        ("x", "--since", "1h"),
+        ("--since", "soon"),
+        ("--since", "24 h"),
+        ("--since", "24h", "--debug"),
+    ],
 )
 def test_a_call_that_makes_no_sense_is_refused(arguments: tuple[str, ...]) -> None:
     told = here("replay", *arguments)
