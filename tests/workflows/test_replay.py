@@ -5,7 +5,7 @@ import platform
 from pathlib import Path
 
 import pytest
-from temporalio.client import WorkflowExecutionStatus, WorkflowHistory
+from temporalio.client import WorkflowHistory
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Replayer
@@ -13,6 +13,7 @@ from temporalio.worker import Replayer
 from runtime.families import Family
 from tests.support.engine import Engine, graph, node
 from tests.support.fingerprints import ROOT
+from tests.support.patience import eventually
 from workflows.registry import WORKFLOWS, workflow_runner
 
 HISTORIES = sorted((ROOT / "temporal" / "histories").glob("*.json"))
@@ -55,15 +56,16 @@ def test_a_recorded_history_names_no_machine(path: Path) -> None:
 
 
 async def test_what_this_session_ran_replays(engine: Engine, temporal: WorkflowEnvironment) -> None:
-    await engine.run(graph(node("only", "transform", output={"ok": True})))
-    closed = [
-        listed
-        async for listed in temporal.client.list_workflows(
-            "WorkflowType = 'AutomationRun'", limit=OF_THIS_SESSION
-        )
-        if listed.status is not WorkflowExecutionStatus.RUNNING
-    ]
-    assert all(listed.id.startswith(f"{Family.AUTOMATION_RUN}/") for listed in closed)
-    for listed in closed:
+    run = await engine.run(graph(node("only", "transform", output={"ok": True})))
+    # Without the condition on the status, open executions come first and may be all there are.
+    ended = "WorkflowType = 'AutomationRun' AND ExecutionStatus != 'Running'"
+
+    async def is_listed() -> bool:
+        own = f"{ended} AND WorkflowId = '{Family.AUTOMATION_RUN.workflow_id(run.id)}'"
+        return (await temporal.client.count_workflows(own)).count == 1
+
+    await eventually(is_listed, what="the end in visibility")
+    async for listed in temporal.client.list_workflows(ended, limit=OF_THIS_SESSION):
+        assert listed.id.startswith(f"{Family.AUTOMATION_RUN}/")
         handle = temporal.client.get_workflow_handle(listed.id, run_id=listed.run_id)
         await replay(listed.id, await handle.fetch_history())
