@@ -52,10 +52,19 @@ class PageRequest:
         """One row more than is shown: it tells whether there is a next page."""
         return self.limit + 1
 
-    def of(self, rows: Sequence[Row], position: Callable[[Row], tuple[Any, ...]]) -> Page[Row]:
-        """The page made of these rows; `position` gives the sort values of one."""
+    def of(
+        self,
+        rows: Sequence[Row],
+        position: Callable[[Row], tuple[Any, ...]],
+        *,
+        cut: bool = False,
+    ) -> Page[Row]:
+        """The page made of these rows; `position` gives the sort values of one.
+
+        `cut` says that more rows were found than are given here.
+        """
         shown = list(rows[: self.limit])
-        if len(rows) <= self.limit or not shown:
+        if not shown or not (cut or len(rows) > self.limit):
             return Page(shown, None)
         return Page(shown, _encode(self.keys, self.context, position(shown[-1])))
 

@@ -141,8 +141,9 @@ async def cancel_workspace_automation_runs(call: Call, body: CancelRuns) -> Data
 async def get_automation_run(call: Call) -> Data[AutomationRunDetail]:
     """Get a run with its node runs.
 
-    A run with very many node runs is answered with those that are open or failed and those
-    outside loops first; `metadata.trimmed` then is true, and the list of node runs has them all.
+    A run with very many or very large node runs is answered with those that are open or failed and
+    those outside loops first; `metadata.trimmed` then is true, and the list of node runs has them
+    all.
     """
     run = await queries.detail(call.work, call.actor, call.ids["automationId"], call.ids["runId"])
     if _may_resume(call):

@@ -3,9 +3,21 @@
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, case, func, select, tuple_
+from sqlalchemy import (
+    ARRAY,
+    ColumnElement,
+    Row,
+    Text,
+    bindparam,
+    case,
+    func,
+    literal,
+    select,
+    tuple_,
+)
 
 from models.access.rules import Actor
+from models.answer_budget import carried, within_budget
 from models.automation_runs.rules import OPEN_NODE, NodeStatus
 from models.automation_runs.shapes import (
     NodeRunAttemptShape,
@@ -20,6 +32,7 @@ from models.pagination import PageRequest
 from runtime.clock import wire_timestamp
 from runtime.database import UnitOfWork
 from runtime.ids import derived_id
+from runtime.prepared import Prepared
 
 SHOWN = 1_000
 """Node runs that the answer about one run holds at most; the rest is paged."""
@@ -30,23 +43,36 @@ _node = node_run.c
 _BEGAN: ColumnElement[Any] = func.coalesce(_node.started_at, _node.completed_at)
 """When a node run came to be: it never changes, so that pages are stable."""
 _ORDER = (_BEGAN, _node.node_id, _node.scope_key)
+_HEAVY = ("input", "output")
+
+
+_TOLD = case(
+    (_node.status == func.any(literal([*OPEN_NODE, NodeStatus.FAILED], ARRAY(Text))), 0),
+    (_node.scope_key == "", 1),
+    else_=2,
+)
+_SHOWN = Prepared(
+    within_budget(
+        select(node_run).where(
+            _node.workspace_id == bindparam("workspace_id"), _node.run_id == bindparam("run_id")
+        ),
+        (_TOLD, *_ORDER),
+        SHOWN + 1,
+        _HEAVY,
+    )
+)
 
 
 async def shown_nodes(
     work: UnitOfWork, actor: Actor, run_id: Id
 ) -> tuple[list[NodeRunShape], bool]:
     """The node runs an answer about the run holds, in the order they began, and whether some are
-    left out: first come those that are open or failed, then those outside every loop.
+    left out: first come those that are open or failed, then those outside every loop, as many as
+    the budget of an answer carries.
     """
-    told = case(
-        (_node.status.in_([*OPEN_NODE, NodeStatus.FAILED]), 0),
-        (_node.scope_key == "", 1),
-        else_=2,
-    )
-    first = select(node_run).where(*_of(actor, run_id)).order_by(told, *_ORDER).limit(SHOWN + 1)
-    rows = await work.rows(first)
-    kept = sorted(rows[:SHOWN], key=_position)
-    return [node_shape(row) for row in kept], len(rows) > SHOWN
+    found = await _SHOWN.rows(work, {"workspace_id": actor.workspace_id, "run_id": run_id})
+    kept = carried(found)[:SHOWN]
+    return [node_shape(row) for row in sorted(kept, key=_position)], len(found) > len(kept)
 
 
 async def show_last_errors(
@@ -123,15 +149,18 @@ async def list_node_runs(  # the filters of a list
     status: NodeStatus | None,
 ) -> NodeRunList:
     """The node runs of a run in the order they began, each with its failed attempts."""
-    statement = select(node_run, _BEGAN.label("began")).where(*_of(actor, run_id)).order_by(*_ORDER)
+    statement = select(node_run, _BEGAN.label("began")).where(*_of(actor, run_id))
     given = {_node.node_id: node_id, _node.scope_key: scope_key, _node.status: status}
     for column, value in given.items():
         if value is not None:
             statement = statement.where(column == value)
     if page.after is not None:
         statement = statement.where(tuple_(*_ORDER) > tuple_(*page.after))
-    rows = await work.rows(statement.limit(page.fetch))
-    shown = page.of(rows, lambda row: (row.began, row.node_id, row.scope_key))
+    found = await work.rows(within_budget(statement, _ORDER, page.fetch, _HEAVY))
+    rows = carried(found)
+    shown = page.of(
+        rows, lambda row: (row.began, row.node_id, row.scope_key), cut=len(found) > len(rows)
+    )
     attempts = await _attempts(work, actor, run_id, shown.items)
     return NodeRunList(
         node_runs=[

@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Row, Select, select, tuple_
 
 from models.access.rules import MANAGERS, Actor, Level
+from models.answer_budget import carried, within_budget
 from models.automation_runs import node_queries
 from models.automation_runs.endings import FAILURES, failure_run_id
 from models.automation_runs.rules import RunSource, RunStatus
@@ -28,16 +29,9 @@ from runtime.errors import NotFoundError
 from runtime.families import Family
 
 _run = automation_run.c
-_UNSEEN = (
-    "graph_checksum",
-    "options",
-    "created_by_user_id",
-    "parent_run_id",
-    "chain",
-    "concurrency_key",
-    "admitted_at",
-)
-"""Columns that the wire shows in another form, or not."""
+_SHOWN = [name for name in AutomationRunShape.model_fields if name != "metadata"]
+_HEAVY = ("trigger_payload", "output", "options")
+"""What may be large of a run; its options are read with it, though not shown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,9 +135,10 @@ async def _list(
     statement = statement.where(*wanted.conditions())
     if page.after is not None:
         statement = statement.where(tuple_(_run.created_at, _run.id) < tuple_(*page.after))
-    newest_first = statement.order_by(_run.created_at.desc(), _run.id.desc())
-    rows = await work.rows(newest_first.limit(page.fetch))
-    shown = page.of(rows, lambda row: (row.created_at, row.id))
+    newest_first = (_run.created_at.desc(), _run.id.desc())
+    found = await work.rows(within_budget(statement, newest_first, page.fetch, _HEAVY))
+    rows = carried(found)
+    shown = page.of(rows, lambda row: (row.created_at, row.id), cut=len(found) > len(rows))
     metadata = await _metadata(work, shown.items)
     return AutomationRunList(
         runs=[AutomationRunShape(**_run_fields(row, metadata[row.id])) for row in shown.items],
@@ -204,7 +199,5 @@ def lineage(
 
 
 def _run_fields(row: Row[Any], metadata: JsonObject) -> JsonObject:
-    fields: JsonObject = dict(row._mapping)
-    for name in _UNSEEN:
-        del fields[name]
+    fields = {name: row._mapping[name] for name in _SHOWN}
     return {**fields, "metadata": metadata}

@@ -123,7 +123,8 @@ class AutomationRunShape(Shape):
 class AutomationRunDetail(AutomationRunShape):
     """One run with its node runs, in the order they began.
 
-    Of very many node runs only the most telling are there, and `metadata.trimmed` says so.
+    Of very many or very large node runs only the most telling are there, and `metadata.trimmed`
+    says so.
     """
 
     node_runs: list[NodeRunShape]
