@@ -82,7 +82,10 @@ async def list_automation_runs(
     status: RunStatus | None = None,
     source: RunSource | None = None,
 ) -> Data[AutomationRunList]:
-    """List the runs of an automation, newest first, without node runs."""
+    """List the runs of an automation, newest first, without node runs.
+
+    A page ends early where its runs are large.
+    """
     automation_id = call.ids["automationId"]
     page = call.page("automation_runs", limit, cursor, automation_id, status, source)
     wanted = RunFilter(status=status, source=source)
@@ -103,7 +106,8 @@ async def list_workspace_automation_runs(  # the filters of a list
 ) -> Data[AutomationRunList]:
     """List the runs of all automations that the caller sees, newest first, without node runs.
 
-    `since` and `until` bound when the runs were asked for; the second is not included.
+    `since` and `until` bound when the runs were asked for; the second is not included. A page ends
+    early where its runs are large.
     """
     wanted = RunFilter(status=status, source=source, since=since, until=until)
     page = call.page("workspace_automation_runs", limit, cursor, automation_id, wanted)
@@ -169,7 +173,10 @@ async def list_automation_node_runs(  # the filters of a list
     scope_key: str | None = None,
     status: NodeStatus | None = None,
 ) -> Data[NodeRunList]:
-    """List the node runs of a run in the order they began, with the attempts that failed."""
+    """List the node runs of a run in the order they began, with the attempts that failed.
+
+    A page ends early where its node runs are large.
+    """
     automation_id, run_id = call.ids["automationId"], call.ids["runId"]
     page = call.page("node_runs", limit, cursor, run_id, node_id, scope_key, status)
     await queries.load_run(call.work, call.actor, automation_id, run_id)
