@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
+from itertools import count
 from typing import Any
 
 import psycopg
@@ -28,6 +29,14 @@ class Work(ABC):
 
     def __init__(self) -> None:
         self.now: datetime = utc_now()
+        self._moments = count()
+
+    def next_moment(self) -> datetime:
+        """`now`, and a microsecond later each time: for rows that stand in line as they were made.
+
+        The wire does not show the difference.
+        """
+        return self.now + timedelta(microseconds=next(self._moments))
 
     def now_after(self, seconds: float) -> datetime:
         """The moment `seconds` after this work's own."""

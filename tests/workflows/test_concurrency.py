@@ -8,18 +8,20 @@ from uuid import UUID
 import pytest
 from sqlalchemy import func, select
 
-from models.automation_runs import commands, execution, runnable, slots
+from models.automation_runs import commands, execution, queries, runnable, slots
 from models.automation_runs.acceptance import Accepted, RunRequest, accept
 from models.automation_runs.calls import Call, accept_call
 from models.automation_runs.errors import ConcurrencyKeyError, SlotsTakenError
 from models.automation_runs.facts import automation_actor, load_facts
 from models.automation_runs.gate import pass_gate
+from models.automation_runs.queries import RunFilter
 from models.automation_runs.rules import OPEN_RUN, RunSource, RunStatus
 from models.automation_runs.shapes import TestRun as Body
 from models.automation_runs.tables import automation_run
 from models.automations import commands as automations
 from models.automations.rules.concurrency import key_problem
 from models.automations.shapes import PublishAutomation, UpdateAutomation
+from models.pagination import page_request
 from runtime.ids import derived_id
 from runtime.outbox import outbox
 from tests.support.engine import KEYS, Engine, Json, graph, node
@@ -102,6 +104,29 @@ async def test_runs_are_admitted_in_the_order_in_which_they_were_asked_for(
         assert before.completed_at
         assert after.started_at
         assert before.completed_at <= after.started_at
+
+
+async def test_runs_of_one_transaction_stand_in_line_as_they_were_asked_for(
+    engine: Engine,
+) -> None:
+    automation_id = await limited(engine, short())
+    workspace_id = engine.actor.workspace_id
+    run_ids = [derived_id("together", automation_id, number) for number in range(12)]
+    assert run_ids != sorted(run_ids)
+    async with engine.database.transaction() as work:
+        version = await runnable.live(work, workspace_id, automation_id)
+        for run_id in run_ids:
+            request = RunRequest(RunSource.RECORD, {}, run_id=run_id)
+            await accept(work, automation_actor(workspace_id, automation_id), version, request)
+    runs = [await engine.ended(automation_id, run_id) for run_id in run_ids]
+    for before, after in pairwise(runs):
+        assert before.completed_at
+        assert after.started_at
+        assert before.completed_at <= after.started_at
+    async with engine.database.transaction() as work:
+        page = page_request(KEYS, 100, None)
+        listed = await queries.list_runs(work, engine.actor, automation_id, page, RunFilter())
+    assert [run.id for run in listed.runs] == run_ids[::-1]
 
 
 async def test_a_cancelled_run_leaves_the_queue(engine: Engine) -> None:

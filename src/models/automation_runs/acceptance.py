@@ -18,7 +18,6 @@ from runtime import outbox
 from runtime.database import UnitOfWork
 from runtime.ids import new_id
 from runtime.prepared import Prepared
-from runtime.schema import Timestamp
 
 MAX_CHAIN = 8
 """Runs that may lead to one another (decisions C3, C7)."""
@@ -73,6 +72,7 @@ _RUN_COLUMNS = (
     "concurrency_key",
     "admitted_at",
     "created_by_user_id",
+    "created_at",
 )
 
 _RUN = (
@@ -80,7 +80,6 @@ _RUN = (
     .values(
         id=bindparam("subject_id"),
         workspace_id=bindparam("workspace_id"),
-        created_at=bindparam("now", type_=Timestamp),
         **{name: bindparam(name, type_=automation_run.c[name].type) for name in _RUN_COLUMNS},
     )
     .on_conflict_do_nothing(index_elements=["id"])
@@ -133,9 +132,10 @@ async def _write(  # the parts of a run
         "concurrency_key": admission.key,
         "admitted_at": work.now if admission.admitted else None,
         "created_by_user_id": actor.person,
+        "created_at": work.next_moment(),
     }
     if request.started_by_caller or not admission.admitted:
-        own = {"subject_id": run_id, "workspace_id": actor.workspace_id, "now": work.now}
+        own = {"subject_id": run_id, "workspace_id": actor.workspace_id}
         return await _ACCEPT_ALONE.execute(work, {**own, **run}) > 0
     intent = start_intent(actor.workspace_id, run_id, version, request.source)
     start = outbox.intent_values(work, **intent)
