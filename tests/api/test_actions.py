@@ -172,6 +172,7 @@ BAD: list[tuple[str, Any, str]] = [
     ("run_automation", {"automationId": "x"}, "config.automationId"),
     ("run_automation", {"automationId": 5}, "config.automationId"),
     ("http_request", {"url": "file:///etc/passwd"}, "config.url"),
+    ("http_request", {"url": "http://x:99999/"}, "config.url"),
     ("http_request", {"url": "https://a.test", "method": "TRACE"}, "config.method"),
     ("send_notification", {"title": "x"}, "config"),
     ("send_notification", {"title": "x", "role": "king"}, "config.role"),

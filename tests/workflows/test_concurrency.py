@@ -19,7 +19,7 @@ from models.automation_runs.rules import OPEN_RUN, RunSource, RunStatus
 from models.automation_runs.shapes import TestRun as Body
 from models.automation_runs.tables import automation_run
 from models.automations import commands as automations
-from models.automations.rules.concurrency import key_problem
+from models.automations.rules.before_runs import early_problem
 from models.automations.shapes import PublishAutomation, UpdateAutomation
 from models.pagination import page_request
 from runtime.ids import derived_id
@@ -261,17 +261,23 @@ async def test_a_key_that_cannot_be_read_is_told(engine: Engine) -> None:
     ],
 )
 def test_a_key_that_never_works_is_not_published(expression: str, words: str) -> None:
-    problem = key_problem(expression)
+    problem = early_problem(expression)
     assert problem
     assert words.lower() in problem.lower()
 
 
 @pytest.mark.parametrize(
     "expression",
-    ["trigger.run", "trigger.nodes[0]", "{'k': trigger.a}", "trigger.?item.orValue('none')"],
+    [
+        "trigger.run",
+        "trigger.nodes[0]",
+        "{'k': trigger.a}",
+        "trigger.?item.orValue('none')",
+        "trigger.items.exists(item, item.vip)",
+    ],
 )
 def test_fields_may_be_called_like_variables(expression: str) -> None:
-    assert key_problem(expression) is None
+    assert early_problem(expression) is None
 
 
 async def test_a_hundred_at_once_never_hold_more_than_there_are(engine: Engine) -> None:

@@ -93,6 +93,8 @@ async def test_around_changes_of_the_clock(temporal: WorkflowEnvironment, zone: 
         {"cron": "5/15 8-18/2 1-7 jan-jun mon"},
         {"cron": "0 9 * * *", "timezone": "Asia/Kolkata"},
         {"cron": "0 9 * * *", "startAt": "2026-03-05T09:00:00Z", "endAt": "2026-03-09T09:00:00Z"},
+        {"cron": "0 9 * * *", "startAt": "2026-03-05T09:00", "endAt": "2026-03-09T09:00"}
+        | {"timezone": "Asia/Tokyo"},
         {"intervalSeconds": 60, "endAt": "2026-02-10T12:10:00Z"},
         {"intervalSeconds": 86_400},
         {"intervalSeconds": 90_000, "timezone": "Europe/Berlin"},

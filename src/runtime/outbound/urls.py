@@ -1,27 +1,13 @@
-"""Which URLs the platform calls, before any name is resolved."""
+"""The URLs the platform calls, before any name is resolved."""
 
-import re
 from collections.abc import Mapping, Sequence
 
 import httpx2
 
-from runtime.outbound.addresses import parse_address
+from runtime.callable_urls import UNREADABLE, target_problem
 from runtime.outbound.errors import InvalidUrlError
 
 MAX_LENGTH = 8192
-
-_NAME = re.compile(r"(?=.{1,253}\.?$)([a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9_-]{1,63}\.?")
-
-# Fetch standard, "Port blocking": services whose protocols take an HTTP request for commands.
-# fmt: off
-_BAD_PORTS = frozenset({
-    0, 1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101,
-    102, 103, 104, 109, 110, 111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427,
-    465, 512, 513, 514, 515, 526, 530, 531, 532, 540, 548, 554, 556, 563, 587, 601, 636, 989, 990,
-    993, 995, 1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000, 6566, 6665, 6666, 6667,
-    6668, 6669, 6679, 6697, 10080,
-})
-# fmt: on
 
 
 def parse_url(text: str, query: Mapping[str, str | Sequence[str]] | None = None) -> httpx2.URL:
@@ -33,9 +19,7 @@ def parse_url(text: str, query: Mapping[str, str | Sequence[str]] | None = None)
         if query:
             url = url.copy_merge_params({name: _values(value) for name, value in query.items()})
     except (httpx2.InvalidURL, UnicodeError):
-        raise InvalidUrlError(
-            "The URL cannot be read: check its host and its characters."
-        ) from None
+        raise InvalidUrlError(UNREADABLE) from None
     check_url(url)
     return url.copy_with(fragment=None)
 
@@ -46,24 +30,9 @@ def _values(value: str | Sequence[str]) -> str | list[str]:
 
 def check_url(url: httpx2.URL) -> None:
     """Refuse what must not be called whatever it resolves to. Raises InvalidUrlError."""
-    if url.scheme not in {"http", "https"}:
-        raise InvalidUrlError("The URL must start with http:// or https://.")
-    if url.userinfo:
-        raise InvalidUrlError("The URL holds a user name or password: send them as a header.")
-    if not _is_host(url.raw_host.decode("ascii")):
-        raise InvalidUrlError("The URL's host is not a name or an address.")
-    if url.port is not None and (url.port in _BAD_PORTS or url.port > 65535):
-        raise InvalidUrlError(f"Port {url.port} does not speak HTTP.")
-
-
-def _is_host(host: str) -> bool:
-    if _NAME.fullmatch(url_host := host.lower()):
-        return True
-    try:
-        parse_address(url_host)
-    except ValueError:
-        return False
-    return True
+    problem = target_problem(url.scheme, url.userinfo, url.raw_host.decode("ascii"), url.port)
+    if problem is not None:
+        raise InvalidUrlError(problem)
 
 
 def same_origin(left: httpx2.URL, right: httpx2.URL) -> bool:

@@ -14,6 +14,7 @@ from typing import Any
 
 from models.automations.rules.filters import filter_names, filter_problems, matches
 from models.automations.rules.kinds import shorten
+from models.automations.rules.record_paths import never_there
 from models.databases.rules.fields import FieldSpecs
 from models.expressions.rules.cel_text import names
 from models.expressions.rules.errors import BindingError
@@ -61,8 +62,10 @@ def filter_is_wrong(given: Any, variables: tuple[str, ...]) -> Iterator[tuple[st
 def field_problems(
     given: Any, variables: tuple[str, ...], fields: FieldSpecs
 ) -> Iterator[tuple[str, str]]:
-    """What is wrong with the fields a filter tree names, given those there are: path, sentence."""
-    if _is_query(given, variables):
+    """What is wrong with the fields a filter names, given those there are: path, sentence."""
+    if isinstance(given, str):
+        yield from (("filter", message) for message in never_there(given, variables, fields))
+    elif _is_query(given, variables):
         try:
             read_filter(given, fields, _ANY_TIME)
         except ValidationError as error:

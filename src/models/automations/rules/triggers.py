@@ -4,12 +4,13 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Annotated, Literal
+from zoneinfo import ZoneInfo
 
 import pydantic
 from pydantic import Field, TypeAdapter
 from pydantic_core import ErrorDetails
 
-from models.automations.rules.concurrency import key_problem
+from models.automations.rules.before_runs import early_problem
 from models.automations.rules.configs.types import CelText, FieldKey, IsoMoment
 from models.automations.rules.graph import Json, Reference
 from models.automations.rules.payloads import schema_problem
@@ -84,9 +85,16 @@ class ScheduleTrigger(_Trigger):
             zone=self.timezone,
             cron=None if self.cron is None else parse_cron(self.cron),
             every=self.interval_seconds,
-            start=None if self.start_at is None else _moment(self.start_at).replace(microsecond=0),
-            end=None if self.end_at is None else _moment(self.end_at).replace(microsecond=0),
+            start=None if self.start_at is None else self.instant(self.start_at),
+            end=None if self.end_at is None else self.instant(self.end_at),
         )
+
+    def instant(self, bound: str) -> datetime:
+        """A bound in UTC; without an offset it is a time of the zone (RFC 5545, 3.3.5)."""
+        moment = datetime.fromisoformat(bound).replace(microsecond=0)
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=ZoneInfo(self.timezone))
+        return moment.astimezone(UTC)
 
 
 class WebhookTrigger(_Trigger, Webhook):
@@ -200,7 +208,7 @@ def trigger_problems(trigger: TriggerConfig) -> Iterator[Detail]:
     for path, message in (*_kind_problems(trigger), *_missing_keys(trigger)):
         yield Detail(f"triggerConfig.{path}" if path else "triggerConfig", message)
     expression = trigger.concurrency and trigger.concurrency.key_expression
-    if expression and (problem := key_problem(expression)) is not None:
+    if expression and (problem := early_problem(expression)) is not None:
         yield Detail("triggerConfig.concurrency.keyExpression", problem)
 
 
@@ -252,18 +260,21 @@ def _schedule_problems(trigger: ScheduleTrigger) -> Iterator[Problem]:
         elif Timetable(cron=parse_cron(trigger.cron)).next_after(EARLIEST) is None:
             yield "cron", "The cron expression names no day that ever comes, such as 30 February."
     yield from _timezone_problem(trigger.timezone)
-    for name, text in (("startAt", trigger.start_at), ("endAt", trigger.end_at)):
-        if text and not EARLIEST.year <= _moment(text).year <= LAST_YEAR:
-            yield name, f"It must lie between the years {EARLIEST.year} and {LAST_YEAR}."
-    if trigger.start_at and trigger.end_at and _moment(trigger.end_at) <= _moment(trigger.start_at):
+    yield from _bound_problems(trigger)
+
+
+def _bound_problems(trigger: ScheduleTrigger) -> Iterator[Problem]:
+    given = {"startAt": trigger.start_at, "endAt": trigger.end_at}
+    years = {name: datetime.fromisoformat(text).year for name, text in given.items() if text}
+    outside = [name for name, year in years.items() if not EARLIEST.year <= year <= LAST_YEAR]
+    for name in outside:
+        yield name, f"It must lie between the years {EARLIEST.year} and {LAST_YEAR}."
+    if outside or not trigger.start_at or not trigger.end_at or not is_timezone(trigger.timezone):
+        return
+    if trigger.instant(trigger.end_at) <= trigger.instant(trigger.start_at):
         yield "endAt", "It must be later than startAt."
 
 
 def _timezone_problem(name: str) -> Iterator[Problem]:
     if not is_timezone(name):
         yield "timezone", f'"{name}" is not an IANA time zone such as Europe/Berlin.'
-
-
-def _moment(text: str) -> datetime:
-    moment = datetime.fromisoformat(text)
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from models.automations.rules.before_runs import READABLE, early_problem
 from models.automations.rules.configs.types import CelText, HeaderName
 from models.automations.rules.filters import filter_problems
 from models.automations.rules.graph import Json
@@ -133,10 +134,10 @@ def _dedupe_problems(dedupe: Deduplication) -> Iterator[tuple[str, str]]:
 
 def _filter_problems(webhook: Webhook) -> Iterator[tuple[str, str]]:
     if isinstance(webhook.filter, dict):
-        yield from filter_problems(webhook.filter)
+        yield from filter_problems(webhook.filter, variables=READABLE)
     elif webhook.filter is not None:
-        try:
-            if not compile_expression(webhook.filter).decides:
-                yield "filter", "The expression must give true or false."
-        except BindingError as error:
-            yield "filter", error.message
+        problem = early_problem(webhook.filter)
+        if problem is not None:
+            yield "filter", problem
+        elif not compile_expression(webhook.filter).decides:
+            yield "filter", "The expression must give true or false."

@@ -66,16 +66,21 @@ def selections(text: str, variable: str) -> frozenset[str] | None:
 
     Errs on the side of more: a local variable of the same name counts as the variable.
     """
-    found: set[str] = set()
+    found = paths(text, variable)
+    return None if () in found else frozenset(path[0] for path in found)
+
+
+def paths(text: str, variable: str) -> frozenset[tuple[str, ...]]:
+    """The keys under keys of a variable that an expression can read, as far as the text tells.
+
+    An empty path is all of the variable. Errs as `selections` does.
+    """
     read = list(tokens(text))
-    for index, token in enumerate(read):
-        if token.kind != "name" or token.text != variable or is_field(read, index):
-            continue
-        key = _selected(read[index + 1 : index + 6])
-        if key is None:
-            return None
-        found.add(key)
-    return frozenset(found)
+    return frozenset(
+        tuple(_path(read, index + 1))
+        for index, token in enumerate(read)
+        if token.kind == "name" and token.text == variable and not is_field(read, index)
+    )
 
 
 def dotted(text: str, variable: str, spell: Callable[[str], str]) -> str:
@@ -123,20 +128,30 @@ def is_field(read: list[Token], index: int) -> bool:
     return before.text in (")", "]", "}") if before.kind == "mark" else before.text != "in"
 
 
-def _selected(after: list[Token]) -> str | None:
-    """The key in `.key`, `.?key`, `["key"]` or `[?"key"]`; None for all else or a method call."""
+def _path(read: list[Token], at: int) -> Iterator[str]:
+    """The keys selected one under the other from a place on."""
+    while (selected := _selected(read[at : at + 5])) is not None:
+        key, length = selected
+        yield key
+        at += length
+
+
+def _selected(after: list[Token]) -> tuple[str, int] | None:
+    """The key in `.key`, `.?key`, `["key"]` or `[?"key"]`, and the number of its tokens; None for
+    all else or a method call.
+    """
     texts = [token.text for token in after]
+    at = 2 if texts[1:2] == ["?"] else 1
     if texts[:1] == ["."]:
-        at = 2 if texts[1:2] == ["?"] else 1
         called = texts[at + 1 : at + 2] == ["("]
         if len(after) <= at or after[at].kind != "name" or called:
             return None
-        return texts[at].strip("`")
+        return texts[at].strip("`"), at + 1
     if texts[:1] == ["["]:
-        at = 2 if texts[1:2] == ["?"] else 1
         if texts[at + 1 : at + 2] != ["]"] or after[at].kind != "string":
             return None
-        return _literal(texts[at])
+        key = _literal(texts[at])
+        return None if key is None else (key, at + 2)
     return None
 
 

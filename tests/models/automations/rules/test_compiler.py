@@ -17,9 +17,11 @@ from models.automations.rules.facts import Noun
 from models.automations.rules.graph import Graph
 from models.automations.rules.kinds import JoinMode, OnError
 from models.automations.rules.plan import Plan, PlanEdge, PlanRetry
+from models.automations.rules.record_paths import RECORD
 from models.base import Id
 from models.databases.rules.fields import FieldSpec
 from models.databases.rules.kinds import FieldKind
+from models.records.shapes import RecordDetail
 
 DATABASE, AUTOMATION, SELF = (str(uuid.UUID(int=number)) for number in (1, 2, 3))
 FIELDS = {"title": "text", "price": "number", "due": "date", "go": "button"}
@@ -175,6 +177,50 @@ def test_a_trigger_on_what_is_there_compiles(trigger: Any) -> None:
 
 
 @pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ("trigger.record.data.zz == 1", 'no field "zz"'),
+        ("record.data.price > 1.0 && record.data.zz == 1", 'no field "zz"'),
+        ("record['data']['zz'].size() == 1", 'no field "zz"'),
+        ("before.computed.zz != record.computed.zz", 'no field "zz"'),
+        ("record.n == 1", 'A record has no key "n"'),
+        ("trigger.record.price == 1", 'A record has no key "price"'),
+        ("trigger.data.price == 1", 'The trigger has no key "data"'),
+    ],
+)
+def test_an_expression_that_reads_what_is_never_there_is_an_issue(given: str, words: str) -> None:
+    trigger = {"kind": "record_updated", "databaseId": DATABASE, "filter": given}
+    (detail,) = compiled([node("a")], trigger=trigger).details
+    assert detail.path == "triggerConfig.filter"
+    assert words in detail.message
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "record.data.price > 1.0 && trigger.before.data['title'] != record.title",
+        "has(record.data.zz) && record.data.zz == 1",
+        "coalesce(record.data.zz, 1) == 1",
+        "record.data.?zz.orValue(1) == 1",
+        "record.data[?'zz'].orValue(1) == 1",
+        "record.data[record.title] == 1",
+        "'zz' in record.data || record.data.exists(key, key == 'zz')",
+        "record.related.price.exists(record, record.zz == 1)",
+        "record.data.price.n.zz == 1 && record.data.size() == 1",
+        "'record.data.zz' == actor.zz && 'price' in changedKeys",
+        "record.createdAt < record.updatedAt && record.system.due == '' && !record.archived",
+    ],
+)
+def test_an_expression_that_may_hold_compiles(given: str) -> None:
+    trigger = {"kind": "record_updated", "databaseId": DATABASE, "filter": given}
+    assert issues([node("a")], trigger=trigger) == []
+
+
+def test_the_keys_of_a_record_are_those_it_is_shown_with() -> None:
+    assert {*RecordDetail.model_json_schema()["properties"], "omittedKeys"} == RECORD
+
+
+@pytest.mark.parametrize(
     ("trigger", "path"),
     [
         (filtered("nothing", "eq", 1), "field"),
@@ -242,6 +288,11 @@ def test_a_filter_that_a_query_would_refuse_is_an_issue(trigger: Any, path: str)
         (node("n", "create_record", databaseId=DATABASE, upsertBy=["x"]), "upsertBy"),
         (node("n", "update_record", databaseId=DATABASE), "config.recordId: is required"),
         (node("n", "http_request", url="x"), "config.url"),
+        (node("n", "http_request", url="http://[::1"), "config.url: The URL cannot be read"),
+        (node("n", "http_request", url="http://x:99999/"), "config.url: The URL cannot be read"),
+        (node("n", "http_request", url="http://x:22/"), "config.url: Port 22 does not speak HTTP"),
+        (node("n", "send_webhook", url="http://u:p@x/", type="t"), "config.url: The URL holds a"),
+        (node("n", "send_webhook", url="http://a..b/", type="t"), "config.url: The URL's host"),
         (node("n", "http_request", url="http://x", verb="GET"), "config.verb: is not a known key"),
         (node("n", "http_request", url=bind("secret", "OTHER")), 'There is no secret "OTHER".'),
         (node("n", output={"x": [bind("secret", "KEY")]}), "Only nodes and steps that call"),

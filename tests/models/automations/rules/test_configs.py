@@ -51,6 +51,8 @@ def test_the_outcomes_of_a_kind(kind: str, outcomes: str) -> None:
         ("update_record", {"recordId": ID, "title": None}),
         ("delete_record", {"recordId": ID}),
         ("http_request", {"url": "https://x.test"}),
+        ("http_request", {"url": "http://127.0.0.1:8080/?a=[x]#http://y:0"}),
+        ("http_request", {"url": "https://bücher.example/"}),
         ("http_request", {"url": "http://x", "auth": {"type": "bearer", "token": "t"}}),
         ("http_request", {"url": "http://x", "expectStatus": [200, "3xx"], "body": [1]}),
         ("delay", {"seconds": 0.5}),

@@ -83,6 +83,26 @@ def test_both_bounds_are_due_themselves() -> None:
     assert given.next_after(YEAR + timedelta(hours=5)) is None
 
 
+@pytest.mark.parametrize(
+    ("zone", "given", "moment"),
+    [
+        ("UTC", "2026-03-05T09:00", "2026-03-05T09:00Z"),
+        ("Europe/Berlin", "2026-03-05T09:00:00.5", "2026-03-05T08:00Z"),
+        ("Europe/Berlin", "2026-07-05", "2026-07-04T22:00Z"),
+        ("America/New_York", "2026-03-05T09:00:00", "2026-03-05T14:00Z"),
+        ("America/New_York", "2026-03-05T09:00:00+01:00", "2026-03-05T08:00Z"),
+        # RFC 5545: the first of two, and as if the clock had not gone forward.
+        ("Europe/Berlin", "2026-10-25T02:30", "2026-10-25T00:30Z"),
+        ("Europe/Berlin", "2026-03-29T02:30", "2026-03-29T01:30Z"),
+    ],
+)
+def test_a_bound_without_an_offset_is_a_time_of_the_zone(
+    zone: str, given: str, moment: str
+) -> None:
+    read = timetable(cron="@daily", timezone=zone, startAt=given, endAt=given)
+    assert read.start == read.end == datetime.fromisoformat(moment)
+
+
 def test_a_period_includes_its_ends_and_is_bounded() -> None:
     given = timetable(intervalSeconds=3_600)
     assert len(given.between(YEAR, YEAR + timedelta(hours=3), 100)) == 4

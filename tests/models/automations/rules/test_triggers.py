@@ -101,6 +101,12 @@ def test_a_wrong_shape_is_refused_at_its_place(given: Any, path: str) -> None:
             },
             "triggerConfig.endAt: It must be later",
         ),
+        (
+            DAILY
+            | {"startAt": "2026-01-01T12:00Z", "endAt": "2026-01-01T12:30"}
+            | {"timezone": "Europe/Berlin"},
+            "triggerConfig.endAt: It must be later",
+        ),
         ({"kind": "schedule", "cron": "0 0 30 2 *"}, "triggerConfig.cron: The cron expression"),
         (
             {"kind": "manual", "concurrency": {"limit": 1, "keyExpression": "run.id"}},
@@ -174,6 +180,10 @@ def test_a_wrong_shape_is_refused_at_its_place(given: Any, path: str) -> None:
             "triggerConfig.filter.or.0: Unknown variable",
         ),
         (
+            {"kind": "webhook", "filter": {"field": "vars.v", "op": "eq", "value": 1}},
+            'triggerConfig.filter: Unknown variable "vars"',
+        ),
+        (
             {"kind": "manual", "inputSchema": {"$ref": "http://169.254.169.254/"}},
             "triggerConfig.inputSchema: It is",
         ),
@@ -183,6 +193,44 @@ def test_what_cannot_be_published_is_said_at_its_place(given: Any, problem: str)
     details = trigger_problems(read_trigger(parse_trigger_config(given)))
     told = [f"{detail.path}: {detail.message}" for detail in details]
     assert any(one.startswith(problem) for one in told), told
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "nodes.t.ok == 1",
+        "run.source == 'webhook'",
+        "vars.region == 'eu'",
+        "item.x == 1",
+        "index == 0",
+        "record.data.n == 1",
+        "coalesce(trigger.body.n, nodes.t.n) == 1",
+        "trigger.body.items.exists(item, item.a == index)",
+    ],
+)
+def test_what_is_asked_before_the_run_reads_only_trigger(expression: str) -> None:
+    asked = {"concurrency": {"limit": 1, "keyExpression": expression}, "filter": expression}
+    details = trigger_problems(read_trigger(parse_trigger_config({"kind": "webhook", **asked})))
+    told = {detail.path: detail.message.partition(",")[0] for detail in details}
+    assert told == {
+        "triggerConfig.filter": "It can read only trigger",
+        "triggerConfig.concurrency.keyExpression": "It can read only trigger",
+    }
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "trigger.body.items.exists(x, x.a == 1)",
+        "trigger.body.items.exists(item, item.a == 1)",
+        "coalesce(trigger.body.run, trigger.body.vars.item, 1) == 1",
+        "trigger.?body.?index.orValue(0) == 0",
+        {"and": [{"field": "trigger.body.nodes[0]", "op": "is_empty"}]},
+    ],
+)
+def test_what_is_told_of_a_call_may_have_any_names(given: Any) -> None:
+    stored = parse_trigger_config({"kind": "webhook", "filter": given})
+    assert list(trigger_problems(read_trigger(stored))) == []
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from models.expressions.rules.cel_text import dotted, with_doubles
+from models.expressions.rules.cel_text import dotted, paths, selections, with_doubles
 
 
 @pytest.mark.parametrize(
@@ -37,3 +37,19 @@ def test_an_index_is_written_as_a_selection_of_the_same_width(text: str, written
 )
 def test_whole_numbers_become_doubles(text: str, written: str) -> None:
     assert with_doubles(text) == written
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("data.id == trigger.order.id", {("order", "id")}),
+        ("trigger['a'].?b[?'c'] == has(trigger.a)", {("a", "b", "c"), ("a",)}),
+        ("trigger.rows[0].id + trigger.rows.size()", {("rows",)}),
+        ("trigger == data || trigger[data.key]", {()}),
+        ("data.trigger.id == 'trigger.id'", set()),
+    ],
+)
+def test_what_is_read_of_a_variable(text: str, read: set[tuple[str, ...]]) -> None:
+    assert paths(text, "trigger") == read
+    keys = None if () in read else {path[0] for path in read}
+    assert selections(text, "trigger") == keys

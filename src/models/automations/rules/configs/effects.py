@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, model_validator
 
 from models.access.rules import Role
 from models.automations.rules.configs.types import (
@@ -13,6 +13,7 @@ from models.automations.rules.configs.types import (
     QueryParameters,
     Status,
     StatusClass,
+    callable_url,
     one_or_many,
 )
 from models.base import Input, InputId, JsonObject
@@ -48,7 +49,11 @@ class HttpRequestConfig(Input):
     """One call to another server; `expectStatus` holds statuses or classes such as 2xx."""
 
     method: Literal["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"] = "GET"
-    url: Annotated[str, Field(min_length=1, max_length=8_192, pattern=r"^https?://[^\s]+$")]
+    url: Annotated[
+        str,
+        Field(min_length=1, max_length=8_192, pattern=r"^https?://[^\s]+$"),
+        AfterValidator(callable_url),
+    ]
     headers: Headers = Field(default_factory=dict)
     query: QueryParameters = Field(default_factory=dict)
     body: Any = None
@@ -94,7 +99,7 @@ class SendWebhookConfig(Input):
     """One event to an endpoint of the workspace, or to a URL."""
 
     endpoint_id: InputId | None = None
-    url: WebAddress | None = None
+    url: Annotated[WebAddress, AfterValidator(callable_url)] | None = None
     type: Annotated[str, Field(min_length=1, max_length=200)]
     data: JsonObject = Field(default_factory=dict)
 
