@@ -115,6 +115,9 @@ async def test_what_is_sent_under_every_type_is_told(
     )
     assert await told("POST", "Grüße".encode(), "text/plain") == ("Grüße", "text")
     assert await told("POST", b"<a/>", None) == ("<a/>", "text")
+    latin = "text/plain; charset=iso-8859-1"
+    assert await told("POST", "Grüße".encode("latin-1"), latin) == ("Grüße", "text")
+    assert await told("POST", b'\xef\xbb\xbf{"a": 1}', "application/json") == ({"a": 1}, "json")
     for binary in (b"\xff\xfe", b"a\x00b"):
         encoded = base64.b64encode(binary).decode()
         assert await told("POST", binary, "application/octet-stream") == (encoded, "base64")

@@ -1,7 +1,10 @@
 """A call to a webhook, as it arrived."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+
+_CHARSET = re.compile(r';\s*charset\s*=\s*"?([^\s";]{1,40})', re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,3 +25,9 @@ class Delivery:
     def media_type(self) -> str:
         """The type the body is said to have, in lower case and without parameters."""
         return (self.header("content-type") or "").partition(";")[0].strip().lower()
+
+    @property
+    def charset(self) -> str | None:
+        """The charset the body is said to be in, in lower case."""
+        found = _CHARSET.search(self.header("content-type") or "")
+        return found and found[1].lower()

@@ -1,6 +1,7 @@
 """What a run is told of the call that started it (decisions C7)."""
 
 import base64
+import codecs
 import re
 from collections.abc import Iterable
 from typing import Any
@@ -23,6 +24,13 @@ _TRANSPORT = frozenset(
     {"connection", "content-length", "expect", "host", "keep-alive", "te", "trailer"}
     | {"transfer-encoding", "upgrade", "proxy-connection"}
 )
+_CHARSETS = frozenset(
+    {"utf-8", "utf-16", "utf-16le", "utf-16be", "us-ascii", "koi8-r", "shift_jis", "euc-jp"}
+    | {"euc-kr", "big5", "gbk", "gb2312", "gb18030"}
+    | {f"iso-8859-{part}" for part in range(1, 17) if part != 12}
+    | {f"windows-125{part}" for part in range(9)}
+)
+"""By their IANA names. Python has codecs that are no charsets, such as `idna` and `zip`."""
 
 
 def read_payload(webhook: Webhook, delivery: Delivery) -> JsonObject:
@@ -62,19 +70,31 @@ def _body(delivery: Delivery) -> tuple[Any, str | None]:
         return _json(delivery.body), "json"
     if media_type == "application/x-www-form-urlencoded":
         return _fields(delivery.body, "body"), "form"
-    try:
-        text = delivery.body.decode()
-    except UnicodeDecodeError:
-        text = "\x00"
-    if "\x00" in text:
+    text = _text(delivery)
+    if text is None:
         return base64.b64encode(delivery.body).decode(), "base64"
     return text, "text"
 
 
+def _text(delivery: Delivery) -> str | None:
+    """The body in the charset it is said to have, else in UTF-8; None when it is no text."""
+    for charset in (delivery.charset, "utf-8"):
+        if charset not in _CHARSETS:
+            continue
+        try:
+            text = delivery.body.decode(charset)
+        except UnicodeDecodeError:
+            continue
+        if "\x00" not in text:
+            return text
+    return None
+
+
 def _json(body: bytes) -> Any:
     try:
-        # Others' ids go beyond what we let our own clients write.
-        return parse(body, largest=MAX_FINITE_INTEGER)
+        # Others' ids go beyond what we let our own clients write, and a byte order mark may be
+        # ignored (RFC 8259, 8.1).
+        return parse(body.removeprefix(codecs.BOM_UTF8), largest=MAX_FINITE_INTEGER)
     except StrictJsonError as error:
         raise ValidationError.at(error.path, error.message) from None
 
