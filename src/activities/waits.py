@@ -3,6 +3,7 @@
 import contextlib
 import uuid
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from temporalio import activity
@@ -18,6 +19,7 @@ from activities.contracts import (
     WakeCall,
 )
 from activities.node_execution import CalledNode, GatedNode, NodeExecution
+from activities.nodes.awaited import awaited
 from activities.nodes.delay import seconds_to_wait
 from activities.nodes.invocation import NodeResult
 from activities.nodes.preparation import prepare, substitute
@@ -62,8 +64,10 @@ class WaitActivities:
             if substituted is not None:
                 return await self._nodes.complete_at_once(called, substituted, None)
             prepared = await prepare(self._database, called)
-            begin = _BEGINNINGS[called.node.kind](called, prepared.parameters, call.now)
-            return await self._nodes.behind_gate(called, begin)
+            variables = await awaited(self._database, called, prepared.parameters)
+            beginning = _Beginning(called, prepared.parameters, call.now, variables)
+            body = _BEGINNINGS[called.node.kind](beginning)
+            return await self._nodes.behind_gate(called, body)
 
         reply = await self._nodes.guarded(call.node, park)
         if isinstance(reply, ParkReply):
@@ -135,8 +139,21 @@ class WaitActivities:
 _Body = Callable[[GatedNode], Awaitable[NodeReply]]
 
 
-def _delay(called: CalledNode, parameters: JsonObject, now: float) -> _Body:
-    seconds = seconds_to_wait(parameters, now)
+@dataclass(frozen=True, slots=True)
+class _Beginning:
+    """A node about to wait; `now` is the workflow's time in seconds since the epoch, `variables`
+    are what it takes along from its run.
+    """
+
+    called: CalledNode
+    parameters: JsonObject
+    now: float
+    variables: JsonObject
+
+
+def _delay(beginning: _Beginning) -> _Body:
+    called, parameters = beginning.called, beginning.parameters
+    seconds = seconds_to_wait(parameters, beginning.now)
 
     async def body(node: GatedNode) -> NodeReply:
         await node_writes.park_node(
@@ -147,16 +164,15 @@ def _delay(called: CalledNode, parameters: JsonObject, now: float) -> _Body:
     return body
 
 
-def _approval(called: CalledNode, parameters: JsonObject, now: float) -> _Body:
-    del now
-    config = ApprovalConfig.model_validate(parameters)
-    wait = _for_somebody(called, parameters, config.timeout_seconds)
+def _approval(beginning: _Beginning) -> _Body:
+    config = ApprovalConfig.model_validate(beginning.parameters)
+    wait = _for_somebody(beginning, config.timeout_seconds)
 
     async def body(node: GatedNode) -> NodeReply:
         reply = await wait(node)
         if reply.state is not NodeState.WAITING:
             return reply
-        await requests.ask(node.work, _request(called))
+        await requests.ask(node.work, _request(beginning.called))
         return ParkReply(
             NodeState.WAITING, seconds=reply.seconds, reminder_seconds=config.reminder_seconds
         )
@@ -164,15 +180,15 @@ def _approval(called: CalledNode, parameters: JsonObject, now: float) -> _Body:
     return body
 
 
-def _event(called: CalledNode, parameters: JsonObject, now: float) -> _Body:
-    del now
-    config = WaitEventConfig.model_validate(parameters)
-    return _for_somebody(called, parameters, config.timeout_seconds)
+def _event(beginning: _Beginning) -> _Body:
+    config = WaitEventConfig.model_validate(beginning.parameters)
+    return _for_somebody(beginning, config.timeout_seconds)
 
 
-def _for_somebody(called: CalledNode, parameters: JsonObject, seconds: float | None) -> _Body:
+def _for_somebody(beginning: _Beginning, seconds: float | None) -> _Body:
+    called, parameters = beginning.called, beginning.parameters
     starter = called.run.facts.created_by_user_id
-    wait = NewWait(called.key, own_execution(), parameters, starter)
+    wait = NewWait(called.key, own_execution(), parameters, starter, beginning.variables)
 
     async def body(node: GatedNode) -> NodeReply:
         resolution = await waiting.begin(node.work, wait)
@@ -188,8 +204,8 @@ def _for_somebody(called: CalledNode, parameters: JsonObject, seconds: float | N
     return body
 
 
-def _call(called: CalledNode, parameters: JsonObject, now: float) -> _Body:
-    del now
+def _call(beginning: _Beginning) -> _Body:
+    called, parameters = beginning.called, beginning.parameters
     config = CallAutomationConfig.model_validate(parameters)
     key, facts = called.key, called.run.facts
     call = Call(facts, key.node_id, key.scope_key, config.automation_id, config.input, config.wait)
@@ -209,14 +225,13 @@ def _call(called: CalledNode, parameters: JsonObject, now: float) -> _Body:
     return body
 
 
-_BEGINNINGS: Mapping[str, Callable[[CalledNode, JsonObject, float], _Body]] = {
+_BEGINNINGS: Mapping[str, Callable[[_Beginning], _Body]] = {
     NodeKind.DELAY: _delay,
     NodeKind.APPROVAL: _approval,
     NodeKind.WAIT_EVENT: _event,
     NodeKind.CALL_AUTOMATION: _call,
 }
-"""How each kind begins to wait: from its parameters, and the workflow's time in seconds since the
-epoch, to what it does behind the gate. Raises what makes the node fail."""
+"""How each kind begins to wait: what it does behind the gate. Raises what makes the node fail."""
 
 
 async def _after_time(node: GatedNode, over: bool) -> NodeReply:

@@ -1,5 +1,6 @@
 """Resuming nodes over HTTP: who may, what is refused, and what Temporal is told."""
 
+import asyncio
 import uuid
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -25,6 +26,7 @@ from tests.support.spaces import Space
 Json = dict[str, Any]
 
 APPROVE = {"decision": "approved"}
+REJECT = {"decision": "rejected"}
 
 
 def approval(**config: Any) -> Json:
@@ -176,6 +178,76 @@ async def test_a_wrong_state_is_a_conflict(client: Client, space: Space, signals
     made = {"nodes": [{"id": "a", "kind": "transform", "config": {"output": {}}}]}
     path = await run_of(client, space, made, park=False)
     assert refusal(await client.post(f"{path}/nodes/a/resume", json={})) == (409, "conflict")
+
+
+async def test_the_first_that_comes_early_counts(client: Client, space: Space) -> None:
+    path = await run_of(client, space, EVENT, park=False)
+    resume = f"{path}/nodes/hear/resume"
+    read(await client.post(resume, json={"data": {"x": 1}}))
+    assert refusal(await client.post(resume, json={"data": {"x": 2}})) == (409, "conflict")
+    read(await client.post(resume, json={"data": {"x": 1}}))
+    url = resume_path(space.keys, Address(uuid.UUID(path.rpartition("/")[2]), "hear"))
+    anybody = client.with_token(None)
+    assert refusal(await anybody.post(url, json={"x": 2})) == (409, "conflict")
+
+
+async def test_one_of_many_urls_called_early_at_once_counts(client: Client, space: Space) -> None:
+    path = await run_of(client, space, EVENT, park=False)
+    url = resume_path(space.keys, Address(uuid.UUID(path.rpartition("/")[2]), "hear"))
+    anybody = client.with_token(None)
+    answers = await asyncio.gather(*(anybody.post(url, json={"n": n}) for n in range(10)))
+    assert sorted(answer.status_code for answer in answers) == [200, *[409] * 9]
+    (first,) = [n for n, answer in enumerate(answers) if answer.status_code == 200]
+    assert read(await anybody.post(url, json={"n": first})) == {"resumed": 0}
+
+
+async def test_data_that_a_filter_refuses_is_refused_early(client: Client, space: Space) -> None:
+    config = {"filter": "data.size > 10"}
+    graph = {"nodes": [{"id": "hear", "kind": "wait_event", "config": config}]}
+    resume = f"{await run_of(client, space, graph, park=False)}/nodes/hear/resume"
+    answer = await client.post(resume, json={"data": {"size": 3}})
+    assert refusal(answer) == (400, "validation_error")
+    read(await client.post(resume, json={"data": {"size": 11}}))
+
+
+async def test_everybody_decides_early_once(client: Client, space: Space) -> None:
+    _, token = await space.member(Role.EDITOR)
+    other = client.with_token(token)
+    message = {"type": "template", "value": "About {{run.id}}"}
+    config = {"role": "editor", "required": 2, "allowSelf": True, "message": message}
+    path = await run_of(client, space, approval(**config), park=False)
+    resume = f"{path}/nodes/ask/resume"
+    read(await client.post(resume, json=APPROVE))
+    assert refusal(await client.post(resume, json=REJECT)) == (409, "conflict")
+    read(await client.post(resume, json=APPROVE))
+    read(await other.post(resume, json=APPROVE))
+    # Two have approved, and that is all it takes.
+    _, third = await space.member(Role.EDITOR)
+    assert refusal(await client.with_token(third).post(resume, json=REJECT)) == (409, "conflict")
+
+
+async def test_what_cannot_count_is_refused_early(client: Client, space: Space) -> None:
+    form = [{"key": "amount", "label": "Amount", "kind": "number", "required": True}]
+    assignee = {"type": "expression", "value": "[run.id]"}
+    path = await run_of(client, space, approval(assignees=assignee, form=form), park=False)
+    resume = f"{path}/nodes/ask/resume"
+    assert refusal(await client.post(resume, json=APPROVE)) == (403, "denied")
+    _, token = await space.member(Role.EDITOR)
+    other = client.with_token(token)
+    for data in ({}, {"amount": "3"}):
+        answer = await other.post(resume, json={**APPROVE, "data": data})
+        assert refusal(answer) == (400, "validation_error")
+        assert [detail["path"] for detail in answer.json()["details"]] == ["data.amount"]
+    read(await other.post(resume, json={**APPROVE, "data": {"amount": 3}}))
+
+
+async def test_what_depends_on_the_run_is_judged_when_the_node_waits(
+    client: Client, space: Space
+) -> None:
+    by_self = {"type": "expression", "value": "run.source == 'test'"}
+    path = await run_of(client, space, approval(role="viewer", allowSelf=by_self), park=False)
+    for body in (APPROVE, REJECT):
+        read(await client.post(f"{path}/nodes/ask/resume", json=body))
 
 
 @pytest.mark.parametrize(

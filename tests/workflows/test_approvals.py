@@ -190,8 +190,8 @@ async def test_a_decision_may_come_before_the_question(engine: Engine) -> None:
         "edges": [{"from": "first", "to": "ask"}, *content["edges"]],
     }
     place = await waiting(engine, content)
-    # The one who started it may not decide it; what does not count is dropped.
-    await resume(engine, place, "ask", **REJECT)
+    with pytest.raises(OwnRunError):
+        await resume(engine, place, "ask", **REJECT)
     early = await resume(engine, place, "ask", boss, **APPROVE)
     assert "ask" not in by_node(early)
     await resume(engine, place, "first", data={})

@@ -140,11 +140,64 @@ async def test_a_filter_lets_data_through_or_not(engine: Engine) -> None:
     assert by_node(run)["hear"].output["data"] == {"size": 11}
 
 
-@pytest.mark.parametrize("text", ["data.size >", "1 + 1", "nodes.x"])
+@pytest.mark.parametrize("text", ["data.size >", "1 + 1", "record.x"])
 async def test_a_filter_that_cannot_be_is_not_published(engine: Engine, text: str) -> None:
     with pytest.raises(ValidationError) as caught:
         await engine.publish(event(filter=text))
     assert "config.filter" in caught.value.message
+
+
+async def test_a_filter_names_nodes_and_variables_that_there_are(engine: Engine) -> None:
+    content = event(filter="data.a == nodes.gone.id && data.b == vars.gone")
+    with pytest.raises(ValidationError) as caught:
+        await engine.publish({**content, "variables": {"n": 3}})
+    said = [detail.message for detail in caught.value.details]
+    for thing in ("node", "variable"):
+        assert any(f'It reads the {thing} "gone"' in one for one in said)
+
+
+async def test_an_event_finds_the_run_it_belongs_to(engine: Engine) -> None:
+    automation = await engine.publish(event(eventKey="done", filter="data.id == trigger.order.id"))
+    runs = [
+        await engine.start(automation.id, {"order": {"id": number, "text": "x" * 50_000}})
+        for number in range(3)
+    ]
+    for run_id in runs:
+        await engine.until(automation.id, run_id, lambda run: run.status == "waiting")
+    assert await publish(engine, "done", id=7) == 0
+    assert await publish(engine, "done", id=1) == 1
+    run = await engine.ended(automation.id, runs[1])
+    assert run.output == {"then": {"got": {"id": 1}}}
+    async with engine.database.transaction() as work:
+        terms = await work.scalar(select(run_wait.c.terms).where(run_wait.c.run_id == runs[0]))
+    assert terms["variables"] == {"trigger": {"order": {"id": 0}}}
+    for run_id in (runs[0], runs[2]):
+        await engine.cancel(automation.id, run_id)
+
+
+@pytest.mark.parametrize("kind", ["literal", "template"])
+async def test_a_filter_reads_what_its_node_can(engine: Engine, kind: str) -> None:
+    text = "data.made == nodes.made.id && data.run == run.id && data.n == vars.n && item == null"
+    content = graph(
+        node("made", "transform", output={"id": "a", "rest": "b"}),
+        held("hear", "wait_event", {"filter": {"type": kind, "value": text}}),
+        edges=[("made", "hear")],
+    )
+    place = await waiting(engine, {**content, "variables": {"n": 3}})
+    told = {"made": "a", "run": str(place[1]), "n": 3}
+    for name in told:
+        with pytest.raises(ValidationError):
+            await resume(engine, place, "hear", data={**told, name: None})
+    await resume(engine, place, "hear", data=told)
+    assert (await engine.ended(*place)).status == "succeeded"
+
+
+async def test_a_filter_that_reads_too_much_fails_its_node(engine: Engine) -> None:
+    automation = await engine.publish(event(filter="data.text in trigger.texts"))
+    run_id = await engine.start(automation.id, {"texts": ["x" * 20_000]})
+    run = await engine.ended(automation.id, run_id)
+    assert by_node(run)["hear"].metadata["errorCode"] == "binding_error"
+    assert "16 KiB" in (by_node(run)["hear"].error or "")
 
 
 async def test_one_of_fifty_resumes_wins(engine: Engine) -> None:

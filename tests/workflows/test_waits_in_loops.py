@@ -38,6 +38,17 @@ def hear(key: str = "go") -> Json:
     return held("hear", "wait_event", {"eventKey": key})
 
 
+async def test_an_event_finds_the_iteration_it_belongs_to(engine: Engine) -> None:
+    config = {"eventKey": "go", "filter": "data.item == item && data.index == index"}
+    body = held("hear", "wait_event", config)
+    place = await waiting(engine, looping(FEW, body, parallelism=FEW))
+    await engine.until(*place, lambda run: len(waits_in(run)) == FEW)
+    assert await publish(engine, "go", item=1, index=2) == 0
+    assert await publish(engine, "go", item=1, index=1) == 1
+    await engine.until(*place, lambda run: waits_in(run) == ["loop:0", "loop:2"])
+    await engine.cancel(*place)
+
+
 def waits_in(run: AutomationRunDetail) -> list[str]:
     """The scopes that wait, as the run says."""
     return sorted(one["scopeKey"] for one in run.metadata["waiting"] if one["nodeId"] == "hear")

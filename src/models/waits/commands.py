@@ -17,8 +17,8 @@ from models.automations.rules.kinds import EdgeOutcome, NodeKind
 from models.base import Id, JsonObject
 from models.waits import store
 from models.waits.errors import NotResumableError
-from models.waits.queries import asks, graph_of, node_status
-from models.waits.rules.judgement import RESUMABLE, check_form, judge
+from models.waits.queries import RunGraph, asks, graph_of, node_status
+from models.waits.rules.judgement import RESUMABLE, judge, judge_early
 from models.waits.rules.said import Said
 from models.waits.rules.scopes import is_scope_of
 from models.waits.shapes import PublishEvent, ResumeNode
@@ -73,10 +73,7 @@ async def resume_by_url(work: UnitOfWork, address: Address, data: JsonObject) ->
     run = await work.first(
         select(automation_run).where(automation_run.c.id == address.run_id).with_for_update()
     )
-    nodes = {} if run is None else (await graph_of(work, run)).nodes
-    node = nodes.get(address.node_id, {})
-    config = {**node.get("config", {}), **node.get("input", {})}
-    if node.get("kind") != NodeKind.WAIT_EVENT or config.get("resumeUrl") is False:
+    if run is None or not _has_url(await graph_of(work, run), address.node_id):
         raise NotFoundError("resume URL")
     work.now = utc_now()
     return await _say(work, run, address, Said(None, wire_timestamp(work.now), data=data))
@@ -128,7 +125,10 @@ async def _say(work: UnitOfWork, run: Any, address: Address, said: Said) -> int:
 
 
 async def _keep_early(work: UnitOfWork, run: Any, address: Address, wait: Any, said: Said) -> None:
-    """Keep what is said to a node that does not wait yet; it is judged when the node does."""
+    """Keep what is said to a node that does not wait yet, unless it is known not to count.
+
+    It is judged again when the node waits, by what its run makes of its config.
+    """
     graph = await graph_of(work, run)
     kind = graph.nodes.get(address.node_id, {}).get("kind")
     if kind is None or not is_scope_of(graph.plan, address.node_id, address.scope_key):
@@ -138,15 +138,21 @@ async def _keep_early(work: UnitOfWork, run: Any, address: Address, wait: Any, s
     status = await node_status(work, run, address.node_id, address.scope_key)
     if status is not None and status not in OPEN_NODE:
         raise NotResumableError("The node has ended already.")
-    check_form(kind, said)
+    earlier = [] if wait is None else store.read_said(wait)
+    judge_early(kind, graph.parameters(address.node_id), run.created_by_user_id, earlier, said)
     key = NodeKey(run.workspace_id, run.id, address.node_id, address.scope_key, kind)
     if wait is None:
         await store.insert_wait(work, key, said=store.written([said]))
         return
-    earlier = store.read_said(wait)
     if len(earlier) >= MAX_EARLY:
         raise NotResumableError("Too much is kept for this node already, which does not wait yet.")
     await store.update_wait(work, key, said=store.written([*earlier, said]))
+
+
+def _has_url(graph: RunGraph, node_id: str) -> bool:
+    """Whether a URL may resume the node, as far as that is certain before it waits."""
+    waits = graph.nodes.get(node_id, {}).get("kind") == NodeKind.WAIT_EVENT
+    return waits and graph.parameters(node_id).get("resumeUrl") is not False
 
 
 async def _require_edit(work: UnitOfWork, actor: Actor, automation_id: Id) -> None:

@@ -61,6 +61,11 @@ class RunGraph:
     plan: Plan
     nodes: dict[str, JsonObject]
 
+    def parameters(self, node_id: str) -> JsonObject:
+        """A node's config overlaid with its input, bindings unresolved."""
+        node = self.nodes[node_id]
+        return {**node.get("config", {}), **node.get("input", {})}
+
 
 async def graph_of(work: UnitOfWork, run: Any) -> RunGraph:
     """The graph of a run."""

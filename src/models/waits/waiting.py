@@ -1,25 +1,27 @@
 """A node begins to wait, and goes on; both inside a transaction that has passed its run's gate."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from models.automation_runs.node_writes import NodeKey
 from models.base import Id, JsonObject
 from models.waits import store
-from models.waits.rules.judgement import judge, out_of_time, terms_of
-from models.waits.rules.said import Resolution, Said
+from models.waits.rules.judgement import out_of_time, replay, terms_of
+from models.waits.rules.said import Resolution
 from runtime.database import UnitOfWork
-from runtime.errors import PlatformError
 
 
 @dataclass(frozen=True, slots=True)
 class NewWait:
-    """A node about to wait; `starter` is whoever started its run."""
+    """A node about to wait; `starter` is whoever started its run.
+
+    `variables` are what its filter reads of the run.
+    """
 
     key: NodeKey
     workflow_id: str
     parameters: JsonObject
     starter: Id | None
+    variables: JsonObject = field(default_factory=dict)
 
     @property
     def event_key(self) -> str | None:
@@ -27,7 +29,7 @@ class NewWait:
 
     @property
     def terms(self) -> JsonObject:
-        return terms_of(self.key.kind, self.parameters)
+        return terms_of(self.key.kind, self.parameters, self.variables)
 
 
 async def begin(work: UnitOfWork, wait: NewWait) -> Resolution | None:
@@ -44,7 +46,7 @@ async def begin(work: UnitOfWork, wait: NewWait) -> Resolution | None:
     came = [] if row is None else store.read_said(row)
     if wait.event_key is not None:
         came += await store.events_before(work, key, wait.event_key)
-    counted, resolution = _replayed(wait, came)
+    counted, resolution = replay(key.kind, wait.terms, wait.starter, came)
     values = {
         "workflow_id": wait.workflow_id,
         "terms": wait.terms,
@@ -57,20 +59,6 @@ async def begin(work: UnitOfWork, wait: NewWait) -> Resolution | None:
     else:
         await store.update_wait(work, key, **values)
     return resolution
-
-
-def _replayed(wait: NewWait, came: Sequence[Said]) -> tuple[list[Said], Resolution | None]:
-    """What counts of what came, as far as the wait goes on, and how it ends."""
-    counted: list[Said] = []
-    for said in came:
-        try:
-            resolution = judge(wait.key.kind, wait.terms, wait.starter, counted, said)
-        except PlatformError:
-            continue
-        counted.append(said)
-        if resolution is not None:
-            return counted, resolution
-    return counted, None
 
 
 async def end(work: UnitOfWork, key: NodeKey, *, over: bool) -> Resolution | None:

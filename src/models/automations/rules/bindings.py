@@ -22,6 +22,7 @@ __all__ = [
     "BindingError",
     "BindingType",
     "check_depth",
+    "holds_binding",
     "is_binding",
     "problems",
     "resolve",
@@ -149,6 +150,15 @@ def without_literals(value: Any, depth: int = 0) -> Any:
     if isinstance(value, list):
         return [without_literals(item, depth + 1) for item in value]
     return value
+
+
+def holds_binding(value: Any, depth: int = 0) -> bool:
+    """Whether there is a binding anywhere in a value."""
+    check_depth(depth)
+    if is_binding(value):
+        return True
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return any(holds_binding(part, depth + 1) for part in parts)
 
 
 def _problem(kind: BindingType, value: Any) -> str | None:

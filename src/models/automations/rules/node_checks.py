@@ -17,7 +17,7 @@ from models.automations.rules.kinds import (
     shorten,
     unknown_kind,
 )
-from models.automations.rules.reads import references
+from models.automations.rules.reads import node_references
 from models.automations.rules.reference_checks import missing
 from models.base import Input, JsonObject
 from models.expressions.rules.errors import BindingError
@@ -51,7 +51,7 @@ def node_problems(
             yield f"{_place(node, name)}: It cannot be a binding, since it decides the plan."
     yield from _parameter_problems(node, kind, given)
     yield from _expression_problems(node, kind, given)
-    for node_id in sorted((references(given) or frozenset()) - known.keys()):
+    for node_id in sorted((node_references(node) or frozenset()) - known.keys()):
         yield f'It reads the node "{shorten(node_id)}", which does not exist.'
     named = without_literals(given)
     yield from _database_problems(node, named, facts)

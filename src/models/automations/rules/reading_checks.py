@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from models.automations.rules.graph import Graph, GraphEdge, GraphNode
 from models.automations.rules.kinds import NodeKind, shorten
 from models.automations.rules.reach import enclosing, following, homes_of, reached
-from models.automations.rules.reads import references
+from models.automations.rules.reads import node_references
 
 
 def reading_problems(graph: Graph, edges: Sequence[GraphEdge]) -> Iterator[tuple[str, str]]:
@@ -17,7 +17,7 @@ def reading_problems(graph: Graph, edges: Sequence[GraphEdge]) -> Iterator[tuple
     repeats = frozenset(node.id for node in graph.nodes if node.kind == NodeKind.REPEAT)
     steps = following(edges)
     for node in graph.nodes:
-        read = (references(node.parameters()) or frozenset()) & home.keys()
+        read = (node_references(node) or frozenset()) & home.keys()
         later = reached([node.id], steps) if read else {}
         for other in sorted(read & later.keys()):
             if not _seen_from_before(node, other, home, repeats):

@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from models.automations.rules.bindings import BindingType, check_depth, is_binding
+from models.automations.rules.graph import GraphNode
+from models.automations.rules.kinds import NodeKind
 from models.automations.rules.paths import compile_path
 from models.automations.rules.templates import compile_template
 from models.expressions.rules.cel_text import selections
@@ -23,6 +25,14 @@ def references(value: Any, variable: str = "nodes") -> frozenset[str] | None:
             return None
         found |= keys
     return frozenset(found)
+
+
+def node_references(node: GraphNode, variable: str = "nodes") -> frozenset[str] | None:
+    """The same for a node, of which the filter of an event is CEL text, too."""
+    value = node.parameters()
+    if node.kind == NodeKind.WAIT_EVENT and isinstance(value.get("filter"), str):
+        value["filter"] = {"type": BindingType.EXPRESSION.value, "value": value["filter"]}
+    return references(value, variable)
 
 
 def cel_length(value: Any) -> int:

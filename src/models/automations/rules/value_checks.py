@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from models.automations.rules.facts import ReferenceFacts
 from models.automations.rules.graph import Graph, GraphNode
 from models.automations.rules.kinds import shorten
-from models.automations.rules.reads import references, secrets_in
+from models.automations.rules.reads import node_references, secrets_in
 from models.automations.rules.secret_marks import SECRETS_LEAVE, SENDERS, no_secret
 from models.automations.rules.structure import Problem
 
@@ -20,7 +20,7 @@ def value_problems(graph: Graph, facts: ReferenceFacts) -> Iterator[Problem]:
         yield from ((node.id, message) for message in _secret_problems(node, facts))
         if not graph.variables:
             continue
-        read = references(node.parameters(), "vars") or frozenset()
+        read = node_references(node, "vars") or frozenset()
         for key in sorted(read - graph.variables.keys()):
             yield node.id, f'It reads the variable "{shorten(key)}", which the graph does not have.'
 

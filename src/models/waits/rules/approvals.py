@@ -5,6 +5,7 @@ from typing import Any
 
 from models.access.rules import Actor
 from models.automations.rules.configs import ApprovalConfig
+from models.automations.rules.configs.waits import ApprovalTerms
 from models.automations.rules.kinds import EdgeOutcome
 from models.base import Id, JsonObject
 from models.waits.errors import DecidedAlreadyError, OwnRunError
@@ -18,24 +19,24 @@ def is_asked(config: ApprovalConfig, actor: Actor) -> bool:
 
 
 def decide(
-    config: ApprovalConfig, starter: Id | None, earlier: Sequence[Said], said: Said
+    terms: ApprovalTerms, starter: Id | None, earlier: Sequence[Said], said: Said
 ) -> Resolution | None:
     """What a decision adds up to with the earlier ones; None while more are needed.
 
     A rejection needs no answers, an approval needs those that are required. Raises OwnRunError,
     DecidedAlreadyError and ValidationError.
     """
-    if not config.allow_self and starter is not None and said.user_id == str(starter):
+    if not terms.allow_self and starter is not None and said.user_id == str(starter):
         raise OwnRunError
     if any(one.user_id == said.user_id for one in earlier):
         raise DecidedAlreadyError
     approves = said.decision == EdgeOutcome.APPROVED
-    check_answers(config.form, said.data or {}, whole=approves)
+    check_answers(terms.form, said.data or {}, whole=approves)
     decisions = [*earlier, said]
     if not approves:
         return Resolution(EdgeOutcome.REJECTED, decided(said, decisions))
     approvals = sum(one.decision == EdgeOutcome.APPROVED for one in decisions)
-    if approvals < config.required:
+    if approvals < terms.required:
         return None
     return Resolution(EdgeOutcome.APPROVED, decided(said, decisions))
 

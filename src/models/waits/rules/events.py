@@ -3,13 +3,15 @@
 from models.automations.rules.configs import WaitEventConfig
 from models.automations.rules.configs.waits import event_filter
 from models.automations.rules.kinds import EdgeOutcome
+from models.base import JsonObject
 from models.expressions.rules.errors import ExpressionError
+from models.expressions.rules.json_values import readable
 from models.waits.rules.said import Resolution, Said
 from runtime.errors import NotFoundError, ValidationError
 
 
-def receive(config: WaitEventConfig, said: Said) -> Resolution:
-    """The end of the wait by this data.
+def receive(config: WaitEventConfig, variables: JsonObject, said: Said) -> Resolution:
+    """The end of the wait by this data; `variables` are what the filter reads of the run.
 
     Raises ValidationError for data that the node's filter does not let through, NotFoundError for
     what came with a URL that the node does not have.
@@ -19,7 +21,8 @@ def receive(config: WaitEventConfig, said: Said) -> Resolution:
     data = said.data or {}
     if config.filter is not None:
         try:
-            passes = event_filter(config.filter).run({"data": data}) is True
+            known = readable({**variables, "data": data})
+            passes = event_filter(config.filter).run(known) is True
         except ExpressionError as error:
             raise ValidationError.at("data", f"The node's filter fails: {error}") from None
         if not passes:

@@ -34,12 +34,15 @@ class DelayConfig(Input):
         return self
 
 
-_EVENT = environment({"data": Type.ANY})
+RUN_VARIABLES = ("trigger", "nodes", "item", "index", "run", "vars")
+"""What the filter of an event may speak of besides its data (decisions C11)."""
+
+_EVENT = environment(dict.fromkeys(("data", *RUN_VARIABLES), Type.ANY))
 
 
 @lru_cache(maxsize=1_024)
 def event_filter(text: str) -> Program:
-    """A filter over `data`, compiled. Raises ExpressionError."""
+    """A filter over `data` and the run, compiled. Raises ExpressionError."""
     return Program(_EVENT, text)
 
 
@@ -59,8 +62,8 @@ EventKey = Annotated[str, Field(min_length=1, max_length=200)]
 class WaitEventConfig(Input):
     """Wait until someone resumes the node with data that the filter lets through.
 
-    `eventKey` names what is waited for; `filter` is CEL over `data`; `resumeUrl` makes a URL that
-    resumes without an account.
+    `eventKey` names what is waited for; `filter` is CEL over `data` and what the node can read of
+    the run; `resumeUrl` makes a URL that resumes without an account.
     """
 
     event_key: EventKey | None = None
@@ -85,16 +88,21 @@ class ApprovalField(Input):
         return self
 
 
-class ApprovalConfig(Input):
+class ApprovalTerms(Input):
+    """What a decision is held to, whoever may make it."""
+
+    required: Annotated[int, Field(ge=1, le=100)] = 1
+    form: Annotated[list[ApprovalField], Field(max_length=50, default_factory=list)]
+    allow_self: bool = False
+
+
+class ApprovalConfig(ApprovalTerms):
     """`required` of the assignees, or of the members with the role, must approve; one rejects."""
 
     assignees: Annotated[list[InputId], Field(max_length=100, default_factory=list)]
     role: Annotated[Role, Field(strict=False)] | None = None
-    required: Annotated[int, Field(ge=1, le=100)] = 1
     title: Annotated[str, Field(min_length=1, max_length=500)] | None = None
     message: Annotated[str, Field(max_length=20_000)] = ""
-    form: Annotated[list[ApprovalField], Field(max_length=50, default_factory=list)]
-    allow_self: bool = False
     timeout_seconds: _WaitSeconds | None = None
     reminder_seconds: Annotated[float, Field(ge=1, le=MAX_WAIT_SECONDS)] | None = None
 
