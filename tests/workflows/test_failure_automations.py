@@ -112,6 +112,25 @@ async def test_others_who_listen_hear_of_it(engine: Engine) -> None:
     assert heard.trigger_payload["error"] == "Fall: It had to."
 
 
+async def test_a_handler_that_listens_too_runs_once(engine: Engine) -> None:
+    listens = {"kind": "automation_failed", "automationIds": "any"}
+    handler = await engine.publish(handling(), triggerConfig=listens)
+    automation = await engine.publish(failing(handler.id))
+    other = await engine.publish(handling(), triggerConfig=listens)
+    run_id = await engine.start(automation.id)
+    await engine.ended(automation.id, run_id)
+
+    async def was_heard() -> bool:
+        return bool(await runs_of(engine, other.id))
+
+    await eventually(was_heard, what="the run of the other listener")
+    answer = await handled(engine, handler.id, run_id)
+    assert answer.trigger_payload.keys() == SEEN.keys()
+    (heard,) = await runs_of(engine, other.id)
+    assert heard.trigger_payload == answer.trigger_payload
+    assert [run.id for run in await runs_of(engine, handler.id)] == [failure_run_id(run_id)]
+
+
 @pytest.mark.parametrize("asked", [False, True])
 async def test_a_test_is_handled_only_if_it_asks(engine: Engine, *, asked: bool) -> None:
     handler = await engine.publish(handling())

@@ -72,6 +72,10 @@ async def _fail(work: UnitOfWork, run: Any, node_id: str | None) -> None:
         "error": run.error,
         "triggerPayload": known.trigger_payload,
     }
+    handler_id = parse_id(known.failure_automation_id or "")
+    handler = None
+    if handler_id is not None:
+        handler = await runnable.live(work, run.workspace_id, handler_id)
     await emit(
         work,
         run.workspace_id,
@@ -80,14 +84,12 @@ async def _fail(work: UnitOfWork, run: Any, node_id: str | None) -> None:
         payload,
         chain=chain,
         event_id=derived_id(run.id, TriggerKind.AUTOMATION_FAILED),
+        heard_by=[] if handler is None else [handler.automation_id],
     )
-    handler_id = parse_id(known.failure_automation_id or "")
-    if handler_id is None:
-        return
-    handler = await runnable.live(work, run.workspace_id, handler_id)
     if handler is not None:
+        actor = automation_actor(run.workspace_id, handler.automation_id)
         request = RunRequest(RunSource.FAILURE, payload, run_id=failure_run_id(run.id), chain=chain)
-        await accept(work, automation_actor(run.workspace_id, handler_id), handler, request)
+        await accept(work, actor, handler, request)
 
 
 async def _known(work: UnitOfWork, run_id: Id) -> Row[Any]:

@@ -28,7 +28,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 
 from models.automations.rules.trigger_filters import Asked
 from models.automations.rules.triggers import TriggerKind
-from models.base import Id
+from models.base import Id, JsonObject
 from models.expressions.rules.errors import BindingError
 from models.trigger_events.bursts import add_to_burst
 from models.trigger_events.dates import answer_reached, note_dates
@@ -121,8 +121,7 @@ def _is_given_up(event: Any) -> bool:
 
 async def _answered(work: UnitOfWork, event: Any, listeners: Sequence[Listener]) -> list[str]:
     """The automations among those that listen which have had their turn, now or before."""
-    changed = event.kind == EventKind.RECORD_CHANGED
-    heard = event.payload.get(HEARD_BY, ()) if changed else ()
+    heard = event.payload.get(HEARD_BY, ())
     answered = []
     for listener in listeners:
         automation_id = str(listener.automation_id)
@@ -179,5 +178,11 @@ async def _act(work: UnitOfWork, event: Any, listener: Listener) -> None:
     elif changed and _debounces(listener):
         await add_to_burst(work, event, listener)
     else:
-        payload = payload_of(event.payload) if changed else event.payload
-        await start(work, listener, payload, event.chain, event.event_id)
+        await start(work, listener, _told(event), event.chain, event.event_id)
+
+
+def _told(event: Any) -> JsonObject:
+    """What runs are told of an event (decisions C7)."""
+    if event.kind == EventKind.RECORD_CHANGED:
+        return payload_of(event.payload)
+    return {key: value for key, value in event.payload.items() if key != HEARD_BY}

@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 
-from sqlalchemy import literal, or_, select
+from sqlalchemy import ColumnElement, literal, or_, select
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from models.automations.rules.triggers import TriggerKind
 from models.base import Id, JsonObject
+from models.trigger_events.rules.changes import HEARD_BY
 from models.trigger_events.tables import automation_subscription, trigger_event
 from runtime.database import UnitOfWork
 from runtime.ids import derived_id, new_id
@@ -21,28 +22,20 @@ async def emit(
     *,
     chain: Sequence[Id] = (),
     event_id: Id | None = None,
+    heard_by: Sequence[Id] = (),
 ) -> None:
     """Keep an event for the dispatcher if any automation listens to it.
 
     `payload` becomes the trigger payload of every run (decisions C7). An `event_id` derived from
-    what happened makes a repeated emission harmless.
+    what happened makes a repeated emission harmless. The automations in `heard_by` answer what
+    happened otherwise, and not once more for the event.
     """
-    listens = automation_subscription.c
-    heard = (
-        select(literal(1))
-        .where(
-            listens.workspace_id == workspace_id,
-            listens.kind == kind,
-            or_(listens.subject_id == subject_id, listens.subject_id.is_(None)),
-        )
-        .exists()
-    )
     event = {
         "event_id": event_id or new_id(),
         "workspace_id": workspace_id,
         "kind": kind.value,
         "subject_id": subject_id,
-        "payload": payload,
+        "payload": {**payload, HEARD_BY: [str(one) for one in heard_by]} if heard_by else payload,
         "chain": list(chain),
         "attempts": 0,
         "created_at": work.now,
@@ -51,11 +44,24 @@ async def emit(
     values = [literal(value, trigger_event.c[name].type) for name, value in event.items()]
     kept = await work.execute(
         upsert(trigger_event)
-        .from_select(list(event), select(*values).where(heard))
+        .from_select(list(event), select(*values).where(_heard(workspace_id, kind, subject_id)))
         .on_conflict_do_nothing(index_elements=["event_id"])
     )
     if kept.rowcount:
         work.wake_outbox = True
+
+
+def _heard(workspace_id: Id, kind: TriggerKind, subject_id: Id) -> ColumnElement[bool]:
+    listens = automation_subscription.c
+    return (
+        select(literal(1))
+        .where(
+            listens.workspace_id == workspace_id,
+            listens.kind == kind,
+            or_(listens.subject_id == subject_id, listens.subject_id.is_(None)),
+        )
+        .exists()
+    )
 
 
 async def data_source_finished(

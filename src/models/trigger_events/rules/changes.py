@@ -20,7 +20,7 @@ MAX_BYTES = 1 << 20
 """The size of a payload (decisions C3)."""
 
 HEARD_BY = "heardBy"
-"""In a change that is told again: the automations that have heard it."""
+"""In an event: the automations that have heard of it, and are not told again."""
 
 _VALUES = ("data", "relations", "computed", "system")
 _TOLD = ("record", "before", "changedKeys", "actor")
