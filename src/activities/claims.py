@@ -54,25 +54,26 @@ def _claim_statement() -> UpdateBase:
 def _next() -> Subquery:
     """The rows that are next, one per workspace in turn.
 
-    Starts go last, and no workspace starts more that is past the running cap, or of which enough
-    are about to begin. Inside a workspace what a person waits for goes first, and then what was
-    asked for first.
+    Starts go last, and no workspace starts more than the running cap leaves room for, or when
+    enough of its runs are about to begin. Inside a workspace what a person waits for goes first,
+    and then what was asked for first.
     """
     first = _first_of_each()
     parts = (first.c.workspace_id, first.c.intent)
     turn = func.row_number().over(partition_by=parts, order_by=(first.c.urgency, first.c.id))
-    in_turn = select(*parts, first.c.id, turn.label("turn")).subquery()
+    in_turn = select(*parts, first.c.id, first.c.room, turn.label("turn")).subquery()
     is_start = in_turn.c.intent == Intent.START
     starting = func.array_positions(
         bindparam("starting", type_=ARRAY(Uuid)), in_turn.c.workspace_id
     )
     of_one = in_turn.c.turn + func.cardinality(starting)
+    most = func.least(bindparam("of_one", type_=Integer), in_turn.c.room)
     place = func.row_number().over(
         partition_by=in_turn.c.intent, order_by=(in_turn.c.turn, in_turn.c.id)
     )
     in_line = (
         select(in_turn.c.id, in_turn.c.intent, place.label("place"))
-        .where(~is_start | (of_one <= bindparam("of_one", type_=Integer)))
+        .where(~is_start | (of_one <= most))
         .subquery()
     )
     return (
@@ -88,14 +89,15 @@ def _next() -> Subquery:
 
 
 def _first_of_each() -> Subquery:
-    """The first rows of every intent of every workspace: a look at each line's head, however long
-    the line is."""
+    """The first rows of every intent of every workspace, and how many runs more it may have
+    running: a look at each line's head, however long the line is."""
     running = (
-        select(automation_run.c.workspace_id)
+        select(automation_run.c.workspace_id, func.count().label("number"))
         .where(automation_run.c.status == RunStatus.RUNNING)
         .group_by(automation_run.c.workspace_id)
-        .having(func.count() >= bindparam("cap", type_=Integer))
+        .subquery("running")
     )
+    room = bindparam("cap", type_=Integer) - func.coalesce(running.c.number, 0)
     intents = values(column("intent", Text), name="intents").data([(one.value,) for one in Intent])
     spaces = _workspaces()
     line = (
@@ -104,15 +106,18 @@ def _first_of_each() -> Subquery:
             outbox.c.workspace_id == spaces.c.workspace_id,
             outbox.c.intent == intents.c.intent,
             (outbox.c.claimed_until.is_(None)) | (outbox.c.claimed_until < func.now()),
-            (outbox.c.intent != Intent.START) | outbox.c.workspace_id.not_in(running),
         )
         .order_by(URGENCY, outbox.c.id)
         .limit(bindparam("limit", type_=Integer))
         .correlate(spaces, intents)
         .lateral("line")
     )
-    every = spaces.join(intents, true()).join(line, true())
-    return select(*line.c).select_from(every).subquery("first")
+    every = (
+        spaces.outerjoin(running, running.c.workspace_id == spaces.c.workspace_id)
+        .join(intents, true())
+        .join(line, true())
+    )
+    return select(*line.c, room.label("room")).select_from(every).subquery("first")
 
 
 def _workspaces() -> CTE:

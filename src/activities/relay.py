@@ -25,7 +25,7 @@ from runtime.outbox import CHANNEL, Intent
 log = structlog.get_logger()
 
 RUNNING_CAP = 200
-"""Runs of one workspace that may be running when another is started."""
+"""Runs of one workspace that may be running or about to begin when another is started."""
 BATCH = 20
 """Rows claimed at once, and so the deliveries under way at once."""
 STARTING = 8

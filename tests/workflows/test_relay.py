@@ -112,6 +112,22 @@ async def test_a_workspace_at_its_cap_starts_nothing_but_is_cancelled(quiet: Dat
     assert taken == {cancelled, other}
 
 
+async def test_a_workspace_near_its_cap_starts_as_many_as_there_is_room_for(
+    quiet: Database,
+) -> None:
+    space = await make_space(quiet, KEYS)
+    await running(quiet, space, 2)
+    first, second, third, *_ = await intend(quiet, space.id, Intent.START, 6)
+    taker = relay(quiet, running_cap=5)
+    taker._note_start(space.id, new_id())
+    assert [row.subject_id for row in await claimed(taker, 10)] == [first, second]
+    taker._note_start(space.id, first)
+    taker._note_start(space.id, second)
+    assert await claimed(taker, 10) == []
+    taker._starting.clear()
+    assert [row.subject_id for row in await claimed(taker, 1)] == [third]
+
+
 async def test_what_a_person_waits_for_goes_first(quiet: Database) -> None:
     workspace_id = new_id()
     triggered = await intend(quiet, workspace_id, Intent.START, 3, priority=3)
