@@ -9,7 +9,7 @@ import httpx2
 import pytest
 
 from tests.support.browser import Page
-from tests.support.endpoint import Serve, once, reply
+from tests.support.endpoint import Serve, never, once, reply
 from tests.support.engine import Json, graph, node
 from tests.support.server import Server
 from tests.support.spaces import Space
@@ -109,6 +109,57 @@ async def test_a_person_follows_a_run_to_its_end(
     assert (await page.evaluate("document.getElementById('temporal').href")).startswith(
         "http://127.0.0.1:8233/namespaces/default/workflows/automation-run%2F"
     )
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+async def test_a_running_node_stays_readable(
+    page: Page, server: Server, automations: Automations, serve: Serve, screens: Path, dark: bool
+) -> None:
+    await page.show(dark=dark)
+    endpoint = await serve(never)
+    call = node("call", "http_request", label="Ask the warehouse", url=endpoint.url)
+    run_id = await automations.run(graph(call))
+    await enter(page, server, run_id, automations.space.token)
+    await page.until(f"{status('call')} === 'running'")
+    surface, mixed, *fills = await page.evaluate(PULSE)
+    assert surface != mixed
+    bounds = [(min(pair), max(pair)) for pair in zip(surface, mixed, strict=True)]
+    for fill in fills:
+        for channel, (least, most) in zip(fill, bounds, strict=True):
+            assert least - 1 <= channel <= most + 1, (fill, surface, mixed)
+    await page.screenshot(screens / f"running-{'dark' if dark else 'light'}.png")
+
+
+PULSE = """
+(() => {
+  const brush = document.createElement('canvas').getContext('2d');
+  const channels = (colour) => {
+    brush.clearRect(0, 0, 1, 1);
+    brush.fillStyle = colour;
+    brush.fillRect(0, 0, 1, 1);
+    return [...brush.getImageData(0, 0, 1, 1).data];
+  };
+  const sample = document.body.appendChild(document.createElement('i'));
+  const shown = (colour) => {
+    sample.style.color = colour;
+    return channels(getComputedStyle(sample).color);
+  };
+  const box = document.querySelector('[data-node=call] .box');
+  const pulse = box.getAnimations().find((one) => one.animationName === 'pulse');
+  pulse.pause();
+  const fills = [0, 100, 400, 700, 800, 1200, 1599].map((time) => {
+    pulse.currentTime = time;
+    return channels(getComputedStyle(box).fill);
+  });
+  pulse.currentTime = 400;
+  return [
+    shown('var(--surface)'),
+    shown('color-mix(in srgb, var(--running) 10%, var(--surface))'),
+    ...fills,
+  ];
+})()
+"""
+"""The surface, what it pulses to, and a running node's fill from time to time, as channels."""
 
 
 async def test_a_key_stays_in_the_tab_and_nothing_comes_from_elsewhere(
