@@ -10,7 +10,7 @@ from models.automation_runs.loops import read_loop
 from models.automation_runs.node_writes import NodeKey
 from models.automations.rules.bindings import BindingContext
 from models.automations.rules.protocol import NodeRef
-from models.automations.rules.scopes import index_of, loop_of, own_scopes
+from models.automations.rules.scopes import index_of, loop_of
 from runtime.database import Database
 
 
@@ -19,8 +19,7 @@ async def binding_context(
 ) -> BindingContext:
     """The trigger, the outputs of the nodes in `reads` (None: of all), the item, the run.
 
-    The index is the innermost loop's; the item that of the innermost loop which has items, so
-    that a repeat inside a for_each still knows what it is about.
+    The index is the innermost loop's; the item that of the innermost loop which has items.
     """
     facts = run.facts
     scope = facts.options.get("scope") or {}
@@ -38,11 +37,11 @@ async def binding_context(
 
 
 async def _item(database: Database, run: OpenRun, scope_key: str) -> Any:
-    for scope in own_scopes(scope_key)[:-1]:
-        if loop_of(scope).node_id not in run.repeats:
-            items = (await open_loop(database, run, loop_of(scope))).items or []
-            return items[index_of(scope)]
-    return None
+    scope = run.item_scope(scope_key)
+    if scope is None:
+        return None
+    items = (await open_loop(database, run, loop_of(scope))).items or []
+    return items[index_of(scope)]
 
 
 async def open_loop(database: Database, run: OpenRun, ref: NodeRef) -> OpenLoop:

@@ -18,9 +18,10 @@ from activities.contracts import (
     NodeState,
     part_of,
 )
+from activities.loop_parameters import loop_parameters
 from activities.node_execution import OUTPUT_LIMIT, CalledNode, GatedNode, NodeExecution
 from activities.nodes.invocation import NodeResult
-from activities.nodes.preparation import prepare, substitute
+from activities.nodes.preparation import substitute
 from activities.open_loops import OpenLoop, read_config
 from activities.own_execution import go_on
 from models.automation_runs import loops, node_writes
@@ -78,7 +79,7 @@ class LoopNodes:
         if known is not None:
             async with self._nodes.database.statement() as work:
                 return Opened(known, await loops.read_progress(work, called.key))
-        parameters = await self._parameters(called)
+        parameters = await loop_parameters(self._nodes.database, called)
         loop = OpenLoop(read_config(called.node.kind, parameters), called.run.chosen(ref))
         _check_size(loop)
 
@@ -101,30 +102,6 @@ class LoopNodes:
             loop = OpenLoop(read_config(called.node.kind, row.input), loop.chosen)
         called.run.keep_loop(ref, loop)
         return Opened(loop, None if row is None else row.output)
-
-    async def _parameters(self, called: CalledNode) -> JsonObject:
-        """The loop's parameters; where only some iterations run, with their items (D3)."""
-        ref, run = _ref(called), called.run
-        chosen = run.chosen(ref)
-        if not chosen:
-            return (await prepare(self._nodes.database, called)).parameters
-        async with self._nodes.database.statement() as work:
-            earlier = await loops.earlier_loop(work, run.facts, called.key)
-        parameters: JsonObject = (
-            (await prepare(self._nodes.database, called)).parameters
-            if earlier is None
-            else earlier.input
-        )
-        if ref.node_id in run.repeats:
-            return parameters
-        given = parameters.get("items")
-        items = list(given) if isinstance(given, list) else []
-        items += [None] * (chosen[-1] + 1 - len(items))
-        scope = run.facts.options.get("scope") or {}
-        for index in chosen:
-            if "item" in scope and run.begins_in(ref.iteration(index)):
-                items[index] = scope["item"]
-        return {**parameters, "items": items}
 
     async def _retried(self, called: CalledNode, parameters: JsonObject) -> Id | None:
         """The run whose items this loop goes on with: one that is retried, with the same items."""

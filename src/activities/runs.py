@@ -93,10 +93,17 @@ class OpenRun:
         scopes = (scope for scope, _ in self.plan.resumed)
         return tuple(sorted(index_of(scope) for scope in scopes if loop_of(scope) == ref))
 
-    def begins_in(self, scope_key: str) -> bool:
-        """Whether the run was asked to begin in this iteration."""
+    def item_scope(self, scope_key: str) -> str | None:
+        """The iteration whose item a scope knows: that of the innermost loop which has items, so
+        that a repeat inside a for_each still knows what it is about.
+        """
+        scopes = own_scopes(scope_key)[:-1]
+        return next((one for one in scopes if loop_of(one).node_id not in self.repeats), None)
+
+    def begins_with(self, scope_key: str) -> bool:
+        """Whether the run was asked to begin with the item of this iteration."""
         starts = starts_of(self.graph.plan, self.facts.start_node_id, self.facts.options)
-        return any(scope == scope_key for _, scope in starts)
+        return any(self.item_scope(scope) == scope_key for _, scope in starts)
 
     async def outputs(
         self, database: Database, node_ids: Collection[str] | None, scope_key: str = ""

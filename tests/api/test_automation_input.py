@@ -190,6 +190,7 @@ BODIES: list[tuple[str, Any, str]] = [
     ("run-from-node", {"nodeId": "wait", "nodes": 5}, "nodes"),
     ("run-from-node", {"nodeId": "wait", "scope": "loop:1"}, "scope"),
     ("run-from-node", {"nodeId": "wait", "scope": {"itme": 1}}, "scope.itme"),
+    ("run-from-node", {"nodeId": "wait", "scope": {"index": 10_000}}, "scope.index"),
     ("run-from-node", {"nodeId": "wait", "scope": {"index": "1"}}, "scope.index"),
     ("run-from-node", {"nodeId": "wait", "replayOfRunId": "x"}, "replayOfRunId"),
     ("publish", {"note": "x" * 2_001}, "note"),

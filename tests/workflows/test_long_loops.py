@@ -401,6 +401,48 @@ async def test_from_a_node_inside_a_loop_with_an_item_of_the_callers(engine: Eng
     assert outputs(run, "second") == {"loop:4": "pinned2"}
 
 
+@pytest.mark.parametrize("body", ["quick", "outside"])
+async def test_an_item_of_the_callers_stands_for_items_that_cannot_be_had(
+    engine: Engine, serve: Serve, body: str
+) -> None:
+    endpoint = await serve(reply())
+    rows_of_trigger = binding("expression", "trigger.rows")
+    seen = binding("expression", "[item, index]")
+    automation = await engine.publish(
+        graph(
+            step("start"),
+            loop("loop", rows_of_trigger, parallelism=binding("expression", "1 + 1")),
+            step("only", seen)
+            if body == "quick"
+            else node("only", "http_request", url=endpoint.url, method="POST", body={"v": seen}),
+            edges=[("start", "loop"), ("loop", "only", "item")],
+        )
+    )
+    run = await engine.from_node(automation.id, nodeId="only", scope={"item": 42, "index": 5})
+    assert run.status == "succeeded", run.error
+    assert by_node(run)["loop"].input == {"items": [None] * 5 + [42], "parallelism": 2}
+    if body == "quick":
+        assert outputs(run, "only") == {"loop:5": [42, 5]}
+    else:
+        assert [request.json() for request in endpoint.requests] == [{"v": [42, 5]}]
+    without = await engine.from_node(automation.id, nodeId="only", scope={"index": 5})
+    assert str(without.error).startswith("loop: Key not found in map")
+
+
+async def test_an_item_of_the_callers_is_that_of_a_repeat_inside_the_loop(engine: Engine) -> None:
+    automation = await engine.publish(
+        graph(
+            loop("loop", binding("expression", "trigger.rows")),
+            node("again", "repeat", maxIterations=5),
+            step("only", binding("expression", "[item, index]")),
+            edges=[("loop", "again", "item"), ("again", "only", "item")],
+        )
+    )
+    run = await engine.from_node(automation.id, nodeId="only", scope={"item": 42, "index": 2})
+    assert run.status == "succeeded", run.error
+    assert outputs(run, "only") == {"loop:0/again:2": [42, 2]}
+
+
 async def test_from_a_loop_runs_it_whole(engine: Engine) -> None:
     automation = await engine.publish(FROM_NODE)
     run = await engine.from_node(automation.id, nodeId="loop", triggerPayload={"items": ["x", "y"]})

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from models.automation_runs.rules import NodeStatus, RunSource, RunStatus
+from models.automations.rules.configs.loops import MAX_ITEMS
 from models.base import Id, Input, InputId, JsonObject, Moment, Shape, example
 from models.moments import InputMoment
 
@@ -37,7 +38,7 @@ class RunScope(Input):
 
     trigger: Any = None
     item: Any = None
-    index: Annotated[int, Field(ge=0)] | None = None
+    index: Annotated[int, Field(ge=0, lt=MAX_ITEMS)] | None = None
     variables: JsonObject = Field(default_factory=dict)
 
 
@@ -124,7 +125,7 @@ class AutomationRunDetail(AutomationRunShape):
     """One run with its node runs, in the order they began.
 
     Of very many or very large node runs only the most telling are there, and `metadata.trimmed`
-    says so.
+    says so. It also says when `output` had no room for some, which are null there.
     """
 
     node_runs: list[NodeRunShape]
