@@ -1,12 +1,13 @@
 """Lists of runs over HTTP: filters, pages, cursors; and runs that have ended."""
 
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from sqlalchemy import insert, select, update
 
-from models.automation_runs.rules import RunSource, RunStatus
-from models.automation_runs.tables import automation_run
+from models.automation_runs.rules import NodeStatus, RunSource, RunStatus
+from models.automation_runs.tables import automation_run, node_run
 from runtime.ids import new_id
 from tests.support.automations import numbered, path_of, publish, read, refusal
 from tests.support.client import Client
@@ -67,6 +68,46 @@ async def test_runs_are_listed_by_status_and_source(client: Client, space: Space
     assert await listed(source="test") == [ids[3], ids[1]]
     assert await listed(source="manual", status="cancelled") == [ids[0]]
     assert await listed(source="test", status="failed") == []
+
+
+async def test_a_list_says_what_its_runs_wait_for(client: Client, space: Space) -> None:
+    made = await publish(client, space)
+    read(await client.post(f"{path_of(made)}/run", json={}))
+    statuses = [RunStatus.WAITING, RunStatus.RUNNING, RunStatus.WAITING, RunStatus.SUCCEEDED]
+    ids = await rows_of_runs(space, made, *((status, RunSource.TEST) for status in statuses))
+    places = [("wait", f"loop:{index}") for index in range(120)]
+    async with space.database.transaction() as work:
+        for number, id_ in enumerate(ids[:3]):
+            rows = [
+                {
+                    "run_id": id_,
+                    "node_id": node_id,
+                    "scope_key": scope_key,
+                    "workspace_id": space.id,
+                    "node_kind": "delay",
+                    "status": NodeStatus.WAITING if number == 2 or index == 7 else "succeeded",
+                    "attempt": 1,
+                    "due_at": datetime(2030, 1, 2, tzinfo=UTC),
+                    "started_at": work.now + timedelta(seconds=index),
+                }
+                for index, (node_id, scope_key) in enumerate(places)
+            ]
+            await work.execute(insert(node_run), rows)
+    wait = {"nodeId": "wait", "reason": "delay", "until": "2030-01-02T00:00:00.000Z"}
+    expected: list[list[Json]] = [
+        [],
+        [{**wait, "scopeKey": f"loop:{index}"} for index in range(100)],
+        [{**wait, "scopeKey": "loop:7"}],
+        [{**wait, "scopeKey": "loop:7"}],
+        [],
+    ]
+    for path in (f"{path_of(made)}/runs", f"{space.path}/automation-runs"):
+        listed = read(await client.get(path))["runs"]
+        assert [run["metadata"]["waiting"] for run in listed] == expected
+    for id_, waiting in zip(reversed(ids), expected, strict=False):
+        one = read(await client.get(f"{path_of(made)}/runs/{id_}"))
+        shown = read(await client.get(f"/v1/runs/{id_}"))["run"]
+        assert one["metadata"]["waiting"] == shown["metadata"]["waiting"] == waiting
 
 
 async def test_a_cursor_belongs_to_its_list(client: Client, space: Space) -> None:

@@ -179,6 +179,19 @@ async def test_every_answer_about_a_run_leads_to_its_page(client: Client, space:
         assert one["metadata"]["temporal"]["workflowId"] == f"automation-run/{run['id']}"
 
 
+async def test_a_run_says_of_itself_what_its_automation_says(client: Client, space: Space) -> None:
+    run = await started(client, space, GRAPH)
+    path = f"{space.path}/automations/{run['automationId']}/runs/{run['id']}"
+    for status in (None, RunStatus.FAILED):
+        if status is not None:
+            await close(space, run, status)
+        told = read(await client.get(path))["metadata"]
+        assert told.pop("trimmed") is False
+        seen = read(await client.get(f"/v1/runs/{run['id']}"))["run"]
+        assert seen["metadata"] == told
+        assert told["progress"] == {"done": 0, "total": 2}
+
+
 @pytest.mark.parametrize("suffix", ["", "/events"])
 async def test_a_run_of_others_is_not_there(
     client: Client, space: Space, foreign: Space, suffix: str

@@ -7,15 +7,18 @@ import pytest
 from sqlalchemy import select
 from temporalio.client import WorkflowExecutionStatus
 
+from models.automation_runs import queries
 from models.automation_runs.acceptance import MAX_CHAIN
 from models.automation_runs.calls import Call, accept_call, called_run_id
 from models.automation_runs.facts import load_facts
 from models.automation_runs.rules import OPEN_RUN
+from models.automation_runs.shapes import AutomationRunDetail
 from models.automation_runs.tables import automation_run
 from models.automations.commands import update_automation
 from models.automations.shapes import UpdateAutomation
 from models.base import Id
 from models.notifications.tables import notification
+from models.run_overviews.queries import overview
 from runtime.families import Family, SearchAttribute
 from tests.support.endpoint import Serve, never
 from tests.support.engine import KEYS, Engine, Json, by_node, graph, node
@@ -68,6 +71,18 @@ def execution(engine: Engine, run_id: Id) -> Any:
     return engine.client.get_workflow_handle(Family.AUTOMATION_RUN.workflow_id(run_id))
 
 
+async def each_shows_the_other(engine: Engine, caller: AutomationRunDetail, called: Any) -> None:
+    """Whether the caller waits or not."""
+    async with engine.database.snapshot() as work:
+        detail = await queries.detail(work, engine.actor, called.automation_id, called.id)
+        below = await overview(work, engine.actor, called.id)
+        above = await overview(work, engine.actor, caller.id)
+    assert detail.metadata["parentRunId"] == below.run.metadata["parentRunId"] == str(caller.id)
+    assert [(one.relation, one.run_id) for one in below.links] == [("parent", caller.id)]
+    assert [(one.relation, one.run_id) for one in above.links] == [("child", called.id)]
+    assert above.run.metadata["parentRunId"] is None
+
+
 @pytest.mark.parametrize("kind", ["automation_called", "manual"])
 async def test_a_called_automation_gives_its_output(engine: Engine, kind: str) -> None:
     called = await engine.publish(ADD, triggerConfig={"kind": kind, "inputSchema": SCHEMA})
@@ -82,6 +97,7 @@ async def test_a_called_automation_gives_its_output(engine: Engine, kind: str) -
         "output": {"sum": {"sum": 3}},
     }
     assert (child.source, child.parent_run_id, child.chain) == ("automation", run.id, [run.id])
+    await each_shows_the_other(engine, run, child)
     assert child.id == called_run_id(run.id, "call", "")
     description = await execution(engine, child.id).describe()
     assert description.parent_id == Family.AUTOMATION_RUN.workflow_id(run.id)
@@ -117,6 +133,7 @@ async def test_without_waiting_the_caller_goes_on(engine: Engine) -> None:
     child = await one_run(engine, called.id)
     assert by_node(run)["call"].output == {"runId": str(child.id), "status": "queued"}
     assert (run.status, child.chain, child.parent_run_id) == ("succeeded", [run.id], None)
+    await each_shows_the_other(engine, run, child)
     await engine.until(called.id, child.id, lambda run: run.status == "waiting")
     await engine.cancel(called.id, child.id)
 

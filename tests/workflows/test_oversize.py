@@ -43,3 +43,24 @@ async def test_an_outside_node_fails_and_the_run_ends(
     assert run.status == "failed"
     assert await error_codes(engine, run) == {"call": "too_large"}
     assert len(endpoint.requests) == 1
+
+
+async def test_the_output_of_a_run_holds_what_it_has_room_for(engine: Engine) -> None:
+    """More leaves than fit, all alike: whichever ends first is among those that do."""
+    leaves = [f"n{number}" for number in range(12)]
+    shape = graph(*(node(leaf, "transform", output={"copy": COPY}) for leaf in leaves))
+    text = "x" * (MEBIBYTE - 100)
+    run = await engine.run(shape, {"text": text})
+    assert (run.status, set(run.output or {})) == ("succeeded", set(leaves))
+    kept = [output for output in (run.output or {}).values() if output is not None]
+    assert kept == [{"copy": text}] * 8
+    assert run.metadata["trimmed"] is True
+
+
+async def test_an_output_that_is_null_by_itself_is_not_trimmed(engine: Engine) -> None:
+    answer = node("body", "transform", output={"ok": True})
+    run = await engine.run(
+        graph(answer, node("say", "respond", status=204), edges=[("body", "say")])
+    )
+    assert (run.output or {}).get("body", "absent") is None
+    assert run.metadata["trimmed"] is False

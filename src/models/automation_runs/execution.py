@@ -14,6 +14,7 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 from models.automation_runs import endings, slots
 from models.automation_runs.facts import RunFacts, fact_columns, load_outputs, read_facts
 from models.automation_runs.node_writes import close_nodes
+from models.automation_runs.outputs import FIRST_RESPONSE, LEAF_OUTPUTS, within_limit
 from models.automation_runs.plans import read_reused
 from models.automation_runs.rules import (
     OPEN_RUN,
@@ -22,7 +23,6 @@ from models.automation_runs.rules import (
     sources_of,
 )
 from models.automation_runs.tables import automation_run, node_run
-from models.automations.rules.kinds import NodeKind
 from models.base import Id, JsonObject
 from runtime.database import UnitOfWork, Work
 from runtime.prepared import Prepared
@@ -142,37 +142,6 @@ async def skip_nodes(
     await work.execute(upsert(node_run).values(rows).on_conflict_do_nothing())
 
 
-FIRST_RESPONSE = (
-    select(node_run.c.output)
-    .where(
-        node_run.c.run_id == bindparam("run_id"),
-        node_run.c.node_kind == NodeKind.RESPOND.value,
-        node_run.c.status == NodeStatus.SUCCEEDED,
-    )
-    .order_by(node_run.c.completed_at, node_run.c.node_id, node_run.c.scope_key)
-    .limit(1)
-    .scalar_subquery()
-)
-"""What the first respond node of a run answered; null while none has."""
-
-_LEAF_OUTPUTS = (
-    select(
-        func.coalesce(
-            func.jsonb_object_agg(node_run.c.node_id, node_run.c.output),
-            literal({}, automation_run.c.output.type),
-        )
-    )
-    .where(
-        node_run.c.run_id == bindparam("run_id"),
-        node_run.c.scope_key == "",
-        node_run.c.node_id == func.any(bindparam("leaves", type_=ARRAY(Text))),
-        node_run.c.status == NodeStatus.SUCCEEDED,
-    )
-    .scalar_subquery()
-)
-"""The output of a run without an answer: the outputs of its succeeded leaf nodes by id (C8)."""
-
-
 def _succeeding(outputs: ColumnElement[Any]) -> Prepared:
     return Prepared(
         update(automation_run)
@@ -188,10 +157,8 @@ def _succeeding(outputs: ColumnElement[Any]) -> Prepared:
     )
 
 
-_SUCCEED = _succeeding(_LEAF_OUTPUTS)
-_SUCCEED_WITH_REUSED = _succeeding(
-    bindparam("reused", type_=_run.output.type).concat(_LEAF_OUTPUTS)
-)
+_SUCCEED = _succeeding(LEAF_OUTPUTS)
+_SUCCEED_WITH_REUSED = _succeeding(bindparam("reused", type_=_run.output.type).concat(LEAF_OUTPUTS))
 
 
 async def succeed(work: Work, run_id: Id, leaves: Sequence[str]) -> bool:
@@ -214,7 +181,7 @@ async def succeed_and_follow(work: UnitOfWork, run: RunFacts, leaves: Sequence[s
         "run_id": run.run_id,
         "leaves": list(leaves),
         "now": work.now,
-        "reused": {row.node_id: row.output for row in outputs if row.succeeded},
+        "reused": within_limit({row.node_id: row.output for row in outputs if row.succeeded}),
     }
     written = await _SUCCEED_WITH_REUSED.execute(work, parameters) > 0
     if written and run.concurrency_key is not None:

@@ -13,19 +13,21 @@ from sqlalchemy import (
     func,
     literal,
     select,
+    true,
     tuple_,
 )
 
 from models.access.rules import Actor
 from models.answer_budget import carried, within_budget
-from models.automation_runs.rules import OPEN_NODE, NodeStatus
+from models.automation_runs.rules import ACTIVE_RUN, OPEN_NODE, NodeStatus
 from models.automation_runs.shapes import (
     NodeRunAttemptShape,
     NodeRunList,
     NodeRunShape,
     NodeRunWithAttempts,
 )
-from models.automation_runs.tables import node_run, node_run_attempt
+from models.automation_runs.tables import automation_run, node_run, node_run_attempt
+from models.automations.rules.kinds import NodeKind
 from models.automations.tables import automation_graph
 from models.base import Id, JsonObject
 from models.pagination import PageRequest
@@ -39,6 +41,7 @@ SHOWN = 1_000
 MAX_WAITING = 100
 """Waits that a run's metadata lists."""
 
+_run = automation_run.c
 _node = node_run.c
 _BEGAN: ColumnElement[Any] = func.coalesce(_node.started_at, _node.completed_at)
 """When a node run came to be: it never changes, so that pages are stable."""
@@ -63,6 +66,19 @@ _SHOWN = Prepared(
 )
 
 
+_WAITING = (
+    select(_node.node_id, _node.scope_key, _node.node_kind, _node.due_at, _BEGAN.label("began"))
+    .where(
+        _node.workspace_id == _run.workspace_id,
+        _node.run_id == _run.id,
+        _node.status == NodeStatus.WAITING,
+    )
+    .order_by(*_ORDER)
+    .limit(MAX_WAITING)
+    .lateral("waiting")
+)
+
+
 async def shown_nodes(
     work: UnitOfWork, actor: Actor, run_id: Id
 ) -> tuple[list[NodeRunShape], bool]:
@@ -73,6 +89,17 @@ async def shown_nodes(
     found = await _SHOWN.rows(work, {"workspace_id": actor.workspace_id, "run_id": run_id})
     kept = carried(found)[:SHOWN]
     return [node_shape(row) for row in sorted(kept, key=_position)], len(found) > len(kept)
+
+
+def lacks_outputs(run: Row[Any], nodes: Sequence[NodeRunShape]) -> bool:
+    """Whether nodes have an output that the run's own had no room for."""
+    if any(node.node_kind == NodeKind.RESPOND for node in nodes):
+        return False
+    left_out = {node_id for node_id, output in (run.output or {}).items() if output is None}
+    return any(
+        node.node_id in left_out and not node.scope_key and node.output is not None
+        for node in nodes
+    )
 
 
 async def show_last_errors(
@@ -116,27 +143,28 @@ def progress_of(done: int, total: int) -> JsonObject:
     return {"done": done, "total": total}
 
 
-async def waits(work: UnitOfWork, run: Row[Any]) -> list[JsonObject]:
-    """The nodes that wait, and until when as far as time ends it."""
+async def waits(work: UnitOfWork, runs: Sequence[Row[Any]]) -> dict[Id, list[JsonObject]]:
+    """The nodes of each run that wait, and until when as far as time ends it."""
+    found: dict[Id, list[JsonObject]] = {run.id: [] for run in runs}
+    active = [run.id for run in runs if run.status in ACTIVE_RUN]
+    if not active:
+        return found
     rows = await work.rows(
-        select(_node.node_id, _node.scope_key, _node.node_kind, _node.due_at)
-        .where(
-            _node.workspace_id == run.workspace_id,
-            _node.run_id == run.id,
-            _node.status == NodeStatus.WAITING,
-        )
-        .order_by(*_ORDER)
-        .limit(MAX_WAITING)
+        select(_run.id, _WAITING)
+        .join(_WAITING, true())
+        .where(_run.workspace_id == runs[0].workspace_id, _run.id.in_(active))
+        .order_by(_run.id, _WAITING.c.began, _WAITING.c.node_id, _WAITING.c.scope_key)
     )
-    return [
-        {
-            "nodeId": row.node_id,
-            "scopeKey": row.scope_key,
-            "reason": row.node_kind,
-            "until": None if row.due_at is None else wire_timestamp(row.due_at),
-        }
-        for row in rows
-    ]
+    for row in rows:
+        found[row.id].append(
+            {
+                "nodeId": row.node_id,
+                "scopeKey": row.scope_key,
+                "reason": row.node_kind,
+                "until": None if row.due_at is None else wire_timestamp(row.due_at),
+            }
+        )
+    return found
 
 
 async def list_node_runs(  # the filters of a list

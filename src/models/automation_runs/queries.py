@@ -75,10 +75,9 @@ async def detail(
     run = await load_run(work, actor, automation_id, run_id)
     nodes, trimmed = await node_queries.shown_nodes(work, actor, run_id)
     metadata = {
-        **(await _metadata(work, [run]))[run_id],
-        "waiting": await node_queries.waits(work, run),
+        **(await metadata_of(work, [run]))[run_id],
         "progress": await node_queries.progress(work, run),
-        "trimmed": trimmed,
+        "trimmed": trimmed or node_queries.lacks_outputs(run, nodes),
     }
     await show_waits(work, actor, nodes)
     await node_queries.show_last_errors(work, actor, run_id, nodes)
@@ -139,7 +138,7 @@ async def _list(
     found = await work.rows(within_budget(statement, newest_first, page.fetch, _HEAVY))
     rows = carried(found)
     shown = page.of(rows, lambda row: (row.created_at, row.id), cut=len(found) > len(rows))
-    metadata = await _metadata(work, shown.items)
+    metadata = await metadata_of(work, shown.items)
     return AutomationRunList(
         runs=[AutomationRunShape(**_run_fields(row, metadata[row.id])) for row in shown.items],
         cursor=shown.cursor,
@@ -153,8 +152,8 @@ def runs_of(workspace_id: Id, automation_id: Id) -> Select[Any]:
     )
 
 
-async def _metadata(work: UnitOfWork, runs: Sequence[Row[Any]]) -> dict[Id, JsonObject]:
-    """What runs show beside their own fields, by run."""
+async def metadata_of(work: UnitOfWork, runs: Sequence[Row[Any]]) -> dict[Id, JsonObject]:
+    """What runs show beside their own fields wherever they are shown, by run."""
     handlers = {failure_run_id(run.id): run.id for run in runs if run.status in FAILURES}
     answered: dict[Id, str] = {}
     if handlers:
@@ -164,19 +163,30 @@ async def _metadata(work: UnitOfWork, runs: Sequence[Row[Any]]) -> dict[Id, Json
             )
         )
         answered = {handlers[row.id]: str(row.id) for row in rows}
+    waiting = await node_queries.waits(work, runs)
     return {
         run.id: {
             **lineage(
                 run.id,
-                parent_run_id=run.parent_run_id,
+                parent_run_id=caller_of(run),
                 chain=run.chain,
                 concurrency_key=run.concurrency_key,
                 admitted_at=run.admitted_at,
             ),
             "failureRunId": answered.get(run.id),
+            "waiting": waiting[run.id],
         }
         for run in runs
     }
+
+
+def caller_of(run: Row[Any]) -> Id | None:
+    """The run that called this one, whether it waits for it or not."""
+    if run.source == RunSource.AUTOMATION and run.chain:
+        caller: Id = run.chain[-1]
+        return caller
+    waiting: Id | None = run.parent_run_id
+    return waiting
 
 
 def lineage(

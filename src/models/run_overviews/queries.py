@@ -6,11 +6,14 @@ from typing import Any
 from sqlalchemy import Row, Uuid, bindparam, func, or_, select
 
 from models.access.rules import Actor
+from models.automation_runs.calls import called_run_id
 from models.automation_runs.endings import failure_run_id
-from models.automation_runs.node_queries import waits
+from models.automation_runs.node_queries import progress, waits
+from models.automation_runs.queries import caller_of, metadata_of
 from models.automation_runs.rules import NodeStatus
 from models.automation_runs.shapes import AutomationRunShape
 from models.automation_runs.tables import automation_run, node_run
+from models.automations.rules.kinds import NodeKind
 from models.automations.tables import automation, automation_graph, automation_version
 from models.base import Id, JsonObject
 from models.items.queries import PlacementOf, closed_items, placed_items
@@ -30,7 +33,6 @@ from models.run_overviews.shapes import (
 )
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
-from runtime.families import Family
 
 LINKS = 50
 """Related runs that an overview names."""
@@ -106,7 +108,7 @@ async def state(
         started_at=row.started_at,
         completed_at=row.completed_at,
         error=row.error,
-        waiting=await waits(work, row) if any_waits else [],
+        waiting=(await waits(work, [row]))[row.id] if any_waits else [],
     )
     return RunChange(run=run, nodes=nodes)
 
@@ -166,12 +168,13 @@ def _known(turns: Iterations, *, is_open: bool) -> Iterations:
 async def _links(work: UnitOfWork, actor: Actor, run: Row[Any]) -> list[RunLink]:
     """The runs that led to this one and that it led to, as far as the caller sees them."""
     relations = _relations(run)
+    named = [*relations, *await _asked_for(work, run)]
     rows = await work.rows(
         select(_run.id, _run.status, automation.c.label)
         .join(automation, automation.c.id == _run.automation_id)
         .where(
             _run.workspace_id == actor.workspace_id,
-            or_(_run.parent_run_id == run.id, _run.id.in_(list(relations))),
+            or_(_run.parent_run_id == run.id, _run.id.in_(named)),
             automation.c.item_id.not_in(select(closed_items(actor).c.id)),
         )
         .order_by(_run.id)
@@ -188,10 +191,26 @@ async def _links(work: UnitOfWork, actor: Actor, run: Row[Any]) -> list[RunLink]
     ]
 
 
+async def _asked_for(work: UnitOfWork, run: Row[Any]) -> list[Id]:
+    """The runs that nodes of a run asked for, also those nobody waits for."""
+    rows = await work.rows(
+        select(_node.node_id, _node.scope_key)
+        .where(
+            _node.workspace_id == run.workspace_id,
+            _node.run_id == run.id,
+            _node.node_kind == NodeKind.CALL_AUTOMATION,
+            _node.started_at.is_not(None),
+        )
+        .order_by(_node.started_at, _node.node_id, _node.scope_key)
+        .limit(LINKS)
+    )
+    return [called_run_id(run.id, row.node_id, row.scope_key) for row in rows]
+
+
 def _relations(run: Row[Any]) -> Mapping[Id, RunRelation]:
     """The runs whose ids a run tells."""
     named = {
-        run.parent_run_id: RunRelation.PARENT,
+        caller_of(run): RunRelation.PARENT,
         run.replay_of_run_id: RunRelation.REPLAYED,
         failure_run_id(run.id): RunRelation.FAILURE,
     }
@@ -200,8 +219,8 @@ def _relations(run: Row[Any]) -> Mapping[Id, RunRelation]:
 
 async def _metadata(work: UnitOfWork, run: Row[Any]) -> JsonObject:
     return {
-        "temporalWorkflowId": Family.AUTOMATION_RUN.workflow_id(run.id),
-        "waiting": await waits(work, run),
+        **(await metadata_of(work, [run]))[run.id],
+        "progress": await progress(work, run),
     }
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import Text, bindparam, select
 
 from models.automation_runs import runnable
-from models.automation_runs.execution import FIRST_RESPONSE
+from models.automation_runs.outputs import FIRST_RESPONSE
 from models.automation_runs.rules import OPEN_RUN, RunStatus
 from models.automation_runs.tables import automation_run
 from models.automations.rules.triggers import TriggerKind, WebhookTrigger, read_trigger
