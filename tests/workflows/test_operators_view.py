@@ -191,7 +191,7 @@ async def end_of(handle: WorkflowHandle[Any, Any]) -> tuple[Any, Any]:
 
 LAST = {
     "stop": {"result": "failed", "message": CANARY},
-    "http_request": {"url": f"http://127.0.0.1:1/{CANARY}"},
+    "http_request": {"url": f"http://nowhere.invalid/{CANARY}"},
 }
 
 
