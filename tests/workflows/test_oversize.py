@@ -64,3 +64,17 @@ async def test_an_output_that_is_null_by_itself_is_not_trimmed(engine: Engine) -
     )
     assert (run.output or {}).get("body", "absent") is None
     assert run.metadata["trimmed"] is False
+
+
+async def test_an_output_that_lacks_a_leaf_says_so_when_no_node_is_left_out(
+    engine: Engine, serve: Serve
+) -> None:
+    endpoint = await serve(reply(200, {"text": "x" * (MEBIBYTE * 19 // 20)}))
+    leaves = [f"n{number}" for number in range(9)]
+    run = await engine.run(
+        graph(*(node(leaf, "http_request", url=endpoint.url) for leaf in leaves))
+    )
+    assert (run.status, set(run.output or {})) == ("succeeded", set(leaves))
+    assert sum(output is None for output in (run.output or {}).values()) == 1
+    assert {one.node_id for one in run.node_runs} == set(leaves)
+    assert run.metadata["trimmed"] is True
