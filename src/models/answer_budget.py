@@ -26,13 +26,13 @@ def within_budget(
     weights = [func.coalesce(func.octet_length(cast(page.c[name], Text)), 0) for name in heavy]
     weight = reduce(add, weights)
     before = func.sum(weight).over(order_by=page.c[_TURN], rows=(None, -1))
-    carried = func.coalesce(before, 0) < BUDGET
+    fits = func.coalesce(before, 0) < BUDGET
     return select(
         *(
-            case((carried, column)).label(column.name) if column.name in heavy else column
+            case((fits, column)).label(column.name) if column.name in heavy else column
             for column in page.c
         ),
-        carried.label(_CARRIED),
+        fits.label(_CARRIED),
     ).order_by(page.c[_TURN])
 
 
