@@ -5,7 +5,7 @@ import contextlib
 import os
 import signal
 import threading
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Any
@@ -64,9 +64,11 @@ async def running_workers(
         dispatcher.wake()
 
     parts.database.on_outbox = wake
+    failure: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     async with contextlib.AsyncExitStack() as stack:
-        for worker in _workers(parts, queues):
+        for worker in _workers(parts, queues, failure):
             await stack.enter_async_context(worker)
+        await stack.enter_async_context(beside(_raised(failure)))
         if Queue.AUTOMATION in queues:
             for sweep in SWEEPS:
                 await ensure_schedule(parts.client, sweep)
@@ -75,8 +77,19 @@ async def running_workers(
         yield relay
 
 
-def _workers(parts: Parts, queues: Sequence[Queue]) -> list[Worker]:
+async def _raised(failure: asyncio.Future[None]) -> None:
+    await failure
+
+
+def _workers(parts: Parts, queues: Sequence[Queue], failure: asyncio.Future[None]) -> list[Worker]:
     activities = activities_of(parts)
+
+    # A worker that fails shuts down by itself, but only when no workflow task is left, and one
+    # whose local activities it now refuses is left for ever.
+    async def on_fatal_error(error: BaseException) -> None:
+        if not failure.done():
+            failure.set_exception(error)
+
     made = {
         Queue.AUTOMATION: lambda: Worker(
             parts.client,
@@ -88,9 +101,14 @@ def _workers(parts: Parts, queues: Sequence[Queue]) -> list[Worker]:
             max_concurrent_local_activities=LOCAL_ACTIVITY_SLOTS,
             max_cached_workflows=CACHED_WORKFLOWS,
             graceful_shutdown_timeout=GRACE,
+            on_fatal_error=on_fatal_error,
         ),
-        Queue.IO: lambda: _activity_worker(parts, Queue.IO, activities, ACTIVITY_SLOTS),
-        Queue.BULK: lambda: _activity_worker(parts, Queue.BULK, activities, BULK_SLOTS),
+        Queue.IO: lambda: _activity_worker(
+            parts, Queue.IO, activities, ACTIVITY_SLOTS, on_fatal_error
+        ),
+        Queue.BULK: lambda: _activity_worker(
+            parts, Queue.BULK, activities, BULK_SLOTS, on_fatal_error
+        ),
     }
     return [made[queue]() for queue in queues]
 
@@ -100,6 +118,7 @@ def _activity_worker(
     queue: Queue,
     activities: Mapping[Queue, Sequence[Callable[..., Any]]],
     slots: int,
+    on_fatal_error: Callable[[BaseException], Awaitable[None]],
 ) -> Worker:
     return Worker(
         parts.client,
@@ -110,13 +129,15 @@ def _activity_worker(
         # A cancelled activity learns of it with its next heartbeat.
         max_heartbeat_throttle_interval=timedelta(seconds=2),
         default_heartbeat_throttle_interval=timedelta(seconds=2),
+        on_fatal_error=on_fatal_error,
     )
 
 
 async def run_worker(settings: Settings, queues: Sequence[Queue] = tuple(Queue)) -> None:
     """Work until SIGTERM or SIGINT, then drain.
 
-    Raises SilentWorkerError for workers that no longer poll: their process must be replaced.
+    Raises SilentWorkerError for workers that no longer poll, and whatever a worker failed with:
+    their process must be replaced.
     """
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()

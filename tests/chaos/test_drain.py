@@ -33,6 +33,19 @@ async def run(self): raise MemoryError("no room for the relay")
 Relay.run = run
 """
 
+WITHOUT_ACTIVITIES = """
+import cli.worker_process
+from temporalio.worker._activity import _ActivityWorker
+whole = _ActivityWorker.run
+async def run(self):
+    if self._task_queue == "automation":
+        await self._bridge_worker().poll_activity_task()
+        raise RuntimeError("no way to hear of activities")
+    await whole(self)
+_ActivityWorker.run = run
+cli.worker_process.DRAIN_SECONDS = 2
+"""
+
 
 async def test_a_relay_that_is_woken_as_it_is_stopped_stops(idle: Engine) -> None:
     relay = Relay(idle.database, ExecutionDeliveries(idle.client, ROUTES).by_intent())
@@ -98,3 +111,13 @@ async def test_a_worker_whose_relay_has_failed_ends_so_that_it_is_replaced(
     worker = await workers.start(prepared=WITHOUT_RELAY)
     assert await worker.ended() == 1
     assert "no room for the relay" in worker.log()
+
+
+async def test_a_worker_that_has_failed_ends_although_workflow_tasks_wait_for_its_activities(
+    idle: Engine, workers: Workers
+) -> None:
+    automation = await idle.publish(graph(node("only", "transform", output={"done": True})))
+    await idle.start(automation.id)
+    worker = await workers.start(prepared=WITHOUT_ACTIVITIES)
+    assert await worker.ended() == 1
+    assert "no way to hear of activities" in worker.log()
