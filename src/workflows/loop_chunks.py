@@ -58,6 +58,7 @@ async def _run_chunk(node: PlanNode, call: ChunkCall, number: int) -> ChunkReply
             parent_close_policy=workflow.ParentClosePolicy.REQUEST_CANCEL,
             cancellation_type=workflow.ChildWorkflowCancellationType.TRY_CANCEL,
             static_summary=_summary(node, call.iterations),
+            search_attributes=workflow.info().typed_search_attributes,
         )
     except (ChildWorkflowError, WorkflowAlreadyStartedError):
         task = asyncio.current_task()

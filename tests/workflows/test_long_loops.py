@@ -9,6 +9,7 @@ import psycopg
 import pytest
 from sqlalchemy import func, select
 from temporalio.client import WorkflowExecutionStatus
+from temporalio.common import SearchAttributeKey
 
 from activities import quick_loops
 from models.automation_runs import retries
@@ -17,7 +18,7 @@ from models.automation_runs.shapes import RetryRun
 from models.automation_runs.tables import automation_run, node_run
 from models.base import Id
 from models.records.tables import record
-from runtime.families import Family
+from runtime.families import Family, SearchAttribute
 from tests.support.endpoint import Serve, never, once, reply
 from tests.support.engine import Engine, by_node, graph, node
 from tests.support.patience import eventually
@@ -102,6 +103,9 @@ async def test_a_part_that_grows_long_continues_as_new(
         return len(await executions(engine, run_id)) > 2
 
     await eventually(is_listed, what="a chunk that continued as new")
+    workspace = SearchAttributeKey.for_keyword(SearchAttribute.WORKSPACE_ID)
+    found = {one.typed_search_attributes.get(workspace) for one in await executions(engine, run_id)}
+    assert found == {str(engine.actor.workspace_id)}
 
 
 @pytest.mark.parametrize("long", [False, True])
