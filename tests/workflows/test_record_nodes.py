@@ -135,15 +135,23 @@ async def test_upsert_creates_once_and_then_changes(engine: Engine, table: Id) -
     ("config", "code", "message"),
     [
         (
-            {"data": {"code": "A", "price": binding("literal", "much")}},
+            {"data": {"code": "A", "price": binding("trigger", "text")}},
             "validation_error",
             "data.price",
         ),
-        ({"data": {"code": "A", "price": -1}}, "validation_error", "data.price"),
-        ({"data": {"price": 1}}, "validation_error", "data.code"),
+        (
+            {"data": {"code": "A", "price": binding("trigger", "debt")}},
+            "validation_error",
+            "data.price",
+        ),
+        ({"data": binding("trigger", "codeless")}, "validation_error", "data.code"),
         ({"data": binding("trigger", "unknown")}, "validation_error", "data.nope"),
         ({"data": binding("trigger", "text")}, "binding_error", "data"),
-        ({"upsertBy": ["code"], "data": {"price": 1}}, "validation_error", "data.code"),
+        (
+            {"upsertBy": ["code"], "data": binding("trigger", "codeless")},
+            "validation_error",
+            "data.code",
+        ),
     ],
 )
 async def test_wrong_data_fails_the_node_and_writes_nothing(
@@ -155,7 +163,7 @@ async def test_wrong_data_fails_the_node_and_writes_nothing(
             node("oops", "transform", output={"ok": True}),
             edges=[("put", "oops", "failure")],
         ),
-        {"unknown": {"nope": 1}, "text": "x"},
+        {"unknown": {"nope": 1}, "text": "x", "debt": -1, "codeless": {"price": 1}},
     )
     assert (run.status, run.output) == ("succeeded", {"oops": {"ok": True}})
     assert await error_codes(engine, run) == {"put": code}
@@ -190,8 +198,11 @@ async def test_a_record_of_another_database_is_not_touched(
 
 
 async def test_a_query_that_means_nothing_fails_the_node(engine: Engine, table: Id) -> None:
-    query = binding("literal", {"filter": {"field": "price", "op": "resembles", "value": 1}})
-    run = await engine.run(graph(node("find", "query_records", databaseId=str(table), query=query)))
+    query = {"filter": {"field": "price", "op": binding("trigger", "op"), "value": 1}}
+    run = await engine.run(
+        graph(node("find", "query_records", databaseId=str(table), query=query)),
+        {"op": "resembles"},
+    )
     assert (run.status, await error_codes(engine, run)) == (
         "failed",
         {"find": "validation_error"},

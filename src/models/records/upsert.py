@@ -26,12 +26,11 @@ from sqlalchemy.dialects.postgresql import JSONB, aggregate_order_by
 
 from models.base import Id
 from models.databases.rules.fields import FieldSpec, Schema
-from models.databases.rules.registry import KIND_RULES, Comparison, comparison
-from models.databases.rules.values import FieldValueError
+from models.databases.rules.registry import Comparison, comparison
 from models.records.queries import records_of
 from models.records.rules.conditions import In
 from models.records.rules.entries import entries_of, entry_condition, is_indexable
-from models.records.rules.operators import OPERATORS, Op
+from models.records.rules.matching import meant_values
 from models.records.rules.writes import Write
 from models.records.tables import record, record_index
 from runtime.crypto import fingerprint
@@ -79,38 +78,10 @@ async def find_matches(work: UnitOfWork, schema: Schema, upserts: Sequence[Write
 
 def _wanted(schema: Schema, write: Write, first: Write) -> tuple[dict[str, Any], list[Detail]]:
     """The values to find the record by, in their stored form."""
-    if not 1 <= len(write.upsert_by) <= MAX_BY:
-        return {}, [Detail(f"{write.at}upsertBy", f"must name 1 to {MAX_BY} fields")]
-    if sorted(set(write.upsert_by)) != sorted(set(first.upsert_by)):
+    if write.upsert_by and set(write.upsert_by) != set(first.upsert_by):
         message = f"must name the fields that {first.at}upsertBy names"
         return {}, [Detail(f"{write.at}upsertBy", message)]
-    wanted: dict[str, Any] = {}
-    problems: list[Detail] = []
-    for place, key in enumerate(write.upsert_by):
-        spec = schema.fields.get(key)
-        by = f"{write.at}upsertBy.{place}"
-        if spec is None:
-            problems.append(Detail(by, "is not the key of a field of this database"))
-        elif not _matchable(spec):
-            problems.append(Detail(by, f"cannot be matched by: it is a {spec.kind} field"))
-        else:
-            try:
-                wanted[key] = _checked(spec, write.written.get(key))
-            except FieldValueError as problem:
-                problems.append(Detail(f"{write.at}data.{key}", str(problem)))
-    return wanted, problems
-
-
-def _matchable(spec: FieldSpec) -> bool:
-    return KIND_RULES[spec.kind].check is not None and Op.EQ in OPERATORS[comparison(spec)]
-
-
-def _checked(spec: FieldSpec, value: Any) -> Any:
-    if value is None:
-        raise FieldValueError("is needed to find the record")
-    check = KIND_RULES[spec.kind].check
-    assert check is not None, "fields without a check match nothing"
-    return check(spec, value)
+    return meant_values(schema.fields, write.upsert_by, write.written, write.at)
 
 
 def _spelled(values: Mapping[str, Any]) -> str:

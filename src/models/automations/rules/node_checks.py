@@ -18,11 +18,11 @@ from models.automations.rules.kinds import (
     unknown_kind,
 )
 from models.automations.rules.reads import node_references
+from models.automations.rules.record_checks import record_problems
 from models.automations.rules.reference_checks import missing
 from models.base import Input, JsonObject
 from models.expressions.rules.errors import BindingError
 from models.expressions.rules.expressions import compile_expression
-from runtime.ids import parse_id
 
 _STATIC = {
     NodeKind.CONDITION: ("expression", "filter"),
@@ -54,7 +54,8 @@ def node_problems(
     for node_id in sorted((node_references(node) or frozenset()) - known.keys()):
         yield f'It reads the node "{shorten(node_id)}", which does not exist.'
     named = without_literals(given)
-    yield from _database_problems(node, named, facts)
+    for path, message in record_problems(kind, named, facts):
+        yield f"{_place(node, path)}: {message}"
     yield from _missing(node, kind, named, facts)
 
 
@@ -170,60 +171,6 @@ def _cel_problem(text: str) -> str | None:
     except BindingError as error:
         return error.message
     return "The expression must give true or false."
-
-
-def _database_problems(node: GraphNode, value: JsonObject, facts: ReferenceFacts) -> Iterator[str]:
-    database_id = value.get("databaseId")
-    if not isinstance(database_id, str) or node.kind not in _ON_DATABASES:
-        return
-    if parse_id(database_id) is None:
-        return  # the config's model says so
-    fields = facts.databases.get(database_id.lower())
-    if fields is None:
-        yield f'{_place(node, "databaseId")}: There is no database "{shorten(database_id)}".'
-        return
-    for path, key in _field_keys(value):
-        if key not in fields:
-            yield f'{_place(node, path)}: The database has no field "{shorten(key)}".'
-
-
-_ON_DATABASES = (
-    NodeKind.QUERY_RECORDS,
-    NodeKind.CREATE_RECORD,
-    NodeKind.UPDATE_RECORD,
-    NodeKind.DELETE_RECORD,
-)
-
-
-def _field_keys(value: JsonObject) -> Iterator[tuple[str, str]]:
-    data = value.get("data")
-    if isinstance(data, dict) and not is_binding(data):
-        yield from ((f"data.{key}", key) for key in data)
-    yield from _texts("upsertBy", value.get("upsertBy"))
-    query = value.get("query")
-    if isinstance(query, dict) and not is_binding(query):
-        yield from _texts("query.fields", query.get("fields"))
-        for part in ("filter", "sorts", "groupBy", "aggregates"):
-            yield from _compared(f"query.{part}", query.get(part))
-
-
-def _texts(path: str, value: Any) -> Iterator[tuple[str, str]]:
-    if isinstance(value, list):
-        yield from ((path, text) for text in value if isinstance(text, str))
-
-
-def _compared(path: str, value: Any) -> Iterator[tuple[str, str]]:
-    """The `field` of every condition in a filter tree or list of sorts."""
-    if isinstance(value, list):
-        for index, item in enumerate(value):
-            yield from _compared(f"{path}.{index}", item)
-    elif isinstance(value, dict):
-        if isinstance(value.get("field"), str):
-            yield path, value["field"]
-        else:
-            for key in ("and", "or", "not"):
-                if key in value:
-                    yield from _compared(f"{path}.{key}", value[key])
 
 
 def edge_problems(node: GraphNode, ways_out: Sequence[GraphEdge]) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any
 
 from models.databases.rules.defaults import default_value
 from models.databases.rules.fields import FieldSpec, FieldSpecs
@@ -90,9 +90,15 @@ class DataCheck:
                 problems.append(Detail(f"{at}data.{shown_key(key)}", str(problem)))
         return Change(values, frozenset(cleared)), problems
 
+    def unwritable(self, key: str) -> str | None:
+        """Why no value can be written under a key; None where one can."""
+        return None if key in self._checks else _why_not(self._fields.get(key))
+
     def _checked(self, key: str, value: Any) -> Any:
         """The stored form of a value, None for null."""
-        spec, check = self._checks.get(key) or _unwritable(self._fields.get(key))
+        if key not in self._checks:
+            raise FieldValueError(_why_not(self._fields.get(key)))
+        spec, check = self._checks[key]
         if spec.required and (value is None or value in ("", [])):
             raise FieldValueError("is required and cannot be empty")
         return None if value is None else check(spec, value)
@@ -106,14 +112,14 @@ def ids_in(change: Change, fields: FieldSpecs, kind: FieldKind) -> Iterator[tupl
                 yield key, entry
 
 
-def _unwritable(spec: FieldSpec | None) -> NoReturn:
+def _why_not(spec: FieldSpec | None) -> str:
     if spec is None:
-        raise FieldValueError("is not the key of a field of this database")
+        return "is not the key of a field of this database"
     if spec.system:
-        raise FieldValueError("cannot be written: the platform writes this field")
+        return "cannot be written: the platform writes this field"
     if spec.relation:
-        raise FieldValueError(f"cannot be written here: set it as relations.{spec.key}")
-    raise FieldValueError(f"cannot be written: it is a {spec.kind} field")
+        return f"cannot be written here: set it as relations.{spec.key}"
+    return f"cannot be written: it is a {spec.kind} field"
 
 
 def shown_key(key: str) -> str:

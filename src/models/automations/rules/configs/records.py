@@ -6,6 +6,7 @@ from pydantic import Field
 
 from models.automations.rules.configs.types import FieldKey
 from models.base import Input, InputId, JsonObject
+from models.records.rules.matching import MAX_BY
 
 
 class RecordQuery(Input):
@@ -35,7 +36,7 @@ class CreateRecordConfig(Input):
     database_id: InputId
     title: str | None = None
     data: JsonObject = Field(default_factory=dict)
-    upsert_by: Annotated[list[FieldKey], Field(max_length=10, default_factory=list)]
+    upsert_by: Annotated[list[FieldKey], Field(max_length=MAX_BY, default_factory=list)]
 
 
 class UpdateRecordConfig(Input):
