@@ -82,17 +82,20 @@ async def test_switch_takes_the_first_case_that_holds(
     assert sorted(states(run).values()) == ["skipped"] * 4 + ["succeeded"] * 2
 
 
-async def test_a_switch_that_cannot_decide_fails(engine: Engine) -> None:
-    cases = [{"key": "a", "expression": "trigger.nothing.at_all == 1"}]
+@pytest.mark.parametrize("expression", ["trigger.nothing.at_all == 1", "trigger.text"])
+async def test_a_switch_that_cannot_decide_fails(engine: Engine, expression: str) -> None:
+    cases = [{"key": "a", "expression": expression}]
     run = await engine.run(
         graph(
             node("pick", "switch", cases=cases),
             node("oops", "transform", output={}),
             node("other", "transform", output={}),
             edges=[("pick", "oops", "failure"), ("pick", "other", "default")],
-        )
+        ),
+        {"text": "true"},
     )
     assert run.output == {"oops": {}}
+    assert await error_codes(engine, run) == {"pick": "binding_error"}
 
 
 async def test_transform_with_every_binding(engine: Engine) -> None:

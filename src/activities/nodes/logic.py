@@ -23,10 +23,7 @@ def condition(parameters: JsonObject, context: BindingContext) -> NodeResult:
     config = ConditionConfig.model_validate(parameters)
     if config.expression is None:
         return condition_result(matches(config.filter, context.variables()))
-    result = compile_expression(config.expression).evaluate(context.variables())
-    if not isinstance(result, bool):
-        raise NodeError("binding_error", "The condition must give true or false.")
-    return condition_result(result)
+    return condition_result(_holds(config.expression, context, "The condition"))
 
 
 def condition_result(result: bool) -> NodeResult:
@@ -35,11 +32,17 @@ def condition_result(result: bool) -> NodeResult:
 
 def switch(parameters: JsonObject, context: BindingContext) -> NodeResult:
     """The first case whose expression holds, else `default`."""
-    variables = context.variables()
     for candidate in SwitchConfig.model_validate(parameters).cases:
-        if compile_expression(candidate.expression).evaluate(variables) is True:
+        if _holds(candidate.expression, context, f'The case "{candidate.key}"'):
             return switch_result(candidate.key)
     return switch_result(None)
+
+
+def _holds(expression: str, context: BindingContext, what: str) -> bool:
+    result = compile_expression(expression).evaluate(context.variables())
+    if not isinstance(result, bool):
+        raise NodeError("binding_error", f"{what} must give true or false.")
+    return result
 
 
 def switch_result(key: str | None) -> NodeResult:
