@@ -67,10 +67,14 @@ def _constant(name: str) -> Any:
     raise _FlawError(f"{name} is not a JSON number.")
 
 
+def _shown(digits: str) -> str:
+    return digits if len(digits) <= 20 else f"{digits[:20]}…"
+
+
 def _float(text: str) -> float:
     value = float(text)
     if math.isinf(value):
-        raise _FlawError(f"The number {text[:20]} is too large.")
+        raise _FlawError(f"The number {_shown(text)} is too large.")
     return value
 
 
@@ -81,7 +85,7 @@ def _integers(largest: int) -> Callable[[str], int]:
         if len(text) < 16 or (len(text) <= longest and abs(int(text)) <= largest):
             return int(text)
         beyond = f"±2^{largest.bit_length() - 1}"
-        raise _FlawError(f"The integer {text[:20]} is beyond {beyond}; write it as a string.")
+        raise _FlawError(f"The integer {_shown(text)} is beyond {beyond}; write it as a string.")
 
     return integer
 
