@@ -19,6 +19,7 @@ from models.automations.shapes import UpdateAutomation
 from models.base import Id
 from models.notifications.tables import notification
 from models.run_overviews.queries import overview
+from runtime.errors import ValidationError
 from runtime.families import Family, SearchAttribute
 from tests.support.endpoint import Serve, never
 from tests.support.engine import KEYS, Engine, Json, by_node, graph, node
@@ -154,7 +155,7 @@ async def test_a_failure_of_the_called_automation_is_the_nodes(engine: Engine) -
         ({"triggerConfig": {"kind": "webhook"}}, {}, "not_callable"),
         (
             {"triggerConfig": {"kind": "manual", "inputSchema": SCHEMA}},
-            {"input": {"a": "x"}},
+            {"input": {"type": "trigger", "value": "input"}},
             "validation_error",
         ),
     ],
@@ -163,9 +164,15 @@ async def test_what_cannot_be_called_fails_the_node(
     engine: Engine, called: Json, config: Json, code: str
 ) -> None:
     other = await engine.publish(ADD, **called)
-    run = await engine.run(calling(other.id, **config))
+    run = await engine.run(calling(other.id, **config), {"input": {"a": "x"}})
     assert (ways(run), await error_codes(engine, run)) == ({"otherwise"}, {"call": code})
     assert await rows(engine, other.id) == []
+
+
+async def test_an_input_that_is_never_taken_is_not_published(engine: Engine) -> None:
+    other = await engine.publish(ADD, triggerConfig={"kind": "manual", "inputSchema": SCHEMA})
+    with pytest.raises(ValidationError, match=r"config\.input"):
+        await engine.publish(calling(other.id, input={"a": "x"}))
 
 
 async def test_a_foreign_automation_is_not_called(engine: Engine) -> None:

@@ -6,8 +6,8 @@ from sqlalchemy import ColumnElement, Select, String, Uuid, cast, literal, selec
 
 from models.actions.tables import action
 from models.automations.rules.facts import Noun, ReferenceFacts
-from models.automations.tables import automation
-from models.base import Id
+from models.automations.tables import automation, automation_graph, automation_version
+from models.base import Id, JsonObject
 from models.data_sources.tables import data_source
 from models.databases.rules.fields import FieldSpecs
 from models.databases.specs import fields_as_text, read_fields
@@ -27,6 +27,7 @@ async def reference_facts(
         automation_id=None if automation_id is None else str(automation_id),
         databases=await _databases(work, workspace_id, ids),
         existing=await _existing(work, workspace_id, ids),
+        triggers=await _triggers(work, workspace_id, ids),
     )
 
 
@@ -45,6 +46,24 @@ async def _databases(
         )
     )
     return {str(row.id): read_fields(row.fields) for row in rows}
+
+
+async def _triggers(
+    work: UnitOfWork, workspace_id: Id, ids: Collection[Id]
+) -> dict[str, JsonObject]:
+    if not ids:
+        return {}
+    rows = await work.rows(
+        select(automation.c.id, automation_graph.c.trigger_config)
+        .join(automation_version, automation_version.c.id == automation.c.published_version_id)
+        .join(
+            automation_graph,
+            (automation_graph.c.automation_id == automation.c.id)
+            & (automation_graph.c.checksum == automation_version.c.checksum),
+        )
+        .where(automation.c.workspace_id == workspace_id, automation.c.id.in_(sorted(ids)))
+    )
+    return {str(row.id): row.trigger_config for row in rows}
 
 
 async def _existing(

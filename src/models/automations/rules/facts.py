@@ -32,6 +32,8 @@ class ReferenceFacts:
     databases: Mapping[str, FieldSpecs] = field(default_factory=dict)
     """The fields of each database."""
     existing: Mapping[Noun, frozenset[str]] = field(default_factory=dict)
+    triggers: Mapping[str, JsonObject] = field(default_factory=dict)
+    """The trigger of each automation that is published."""
     secrets: frozenset[str] = frozenset()
     """Those of the secrets a graph or its trigger names that there are."""
 

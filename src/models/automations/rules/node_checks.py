@@ -6,6 +6,7 @@ from typing import Any
 import pydantic
 
 from models.automations.rules.bindings import is_binding, problems, without_literals
+from models.automations.rules.call_checks import call_problems
 from models.automations.rules.configs import CONFIGS, SwitchConfig
 from models.automations.rules.facts import Noun, ReferenceFacts
 from models.automations.rules.filters import filter_problems
@@ -54,7 +55,8 @@ def node_problems(
     for node_id in sorted((node_references(node) or frozenset()) - known.keys()):
         yield f'It reads the node "{shorten(node_id)}", which does not exist.'
     named = without_literals(given)
-    for path, message in record_problems(kind, named, facts):
+    of_kind = call_problems(named, facts) if kind is NodeKind.CALL_AUTOMATION else ()
+    for path, message in (*record_problems(kind, named, facts), *of_kind):
         yield f"{_place(node, path)}: {message}"
     yield from _missing(node, kind, named, facts)
 

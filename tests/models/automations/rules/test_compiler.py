@@ -34,6 +34,9 @@ FACTS = ReferenceFacts(
         }
     },
     existing={Noun.AUTOMATION: frozenset({AUTOMATION, SELF})},
+    triggers={
+        id_: {"kind": "called", "inputSchema": {"required": ["who"]}} for id_ in (AUTOMATION, SELF)
+    },
     secrets=frozenset({"KEY"}),
 )
 MANUAL = {"kind": "manual"}
@@ -43,6 +46,10 @@ def node(node_id: str, kind: str = "transform", /, **config: Any) -> dict[str, A
     if kind == "transform":
         config = {"output": {}} | config
     return {"id": node_id, "kind": kind, "config": config}
+
+
+def asking(**query: Any) -> dict[str, Any]:
+    return node("n", "query_records", databaseId=DATABASE, query=query)
 
 
 def edge(source: str, target: str, outcome: str = "always", **more: Any) -> dict[str, Any]:
@@ -251,6 +258,11 @@ def test_a_filter_that_a_query_would_refuse_is_an_issue(trigger: Any, path: str)
         (node("n", "action"), "actionId is required"),
         (node("n", "action") | {"actionId": DATABASE}, "There is no action"),
         (node("n", "call_automation", automationId=DATABASE), "There is no automation"),
+        (node("n", "call_automation", automationId=AUTOMATION), "config.input: "),
+        (
+            node("n", "call_automation", automationId=AUTOMATION, input={"it": bind("item", "")}),
+            "config.input.who: is required",
+        ),
         (node("n", "notify", userIds=[DATABASE], title="x"), "config.userIds.0: There is no membe"),
         (node("n", "approval", assignees=[SELF]), "config.assignees.0: There is no member"),
         (node("n", "transform", output=None), "config.output"),
@@ -284,6 +296,13 @@ def test_a_filter_that_a_query_would_refuse_is_an_issue(trigger: Any, path: str)
             ),
             "config.query.filter.or.0.not",
         ),
+        (asking(sorts=[{"field": "price", "direction": "up"}]), "config.query.sorts.0.direction"),
+        (asking(sorts=[{"field": "price"}] * 6), "config.query.sorts"),
+        (asking(aggregates=[{"op": "bogus"}]), "config.query.aggregates.0.op"),
+        (asking(groupBy="price"), "config.query.groupBy"),
+        (asking(groupBy=[]), "config.query.groupBy"),
+        (asking(search="x" * 300), "config.query.search"),
+        (asking(viewId=AUTOMATION), "config.query.viewId: There is no view"),
         (node("n", "create_record", databaseId=DATABASE, data={"x": 1}), "data.x: is not the"),
         (node("n", "create_record", databaseId=DATABASE, upsertBy=["x"]), "upsertBy"),
         (node("n", "update_record", databaseId=DATABASE), "config.recordId: is required"),
@@ -338,6 +357,19 @@ def test_a_wrong_node_says_what_is_wrong(wrong: Any, words: str) -> None:
     found = issues([node("first"), wrong], [edge("first", "n")], variables={"other": 1})
     assert any(place == "n" and words in message for place, message in found), found
     assert all(place == "n" for place, _ in found), found
+
+
+@pytest.mark.parametrize(
+    ("called", "given"),
+    [
+        (AUTOMATION, {"who": "Ada"}),
+        (AUTOMATION, {"who": {"type": "trigger", "value": "who"}}),
+        (AUTOMATION, {"type": "trigger", "value": ""}),
+        (SELF, {}),
+    ],
+)
+def test_a_call_gives_what_is_taken(called: str, given: Any) -> None:
+    assert issues([node("n", "call_automation", automationId=called, input=given)]) == []
 
 
 @pytest.mark.parametrize(
