@@ -7,7 +7,13 @@ import pytest
 from sqlalchemy import func, select
 
 from models.base import Id
+from models.databases.fields import create_field
+from models.databases.shapes import CreateField
+from models.records.commands import create_record
+from models.records.shapes import CreateRecord
 from models.records.tables import record
+from models.views.commands import create_view
+from models.views.shapes import CreateView
 from tests.support.engine import Engine, by_node, graph, node
 from tests.support.goods import make_table
 from tests.support.run_rows import error_codes
@@ -221,3 +227,80 @@ async def test_an_effect_and_its_node_run_are_one_transaction(engine: Engine, ta
     async with engine.database.transaction() as work:
         count = await work.scalar(select(func.count()).where(record.c.database_id == table))
     assert count == 3
+
+
+async def test_a_query_through_a_view_asks_what_the_view_asks(engine: Engine, table: Id) -> None:
+    manifest = {"search": "wanted", "sorts": [{"field": "price", "direction": "desc"}]}
+    async with engine.database.transaction() as work:
+        body = CreateView.model_validate({"label": "Wanted", "manifest": manifest})
+        view = await create_view(work, engine.actor, table, body)
+        for code, price in (("wanted", 1), ("wanted", 2), ("other", 3)):
+            made = CreateRecord.model_validate({"data": {"code": code, "price": price}})
+            await create_record(work, engine.actor, table, made)
+    query = {"viewId": str(view.id), "limit": binding("trigger", "limit")}
+    run = await engine.run(
+        graph(node("find", "query_records", databaseId=str(table), query=query)),
+        {"limit": 1_000},
+    )
+    found = by_node(run)["find"].output["records"]
+    assert [one["data"]["price"] for one in found] == [2, 1]
+
+
+async def test_records_are_linked_and_unlinked(engine: Engine, table: Id) -> None:
+    settings = {"databaseId": str(table)}
+    async with engine.database.transaction() as work:
+        body = CreateField.model_validate(
+            {"label": "Parts", "key": "parts", "kind": "relation", "settings": settings}
+        )
+        await create_field(work, engine.actor, table, body)
+    id_ = str(table)
+    run = await engine.run(
+        graph(
+            node("part", "create_record", databaseId=id_, data={"code": "P"}),
+            node(
+                "whole",
+                "create_record",
+                databaseId=id_,
+                data={"code": "W"},
+                relations={"parts": [binding("node", "part.record.id")]},
+            ),
+            node(
+                "apart",
+                "update_record",
+                databaseId=id_,
+                recordId=binding("node", "whole.record.id"),
+                relations={"parts": None},
+            ),
+            edges=[("part", "whole"), ("whole", "apart")],
+        )
+    )
+    assert run.status == "succeeded", run.error
+    nodes = by_node(run)
+    (linked,) = nodes["whole"].output["record"]["relations"]["parts"]
+    assert linked == nodes["part"].output["record"]["id"]
+    assert nodes["apart"].output["record"]["relations"]["parts"] == []
+
+
+async def test_a_title_of_null_is_cleared(engine: Engine, table: Id) -> None:
+    run = await engine.run(
+        graph(
+            node("make", "create_record", databaseId=str(table), title="T", data={"code": "A"}),
+            node(
+                "keep",
+                "update_record",
+                recordId=binding("node", "make.record.id"),
+                data={"code": "B"},
+            ),
+            node(
+                "clear",
+                "update_record",
+                recordId=binding("node", "make.record.id"),
+                title=binding("trigger", "nothing"),
+            ),
+            edges=[("make", "keep"), ("keep", "clear")],
+        )
+    )
+    assert run.status == "succeeded", run.error
+    kept, cleared = (by_node(run)[name].output["record"] for name in ("keep", "clear"))
+    assert (kept["title"], kept["data"]["code"]) == ("T", "B")
+    assert (cleared["title"], cleared["data"]["code"]) == ("", "B")

@@ -13,7 +13,7 @@ from models.automations.rules.kinds import NodeKind
 from models.base import Id
 from models.records import commands, queries
 from models.records.finding import QueryTooSlowError
-from models.records.shapes import CreateRecord, RecordDetail, RecordQuery, UpdateRecord
+from models.records.shapes import CreateRecord, RecordDetail, UpdateRecord
 from runtime.crypto import KeyRing
 from runtime.errors import NotFoundError
 
@@ -36,9 +36,8 @@ class RecordNodes:
     async def query_records(self, node: Invocation) -> NodeResult:
         """`{records, cursor, count}` of one page."""
         config = QueryRecordsConfig.model_validate(node.parameters)
-        query = RecordQuery.model_validate(config.query.model_dump(by_alias=True))
         found = await queries.ask_records(
-            node.work, node.actor, config.database_id, query, self._keys
+            node.work, node.actor, config.database_id, config.query, self._keys
         )
         if found is None:
             raise QueryTooSlowError
@@ -48,7 +47,7 @@ class RecordNodes:
     async def create_record(self, node: Invocation) -> NodeResult:
         """`{record, created}`; with `upsertBy`, `created` tells whether it is new."""
         config = CreateRecordConfig.model_validate(node.parameters)
-        body = CreateRecord(title=config.title, data=config.data)
+        body = CreateRecord(title=config.title, data=config.data, relations=config.relations)
         if config.upsert_by:
             upserted = await commands.upsert_record(
                 node.work, node.actor, config.database_id, config.upsert_by, body
@@ -60,9 +59,8 @@ class RecordNodes:
     async def update_record(self, node: Invocation) -> NodeResult:
         """`{record}`, the values merged per key."""
         config = UpdateRecordConfig.model_validate(node.parameters)
-        body = UpdateRecord.model_validate(
-            {"data": config.data, **({} if config.title is None else {"title": config.title})}
-        )
+        said = config.model_dump(exclude_unset=True, include=_CHANGES)
+        body = UpdateRecord.model_validate(said)
         record = await commands.update_record(node.work, node.actor, config.record_id, body)
         _require_database(record, config.database_id)
         return _written(record)
@@ -73,6 +71,9 @@ class RecordNodes:
         record = await commands.delete_record(node.work, node.actor, config.record_id)
         _require_database(record, config.database_id)
         return _written(record)
+
+
+_CHANGES = {"title", "data", "relations"}
 
 
 def _require_database(record: RecordDetail, database_id: Id | None) -> None:

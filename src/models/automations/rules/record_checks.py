@@ -7,14 +7,17 @@ from typing import Any
 import pydantic
 
 from models.automations.rules.bindings import holds_binding, is_binding
-from models.automations.rules.facts import ReferenceFacts
+from models.automations.rules.facts import Noun, ReferenceFacts
 from models.automations.rules.kinds import NodeKind, shorten
 from models.base import JsonObject
 from models.databases.rules.fields import FieldSpecs
 from models.databases.rules.kinds import TITLE_KEY
 from models.records.rules.data import DataCheck, with_title
+from models.records.rules.filters import read_filter
 from models.records.rules.matching import meant_values
+from models.records.rules.options import may_grow
 from models.records.rules.query import read_query
+from models.records.rules.relations import read_relations
 from models.records.shapes import RecordQuery
 from runtime.errors import Detail, ValidationError
 from runtime.ids import parse_id
@@ -43,76 +46,108 @@ def record_problems(
     if fields is None:
         yield "databaseId", f'There is no database "{shorten(database_id)}".'
     elif kind is NodeKind.QUERY_RECORDS:
-        query = value.get("query")
-        if isinstance(query, dict) and not is_binding(query):
-            for problem in _asked(query, fields):
-                yield f"query.{problem.path}", problem.message
-    elif isinstance(data := value.get("data", {}), dict) and not is_binding(data):
-        for problem in _written(kind, value, data, fields):
+        query = _plain(value.get("query"))
+        for problem in (*_asked(query, fields), *_view_problems(query, facts)):
+            yield f"query.{problem.path}", problem.message
+    else:
+        new = kind is NodeKind.CREATE_RECORD and not value.get("upsertBy")
+        for problem in (*_written(value, fields, new=new), *_linked(value, fields)):
             yield problem.path, problem.message
 
 
-def _asked(query: JsonObject, fields: FieldSpecs) -> Iterator[Detail]:
-    if holds_binding(query):
-        yield from _unknown_fields(query, fields)
-        return
-    try:
-        read_query(RecordQuery.model_validate(query), fields, _ANY_TIME)
-    except pydantic.ValidationError:
-        yield from _unknown_fields(query, fields)
-    except ValidationError as error:
-        yield from error.details
+def _plain(value: Any) -> JsonObject:
+    """An object whose keys are known, empty for anything else."""
+    return value if isinstance(value, dict) and not is_binding(value) else {}
 
 
-def _written(
-    kind: NodeKind, value: JsonObject, data: JsonObject, fields: FieldSpecs
-) -> Iterator[Detail]:
-    check, upsert_by = DataCheck(fields), value.get("upsertBy")
-    title = value.get("title")
-    bound = {key for key, one in data.items() if holds_binding(one)}
-    known = {key: one for key, one in data.items() if key not in bound}
-    if isinstance(title, str) and TITLE_KEY not in bound:
+def _written(value: JsonObject, fields: FieldSpecs, *, new: bool) -> Iterator[Detail]:
+    check, data, title = DataCheck(fields), _plain(value.get("data")), value.get("title")
+    left = {key for key, one in data.items() if holds_binding(one) or may_grow(fields.get(key))}
+    known = {key: one for key, one in data.items() if key not in left}
+    if isinstance(title, str) and TITLE_KEY not in left:
         try:
             known = with_title(known, title)
         except ValidationError as error:
             yield from error.details
             return
     elif title is not None:
-        bound.add(TITLE_KEY)
-    always_new = kind is NodeKind.CREATE_RECORD and not upsert_by
-    _, problems = check.new(known) if always_new else check.patch(known)
-    if isinstance(upsert_by, list) and all(isinstance(key, str) for key in upsert_by) and upsert_by:
-        problems += meant_values(fields, upsert_by, known)[1]
-    given = {f"data.{key}" for key in bound}
-    yield from (problem for problem in problems if problem.path not in given)
-    for key in sorted(bound):
+        left.add(TITLE_KEY)
+    _, problems = check.new(known) if new else check.patch(known)
+    upsert_by = value.get("upsertBy")
+    if upsert_by and isinstance(upsert_by, list) and not holds_binding(upsert_by):
+        problems += meant_values(fields, [str(key) for key in upsert_by], known)[1]
+    places = {f"data.{key}" for key in left}
+    whole = is_binding(value.get("data"))
+    for problem in problems:
+        if not (problem.path in places or (whole and problem.path.startswith("data."))):
+            yield problem
+    for key in sorted(left):
         if (reason := check.unwritable(key)) is not None:
             yield Detail(f"data.{key}", reason)
 
 
-def _unknown_fields(query: JsonObject, fields: FieldSpecs) -> Iterator[Detail]:
-    for path, key in _named_fields(query):
-        if key not in fields:
-            yield Detail(path, "is not the key of a field of this database")
+def _linked(value: JsonObject, fields: FieldSpecs) -> Iterator[Detail]:
+    relations = _plain(value.get("relations"))
+    known = {key: None if holds_binding(one) else one for key, one in relations.items()}
+    yield from read_relations(fields, known)[1]
 
 
-def _named_fields(query: JsonObject) -> Iterator[tuple[str, str]]:
-    shown = query.get("fields")
-    if isinstance(shown, list):
-        yield from ((f"fields.{at}", one) for at, one in enumerate(shown) if isinstance(one, str))
-    for part in ("filter", "sorts", "groupBy", "aggregates"):
-        yield from _compared(part, query.get(part))
+def _view_problems(query: JsonObject, facts: ReferenceFacts) -> Iterator[Detail]:
+    view_id = query.get("viewId")
+    if isinstance(view_id, str) and parse_id(view_id) and not facts.has(Noun.VIEW, view_id):
+        yield Detail("viewId", f'There is no view "{shorten(view_id)}".')
 
 
-def _compared(path: str, value: Any) -> Iterator[tuple[str, str]]:
-    """The `field` of every condition in a filter tree or list of sorts."""
+def _asked(query: JsonObject, fields: FieldSpecs) -> Iterator[Detail]:
+    known = {key: value for key, value in query.items() if not holds_binding(value)}
+    try:
+        read_query(RecordQuery.model_validate(known), fields, _ANY_TIME)
+    except pydantic.ValidationError:
+        pass  # the config's model says so
+    except ValidationError as error:
+        yield from error.details
+    for part in query.keys() - known.keys():
+        if part == "filter":
+            yield from _tested(query[part], fields, part)
+        elif part in _NAMING:
+            yield from _named(query[part], fields, part)
+
+
+_NAMING = ("fields", "sorts", "groupBy", "aggregates")
+
+
+def _named(value: Any, fields: FieldSpecs, path: str) -> Iterator[Detail]:
+    """The fields that a part of a query names beside its bindings."""
     if isinstance(value, list):
-        for index, item in enumerate(value):
-            yield from _compared(f"{path}.{index}", item)
-    elif isinstance(value, dict):
-        if isinstance(value.get("field"), str):
-            yield f"{path}.field", value["field"]
-        else:
-            for key in ("and", "or", "not"):
-                if key in value:
-                    yield from _compared(f"{path}.{key}", value[key])
+        for place, entry in enumerate(value):
+            yield from _named(entry, fields, f"{path}.{place}")
+    elif isinstance(value, dict) and not is_binding(value):
+        yield from _named(value.get("field"), fields, f"{path}.field")
+    elif isinstance(value, str) and value not in fields:
+        yield Detail(path, "is not the key of a field of this database")
+
+
+def _tested(tree: Any, fields: FieldSpecs, path: str) -> Iterator[Detail]:
+    """What is wrong with a filter, its bound operands aside."""
+    if is_binding(tree):
+        return
+    inner = next(iter(tree.items())) if isinstance(tree, dict) and len(tree) == 1 else ("", None)
+    if not holds_binding(tree):
+        yield from _refused(tree, fields, path)
+    elif inner[0] == "not":
+        yield from _tested(inner[1], fields, f"{path}.not")
+    elif inner[0] in ("and", "or") and isinstance(inner[1], list):
+        for place, part in enumerate(inner[1]):
+            yield from _tested(part, fields, f"{path}.{inner[0]}.{place}")
+    elif not (is_binding(tree.get("field")) or is_binding(tree.get("op"))):
+        bound = {f"{path}.{key}" for key, value in tree.items() if holds_binding(value)}
+        known = {key: None if holds_binding(value) else value for key, value in tree.items()}
+        yield from (one for one in _refused(known, fields, path) if one.path not in bound)
+
+
+def _refused(tree: Any, fields: FieldSpecs, path: str) -> Iterator[Detail]:
+    try:
+        read_filter(tree, fields, _ANY_TIME)
+    except ValidationError as error:
+        for problem in error.details:
+            yield Detail(f"{path}{problem.path.removeprefix('filter')}", problem.message)

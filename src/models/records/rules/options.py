@@ -36,9 +36,7 @@ def grow_options(
     as it is, for the value check to refuse.
     """
     growing = {
-        key: _Growing(spec, make_id)
-        for key, spec in schema.fields.items()
-        if spec.kind in OPTION_KINDS and spec.settings.get("allowCreate")
+        key: _Growing(spec, make_id) for key, spec in schema.fields.items() if may_grow(spec)
     }
     if not growing:
         return Growth(schema, written, frozenset())
@@ -49,6 +47,13 @@ def grow_options(
     grown = {key: one.spec for key, one in growing.items() if one.spec is not schema.fields[key]}
     fields = {**schema.fields, **grown}
     return Growth(replace(schema, fields=fields), chosen, frozenset(grown))
+
+
+def may_grow(spec: FieldSpec | None) -> bool:
+    """Whether a write may bring options of a field into being."""
+    if spec is None or spec.kind not in OPTION_KINDS:
+        return False
+    return bool(spec.settings.get("allowCreate"))
 
 
 def _chosen(growing: "_Growing | None", value: Any) -> Any:

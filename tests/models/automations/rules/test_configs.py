@@ -83,7 +83,7 @@ def test_a_right_config(kind: str, value: Any) -> None:
         ("join", {"mode": "any", "count": 2}),
         ("query_records", {}),
         ("query_records", {"databaseId": "x"}),
-        ("query_records", {"databaseId": ID, "query": {"limit": 201}}),
+        ("query_records", {"databaseId": ID, "query": {"limit": 0}}),
         ("create_record", {"databaseId": ID, "data": None}),
         ("update_record", {"databaseId": ID}),
         ("http_request", {}),

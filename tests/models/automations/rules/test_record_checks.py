@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from models.automations.rules.facts import ReferenceFacts
+from models.automations.rules.facts import Noun, ReferenceFacts
 from models.automations.rules.kinds import NodeKind
 from models.automations.rules.record_checks import record_problems
 from models.base import Id
@@ -28,12 +28,16 @@ FIELDS = (
     field("total", FieldKind.FORMULA),
     field("at", FieldKind.CREATED_AT),
     field("tags", FieldKind.JSON),
+    field("mood", FieldKind.SELECT, settings={"allowCreate": True}),
+    field("links", FieldKind.RELATION, settings={"cardinality": "one"}),
 )
+VIEW = str(uuid.UUID(int=2))
 NEEDED = (
     *FIELDS,
     field("code", FieldKind.TEXT, required=True),
     field("level", FieldKind.TEXT, required=True, default="low"),
 )
+GOOD = {"field": "price", "op": "gt", "value": {"type": "trigger", "value": "x"}}
 PAST = {"unit": "day", "count": 7, "direction": "past"}
 BOUND = {"type": "trigger", "value": "x"}
 
@@ -41,7 +45,10 @@ BOUND = {"type": "trigger", "value": "x"}
 def problems(
     kind: NodeKind, fields: tuple[FieldSpec, ...] = FIELDS, /, **value: Any
 ) -> dict[str, str]:
-    facts = ReferenceFacts(databases={DATABASE: {spec.key: spec for spec in fields}})
+    facts = ReferenceFacts(
+        databases={DATABASE: {spec.key: spec for spec in fields}},
+        existing={Noun.VIEW: frozenset({VIEW})},
+    )
     return dict(record_problems(kind, {"databaseId": DATABASE, **value}, facts))
 
 
@@ -58,6 +65,7 @@ def problems(
         ({"at": BOUND}, "the platform writes this field"),
         ({"none": BOUND}, "is not the key of a field"),
         ({"none": 1}, "is not the key of a field"),
+        ({"links": BOUND}, "set it as relations.links"),
     ],
 )
 def test_a_value_its_field_never_takes_is_refused(
@@ -77,6 +85,7 @@ def test_a_value_its_field_never_takes_is_refused(
         {"price": BOUND, "due": BOUND, "state": BOUND, "title": BOUND},
         {"price": None},
         {"tags": {"at": [BOUND]}},
+        {"mood": "as bright as never before"},
         BOUND,
         {},
     ],
@@ -107,6 +116,8 @@ def test_an_upsert_may_find_what_it_does_not_write() -> None:
         (["price"], {}, "data.price", "is needed to find the record"),
         (["price"], {"price": None}, "data.price", "is needed to find the record"),
         (["due"] * 6, {"due": BOUND}, "upsertBy", "1 to 5 fields"),
+        (["none"], BOUND, "upsertBy.0", "is not the key of a field"),
+        (["tags"], BOUND, "upsertBy.0", "cannot be matched by"),
     ],
 )
 def test_an_upsert_names_values_to_find_its_record_by(
@@ -114,6 +125,34 @@ def test_an_upsert_names_values_to_find_its_record_by(
 ) -> None:
     found = problems(NodeKind.CREATE_RECORD, upsertBy=upsert_by, data=data)
     assert words in found[place]
+
+
+def test_what_is_bound_may_find_the_record() -> None:
+    assert problems(NodeKind.CREATE_RECORD, upsertBy=["price", "title"], data=BOUND) == {}
+    assert problems(NodeKind.CREATE_RECORD, upsertBy=BOUND, data={"price": 1}) == {}
+
+
+@pytest.mark.parametrize("kind", [NodeKind.CREATE_RECORD, NodeKind.UPDATE_RECORD])
+@pytest.mark.parametrize(
+    ("relations", "wrong"),
+    [
+        ({"links": [VIEW]}, False),
+        ({"links": [BOUND]}, False),
+        ({"links": BOUND}, False),
+        ({"links": None}, False),
+        (BOUND, False),
+        (None, False),
+        ({"links": ["nobody"]}, True),
+        ({"links": VIEW}, True),
+        ({"links": [VIEW, DATABASE]}, True),
+        ({"price": [VIEW]}, True),
+        ({"price": BOUND}, True),
+        ({"none": BOUND}, True),
+    ],
+)
+def test_relations_are_those_of_the_database(kind: NodeKind, relations: Any, wrong: bool) -> None:
+    found = problems(kind, relations=relations)
+    assert list(found) == ([f"relations.{next(iter(relations))}"] if wrong else [])
 
 
 def test_a_title_is_given_once() -> None:
@@ -138,6 +177,16 @@ def test_a_title_is_given_once() -> None:
         ({"aggregates": [{"op": "sum", "field": "due"}]}, "query.aggregates.0"),
         ({"fields": ["price", "none"]}, "query.fields.1"),
         ({"timezone": "Nowhere/Land"}, "query.timezone"),
+        ({"filter": {"field": "price", "op": "contains", "value": BOUND}}, "query.filter.op"),
+        ({"filter": {"field": "price", "op": "equals", "value": BOUND}}, "query.filter.op"),
+        ({"filter": {"field": "price", "op": "gt", "value": BOUND, "x": 1}}, "query.filter.x"),
+        ({"filter": {"not": {"or": [GOOD, {"feild": "price"}]}}}, "query.filter.not.or.1"),
+        ({"filter": {"and": [GOOD], "or": []}}, "query.filter"),
+        ({"filter": {"or": [GOOD, {"field": "price", "op": "gt", "value": "x"}]}}, "query.filter."),
+        ({"limit": BOUND, "sorts": [{"field": "tags"}]}, "query.sorts.0"),
+        ({"search": BOUND, "aggregates": [{"op": "sum", "field": "due"}]}, "query.aggregates.0"),
+        ({"sorts": [{"field": BOUND}, {"field": "none"}]}, "query.sorts.1.field"),
+        ({"viewId": DATABASE}, "query.viewId"),
     ],
 )
 def test_a_question_the_database_never_answers_is_refused(
@@ -153,7 +202,13 @@ def test_a_question_the_database_never_answers_is_refused(
         BOUND,
         {},
         {"filter": {"field": "price", "op": "gt", "value": 1}},
-        {"filter": {"field": "price", "op": "gt", "value": BOUND}},
+        {"filter": GOOD},
+        {"filter": BOUND},
+        {"filter": {"not": {"and": [GOOD, BOUND]}}},
+        {"filter": {"field": BOUND, "op": "resembles", "value": 1}},
+        {"filter": {"field": "due", "op": "eq", "value": "2026-01-31", "timezone": BOUND}},
+        {"sorts": [{"field": BOUND}], "fields": BOUND, "viewId": VIEW},
+        {"limit": 1_000},
         {"filter": {"field": "due", "op": "within", "value": PAST}},
         {"sorts": [{"field": "price", "direction": "desc"}], "groupBy": {"field": "state"}},
     ],
