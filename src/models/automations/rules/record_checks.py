@@ -106,7 +106,7 @@ def _asked(query: JsonObject, fields: FieldSpecs) -> Iterator[Detail]:
         pass  # the config's model says so
     except ValidationError as error:
         yield from error.details
-    for part in query.keys() - known.keys():
+    for part in sorted(query.keys() - known.keys()):
         if part == "filter":
             yield from _tested(query[part], fields, part)
         elif part in _NAMING:
@@ -131,17 +131,20 @@ def _tested(tree: Any, fields: FieldSpecs, path: str) -> Iterator[Detail]:
     """What is wrong with a filter, its bound operands aside."""
     if is_binding(tree):
         return
-    inner = next(iter(tree.items())) if isinstance(tree, dict) and len(tree) == 1 else ("", None)
-    if not holds_binding(tree):
+    if not (isinstance(tree, dict) and holds_binding(tree)):
         yield from _refused(tree, fields, path)
-    elif inner[0] == "not":
-        yield from _tested(inner[1], fields, f"{path}.not")
-    elif inner[0] in ("and", "or") and isinstance(inner[1], list):
-        for place, part in enumerate(inner[1]):
-            yield from _tested(part, fields, f"{path}.{inner[0]}.{place}")
+        return
+    key, inner = next(iter(tree.items()))
+    if len(tree) == 1 and is_binding(inner):
+        return
+    if len(tree) == 1 and key == "not":
+        yield from _tested(inner, fields, f"{path}.not")
+    elif len(tree) == 1 and key in ("and", "or") and isinstance(inner, list):
+        for place, part in enumerate(inner):
+            yield from _tested(part, fields, f"{path}.{key}.{place}")
     elif not (is_binding(tree.get("field")) or is_binding(tree.get("op"))):
-        bound = {f"{path}.{key}" for key, value in tree.items() if holds_binding(value)}
         known = {key: None if holds_binding(value) else value for key, value in tree.items()}
+        bound = {f"{path}.{key}" for key in ("value", "timezone") if holds_binding(tree.get(key))}
         yield from (one for one in _refused(known, fields, path) if one.path not in bound)
 
 

@@ -4,6 +4,8 @@ import uuid
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from models.automations.rules.facts import Noun, ReferenceFacts
 from models.automations.rules.kinds import NodeKind
@@ -183,6 +185,11 @@ def test_a_title_is_given_once() -> None:
         ({"filter": {"not": {"or": [GOOD, {"feild": "price"}]}}}, "query.filter.not.or.1"),
         ({"filter": {"and": [GOOD], "or": []}}, "query.filter"),
         ({"filter": {"or": [GOOD, {"field": "price", "op": "gt", "value": "x"}]}}, "query.filter."),
+        ({"filter": {"not": [GOOD]}}, "query.filter.not"),
+        ({"filter": {"and": [[GOOD]]}}, "query.filter.and.0"),
+        ({"filter": {"and": GOOD}}, "query.filter.and"),
+        ({"filter": {"or": {"and": BOUND}}}, "query.filter.or"),
+        ({"filter": {"or": [7, GOOD]}}, "query.filter.or.0"),
         ({"limit": BOUND, "sorts": [{"field": "tags"}]}, "query.sorts.0"),
         ({"search": BOUND, "aggregates": [{"op": "sum", "field": "due"}]}, "query.aggregates.0"),
         ({"sorts": [{"field": BOUND}, {"field": "none"}]}, "query.sorts.1.field"),
@@ -204,6 +211,7 @@ def test_a_question_the_database_never_answers_is_refused(
         {"filter": {"field": "price", "op": "gt", "value": 1}},
         {"filter": GOOD},
         {"filter": BOUND},
+        {"filter": {"and": BOUND}},
         {"filter": {"not": {"and": [GOOD, BOUND]}}},
         {"filter": {"field": BOUND, "op": "resembles", "value": 1}},
         {"filter": {"field": "due", "op": "eq", "value": "2026-01-31", "timezone": BOUND}},
@@ -215,3 +223,26 @@ def test_a_question_the_database_never_answers_is_refused(
 )
 def test_a_question_with_an_answer_is_published(query: Any) -> None:
     assert problems(NodeKind.QUERY_RECORDS, query=query) == {}
+
+
+LEAF = st.sampled_from(["price", "none", "gt", "and", 7, None, True, BOUND, VIEW])
+KEY = st.sampled_from(
+    ["filter", "and", "not", "field", "op", "value", "sorts", "groupBy", "price", "links", "viewId"]
+)
+JSON = st.recursive(
+    LEAF, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEY, inner, max_size=3)
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    kind=st.sampled_from(list(NodeKind)),
+    value=st.dictionaries(
+        st.sampled_from(["query", "data", "relations", "upsertBy", "title"]),
+        JSON | st.dictionaries(KEY, JSON),
+    ),
+)
+def test_whatever_the_shape_of_a_config_it_is_judged(kind: NodeKind, value: dict[str, Any]) -> None:
+    for path, message in problems(kind, NEEDED, **value).items():
+        assert path
+        assert message
