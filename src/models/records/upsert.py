@@ -38,7 +38,6 @@ from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, Detail
 from runtime.prepared import Prepared
 
-MAX_BY = 5
 _LOCKS = 32
 """Locks per database that upserts share: a batch must not fill PostgreSQL's table of locks."""
 
