@@ -35,7 +35,8 @@ FACTS = ReferenceFacts(
     },
     existing={Noun.AUTOMATION: frozenset({AUTOMATION, SELF})},
     triggers={
-        id_: {"kind": "called", "inputSchema": {"required": ["who"]}} for id_ in (AUTOMATION, SELF)
+        id_: {"kind": "automation_called", "inputSchema": {"required": ["who"]}}
+        for id_ in (AUTOMATION, SELF)
     },
     secrets=frozenset({"KEY"}),
 )
@@ -269,31 +270,12 @@ def test_a_filter_that_a_query_would_refuse_is_an_issue(trigger: Any, path: str)
         (node("n", "query_records"), "config.databaseId: is required"),
         (node("n", "query_records", databaseId=AUTOMATION), "no database"),
         (node("n", "query_records", databaseId=bind("literal", AUTOMATION)), "no database"),
-        (node("n", "query_records", databaseId=DATABASE, query={"fields": ["x"]}), "fields.0"),
+        (asking(fields=["x"]), "config.query.fields.0: is not the key"),
+        (asking(sorts=[{"field": "x"}]), "config.query.sorts.0"),
+        (asking(groupBy={"field": "x"}), "config.query.groupBy"),
+        (asking(aggregates=[{"op": "sum", "field": "x"}]), "config.query.aggregates.0"),
         (
-            node("n", "query_records", databaseId=DATABASE, query={"sorts": [{"field": "x"}]}),
-            "config.query.sorts.0",
-        ),
-        (
-            node("n", "query_records", databaseId=DATABASE, query={"groupBy": {"field": "x"}}),
-            "config.query.groupBy",
-        ),
-        (
-            node(
-                "n",
-                "query_records",
-                databaseId=DATABASE,
-                query={"aggregates": [{"op": "sum", "field": "x"}]},
-            ),
-            "config.query.aggregates.0",
-        ),
-        (
-            node(
-                "n",
-                "query_records",
-                databaseId=DATABASE,
-                query={"filter": {"or": [{"not": {"field": "x", "op": "eq"}}]}},
-            ),
+            asking(filter={"or": [{"not": {"field": "x", "op": "eq"}}]}),
             "config.query.filter.or.0.not",
         ),
         (asking(sorts=[{"field": "price", "direction": "up"}]), "config.query.sorts.0.direction"),
