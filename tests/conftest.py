@@ -1,6 +1,7 @@
 """Fixtures every test may ask for: a migrated database, workspaces with keys, an HTTP client."""
 
 import os
+import sys
 import uuid
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -14,6 +15,7 @@ from runtime.crypto import KeyRing
 from runtime.development_issuer import DevelopmentIssuer, ensure_issuer
 from runtime.settings import Settings
 from tests.support.client import Client, Contract
+from tests.support.interruptions import past_interruptions
 from tests.support.postgres import migrated_database
 from tests.support.spaces import MakeSpace, Space, make_space
 from tests.support.watched import WatchedDatabase
@@ -21,6 +23,12 @@ from tests.support.watched import WatchedDatabase
 # A machine that stands still for a moment refutes nothing.
 hypothesis_settings.register_profile("patient", hypothesis_settings(), deadline=None)
 hypothesis_settings.load_profile("patient")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_configure() -> None:
+    """Go between Python and pytest, once pytest has taken hold of what cannot be raised."""
+    sys.unraisablehook = past_interruptions(sys.unraisablehook)
 
 
 @pytest.fixture(scope="session")

@@ -1,8 +1,12 @@
 """The fixtures notice what they promise to notice."""
 
+import weakref
+from collections.abc import Callable
+
 import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError, InvalidRequestError
+from temporalio.worker._workflow import _InterruptDeadlockError
 
 from tests.support.watched import WatchedDatabase
 
@@ -47,3 +51,25 @@ async def _commit_inside(database: WatchedDatabase) -> None:
 async def _break(database: WatchedDatabase) -> None:
     async with database.transaction() as work:
         await work.execute(text("SELECT 1 / 0"))
+
+
+def test_a_workflow_interrupted_in_a_callback_is_no_fault_of_the_test() -> None:
+    _raise_unheard(_InterruptDeadlockError)
+
+
+@pytest.mark.xfail(raises=pytest.PytestUnraisableExceptionWarning, strict=True)
+def test_any_other_error_in_a_callback_is() -> None:
+    _raise_unheard(ArithmeticError)
+
+
+def _raise_unheard(error: type[BaseException]) -> None:
+    class Watched:
+        pass
+
+    def gone(_: object) -> None:
+        raise error
+
+    watched = Watched()
+    reference: Callable[[], object] = weakref.ref(watched, gone)
+    del watched
+    assert reference() is None
