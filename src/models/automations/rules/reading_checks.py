@@ -1,6 +1,6 @@
-"""Outputs that a node reads before they can be there (C8)."""
+"""Outputs that a node reads where they cannot be seen, or before they can be there (C8)."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from models.automations.rules.graph import Graph, GraphEdge, GraphNode
 from models.automations.rules.kinds import NodeKind, shorten
@@ -19,18 +19,20 @@ def reading_problems(graph: Graph, edges: Sequence[GraphEdge]) -> Iterator[tuple
     for node in graph.nodes:
         read = (node_references(node) or frozenset()) & home.keys()
         later = reached([node.id], steps) if read else {}
-        for other in sorted(read & later.keys()):
-            if not _seen_from_before(node, other, home, repeats):
+        around = {*enclosing(node.id, home), node.id}
+        for other in sorted(read):
+            loops = enclosing(other, home)
+            if not around.issuperset(loops):
+                yield node.id, f"It reads {_named(other, node)}, {_hidden(loops, around)}."
+            # What a repeat has computed is seen in its next iteration.
+            elif other in later and repeats.isdisjoint(loops):
                 yield node.id, f"It reads {_named(other, node)}, which has not run by then."
 
 
-def _seen_from_before(
-    node: GraphNode, other: str, home: Mapping[str, str], repeats: frozenset[str]
-) -> bool:
-    """Whether both are in one repeat: what it has computed is seen in its next iteration."""
-    around = {*enclosing(node.id, home), node.id}
-    return not repeats.isdisjoint(around & {*enclosing(other, home)})
+def _hidden(loops: Sequence[str], around: Collection[str]) -> str:
+    beyond = next(loop for loop in loops if loop not in around)
+    return f'whose outputs are seen only inside the loop "{shorten(beyond)}"'
 
 
 def _named(other: str, node: GraphNode) -> str:
-    return "its own output" if other == node.id else f'the later node "{shorten(other)}"'
+    return "its own output" if other == node.id else f'the node "{shorten(other)}"'

@@ -1,4 +1,4 @@
-"""What would be null in every run: outputs of later nodes (C8)."""
+"""What would be null in every run: outputs of later nodes, and of other iterations (C8)."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from tests.models.automations.rules.test_compiler import bind, edge, issues, nod
 
 Json = dict[str, Any]
 
-LATER = 'It reads the later node "b", which has not run by then.'
+LATER = 'It reads the node "b", which has not run by then.'
 
 
 def reading(node_id: str, *bindings: Json) -> Json:
@@ -55,6 +55,38 @@ def test_iterations_of_a_for_each_see_nothing_of_one_another() -> None:
     nodes = [loop, reading("a", bind("node", "b.n")), node("b")]
     ways = [edge("loop", "a", "item"), edge("a", "b")]
     assert issues(nodes, ways) == [("a", LATER)]
+
+
+@pytest.mark.parametrize("kind", ["for_each", "repeat"])
+def test_what_a_loop_computes_is_seen_only_inside(kind: str) -> None:
+    config: Json = {"items": [1]} if kind == "for_each" else {"maxIterations": 2}
+    nodes = [
+        node("loop", kind, **config),
+        node("b"),
+        reading("after", bind("node", "b.n")),
+        reading("beside", bind("node", "b.n")),
+    ]
+    ways = [edge("loop", "b", "item"), edge("loop", "after", "done")]
+    hidden = 'It reads the node "b", whose outputs are seen only inside the loop "loop".'
+    assert issues(nodes, ways) == [("after", hidden), ("beside", hidden)]
+
+
+def test_the_body_of_an_inner_loop_sees_the_outer_one() -> None:
+    nodes = [
+        node("outer", "for_each", items=[1]),
+        node("b"),
+        node("inner", "for_each", items=[1]),
+        reading("c", bind("node", "b.n")),
+        reading("d", bind("node", "c.n")),
+    ]
+    ways = [
+        edge("outer", "b", "item"),
+        edge("b", "inner"),
+        edge("inner", "c", "item"),
+        edge("inner", "d", "done"),
+    ]
+    hidden = 'It reads the node "c", whose outputs are seen only inside the loop "inner".'
+    assert issues(nodes, ways) == [("d", hidden)]
 
 
 def test_an_item_can_come_from_whoever_runs_from_the_node() -> None:
