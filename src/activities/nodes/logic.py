@@ -16,13 +16,14 @@ from models.automations.rules.filters import matches
 from models.automations.rules.kinds import EdgeOutcome, NodeKind
 from models.base import JsonObject
 from models.expressions.rules.expressions import compile_expression
+from runtime.clock import utc_now
 
 
 def condition(parameters: JsonObject, context: BindingContext) -> NodeResult:
     """`true` or `false`, from a CEL expression or a filter over the variables."""
     config = ConditionConfig.model_validate(parameters)
     if config.expression is None:
-        return condition_result(matches(config.filter, context.variables()))
+        return condition_result(matches(config.filter, context.variables(), utc_now()))
     return condition_result(_holds(config.expression, context, "The condition"))
 
 

@@ -43,7 +43,7 @@ async def receive(
     if not is_genuine(trigger, hook.secrets(keys, work.now), delivery, work.now):
         raise UnverifiedError(basic=trigger.auth == "basic")
     payload = read_payload(trigger, delivery)
-    if not lets_through(trigger, payload):
+    if not lets_through(trigger, payload, work.now):
         return FILTERED
     how = deduplication(trigger, delivery)
     key = None if how is None else call_key(how, delivery, payload)

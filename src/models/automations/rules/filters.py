@@ -1,26 +1,32 @@
 """Filter trees over the variables of a run, evaluated in memory (decisions C5, C8).
 
-`{and|or: […]}`, `{not: …}` and `{field, op, value}`, where `field` is a path into the variables,
-such as `nodes.q.records[0].data.price`.
+`{and|or: […]}`, `{not: …}` and `{field, op, value, timezone?}`, where `field` is a path into the
+variables, such as `nodes.q.records[0].data.price`. Days begin in the time zone, by default UTC.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
+from zoneinfo import ZoneInfo
 
+from models.automations.rules.bindings import is_binding
 from models.automations.rules.kinds import shorten
 from models.automations.rules.paths import compile_path
+from models.automations.rules.time_filters import TELL_TIME, in_time, operand_problem
+from models.automations.rules.timezones import is_timezone
 from models.expressions.rules.errors import BindingError
 from models.expressions.rules.expressions import VARIABLES
+from models.records.rules.operators import Op
 
 MAX_DEPTH = 10
 MAX_CONDITIONS = 200
+TWO_BOUNDS = 'The value of "between" is a list of two bounds.'
 
-_LEAF = {"field", "op", "value"}
+_LEAF = {"field", "op", "value", "timezone"}
 
 
-def matches(tree: Any, variables: Mapping[str, Any], depth: int = 0) -> bool:
-    """Whether the variables satisfy the filter. Raises BindingError for a tree that is none.
+def matches(tree: Any, variables: Mapping[str, Any], now: datetime, depth: int = 0) -> bool:
+    """Whether the variables satisfy the filter now. Raises BindingError for a tree that is none.
 
     A value of another type than the operand is compared as unequal and unordered. Text is
     searched whatever the case of its letters.
@@ -29,13 +35,16 @@ def matches(tree: Any, variables: Mapping[str, Any], depth: int = 0) -> bool:
         raise BindingError(f"A filter is nested at most {MAX_DEPTH} levels deep.")
     key = _branch(tree)
     if key == "and":
-        return all(matches(part, variables, depth + 1) for part in tree["and"])
+        return all(matches(part, variables, now, depth + 1) for part in tree["and"])
     if key == "or":
-        return any(matches(part, variables, depth + 1) for part in tree["or"])
+        return any(matches(part, variables, now, depth + 1) for part in tree["or"])
     if key == "not":
-        return not matches(tree["not"], variables, depth + 1)
+        return not matches(tree["not"], variables, now, depth + 1)
     found = compile_path(tree["field"]).get(dict(variables))
-    return _OPERATORS[tree["op"]](found, tree.get("value"))
+    op, operand = Op(tree["op"]), tree.get("value")
+    if op in TELL_TIME:
+        return in_time(op, found, operand, now, ZoneInfo(tree.get("timezone") or "UTC"))
+    return _OPERATORS[op](found, operand)
 
 
 def filter_problems(
@@ -57,6 +66,7 @@ def filter_problems(
             first, _ = compile_path(tree["field"]).split()
             if variables is not None and first not in variables:
                 yield path, f'Unknown variable "{shorten(first)}" in "field".'
+            yield from _operand_problems(tree, path)
     except BindingError as error:
         yield path, error.message
         return
@@ -65,6 +75,16 @@ def filter_problems(
             yield from filter_problems(part, f"{path}.{key}.{index}", depth + 1, variables)
     elif key == "not":
         yield from filter_problems(tree["not"], f"{path}.not", depth + 1, variables)
+
+
+def _operand_problems(leaf: Mapping[str, Any], path: str) -> Iterator[tuple[str, str]]:
+    op, operand = Op(leaf["op"]), leaf.get("value")
+    if is_binding(operand):
+        return
+    if op in TELL_TIME and (problem := operand_problem(op, operand)) is not None:
+        yield f"{path}.value", problem
+    elif op is Op.BETWEEN and not _is_pair(operand):
+        yield f"{path}.value", TWO_BOUNDS
 
 
 def filter_names(tree: Any) -> Iterator[str]:
@@ -95,10 +115,13 @@ def _branch(tree: Any) -> str:
 def _leaf(tree: Mapping[str, Any]) -> str:
     if not isinstance(tree["field"], str):
         raise BindingError('"field" is a path such as trigger.price.')
-    if not isinstance(tree["op"], str) or tree["op"] not in _OPERATORS:
+    if not isinstance(tree["op"], str) or tree["op"] not in set(Op):
         raise BindingError(
-            f'Unknown operator "{shorten(str(tree["op"]))}"; known: {", ".join(_OPERATORS)}.'
+            f'Unknown operator "{shorten(str(tree["op"]))}"; known: {", ".join(Op)}.'
         )
+    zone = tree.get("timezone")
+    if zone is not None and not (isinstance(zone, str) and is_timezone(zone)):
+        raise BindingError('"timezone" is an IANA time zone such as Europe/Berlin.')
     return "field"
 
 
@@ -150,28 +173,14 @@ def _ordered(*signs: int) -> Callable[[Any, Any], bool]:
     return lambda found, operand: _order(found, operand) in signs
 
 
+def _is_pair(operand: Any) -> bool:
+    return isinstance(operand, list) and len(operand) == 2
+
+
 def _between(found: Any, operand: Any) -> bool:
-    if not isinstance(operand, list) or len(operand) != 2:
-        raise BindingError('The value of "between" is a list of two bounds.')
+    if not _is_pair(operand):
+        raise BindingError(TWO_BOUNDS)
     return _order(found, operand[0]) in (0, 1) and _order(found, operand[1]) in (0, -1)
-
-
-def _moment(value: Any) -> datetime | None:
-    if not isinstance(value, str):
-        return None
-    try:
-        moment = datetime.fromisoformat(value)
-    except ValueError:
-        return None
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-
-
-def _in_time(sign: int) -> Callable[[Any, Any], bool]:
-    def compare(found: Any, operand: Any) -> bool:
-        left, right = _moment(found), _moment(operand)
-        return left is not None and right is not None and (left > right) - (left < right) == sign
-
-    return compare
 
 
 def _is_empty(found: Any, _: Any) -> bool:
@@ -191,25 +200,23 @@ def _not(test: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
     return lambda found, operand: not test(found, operand)
 
 
-_OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
-    "eq": _equal,
-    "ne": _not(_equal),
-    "in": _is_in,
-    "not_in": _not(_is_in),
-    "contains": _contains,
-    "not_contains": _not(_contains),
-    "starts_with": _text(str.startswith),
-    "ends_with": _text(str.endswith),
-    "gt": _ordered(1),
-    "gte": _ordered(0, 1),
-    "lt": _ordered(-1),
-    "lte": _ordered(-1, 0),
-    "between": _between,
-    "is_empty": _is_empty,
-    "is_not_empty": _not(_is_empty),
-    "before": _in_time(-1),
-    "after": _in_time(1),
-    "has_any": _has(any),
-    "has_all": _has(all),
-    "has_none": _not(_has(any)),
+_OPERATORS: dict[Op, Callable[[Any, Any], bool]] = {
+    Op.EQ: _equal,
+    Op.NE: _not(_equal),
+    Op.IN: _is_in,
+    Op.NOT_IN: _not(_is_in),
+    Op.CONTAINS: _contains,
+    Op.NOT_CONTAINS: _not(_contains),
+    Op.STARTS_WITH: _text(str.startswith),
+    Op.ENDS_WITH: _text(str.endswith),
+    Op.GT: _ordered(1),
+    Op.GTE: _ordered(0, 1),
+    Op.LT: _ordered(-1),
+    Op.LTE: _ordered(-1, 0),
+    Op.BETWEEN: _between,
+    Op.IS_EMPTY: _is_empty,
+    Op.IS_NOT_EMPTY: _not(_is_empty),
+    Op.HAS_ANY: _has(any),
+    Op.HAS_ALL: _has(all),
+    Op.HAS_NONE: _not(_has(any)),
 }

@@ -105,7 +105,7 @@ def passes(
         fields = {key: value for part in _VALUES for key, value in record[part].items()}
         if _is_query(given, variables):
             return _holds(given, fields, asked)
-        return matches(given, {**fields, **known})
+        return matches(given, {**fields, **known}, asked.now)
     result = _program(given, variables).run(_read(given, known))
     if not isinstance(result, bool):
         raise BindingError("The filter must give true or false.")

@@ -37,7 +37,7 @@ def _passes(field: FieldSpec, test: Any, value: Any) -> bool:
             return _typed(field, value) in members
         case Range():
             typed = _typed(field, value)
-            return typed is not None and _within(typed, test)
+            return typed is not None and lies_in(typed, test)
         case _:
             raise TypeError(f"not a test: {test!r}")
 
@@ -66,7 +66,8 @@ def _typed(field: FieldSpec, value: Any) -> Scalar | None:
     return str(value)
 
 
-def _within(value: Any, span: Range) -> bool:
+def lies_in(value: Any, span: Range) -> bool:
+    """Whether a value lies in a range of values that it can be ordered with."""
     if span.low is not None and not (value >= span.low if span.with_low else value > span.low):
         return False
     return span.high is None or bool(value <= span.high if span.with_high else value < span.high)

@@ -1,6 +1,7 @@
 """Which calls start a run: what the filter lets through, and what makes two calls one."""
 
 import json
+from datetime import datetime
 from typing import Any
 
 from models.automations.rules.filters import matches
@@ -19,8 +20,8 @@ _BY_DEFAULT = (
 """What makes a message unique by Standard Webhooks, and a request by the Idempotency-Key draft."""
 
 
-def lets_through(webhook: Webhook, payload: JsonObject) -> bool:
-    """Whether the filter holds for the payload, which it reads as `trigger`.
+def lets_through(webhook: Webhook, payload: JsonObject, now: datetime) -> bool:
+    """Whether the filter holds now for the payload, which it reads as `trigger`.
 
     An expression that fails on it, such as one that reads a key it does not have, does not hold.
     """
@@ -28,7 +29,7 @@ def lets_through(webhook: Webhook, payload: JsonObject) -> bool:
         return True
     try:
         if isinstance(webhook.filter, dict):
-            return matches(webhook.filter, {"trigger": payload})
+            return matches(webhook.filter, {"trigger": payload}, now)
         return compile_expression(webhook.filter).evaluate({"trigger": payload}) is True
     except BindingError:
         return False

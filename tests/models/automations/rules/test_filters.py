@@ -1,11 +1,15 @@
 """Filters over variables in memory."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from models.automations.rules.filters import filter_problems, matches
 from models.expressions.rules.errors import BindingError
+
+NOW = datetime(2026, 3, 2, tzinfo=UTC)
+"""A Monday."""
 
 DATA = {
     "trigger": {
@@ -60,6 +64,22 @@ DATA = {
         ("at", "after", "2026-03-01T07:59:59Z", True),
         ("at", "before", "2026-03-01T08:00:00Z", False),
         ("text", "before", "2026-01-01", False),
+        ("day", "after", "2026-02-28T23:59:59Z", True),
+        ("day", "after", "2026-03-01", False),
+        ("at", "after", "2026-03-01", False),
+        ("at", "after", "2026-02-28", True),
+        ("day", "on", "2026-03-01", True),
+        ("at", "on", "2026-03-01", True),
+        ("at", "on", "2026-03-02", False),
+        ("n", "on", "2026-03-01", False),
+        ("gone", "on", "2026-03-01", False),
+        ("day", "relative", "yesterday", True),
+        ("at", "relative", "this_week", False),
+        ("at", "relative", "last_week", True),
+        ("text", "relative", "today", False),
+        ("at", "within", {"unit": "hour", "count": 16, "direction": "past"}, True),
+        ("at", "within", {"unit": "hour", "count": 15, "direction": "past"}, False),
+        ("day", "within", {"unit": "day", "count": 2, "direction": "future"}, False),
         ("tags", "has_any", ["b", "z"], True),
         ("tags", "has_all", ["a", "z"], False),
         ("tags", "has_all", ["a", "b"], True),
@@ -69,15 +89,15 @@ DATA = {
 )
 def test_an_operator(field: str, op: str, value: object, expected: bool) -> None:
     condition = {"field": f"trigger.{field}", "op": op, "value": value}
-    assert matches(condition, DATA) is expected
-    assert matches({"not": condition}, DATA) is not expected
-    assert matches({"and": [condition, {"or": [condition]}]}, DATA) is expected
+    assert matches(condition, DATA, NOW) is expected
+    assert matches({"not": condition}, DATA, NOW) is not expected
+    assert matches({"and": [condition, {"or": [condition]}]}, DATA, NOW) is expected
     assert list(filter_problems(condition)) == []
 
 
 def test_empty_groups() -> None:
-    assert matches({"and": []}, DATA)
-    assert not matches({"or": []}, DATA)
+    assert matches({"and": []}, DATA, NOW)
+    assert not matches({"or": []}, DATA, NOW)
 
 
 def _nested(depth: int) -> Any:
@@ -108,10 +128,70 @@ def _nested(depth: int) -> Any:
 def test_what_is_no_filter_is_refused(tree: Any) -> None:
     assert list(filter_problems(tree))
     with pytest.raises(BindingError):
-        matches(tree, DATA)
+        matches(tree, DATA, NOW)
 
 
 def test_a_field_begins_with_a_variable() -> None:
     ((path, message),) = filter_problems({"and": [{"field": "price", "op": "eq", "value": 1}]})
     assert path == "filter.and.0"
     assert "price" in message
+
+
+@pytest.mark.parametrize(
+    ("field", "op", "value", "zone", "expected"),
+    [
+        ("day", "relative", "today", "America/New_York", True),
+        ("day", "relative", "today", "Europe/Berlin", False),
+        ("at", "on", "2026-02-28", "America/Los_Angeles", False),
+        ("at", "on", "2026-02-28", "Pacific/Pago_Pago", True),
+        ("at", "on", "2026-02-28", None, False),
+        ("day", "before", "2026-03-01T04:00:00Z", "America/New_York", False),
+        ("day", "before", "2026-03-01T04:00:00Z", "UTC", True),
+    ],
+)
+def test_days_begin_in_a_time_zone(
+    field: str, op: str, value: object, zone: str | None, expected: bool
+) -> None:
+    leaf = {"field": f"trigger.{field}", "op": op, "value": value, "timezone": zone}
+    assert list(filter_problems(leaf)) == []
+    assert matches(leaf, DATA, NOW) is expected
+
+
+@pytest.mark.parametrize(
+    ("op", "value"),
+    [
+        ("before", "tomorrow"),
+        ("after", 5),
+        ("on", None),
+        ("within", "7 days"),
+        ("within", {"unit": "eon", "count": 1, "direction": "past"}),
+        ("within", {"unit": "year", "count": 10_000, "direction": "past"}),
+        ("relative", "someday"),
+        ("between", [1]),
+    ],
+)
+def test_an_operand_that_says_nothing_is_named(op: str, value: object) -> None:
+    ((path, message),) = filter_problems({"field": "trigger.at", "op": op, "value": value})
+    assert path == "filter.value"
+    assert message
+    bound = {"type": "trigger", "value": "x"}
+    assert list(filter_problems({"field": "trigger.at", "op": op, "value": bound})) == []
+
+
+@pytest.mark.parametrize(
+    ("op", "value"),
+    [
+        ("within", {"unit": "hour", "count": 1, "direction": "past"}),
+        ("within", None),
+        ("relative", "someday"),
+    ],
+)
+def test_a_stretch_that_cannot_be_told_of_a_date_fails(op: str, value: object) -> None:
+    with pytest.raises(BindingError, match=op):
+        matches({"field": "trigger.day", "op": op, "value": value}, DATA, NOW)
+
+
+def test_a_time_zone_is_known() -> None:
+    leaf = {"field": "trigger.at", "op": "on", "value": "2026-03-01", "timezone": "Mars/Olympus"}
+    ((path, message),) = filter_problems(leaf)
+    assert (path, "IANA" in message) == ("filter", True)
