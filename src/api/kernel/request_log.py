@@ -63,9 +63,11 @@ class RequestLogWriter:
             await self._write()
 
     async def _write(self) -> None:
-        while self._entries or self._used_keys:
-            count = min(_BATCH, len(self._entries))
-            batch = [self._entries.popleft() for _ in range(count)]
+        # What comes meanwhile waits for its turn: a busy API would write row by row otherwise.
+        queued = len(self._entries)
+        while queued or self._used_keys:
+            batch = [self._entries.popleft() for _ in range(min(_BATCH, queued))]
+            queued -= len(batch)
             used, self._used_keys = self._used_keys, {}
             try:
                 async with self._database.transaction() as work:

@@ -1,10 +1,12 @@
 """Writing the request log."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
-from sqlalchemy import delete, insert, or_, select, update
+from pydantic_core import to_json
+from sqlalchemy import Text, bindparam, cast, column, delete, func, insert, or_, select, update
+from sqlalchemy.dialects.postgresql import JSONB
 
 from models.api_keys.tables import api_key
 from models.base import Id
@@ -29,13 +31,21 @@ class LogEntry:
     error: str | None
     duration_ms: float
     created_at: datetime
+    id: Id = field(default_factory=new_id)
+
+
+_ENTRIES = (
+    func.jsonb_to_recordset(cast(bindparam("entries", type_=Text), JSONB))
+    .table_valued(*(column(one.name, one.type) for one in request_log.columns))
+    .render_derived(name="entry", with_types=True)
+)
+_APPEND = insert(request_log).from_select(list(request_log.columns.keys()), select(_ENTRIES))
 
 
 async def append_entries(work: UnitOfWork, entries: Sequence[LogEntry]) -> None:
     """Write a batch of rows."""
     if entries:
-        rows = [{"id": new_id(), **asdict(entry)} for entry in entries]
-        await work.execute(insert(request_log), rows)
+        await work.execute(_APPEND, {"entries": to_json(entries).decode()})
 
 
 async def mark_keys_used(work: UnitOfWork, used: Mapping[Id, datetime]) -> None:

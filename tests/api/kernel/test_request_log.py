@@ -1,5 +1,6 @@
 """The request log's writer: bounded, batched, and empty when the process ends."""
 
+import asyncio
 import uuid
 
 from sqlalchemy import func, select
@@ -56,6 +57,21 @@ async def test_what_does_not_fit_is_counted(database: WatchedDatabase) -> None:
     await writer.flush()
     assert writer.dropped == 15
     assert await _written(database, workspace_id) == 10
+
+
+async def test_what_comes_while_a_batch_is_written_waits_for_the_next(
+    database: WatchedDatabase,
+) -> None:
+    workspace_id = uuid.uuid4()
+    writer = RequestLogWriter(database)
+    writer.record(_entry(workspace_id))
+    under_way = asyncio.create_task(writer.flush())
+    await asyncio.sleep(0)
+    writer.record(_entry(workspace_id))
+    await under_way
+    assert await _written(database, workspace_id) == 1
+    await writer.flush()
+    assert await _written(database, workspace_id) == 2
 
 
 async def test_a_row_the_database_refuses_does_not_stop_the_log(
