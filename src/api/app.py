@@ -8,6 +8,7 @@ from fastapi import FastAPI
 from starlette.types import ASGIApp
 from typing_extensions import override
 
+from api.kernel.dispatch import Dispatch
 from api.kernel.middleware import RequestContext
 from api.kernel.openapi import TITLE, VERSION, render
 from api.kernel.rate_limits import RateLimit
@@ -34,7 +35,7 @@ class WorkspaceApi(FastAPI):
 
     @override
     def build_middleware_stack(self) -> ASGIApp:
-        return RequestContext(self.router)
+        return RequestContext(Dispatch(self.router, self._operations))
 
     @override
     def openapi(self) -> dict[str, Any]:

@@ -4,9 +4,10 @@ import re
 import secrets
 
 import structlog
-from starlette.routing import Match, Route, Router
+from starlette.routing import Match, Route
 from starlette.types import Message, Receive, Scope, Send
 
+from api.kernel.dispatch import Dispatch
 from api.kernel.errors import as_refusal, error_response
 
 _SANE_ID = re.compile(rb"[A-Za-z0-9._:-]{1,128}")
@@ -16,7 +17,7 @@ _NO_STORE = (b"cache-control", b"no-store")
 class RequestContext:
     """Pure ASGI: a task or a queue per request would cost more than the request itself."""
 
-    def __init__(self, app: Router) -> None:
+    def __init__(self, app: Dispatch) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
