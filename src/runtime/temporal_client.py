@@ -6,10 +6,10 @@ import time
 from typing import Any
 
 from temporalio.client import Client
-from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.envconfig import ClientConfig
 from temporalio.service import GrpcCompression
 
+from runtime.payload_converter import data_converter
 from runtime.settings import TemporalSettings
 
 _FIRST_DELAY = 0.2
@@ -59,7 +59,7 @@ def connect_options(settings: TemporalSettings) -> dict[str, Any]:
         **dict(values.values()),
         **ClientConfig.load_client_connect_config(),
         **given,
-        "data_converter": pydantic_data_converter,
+        "data_converter": data_converter,
     }
     if _is_loopback(options["target_host"]):
         # Compressing what never leaves the machine costs both sides processor time.

@@ -6,17 +6,17 @@ from datetime import timedelta
 from typing import Any
 
 from temporalio.common import SearchAttributeKey
-from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.testing import WorkflowEnvironment
 
 from cli.supervisor.temporal import dynamic_config, temporal_binary
 from runtime.families import SearchAttribute
+from runtime.payload_converter import data_converter
 
 
 def _options(*extra: str) -> dict[str, Any]:
     arguments = [f"--dynamic-config-value={pair}" for pair in (*dynamic_config(), *extra)]
     return {
-        "data_converter": pydantic_data_converter,
+        "data_converter": data_converter,
         "dev_server_existing_path": str(temporal_binary()),
         "dev_server_extra_args": arguments,
         "dev_server_startup_timeout": timedelta(seconds=120),

@@ -9,7 +9,6 @@ import pytest
 import pytest_asyncio
 from temporalio import activity
 from temporalio.api.enums.v1 import EventType
-from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.worker import Replayer
 
 from activities.automation_runs import AutomationRunActivities
@@ -17,6 +16,7 @@ from models.automation_runs.calls import called_run_id
 from models.base import Id
 from runtime.database import Database
 from runtime.families import Family
+from runtime.payload_converter import data_converter
 from runtime.settings import Settings
 from tests.support.endpoint import Serve, never, reply
 from tests.support.engine import Engine, Json, by_node, graph, node, running_engine
@@ -105,7 +105,7 @@ async def replays(engine: Engine, run_id: object) -> None:
     replayer = Replayer(
         workflows=WORKFLOWS,
         workflow_runner=workflow_runner(),
-        data_converter=pydantic_data_converter,
+        data_converter=data_converter,
     )
     await replayer.replay_workflow(await handle.fetch_history())
 

@@ -11,7 +11,6 @@ from temporalio.bridge.proto.workflow_activation import RemoveFromCache, Workflo
 from temporalio.bridge.proto.workflow_commands import WorkflowCommand
 from temporalio.bridge.proto.workflow_completion import WorkflowActivationCompletion
 from temporalio.client import WorkflowHistory
-from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.worker import (
     ExecuteWorkflowInput,
     Interceptor,
@@ -27,6 +26,7 @@ from typing_extensions import override
 
 from cli.replaying.steps import Step, given_steps, recorded_steps
 from cli.replaying.verdicts import quiet_runtime
+from runtime.payload_converter import data_converter
 from workflows.registry import WORKFLOWS
 
 WORKFLOW_SOURCE = Path(__file__).parents[2] / "workflows"
@@ -79,7 +79,7 @@ async def traced(
     replayer = Replayer(
         workflows=WORKFLOWS,
         workflow_runner=_TracedRunner(trace, at_end),
-        data_converter=pydantic_data_converter,
+        data_converter=data_converter,
         interceptors=[_Listening(trace), *interceptors],
         debug_mode=debug,
         runtime=quiet_runtime(),

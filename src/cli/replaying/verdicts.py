@@ -7,7 +7,6 @@ from functools import cache
 
 from temporalio.api.enums.v1 import EventType
 from temporalio.client import WorkflowHistory
-from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.runtime import LoggingConfig, Runtime, TelemetryConfig, TelemetryFilter
 from temporalio.worker import Replayer
 from temporalio.workflow import NondeterminismError
@@ -15,6 +14,7 @@ from temporalio.workflow import NondeterminismError
 from cli.replaying.errors import HistoryUnavailableError
 from cli.replaying.steps import event_name
 from runtime.families import Queue
+from runtime.payload_converter import data_converter
 from workflows.registry import WORKFLOWS, workflow_runner
 
 _ENDS = {
@@ -80,7 +80,7 @@ async def replay_all(histories: Sequence[WorkflowHistory]) -> list[Verdict]:
     replayer = Replayer(
         workflows=WORKFLOWS,
         workflow_runner=workflow_runner(),
-        data_converter=pydantic_data_converter,
+        data_converter=data_converter,
         runtime=quiet_runtime(),
     )
     async with replayer.workflow_replay_iterator(_each(ours)) as results:
