@@ -32,7 +32,8 @@ from runtime.outbound.policy import OutboundPolicy
 from runtime.outbox import Intent
 from runtime.settings import Settings
 from runtime.temporal_client import connect
-from workflows.registry import ROUTES, SCHEDULED, WORKFLOWS, workflow_runner
+from workflows.registry import ROUTES, SCHEDULED, WORKFLOWS
+from workflows.sandbox import workflow_runner
 
 log = structlog.get_logger()
 

@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
-
 from activities.deliveries import Route
 from runtime.families import Family, Queue
 from workflows.action_run import ActionRun
@@ -34,16 +32,3 @@ WORKFLOWS: list[type[Any]] = [
     ScheduleFire,
     *JOB_WORKFLOWS.values(),
 ]
-
-PURE_PACKAGES = ("activities", "models", "runtime", "workflows.node_table", "workflows.policies")
-"""Passed through the sandbox: what a workflow imports of them is pure, and loading it anew for
-every run costs as much as the run."""
-
-
-def workflow_runner() -> SandboxedWorkflowRunner:
-    """The production runner: sandboxed, with our pure packages shared."""
-    return SandboxedWorkflowRunner(
-        restrictions=SandboxRestrictions.default.with_passthrough_modules(
-            *PURE_PACKAGES, "sqlalchemy", "sqlmodel", "psycopg", "structlog", "httpx2", "httpcore2"
-        )
-    )

@@ -24,7 +24,8 @@ from tests.support.postgres import migrated_database
 from tests.support.run_rows import states
 from tests.support.temporal import dev_server
 from tests.support.waits import event
-from workflows.registry import WORKFLOWS, workflow_runner
+from workflows.registry import WORKFLOWS
+from workflows.sandbox import workflow_runner
 
 LIMIT = timedelta(seconds=1.5)
 

@@ -14,7 +14,8 @@ from runtime.payload_converter import data_converter
 from tests.support.engine import Engine, graph, node
 from tests.support.fingerprints import ROOT
 from tests.support.patience import eventually
-from workflows.registry import WORKFLOWS, workflow_runner
+from workflows.registry import WORKFLOWS
+from workflows.sandbox import workflow_runner
 
 HISTORIES = sorted((ROOT / "temporal" / "histories").glob("*.json"))
 OF_THIS_SESSION = 30

@@ -17,8 +17,8 @@ from activities.retention import Expired
 from runtime.families import Queue
 from tests.support.patience import eventually
 from tests.support.temporal import time_skipping_server
-from workflows.registry import workflow_runner
 from workflows.retention import ROUNDS, Retention
+from workflows.sandbox import workflow_runner
 
 
 @dataclass

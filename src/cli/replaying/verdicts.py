@@ -15,7 +15,8 @@ from cli.replaying.errors import HistoryUnavailableError
 from cli.replaying.steps import event_name
 from runtime.families import Queue
 from runtime.payload_converter import data_converter
-from workflows.registry import WORKFLOWS, workflow_runner
+from workflows.registry import WORKFLOWS
+from workflows.sandbox import workflow_runner
 
 _ENDS = {
     EventType.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED: "completed",
