@@ -577,6 +577,16 @@ EDGES: list[tuple[dict[str, Any], dict[str, Any], bool]] = [
         True,
     ),
     (
+        {"at": "2026-05-20T22:30:00.000Z"},
+        {"field": "at", "op": "before", "value": "9999-12-31", "timezone": "America/New_York"},
+        True,
+    ),
+    (
+        {"at": "2026-05-20T22:30:00.000Z"},
+        {"field": "at", "op": "lte", "value": "0001-01-01", "timezone": "Europe/Berlin"},
+        False,
+    ),
+    (
         {"at": "2026-04-20T12:00:00.000Z"},
         {
             "field": "at",

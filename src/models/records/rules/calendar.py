@@ -11,6 +11,8 @@ from zoneinfo import ZoneInfo
 
 Days = tuple[date, date]
 
+_FIRST, _LAST = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
+
 
 class Unit(StrEnum):
     MINUTE = "minute"
@@ -56,8 +58,16 @@ def shift_moment(moment: datetime, unit: Unit, count: int, zone: ZoneInfo) -> da
 
 
 def start_of(day: date, zone: ZoneInfo) -> datetime:
-    """The moment a day begins in a zone, in UTC. Raises `OverflowError`."""
-    return datetime(day.year, day.month, day.day, tzinfo=zone).astimezone(UTC)
+    """The moment a day begins in a zone, in UTC; for the calendar's ends its first or last one."""
+    try:
+        return datetime(day.year, day.month, day.day, tzinfo=zone).astimezone(UTC)
+    except OverflowError:
+        return _FIRST if day.year == date.min.year else _LAST
+
+
+def end_of(day: date, zone: ZoneInfo) -> datetime:
+    """The moment the next day begins in a zone; of the calendar's last day its last moment."""
+    return _LAST if day == date.max else start_of(day + timedelta(days=1), zone)
 
 
 def _day(today: date, step: int) -> Days:

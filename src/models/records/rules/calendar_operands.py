@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -14,6 +14,7 @@ from models.records.rules.calendar import (
     PERIODS,
     Direction,
     Unit,
+    end_of,
     period_days,
     shift_days,
     shift_moment,
@@ -81,7 +82,7 @@ def _moment_span(value: Any, zone: ZoneInfo) -> _Span:
         point = _instant(value)
         return _Span(point, point, point=True)
     day = values.day(value)
-    return _Span(start_of(day, zone), start_of(day + timedelta(days=1), zone), point=False)
+    return _Span(start_of(day, zone), end_of(day, zone), point=False)
 
 
 def _day_text(value: Any) -> str:

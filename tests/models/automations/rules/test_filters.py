@@ -21,6 +21,8 @@ DATA = {
         "tags": ["a", "b"],
         "deep": {"a": [{"b": True}]},
         "day": "2026-03-01",
+        "first": "0001-01-01",
+        "last": "9999-12-31",
         "at": "2026-03-01T10:00:00+02:00",
     }
 }
@@ -147,6 +149,12 @@ def test_a_field_begins_with_a_variable() -> None:
         ("at", "on", "2026-02-28", None, False),
         ("day", "before", "2026-03-01T04:00:00Z", "America/New_York", False),
         ("day", "before", "2026-03-01T04:00:00Z", "UTC", True),
+        ("at", "before", "9999-12-31", "America/New_York", True),
+        ("at", "after", "9999-12-31", "America/New_York", False),
+        ("at", "after", "0001-01-01", "Europe/Berlin", True),
+        ("first", "before", "2026-03-01T04:00:00Z", "Europe/Berlin", True),
+        ("last", "after", "2026-03-01T04:00:00Z", "America/New_York", True),
+        ("last", "on", "9999-12-31", "America/New_York", True),
     ],
 )
 def test_days_begin_in_a_time_zone(

@@ -7,6 +7,7 @@ import pytest
 
 from models.records.rules.calendar import (
     Unit,
+    end_of,
     period_days,
     shift_days,
     shift_moment,
@@ -63,3 +64,12 @@ def test_a_day_begins_where_its_zone_says() -> None:
     # Midnight did not exist that day; it begins when the clocks went to one o'clock.
     gap = start_of(date(2018, 11, 4), ZoneInfo("America/Sao_Paulo"))
     assert gap == datetime(2018, 11, 4, 3, tzinfo=UTC)
+
+
+def test_the_calendar_ends_with_its_last_moment() -> None:
+    new_york, berlin = ZoneInfo("America/New_York"), ZoneInfo("Europe/Berlin")
+    assert start_of(date.min, berlin) == datetime.min.replace(tzinfo=UTC)
+    assert (
+        end_of(date.max, berlin) == end_of(date.max, new_york) == datetime.max.replace(tzinfo=UTC)
+    )
+    assert end_of(SUNDAY, ZoneInfo("UTC")) == datetime(2024, 4, 1, tzinfo=UTC)
