@@ -17,11 +17,11 @@ from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 
 from bench.figures import Figure, quantile
 from bench.platform import Platform
-from models.databases.queries import load_schema
-from models.databases.rules.fields import Schema
-from models.records.rules.query import read_query
-from models.records.rules.routes import Route, pages
-from models.records.shapes import RecordQuery
+from models.data.databases.queries import load_schema
+from models.data.databases.rules.fields import Schema
+from models.data.records.rules.query.query import read_query
+from models.data.records.rules.query.routes import Route, pages
+from models.data.records.shapes import RecordQuery
 from runtime.clock import utc_now
 from runtime.database import Database
 

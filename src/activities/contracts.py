@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from models.automations.rules.protocol import (
+from models.automation.automations.rules.planner.protocol import (
     Event,
     IterationsReady,
     NodeFailed,

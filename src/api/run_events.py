@@ -6,11 +6,11 @@ from collections.abc import AsyncIterator, Collection
 from api.kernel.errors import as_refusal
 from api.kernel.event_streams import event
 from api.kernel.state import Kernel
-from models.automation_runs.rules import OPEN_RUN
-from models.base import Id
-from models.run_overviews import queries
-from models.run_overviews.loops import loops_of
-from models.run_overviews.shapes import NodeProgress, RunChange, RunState
+from models.automation.automation_runs.rules import OPEN_RUN
+from models.automation.run_overviews import queries
+from models.automation.run_overviews.loops import loops_of
+from models.automation.run_overviews.shapes import NodeProgress, RunChange, RunState
+from models.core.base import Id
 
 POLL_SECONDS = 0.25
 SHARE = 10

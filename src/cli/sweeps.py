@@ -19,8 +19,8 @@ from temporalio.client import (
 from temporalio.types import MethodAsyncNoParam
 
 from runtime.families import Family, Queue
-from workflows.maintenance import Maintenance
-from workflows.retention import Retention
+from workflows.maintenance.maintenance import Maintenance
+from workflows.maintenance.retention import Retention
 
 
 @dataclass(frozen=True, slots=True)

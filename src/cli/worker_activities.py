@@ -9,30 +9,30 @@ from temporalio.client import (
     Client,
 )
 
-from activities.action_maintenance import ActionMaintenance
-from activities.action_runs import ActionRunActivities
-from activities.action_steps import ActionSteps
-from activities.actions import NodeActions
-from activities.automation_runs import AutomationRunActivities
-from activities.graphs import GraphCache
-from activities.job_families import job_families
-from activities.job_maintenance import JobMaintenance
-from activities.jobs import JobActivities
-from activities.loops import LoopActivities
-from activities.maintenance import MaintenanceActivities
-from activities.nodes.effects import Effects
-from activities.nodes.notify import notify_members
-from activities.nodes.records import RecordNodes
-from activities.nodes.secrecy import Secrecy
-from activities.outside_nodes import OutsideNodes
-from activities.relay import RUNNING_CAP
-from activities.retention import Periods, RetentionActivities
-from activities.runs import RunCache
-from activities.schedule_fires import ScheduleFires
-from activities.schedule_maintenance import ScheduleMaintenance
-from activities.schedules import Schedules
-from activities.waits import WaitActivities
-from models.automations.rules.kinds import NodeKind
+from activities.action_runs.nodes import NodeActions
+from activities.action_runs.steps import ActionSteps
+from activities.action_runs.transactions import ActionRunActivities
+from activities.automation_runs.graphs import GraphCache
+from activities.automation_runs.loops import LoopActivities
+from activities.automation_runs.nodes.effects import Effects
+from activities.automation_runs.nodes.notify import notify_members
+from activities.automation_runs.nodes.records import RecordNodes
+from activities.automation_runs.nodes.secrecy import Secrecy
+from activities.automation_runs.outside_nodes import OutsideNodes
+from activities.automation_runs.runs import RunCache
+from activities.automation_runs.transactions import AutomationRunActivities
+from activities.automation_runs.waits import WaitActivities
+from activities.jobs.families import job_families
+from activities.jobs.transactions import JobActivities
+from activities.maintenance.action_runs import ActionMaintenance
+from activities.maintenance.automation_runs import MaintenanceActivities
+from activities.maintenance.jobs import JobMaintenance
+from activities.maintenance.retention import Periods, RetentionActivities
+from activities.maintenance.schedules import ScheduleMaintenance
+from activities.outbox.relay import RUNNING_CAP
+from activities.schedules.fires import ScheduleFires
+from activities.schedules.schedules import Schedules
+from models.automation.automations.rules.graph.kinds import NodeKind
 from runtime.crypto import KeyRing
 from runtime.database import Database
 from runtime.families import Queue

@@ -13,11 +13,11 @@ from typing import Any
 import structlog
 from temporalio.worker import Worker
 
-from activities.deliveries import ExecutionDeliveries
-from activities.dispatcher import Dispatcher
-from activities.relay import Relay, listen
-from activities.retention import Periods
-from activities.schedules import Schedules
+from activities.maintenance.retention import Periods
+from activities.outbox.deliveries import ExecutionDeliveries
+from activities.outbox.relay import Relay, listen
+from activities.schedules.schedules import Schedules
+from activities.triggers.dispatcher import Dispatcher
 from cli.polling import require_polling
 from cli.stopping import DRAIN_SECONDS, beside, until_stopped
 from cli.sweeps import SWEEPS, ensure_schedule

@@ -16,6 +16,11 @@ Timestamp = DateTime(timezone=True)
 """The column type of every moment: `timestamptz`."""
 
 
+BELONGS_TO = "belongs_to"
+"""Key of `Table.info` for rows without a foreign key: by table they belong to, the columns that
+hold its `workspace_id` and `id`."""
+
+
 def table_of(model: type[SQLModel]) -> Table:
     """The Core table of a SQLModel class: what queries are written against, with real columns."""
     table = model.__table__  # type: ignore[attr-defined]  # SQLModel sets it, its stubs do not say so

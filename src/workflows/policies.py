@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from temporalio.common import RetryPolicy
 
-from models.automations.rules.plan import PlanRetry
+from models.automation.automations.rules.planner.plan import PlanRetry
 
 DATABASE_TIMEOUT = timedelta(seconds=30)
 """Start to close of a local activity: one database transaction, or a turn of them."""

@@ -3,15 +3,15 @@
 from collections.abc import Mapping
 from typing import Any
 
-from activities.deliveries import Route
+from activities.outbox.deliveries import Route
 from runtime.families import Family, Queue
-from workflows.action_run import ActionRun
-from workflows.automation_run import AutomationRun
-from workflows.job import JOB_WORKFLOWS
-from workflows.loop_chunk import LoopChunk
-from workflows.maintenance import Maintenance
-from workflows.retention import Retention
-from workflows.schedule_fire import ScheduleFire
+from workflows.action_runs.action_run import ActionRun
+from workflows.automation_runs.automation_run import AutomationRun
+from workflows.automation_runs.loop_chunk import LoopChunk
+from workflows.jobs.job import JOB_WORKFLOWS
+from workflows.maintenance.maintenance import Maintenance
+from workflows.maintenance.retention import Retention
+from workflows.schedules.schedule_fire import ScheduleFire
 
 ROUTES: Mapping[Family, Route] = {
     Family.AUTOMATION_RUN: Route("AutomationRun", Queue.AUTOMATION),

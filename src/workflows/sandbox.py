@@ -10,7 +10,13 @@ from temporalio.worker import WorkflowInstance, WorkflowInstanceDetails
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 from typing_extensions import override
 
-PURE_PACKAGES = ("activities", "models", "runtime", "workflows.node_table", "workflows.policies")
+PURE_PACKAGES = (
+    "activities",
+    "models",
+    "runtime",
+    "workflows.automation_runs.node_table",
+    "workflows.policies",
+)
 """Passed through the sandbox: what a workflow imports of them is pure, and loading it anew for
 every run costs as much as the run."""
 

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
-    from models.automations.rules.plan import PlanNode
+    from models.automation.automations.rules.planner.plan import PlanNode
     from workflows.policies import DATABASE_RETRY, DATABASE_TIMEOUT
 
 SUMMARY_BYTES = 200

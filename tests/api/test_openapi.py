@@ -12,8 +12,8 @@ from fastapi import FastAPI
 from api.kernel.routing import Route
 from api.openapi_file import openapi_text
 from api.routers import ROUTERS
-from models.access.rules import Level, Role, Scope
-from models.base import Input
+from models.core.access.rules import Level, Role, Scope
+from models.core.base import Input
 from tests.support.client import Client
 from tests.support.spaces import Space
 

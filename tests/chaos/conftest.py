@@ -10,8 +10,8 @@ import pytest
 import pytest_asyncio
 from temporalio.testing import WorkflowEnvironment
 
-from models.databases.commands import create_database
-from models.databases.shapes import CreateDatabase
+from models.data.databases.commands import create_database
+from models.data.databases.shapes import CreateDatabase
 from runtime.database import Database
 from tests.chaos.processes import Workers
 from tests.support.engine import KEYS, Engine, running_engine

@@ -15,10 +15,10 @@ from sqlalchemy import select
 from temporalio.client import WorkflowExecutionStatus
 from temporalio.service import RPCError, RPCStatusCode
 
-from models.automation_runs import commands as runs
-from models.automation_runs.rules import OPEN_RUN
-from models.automation_runs.tables import automation_run, node_run
-from models.records.tables import record
+from models.automation.automation_runs import commands as runs
+from models.automation.automation_runs.rules import OPEN_RUN
+from models.automation.automation_runs.tables import automation_run, node_run
+from models.data.records.tables import record
 from runtime.database import UnitOfWork
 from runtime.families import Family
 from tests.chaos.conftest import MakeDatabase

@@ -9,11 +9,11 @@ import pytest
 from sqlalchemy import select
 from temporalio.testing import ActivityEnvironment
 
-from activities.maintenance import MaintenanceActivities
-from models.automation_runs.tables import automation_run
-from models.automations import commands as automations
-from models.automations.shapes import PublishAutomation, UpdateAutomation
-from models.base import JsonObject
+from activities.maintenance.automation_runs import MaintenanceActivities
+from models.automation.automation_runs.tables import automation_run
+from models.automation.automations import commands as automations
+from models.automation.automations.shapes import PublishAutomation, UpdateAutomation
+from models.core.base import JsonObject
 from tests.support.engine import KEYS, Engine, graph, node
 from tests.support.patience import eventually
 from tests.support.waits import held, publish, waiting

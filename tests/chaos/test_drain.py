@@ -5,8 +5,8 @@ import signal
 
 import pytest
 
-from activities.deliveries import ExecutionDeliveries
-from activities.relay import Relay
+from activities.outbox.deliveries import ExecutionDeliveries
+from activities.outbox.relay import Relay
 from tests.chaos.conftest import MakeDatabase
 from tests.chaos.processes import Workers
 from tests.chaos.story import ended, fetch
@@ -28,7 +28,7 @@ cli.worker_process.require_polling = partial(cli.polling.require_polling, check_
 """A worker of which Temporal knows nothing, as if its polls had died."""
 
 WITHOUT_RELAY = """
-from activities.relay import Relay
+from activities.outbox.relay import Relay
 async def run(self): raise MemoryError("no room for the relay")
 Relay.run = run
 """

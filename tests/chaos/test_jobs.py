@@ -12,13 +12,13 @@ from sqlalchemy import delete, select, update
 from temporalio.client import WorkflowExecutionStatus, WorkflowHandle
 from temporalio.testing import ActivityEnvironment, WorkflowEnvironment
 
-from activities.executions import execution_status
-from activities.job_maintenance import JobMaintenance
-from activities.jobs import JobActivities
-from models.base import Id
-from models.jobs.commands import accept_job
-from models.jobs.rules import OPEN_JOB, JobStatus
-from models.jobs.tables import job
+from activities.jobs.transactions import JobActivities
+from activities.maintenance.executions import execution_status
+from activities.maintenance.jobs import JobMaintenance
+from models.core.base import Id
+from models.messages.jobs.commands import accept_job
+from models.messages.jobs.rules import OPEN_JOB, JobStatus
+from models.messages.jobs.tables import job
 from runtime.database import Database, UnitOfWork
 from runtime.errors import ConflictError
 from runtime.families import Family

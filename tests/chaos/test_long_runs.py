@@ -8,9 +8,9 @@ from uuid import UUID
 
 import pytest
 
-from models.automation_runs.rules import RunStatus
-from models.waits.commands import resume
-from models.waits.shapes import ResumeNode
+from models.automation.automation_runs.rules import RunStatus
+from models.automation.waits.commands import resume
+from models.automation.waits.shapes import ResumeNode
 from tests.chaos.conftest import MakeDatabase
 from tests.chaos.processes import Workers
 from tests.chaos.story import PATIENCE, ended, fetch

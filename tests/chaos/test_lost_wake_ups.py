@@ -9,11 +9,11 @@ import pytest
 from sqlalchemy import delete, select
 from temporalio.testing import ActivityEnvironment
 
-from activities.maintenance import MaintenanceActivities
-from models.automation_runs.tables import automation_run
-from models.base import JsonObject
-from models.waits import commands
-from models.waits.shapes import PublishEvent, ResumeNode
+from activities.maintenance.automation_runs import MaintenanceActivities
+from models.automation.automation_runs.tables import automation_run
+from models.automation.waits import commands
+from models.automation.waits.shapes import PublishEvent, ResumeNode
+from models.core.base import JsonObject
 from runtime.families import Family
 from runtime.outbox import Intent, outbox
 from tests.support.engine import Engine, graph, node

@@ -15,12 +15,12 @@ from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError
 from temporalio.testing import ActivityEnvironment
 
-from activities import maintenance
-from activities.executions import Execution
-from activities.maintenance import MaintenanceActivities
-from models.automation_runs.endings import failure_run_id
-from models.automation_runs.starts import append_starts
-from models.automation_runs.tables import automation_run
+from activities.maintenance.automation_runs import MaintenanceActivities
+from activities.maintenance.automation_runs import automation_runs as maintenance
+from activities.maintenance.executions import Execution
+from models.automation.automation_runs.endings import failure_run_id
+from models.automation.automation_runs.starts import append_starts
+from models.automation.automation_runs.tables import automation_run
 from runtime.families import Family
 from runtime.ids import new_id
 from runtime.outbox import outbox

@@ -13,23 +13,23 @@ import pytest_asyncio
 from sqlalchemy import insert, update
 from temporalio.testing import WorkflowEnvironment
 
-from models.automation_runs.tables import automation_run
-from models.databases.commands import create_database
-from models.databases.shapes import CreateDatabase
-from models.files.commands import register_file, register_private_file
-from models.files.rules import Content
-from models.files.tables import file
-from models.idempotency.commands import claim
-from models.idempotency.tables import idempotency_reply
-from models.items.commands import trash_item
-from models.items.tables import item
-from models.jobs.tables import job
-from models.records.commands import create_record, delete_record
-from models.records.shapes import CreateRecord
-from models.records.tables import record
-from models.request_logs.tables import request_log
-from models.targets.commands import create_item
-from models.targets.shapes import CreateItem
+from models.automation.automation_runs.tables import automation_run
+from models.content.files.commands import register_file, register_private_file
+from models.content.files.rules import Content
+from models.content.files.tables import file
+from models.content.items.commands import trash_item
+from models.content.items.tables import item
+from models.core.idempotency.commands import claim
+from models.core.idempotency.tables import idempotency_reply
+from models.data.databases.commands import create_database
+from models.data.databases.shapes import CreateDatabase
+from models.data.records.commands import create_record, delete_record
+from models.data.records.shapes import CreateRecord
+from models.data.records.tables import record
+from models.messages.jobs.tables import job
+from models.people.request_logs.tables import request_log
+from models.workspace.targets.commands import create_item
+from models.workspace.targets.shapes import CreateItem
 from runtime.database import Database
 from runtime.ids import new_id
 from runtime.object_store import ObjectStore

@@ -9,8 +9,8 @@ from uuid import uuid4
 import psycopg
 import pytest
 
-from models.automation_runs.rules import NODE_TRANSITIONS, RUN_TRANSITIONS
-from models.jobs.rules import TRANSITIONS as JOB_TRANSITIONS
+from models.automation.automation_runs.rules import NODE_TRANSITIONS, RUN_TRANSITIONS
+from models.messages.jobs.rules import TRANSITIONS as JOB_TRANSITIONS
 
 TABLES: Mapping[str, Mapping[Any, Any]] = {
     "automation_run": RUN_TRANSITIONS,

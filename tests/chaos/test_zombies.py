@@ -8,12 +8,11 @@ from itertools import pairwise
 import pytest
 from structlog.testing import capture_logs
 
-from activities import quick_nodes
-from activities.automation_runs import AutomationRunActivities
+from activities.automation_runs.graphs import GraphCache
+from activities.automation_runs.nodes.records import RecordNodes
+from activities.automation_runs.runs import RunCache
+from activities.automation_runs.transactions import AutomationRunActivities, quick_nodes
 from activities.contracts import NodeState
-from activities.graphs import GraphCache
-from activities.nodes.records import RecordNodes
-from activities.runs import RunCache
 from tests.chaos.conftest import MakeDatabase
 from tests.chaos.story import fetch
 from tests.support.engine import KEYS, Engine, graph, node

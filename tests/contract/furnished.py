@@ -4,12 +4,12 @@ import uuid
 from dataclasses import dataclass, field
 from typing import Any
 
-from models.access.rules import Role
-from models.notifications.delivery import Notice, notify
-from models.notifications.rules import NotificationKind
-from models.record_exports.commands import accept_export
-from models.record_exports.shapes import CreateExport
-from models.waits.urls import Address, resume_path
+from models.automation.waits.urls import Address, resume_path
+from models.core.access.rules import Role
+from models.data.record_exports.commands import accept_export
+from models.data.record_exports.shapes import CreateExport
+from models.messages.notifications.delivery import Notice, notify
+from models.messages.notifications.rules import NotificationKind
 from tests.support.client import Client
 from tests.support.spaces import Space
 

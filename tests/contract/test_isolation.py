@@ -15,12 +15,12 @@ import pytest
 import pytest_asyncio
 from sqlalchemy import insert, literal, select, update
 
-from models.access.rules import ROLE_SCOPES, Level, Role, Scope
-from models.api_keys.rules import new_token
-from models.api_keys.tables import api_key
-from models.grants.tables import item_grant
-from models.items.tables import item
-from models.workspaces.tables import workspace as workspace_table
+from models.content.grants.tables import item_grant
+from models.content.items.tables import item
+from models.core.access.rules import ROLE_SCOPES, Level, Role, Scope
+from models.people.api_keys.rules import new_token
+from models.people.api_keys.tables import api_key
+from models.people.workspaces.tables import workspace as workspace_table
 from runtime.crypto import KeyRing
 from runtime.development_issuer import DevelopmentIssuer
 from tests.contract.catalogue import EXAMPLES

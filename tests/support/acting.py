@@ -7,9 +7,9 @@ from contextlib import asynccontextmanager
 
 from sqlalchemy import delete
 
-from activities.action_runs import ActionRunActivities
-from activities.action_steps import ActionSteps
-from activities.nodes.records import RecordNodes
+from activities.action_runs.steps import ActionSteps
+from activities.action_runs.transactions import ActionRunActivities
+from activities.automation_runs.nodes.records import RecordNodes
 from runtime.database import Database
 from runtime.families import Family
 from runtime.outbox import outbox

@@ -3,11 +3,11 @@
 import asyncio
 from typing import Any
 
-from models.action_runs import commands, queries
-from models.action_runs.shapes import ActionRunDetail, RunAction
-from models.actions.commands import create_action
-from models.actions.shapes import CreateAction
-from models.base import Id
+from models.automation.action_runs import commands, queries
+from models.automation.action_runs.shapes import ActionRunDetail, RunAction
+from models.automation.actions.commands import create_action
+from models.automation.actions.shapes import CreateAction
+from models.core.base import Id
 from runtime.ids import new_id
 from tests.support.engine import Engine
 

@@ -7,13 +7,13 @@ from uuid import UUID
 
 from sqlalchemy import Table, func, insert, select
 
-from models.automation_runs.rules import RunSource
-from models.automation_runs.tables import automation_run, node_run, node_run_attempt
-from models.automations.commands import create_automation
-from models.automations.shapes import CreateAutomation
-from models.automations.tables import automation_version
-from models.base import Id
-from models.jobs.tables import job
+from models.automation.automation_runs.rules import RunSource
+from models.automation.automation_runs.tables import automation_run, node_run, node_run_attempt
+from models.automation.automations.commands import create_automation
+from models.automation.automations.shapes import CreateAutomation
+from models.automation.automations.tables import automation_version
+from models.core.base import Id
+from models.messages.jobs.tables import job
 from models.tables import metadata
 from runtime.clock import utc_now
 from runtime.database import Database, UnitOfWork

@@ -5,10 +5,10 @@ from typing import Any
 import httpx2
 from sqlalchemy import func, select
 
-from models.automation_runs.tables import automation_run
-from models.automations.tables import automation, automation_graph, automation_version
-from models.idempotency.tables import idempotency_reply
-from models.items.tables import item
+from models.automation.automation_runs.tables import automation_run
+from models.automation.automations.tables import automation, automation_graph, automation_version
+from models.content.items.tables import item
+from models.core.idempotency.tables import idempotency_reply
 from runtime.outbox import outbox
 from tests.support.client import Client
 from tests.support.spaces import Space

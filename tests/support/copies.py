@@ -6,18 +6,18 @@ from uuid import UUID
 
 from sqlalchemy import func, select, text
 
-from activities.database_copies import DatabaseCopies
-from activities.jobs import FAILED, MORE, Chunks, JobActivities
-from models.access.rules import Actor
-from models.database_copies.commands import accept_copy
-from models.database_copies.shapes import DuplicateDatabase
-from models.databases.tables import database, field
-from models.jobs.rules import JobStatus
-from models.jobs.tables import job
-from models.record_templates.tables import record_template
-from models.records.tables import record
-from models.surfaces.tables import surface
-from models.views.tables import view
+from activities.jobs.database_copies import DatabaseCopies
+from activities.jobs.transactions import FAILED, MORE, Chunks, JobActivities
+from models.content.surfaces.tables import surface
+from models.core.access.rules import Actor
+from models.data.database_copies.commands import accept_copy
+from models.data.database_copies.shapes import DuplicateDatabase
+from models.data.databases.tables import database, field
+from models.data.record_templates.tables import record_template
+from models.data.records.tables import record
+from models.data.views.tables import view
+from models.messages.jobs.rules import JobStatus
+from models.messages.jobs.tables import job
 from runtime.database import Database
 from runtime.families import Family
 from runtime.ids import new_id

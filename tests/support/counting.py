@@ -6,9 +6,9 @@ from typing import Any
 
 from typing_extensions import override
 
-from activities.jobs import Chunks
-from models.base import JsonObject
-from models.jobs.commands import record_progress
+from activities.jobs.transactions import Chunks
+from models.core.base import JsonObject
+from models.messages.jobs.commands import record_progress
 from runtime.database import UnitOfWork
 
 

@@ -3,9 +3,9 @@
 from collections.abc import Awaitable, Callable
 from functools import partial
 
-from models.automation_runs import retries
-from models.automation_runs.calls import called_run_id
-from models.automation_runs.shapes import RetryRun
+from models.automation.automation_runs import retries
+from models.automation.automation_runs.calls import called_run_id
+from models.automation.automation_runs.shapes import RetryRun
 from runtime.families import Family
 from tests.support.action_stories import outside_failed
 from tests.support.engine import Engine, by_node, graph, node

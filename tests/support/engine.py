@@ -10,18 +10,27 @@ from typing import Any
 from sqlalchemy import select
 from temporalio.client import Client
 
-from activities.retention import Periods
+from activities.maintenance.retention import Periods
 from cli.sweeps import SWEEPS
 from cli.worker_process import Parts, running_workers
-from models.access.rules import Actor
-from models.automation_runs import commands as runs
-from models.automation_runs import queries as run_queries
-from models.automation_runs.rules import OPEN_RUN
-from models.automation_runs.shapes import AutomationRunDetail, RunFromNode, RunNow, TestRun
-from models.automation_runs.tables import automation_run
-from models.automations import commands as automations
-from models.automations.shapes import AutomationDetail, CreateAutomation, PublishAutomation
-from models.base import Id
+from models.automation.automation_runs import commands as runs
+from models.automation.automation_runs import queries as run_queries
+from models.automation.automation_runs.rules import OPEN_RUN
+from models.automation.automation_runs.shapes import (
+    AutomationRunDetail,
+    RunFromNode,
+    RunNow,
+    TestRun,
+)
+from models.automation.automation_runs.tables import automation_run
+from models.automation.automations import commands as automations
+from models.automation.automations.shapes import (
+    AutomationDetail,
+    CreateAutomation,
+    PublishAutomation,
+)
+from models.core.access.rules import Actor
+from models.core.base import Id
 from runtime.crypto import KeyRing
 from runtime.database import Database, UnitOfWork
 from runtime.families import Family

@@ -11,10 +11,10 @@ from uuid import UUID
 from openpyxl import load_workbook
 from sqlalchemy import select
 
-from activities.exports import PART, Exports
-from activities.jobs import FAILED, MORE, JobActivities
-from models.jobs.rules import OPEN_JOB, JobStatus
-from models.jobs.tables import job
+from activities.jobs.exports import PART, Exports
+from activities.jobs.transactions import FAILED, MORE, JobActivities
+from models.messages.jobs.rules import OPEN_JOB, JobStatus
+from models.messages.jobs.tables import job
 from runtime.database import Database
 from runtime.families import Family
 from runtime.object_store import ObjectStore

@@ -34,7 +34,7 @@ def fingerprints(workflows: Path = ROOT / "src" / "workflows") -> Fingerprints:
     """
     functions = {
         (path.stem, name): function
-        for path in sorted(workflows.glob("*.py"))
+        for path in sorted(workflows.rglob("*.py"))
         for name, function in _functions(ast.parse(path.read_text(encoding="utf-8")))
     }
     giving: frozenset[str] = frozenset()

@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+from models.jobs.commands import accept_job
 from temporalio.client import WorkflowExecutionStatus, WorkflowHandle
 from typing_extensions import override
+from workflows.retention import Retention
 
 from cli.replaying.golden import golden
-from models.jobs.commands import accept_job
 from runtime.database import Database, UnitOfWork
 from runtime.errors import ConflictError
 from runtime.families import JOB_FAMILIES, Family, Queue
@@ -35,7 +36,6 @@ from tests.support.sink import Sink, serving
 from tests.support.temporal import dev_server
 from tests.support.wait_stories import WAIT_STORIES
 from workflows.maintenance import Maintenance
-from workflows.retention import Retention
 
 DIRECTORY = Path(__file__).parents[2] / "temporal" / "histories"
 

@@ -5,9 +5,9 @@ from typing import Any
 
 from sqlalchemy import select
 
-from models.automation_runs.shapes import AutomationRunDetail
-from models.automation_runs.tables import node_run, node_run_attempt
-from models.base import Id
+from models.automation.automation_runs.shapes import AutomationRunDetail
+from models.automation.automation_runs.tables import node_run, node_run_attempt
+from models.core.base import Id
 from tests.support.engine import Engine
 
 

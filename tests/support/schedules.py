@@ -8,11 +8,11 @@ from sqlalchemy import select
 from temporalio.client import Client, ScheduleDescription, ScheduleHandle
 from temporalio.service import RPCError, RPCStatusCode
 
-from models.automation_runs.tables import automation_run
-from models.automations import commands as automations
-from models.automations.shapes import AutomationDetail, UpdateAutomation
-from models.automations.tables import automation
-from models.base import Id
+from models.automation.automation_runs.tables import automation_run
+from models.automation.automations import commands as automations
+from models.automation.automations.shapes import AutomationDetail, UpdateAutomation
+from models.automation.automations.tables import automation
+from models.core.base import Id
 from tests.support.engine import KEYS, Engine, graph, node
 from tests.support.patience import eventually
 

@@ -6,12 +6,12 @@ from uuid import UUID, uuid4
 
 from sqlalchemy import delete
 
-from models.access.rules import Actor, Principal, PrincipalType, Role, Scope
-from models.api_keys.commands import issue_key
-from models.users.commands import sync_profile
-from models.workspaces.commands import add_member, create_workspace
-from models.workspaces.shapes import CreateWorkspace
-from models.workspaces.tables import workspace_member
+from models.core.access.rules import Actor, Principal, PrincipalType, Role, Scope
+from models.people.api_keys.commands import issue_key
+from models.people.users.commands import sync_profile
+from models.people.workspaces.commands import add_member, create_workspace
+from models.people.workspaces.shapes import CreateWorkspace
+from models.people.workspaces.tables import workspace_member
 from runtime.crypto import KeyRing
 from runtime.database import Database, UnitOfWork
 from runtime.development_issuer import ISSUER

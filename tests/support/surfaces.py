@@ -6,14 +6,14 @@ from uuid import UUID
 
 from sqlalchemy import insert, update
 
-from models.access.rules import Level
-from models.forms.commands import create_form
-from models.grants.tables import item_grant
-from models.items.commands import create_item_for
-from models.items.rules import AccessMode, ItemKind
-from models.items.tables import item
-from models.surfaces.commands import create_surface
-from models.surfaces.rules.kinds import SurfaceKind
+from models.content.grants.tables import item_grant
+from models.content.items.commands import create_item_for
+from models.content.items.rules import AccessMode, ItemKind
+from models.content.items.tables import item
+from models.content.surfaces.commands import create_surface
+from models.content.surfaces.rules.kinds import SurfaceKind
+from models.core.access.rules import Level
+from models.data.forms.commands import create_form
 from runtime.ids import new_id
 from tests.support.spaces import Space
 

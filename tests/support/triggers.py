@@ -6,28 +6,28 @@ from typing import Any
 
 from sqlalchemy import func, select, update
 
-from models.access.rules import Actor
-from models.automation_runs.rules import OPEN_RUN
-from models.automation_runs.tables import automation_run
-from models.automations.commands import create_automation, publish, update_automation
-from models.automations.shapes import (
+from models.automation.automation_runs.rules import OPEN_RUN
+from models.automation.automation_runs.tables import automation_run
+from models.automation.automations.commands import create_automation, publish, update_automation
+from models.automation.automations.shapes import (
     AutomationDetail,
     CreateAutomation,
     PublishAutomation,
     UpdateAutomation,
 )
-from models.base import Id
-from models.databases.commands import create_database
-from models.databases.shapes import CreateDatabase
-from models.records.commands import (
+from models.automation.triggers.tables import automation_subscription, trigger_burst, trigger_event
+from models.core.access.rules import Actor
+from models.core.base import Id
+from models.data.databases.commands import create_database
+from models.data.databases.shapes import CreateDatabase
+from models.data.records.commands import (
     archive_record,
     create_record,
     delete_record,
     restore_record,
     update_record,
 )
-from models.records.shapes import CreateRecord, RecordDetail, UpdateRecord
-from models.trigger_events.tables import automation_subscription, trigger_burst, trigger_event
+from models.data.records.shapes import CreateRecord, RecordDetail, UpdateRecord
 from runtime.clock import utc_now
 from runtime.crypto import KeyRing
 from runtime.database import Database, UnitOfWork

@@ -4,13 +4,13 @@ import asyncio
 from typing import Any
 from uuid import UUID, uuid4
 
-from models.access.rules import Actor, Principal, PrincipalType, Role
-from models.automation_runs.shapes import AutomationRunDetail
-from models.base import Id
-from models.users.commands import sync_profile
-from models.waits import commands
-from models.waits.shapes import PublishEvent, ResumeNode
-from models.workspaces.commands import add_member
+from models.automation.automation_runs.shapes import AutomationRunDetail
+from models.automation.waits import commands
+from models.automation.waits.shapes import PublishEvent, ResumeNode
+from models.core.access.rules import Actor, Principal, PrincipalType, Role
+from models.core.base import Id
+from models.people.users.commands import sync_profile
+from models.people.workspaces.commands import add_member
 from runtime.development_issuer import ISSUER
 from tests.support.engine import Engine, Json, by_node, graph, node
 

@@ -9,7 +9,7 @@ import pytest_asyncio
 import structlog
 from temporalio.testing import WorkflowEnvironment
 
-from models.base import Id
+from models.core.base import Id
 from runtime.database import Database
 from tests.support.endpoint import Serve, serving
 from tests.support.engine import Engine, running_engine

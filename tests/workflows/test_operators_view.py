@@ -11,8 +11,8 @@ from temporalio.api.sdk.v1 import WorkflowMetadata
 from temporalio.client import WorkflowExecutionStatus, WorkflowFailureError, WorkflowHandle
 from temporalio.common import SearchAttributeKey
 
-from models.automation_runs.calls import called_run_id
-from models.base import Id
+from models.automation.automation_runs.calls import called_run_id
+from models.core.base import Id
 from tests.support.endpoint import Serve, once, reply
 from tests.support.engine import Engine, graph, node
 

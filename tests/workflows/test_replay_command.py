@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 from cli.main import app
 from cli.replaying.executions import Chosen, followers, recent
 from cli.replaying.golden import golden, read_history
-from models.base import Id
+from models.core.base import Id
 from runtime.families import Family
 from runtime.ids import new_id
 from tests.support.engine import Engine, graph, node

@@ -15,9 +15,9 @@ from sqlalchemy import delete
 from temporalio.client import WorkflowExecutionStatus
 from temporalio.testing import ActivityEnvironment
 
-from activities.maintenance import MaintenanceActivities
-from models.automation_runs.shapes import AutomationRunDetail
-from models.base import Id
+from activities.maintenance.automation_runs import MaintenanceActivities
+from models.automation.automation_runs.shapes import AutomationRunDetail
+from models.core.base import Id
 from runtime.families import Family, Queue
 from runtime.outbox import outbox
 from tests.support.endpoint import Serve, reply

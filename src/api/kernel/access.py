@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic.alias_generators import to_camel
 
-from models.access.rules import Level, Scope
+from models.core.access.rules import Level, Scope
 
 Credential = Literal["any", "session", "key", "none"]
 

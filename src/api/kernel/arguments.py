@@ -6,7 +6,7 @@ from urllib.parse import parse_qsl
 from pydantic import ValidationError as ShapeError
 
 from api.kernel.operation import BodyParameter, Operation
-from models.problems import place, refusal, sentence
+from models.core.problems import place, refusal, sentence
 from runtime.errors import Detail, ValidationError
 from runtime.strict_json import StrictJsonError, parse
 

@@ -10,9 +10,9 @@ from uuid import UUID
 from api.kernel.credentials import KeyToken, SessionToken, unauthorized
 from api.kernel.sessions import Session
 from api.kernel.state import Kernel
-from models.access.queries import key_by_digest, session_user
-from models.access.rules import Principal, PrincipalType, Role, Scope
-from models.users.commands import sync_profile
+from models.core.access.rules import Principal, PrincipalType, Role, Scope
+from models.people.credentials.queries import key_by_digest, session_user
+from models.people.users.commands import sync_profile
 from runtime.database import UnitOfWork
 from runtime.errors import UnavailableError
 

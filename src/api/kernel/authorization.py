@@ -8,8 +8,8 @@ from api.kernel.authentication import Caller
 from api.kernel.call import Call
 from api.kernel.operation import Operation
 from api.kernel.resources import IN_TRASH, RESOURCES
-from models.access.placement import level_on
-from models.access.rules import Actor, Level, PrincipalType, Role
+from models.core.access.placement import level_on
+from models.core.access.rules import Actor, Level, PrincipalType, Role
 from runtime.errors import DeniedError, NotFoundError, ValidationError
 from runtime.ids import parse_id
 from runtime.strict_json import StrictJsonError, parse

@@ -8,10 +8,10 @@ from starlette.requests import Request
 from starlette.types import Receive, Scope
 
 from api.kernel.later import Later, Look
-from models.access.placement import Placement
-from models.access.rules import Actor, Principal, Role
-from models.files.rules import Content
-from models.pagination import PageRequest, page_request
+from models.content.files.rules import Content
+from models.core.access.placement import Placement
+from models.core.access.rules import Actor, Principal, Role
+from models.core.pagination import PageRequest, page_request
 from runtime.database import UnitOfWork
 from runtime.ids import new_id
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from models.api_keys.rules import PREFIX, is_well_formed
+from models.people.api_keys.rules import PREFIX, is_well_formed
 from runtime.errors import UnauthorizedError
 
 _MAX_TOKEN = 8192

@@ -22,8 +22,8 @@ from api.kernel.operation import Operation
 from api.kernel.sessions import Session
 from api.kernel.state import Kernel
 from api.kernel.uploads import ENVELOPE, uploaded
-from models.access.rules import PrincipalType
-from models.request_logs.commands import LogEntry
+from models.core.access.rules import PrincipalType
+from models.people.request_logs.commands import LogEntry
 from runtime.clock import utc_now
 from runtime.database import Database, UnitOfWork
 from runtime.errors import InProgressError, PlatformError

@@ -13,7 +13,7 @@ from starlette.types import Receive, Scope, Send
 from typing_extensions import override
 
 from api.kernel.call import Call
-from models.files.rules import Content
+from models.content.files.rules import Content
 from runtime.errors import PlatformError
 
 T = TypeVar("T")

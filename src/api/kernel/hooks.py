@@ -7,14 +7,14 @@ from typing import Any
 from starlette.responses import Response
 
 from api.kernel.call import Call
-from models.access.rules import Principal, PrincipalType
-from models.automation_runs.facts import automation_actor
-from models.automation_runs.rules import RunStatus
-from models.base import JsonObject
-from models.webhooks.errors import RunWithoutAnswerError
-from models.webhooks.queries import Hook, find_hook, run_answer
-from models.webhooks.rules.delivery import Delivery
-from models.webhooks.shapes import WebhookReceiptBody
+from models.automation.automation_runs.facts import automation_actor
+from models.automation.automation_runs.rules import RunStatus
+from models.automation.webhooks.errors import RunWithoutAnswerError
+from models.automation.webhooks.queries import Hook, find_hook, run_answer
+from models.automation.webhooks.rules.delivery import Delivery
+from models.automation.webhooks.shapes import WebhookReceiptBody
+from models.core.access.rules import Principal, PrincipalType
+from models.core.base import JsonObject
 from runtime.database import UnitOfWork
 
 _GUARDS = {

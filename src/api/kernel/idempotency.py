@@ -8,8 +8,8 @@ from starlette.responses import Response
 
 from api.kernel.call import Call
 from api.kernel.later import Later
-from models.idempotency.commands import Reply, claim, forget, remember
-from models.idempotency.rules import read_key
+from models.core.idempotency.commands import Reply, claim, forget, remember
+from models.core.idempotency.rules import read_key
 from runtime.crypto import fingerprint
 
 

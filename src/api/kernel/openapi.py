@@ -9,7 +9,7 @@ from pydantic.alias_generators import to_camel
 from api.kernel.errors import ErrorBody
 from api.kernel.operation import Operation
 from api.kernel.uploads import NAME_HEADER
-from models.idempotency.rules import HEADER, MAX_LENGTH
+from models.core.idempotency.rules import HEADER, MAX_LENGTH
 from runtime.errors import (
     ConflictingMutationError,
     DeniedError,

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from pydantic import BeforeValidator, WithJsonSchema
 
-from models.pagination import DEFAULT_LIMIT, MAX_LIMIT
+from models.core.pagination import DEFAULT_LIMIT, MAX_LIMIT
 from runtime.ids import parse_id
 
 _DIGITS = re.compile(r"[0-9]{1,9}")

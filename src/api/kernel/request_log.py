@@ -9,7 +9,7 @@ from uuid import UUID
 import structlog
 from sqlalchemy import exc
 
-from models.request_logs.commands import LogEntry, append_entries, mark_keys_used
+from models.people.request_logs.commands import LogEntry, append_entries, mark_keys_used
 from runtime.database import Database
 
 _INTERVAL_SECONDS = 0.2

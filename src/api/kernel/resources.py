@@ -7,22 +7,22 @@ the workspaces, and None for everything else: unknown, deleted, elsewhere.
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from uuid import UUID
 
-from models.access.placement import Placement
-from models.actions import queries as actions
-from models.api_keys import queries as api_keys
-from models.automations import queries as automations
-from models.data_sources import queries as data_sources
-from models.databases import queries as databases
-from models.files import queries as files
-from models.forms import queries as forms
-from models.invitations import queries as invitations
-from models.items import queries as items
-from models.members import queries as members
-from models.records import queries as records
-from models.records import trash as record_trash
-from models.run_overviews import queries as run_overviews
-from models.share_links import queries as share_links
-from models.surfaces import queries as surfaces
+from models.automation.actions import queries as actions
+from models.automation.automations import queries as automations
+from models.automation.run_overviews import queries as run_overviews
+from models.content.files import queries as files
+from models.content.items import queries as items
+from models.content.surfaces import queries as surfaces
+from models.core.access.placement import Placement
+from models.data.databases import queries as databases
+from models.data.forms import queries as forms
+from models.data.records import queries as records
+from models.data.records import trash as record_trash
+from models.people.api_keys import queries as api_keys
+from models.people.invitations import queries as invitations
+from models.people.members import queries as members
+from models.sources.data_sources import queries as data_sources
+from models.workspace.share_links import queries as share_links
 from runtime.database import UnitOfWork
 
 Visible = Callable[[UnitOfWork, Sequence[UUID], UUID, UUID], Awaitable[Placement | None]]

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from models.base import Id, JsonObject
+from models.core.base import Id, JsonObject
 from runtime.families import temporal_ui_url
 from runtime.settings import Settings
 

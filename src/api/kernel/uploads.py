@@ -11,8 +11,8 @@ from starlette.types import Receive
 from api.kernel.body import ClientGoneError, too_large
 from api.kernel.call import Call
 from api.kernel.multipart import FileForm, form_boundary
-from models.files.commands import new_object_key
-from models.files.rules import Content, file_name, media_type
+from models.content.files.commands import new_object_key
+from models.content.files.rules import Content, file_name, media_type
 from runtime.errors import InvalidError, PlatformError, ValidationError
 
 NAME_HEADER = "X-File-Name"

@@ -3,41 +3,35 @@
 from collections.abc import Sequence
 
 from api.kernel.routing import Router
-from api.routers import (
+from api.routers import service
+from api.routers.automation import (
     action_runs,
     actions,
-    api_keys,
     automation_runs,
     automations,
-    data_sources,
+    run_pages,
+    schedules,
+    secrets,
+    waits,
+    webhooks,
+)
+from api.routers.content import files, items, surfaces
+from api.routers.data import (
     database_copies,
     database_templates,
     databases,
-    exports,
     fields,
-    files,
     forms,
-    items,
-    me,
-    members,
-    notifications,
     record_comments,
     record_templates,
     records,
-    run_pages,
-    schedules,
-    search,
-    secrets,
-    service,
-    share_links,
-    surfaces,
     views,
-    waits,
-    webhook_signing,
-    webhooks,
-    workspace_events,
-    workspaces,
 )
+from api.routers.data import record_exports as exports
+from api.routers.messages import notifications, webhook_signing, workspace_events
+from api.routers.people import api_keys, me, members, workspaces
+from api.routers.sources import data_sources
+from api.routers.workspace import search, share_links
 
 ROUTERS: Sequence[Router] = (
     service.router,

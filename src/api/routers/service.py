@@ -4,7 +4,7 @@ from starlette.responses import JSONResponse, Response
 
 from api.kernel.docs import PAGE, POLICY, asset
 from api.kernel.routing import Access, Call, Data, Router
-from models.base import Shape
+from models.core.base import Shape
 from models.migrations.queries import is_at_head
 from runtime.errors import NotFoundError, UnavailableError
 

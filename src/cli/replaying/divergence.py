@@ -108,7 +108,8 @@ def divergence(history: WorkflowHistory, trace: Trace) -> Divergence:
 def _place(frame: FrameType) -> str:
     """Where a frame stands, as an editor opens it."""
     path = Path(frame.f_code.co_filename)
-    return f"src/workflows/{path.name}:{frame.f_lineno} in {frame.f_code.co_qualname}"
+    inside = path.relative_to(WORKFLOW_SOURCE).as_posix()
+    return f"src/workflows/{inside}:{frame.f_lineno} in {frame.f_code.co_qualname}"
 
 
 def _frames_of(traceback: TracebackType | None) -> list[FrameType]:
@@ -122,7 +123,7 @@ def _frames_of(traceback: TracebackType | None) -> list[FrameType]:
 
 
 def _is_workflow_code(frame: FrameType) -> bool:
-    return Path(frame.f_code.co_filename).parent == WORKFLOW_SOURCE
+    return WORKFLOW_SOURCE in Path(frame.f_code.co_filename).parents
 
 
 class _Listening(Interceptor):

@@ -4,9 +4,9 @@ from sqlalchemy import select
 
 from cli.supervisor.development import EMAIL, NAME
 from cli.supervisor.state import StateDir
-from models.api_keys.commands import issue_key
-from models.api_keys.tables import api_key
-from models.workspaces.commands import ensure_first_workspace
+from models.people.api_keys.commands import issue_key
+from models.people.api_keys.tables import api_key
+from models.people.workspaces.commands import ensure_first_workspace
 from runtime.crypto import KeyRing
 from runtime.database import Database, UnitOfWork
 from runtime.ids import parse_id

@@ -10,12 +10,12 @@ from pydantic import Field
 from api.app import create_app
 from api.kernel.routing import Access, Call, Cursor, Data, Flag, Limit, QueryId, Router
 from api.routers import ROUTERS
-from models.access.rules import Level, Scope
-from models.base import Input, Shape
-from models.jobs.commands import accept_job
-from models.jobs.queries import find_job
-from models.jobs.rules import JobStatus
-from models.users.commands import sync_profile
+from models.core.access.rules import Level, Scope
+from models.core.base import Input, Shape
+from models.messages.jobs.commands import accept_job
+from models.messages.jobs.queries import find_job
+from models.messages.jobs.rules import JobStatus
+from models.people.users.commands import sync_profile
 from runtime import errors
 from runtime.database import UnitOfWork
 from runtime.families import Family

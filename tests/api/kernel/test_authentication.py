@@ -18,10 +18,10 @@ from joserfc.jwk import ECKey, RSAKey
 from sqlalchemy import select, update
 
 from api.kernel.sessions import SessionVerifier
-from models.api_keys.rules import new_token
-from models.api_keys.tables import api_key
-from models.users.tables import app_user
-from models.workspaces.tables import workspace
+from models.people.api_keys.rules import new_token
+from models.people.api_keys.tables import api_key
+from models.people.users.tables import app_user
+from models.people.workspaces.tables import workspace
 from runtime.development_issuer import DevelopmentIssuer, ensure_issuer
 from runtime.errors import UnauthorizedError, UnavailableError
 from tests.support.client import Client

@@ -7,9 +7,9 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import func, select, update
 
-from models.access.rules import Role
-from models.idempotency.tables import idempotency_reply
-from models.users.tables import app_user
+from models.core.access.rules import Role
+from models.core.idempotency.tables import idempotency_reply
+from models.people.users.tables import app_user
 from tests.support.client import Client
 from tests.support.spaces import Space
 from tests.support.watched import WatchedDatabase

@@ -7,10 +7,10 @@ from uuid import uuid4
 import httpx2
 from sqlalchemy import select
 
-from models.base import Id
-from models.jobs.commands import close_job, hold_job
-from models.jobs.rules import JobStatus
-from models.jobs.tables import job
+from models.core.base import Id
+from models.messages.jobs.commands import close_job, hold_job
+from models.messages.jobs.rules import JobStatus
+from models.messages.jobs.tables import job
 from tests.support.client import Client
 from tests.support.patience import eventually
 from tests.support.spaces import Space

@@ -4,7 +4,7 @@ import base64
 
 import pytest
 
-from models.pagination import MAX_LIMIT
+from models.core.pagination import MAX_LIMIT
 from tests.support.client import Client
 from tests.support.spaces import Space
 

@@ -5,8 +5,8 @@ import uuid
 import pytest
 
 from api.kernel import resources
-from models.access.placement import Placement
-from models.access.rules import Level, Role, Scope
+from models.core.access.placement import Placement
+from models.core.access.rules import Level, Role, Scope
 from runtime.development_issuer import DevelopmentIssuer
 from tests.support.client import Client
 from tests.support.spaces import Space

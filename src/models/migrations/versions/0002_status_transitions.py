@@ -13,7 +13,7 @@ down_revision = "0001"
 branch_labels = None
 depends_on = None
 
-# Copied from models.automation_runs.rules as of this revision: a migration never changes.
+# Copied from models.automation.automation_runs.rules as of this revision: a migration never changes.
 _RUN_ENDS = ("failed", "cancelled", "timed_out")
 _RUN = {
     "queued": ("running", *_RUN_ENDS),

@@ -12,7 +12,7 @@ branch_labels = None
 depends_on = None
 
 
-# Copied from models.jobs.rules as of this revision: a migration never changes.
+# Copied from models.messages.jobs.rules as of this revision: a migration never changes.
 _JOB = {
     "queued": ("running", "failed", "cancelled"),
     "running": ("succeeded", "failed", "cancelled"),

@@ -15,7 +15,7 @@ down_revision = "0018"
 branch_labels = None
 depends_on = None
 
-# Copied from models.action_runs.rules as of this revision: a migration never changes.
+# Copied from models.automation.action_runs.rules as of this revision: a migration never changes.
 _ENDS = ("succeeded", "failed", "cancelled")
 _RUN = {"started": _ENDS}
 _STEP = {"pending": ("running", "skipped", *_ENDS), "running": _ENDS}

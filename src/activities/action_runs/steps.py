@@ -1,0 +1,255 @@
+"""One step of an action run: gate, bindings, effect, end.
+
+What a step does is what the node of that kind does. A step that writes to our own tables is one
+transaction; an effect that leaves the machine lies between two.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from enum import StrEnum
+
+from activities.automation_runs.node_execution import completion
+from activities.automation_runs.nodes.called_automation import call_automation, called_end
+from activities.automation_runs.nodes.failures import Failure, failure_of, is_away
+from activities.automation_runs.nodes.invocation import (
+    Effect,
+    Invocation,
+    NodeResult,
+    Outgoing,
+    Transaction,
+)
+from activities.automation_runs.nodes.logic import transform
+from activities.patience import patiently
+from models.automation.action_runs import step_writes
+from models.automation.action_runs.execution import ActionRunFacts, StepRow, pass_gate
+from models.automation.action_runs.rules import PlannedStep, StepStatus
+from models.automation.actions.rules.configs import ActionKind
+from models.automation.automation_runs.errors import NodeError, RunClosedError
+from models.automation.automations.rules.graph.kinds import NodeKind
+from models.automation.automations.rules.language.bindings import BindingContext, resolve
+from models.core.base import JsonObject
+from models.core.expressions.rules.expressions import compile_expression
+from runtime.database import Database, UnitOfWork
+from runtime.trigger_points import Point, reach
+
+LONGEST_WAIT = timedelta(days=1)
+"""For an automation run whose end a step waits for."""
+
+OUTSIDE = frozenset({ActionKind.HTTP_REQUEST, ActionKind.SEND_EMAIL, ActionKind.SEND_WEBHOOK})
+"""Kinds whose effect leaves the machine."""
+
+_NODE_KINDS: Mapping[ActionKind, str] = {ActionKind.SEND_NOTIFICATION: NodeKind.NOTIFY}
+"""What a kind is called as a node, where the two differ."""
+
+_UNSUPPORTED = {
+    ActionKind.REFRESH_DATA_SOURCE: "Data sources cannot be refreshed by an action yet.",
+    ActionKind.IMPORT_RESOURCE: "Resources cannot be imported by an action yet.",
+}
+
+
+class StepState(StrEnum):
+    """How a step stands after an attempt."""
+
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+    RETRY = "retry"
+    """It failed and may be tried again; its row is open."""
+    WAITING = "waiting"
+    """It waits for the automation run it called."""
+    CLOSED = "closed"
+    """The run has ended or was cancelled; nothing was done."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepReply:
+    """The state, and the failure of a `retry`."""
+
+    state: StepState
+    failure: Failure | None = None
+
+
+ENDED = {
+    StepStatus.SUCCEEDED: StepReply(StepState.SUCCEEDED),
+    StepStatus.SKIPPED: StepReply(StepState.SKIPPED),
+    StepStatus.FAILED: StepReply(StepState.FAILED),
+    StepStatus.CANCELLED: StepReply(StepState.CLOSED),
+}
+"""What an attempt of a step that has ended finds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One attempt of one step; after the `last` a failure is final."""
+
+    facts: ActionRunFacts
+    step: PlannedStep
+    number: int = 1
+    last: bool = True
+
+
+class ActionSteps:
+    """Carries out steps."""
+
+    def __init__(
+        self,
+        database: Database,
+        transactions: Mapping[str, Transaction],
+        effects: Mapping[str, Effect],
+    ) -> None:
+        self._database = database
+        self._transactions = transactions
+        self._effects = effects
+
+    async def attempt(self, attempt: Attempt) -> StepReply:
+        """Try a step once. Safe to repeat; raises only while the database is away.
+
+        By then nothing has left the machine, or what came of it is written.
+        """
+        try:
+            opened = await self._open(attempt)
+            if isinstance(opened, StepReply):
+                return opened
+            result = await self._effects[_node_kind(attempt.step.kind)](opened)
+            reach(Point.AFTER_CALL_BEFORE_END, attempt.facts.run_id)
+            return await patiently(lambda: self._end(attempt, lambda: result))
+        except Exception as error:  # noqa: BLE001  # whatever a step raises is that step's failure
+            return await self._failed(attempt, error)
+
+    async def look(self, attempt: Attempt) -> StepReply:
+        """Whether the automation run that a step waits for has ended; if so, end the step."""
+        try:
+            async with self._database.transaction() as work:
+                end = await called_end(work, attempt.facts, attempt.step)
+                row = await pass_gate(work, attempt.facts, attempt.step.id)
+                overdue = row.started_at is not None and row.started_at + LONGEST_WAIT < work.now
+            if end is None and not overdue:
+                return StepReply(StepState.WAITING)
+            return await self._end(attempt, end or _overdue)
+        except Exception as error:  # noqa: BLE001  # as in `attempt`
+            return await self._failed(attempt, error)
+
+    async def lost(self, attempt: Attempt) -> StepReply:
+        """Make sure a step whose activity failed is shown as failed."""
+        message = "The step did not end within its time, or its worker was lost."
+        return await self._failed(attempt, NodeError("timeout", message))
+
+    async def _open(self, attempt: Attempt) -> StepReply | Outgoing:
+        facts, step = attempt.facts, attempt.step
+        async with self._database.transaction() as work:
+            row = await pass_gate(work, facts, step.id)
+            if row.status in ENDED:
+                return ENDED[row.status]
+            context = await _context(work, facts, step)
+            if row.status is StepStatus.PENDING and not _wanted(step, context):
+                await step_writes.skip_step(work, facts.run_id, step.id)
+                return StepReply(StepState.SKIPPED)
+            if row.status is StepStatus.RUNNING and step.kind is ActionKind.RUN_AUTOMATION:
+                return StepReply(StepState.WAITING)
+            sends = replace(context, sends_secrets=step.kind in OUTSIDE)
+            parameters = resolve(step.parameters, sends)
+            if step.kind in OUTSIDE:
+                await step_writes.start_step(work, facts.run_id, step.id, attempt.number)
+                return _outgoing(attempt, row, parameters, work)
+            return await self._within(work, attempt, parameters, context)
+
+    async def _within(
+        self, work: UnitOfWork, attempt: Attempt, parameters: JsonObject, context: BindingContext
+    ) -> StepReply:
+        """A step whose whole work is this transaction."""
+        facts, step = attempt.facts, attempt.step
+        if step.kind in _UNSUPPORTED:
+            raise NodeError("unsupported", _UNSUPPORTED[step.kind])
+        if step.kind is ActionKind.TRANSFORM:
+            result: NodeResult | None = transform(parameters, context)
+        elif step.kind is ActionKind.RUN_AUTOMATION:
+            result = await call_automation(work, facts, step, parameters)
+        else:
+            perform = self._transactions[_node_kind(step.kind)]
+            result = await perform(Invocation(work, facts.actor, parameters))
+        if result is None:
+            await step_writes.start_step(work, facts.run_id, step.id, attempt.number)
+            return StepReply(StepState.WAITING)
+        return await _completed(work, attempt, result)
+
+    async def _end(self, attempt: Attempt, result: Callable[[], NodeResult]) -> StepReply:
+        async with self._database.transaction() as work:
+            row = await pass_gate(work, attempt.facts, attempt.step.id)
+            if row.status in ENDED:
+                return ENDED[row.status]
+            return await _completed(work, attempt, result())
+
+    async def _failed(self, attempt: Attempt, error: Exception) -> StepReply:
+        """Write a final failure; leave the step open for another attempt."""
+        if isinstance(error, RunClosedError):
+            return StepReply(StepState.CLOSED)
+        if is_away(error):
+            raise error
+        failure = failure_of(error)
+        if failure.retryable and not attempt.last:
+            return StepReply(StepState.RETRY, failure)
+        try:
+            return await patiently(lambda: self._fail(attempt, failure))
+        except RunClosedError:
+            return StepReply(StepState.CLOSED)
+
+    async def _fail(self, attempt: Attempt, failure: Failure) -> StepReply:
+        facts, step = attempt.facts, attempt.step
+        async with self._database.transaction() as work:
+            row = await pass_gate(work, facts, step.id)
+            if row.status in ENDED:
+                return ENDED[row.status]
+            number = max(attempt.number, row.attempt)
+            await step_writes.fail_step(
+                work, facts.run_id, step.id, failure.code, failure.message, number
+            )
+        return StepReply(StepState.FAILED)
+
+
+async def _context(work: UnitOfWork, facts: ActionRunFacts, step: PlannedStep) -> BindingContext:
+    """What the bindings of a step read: the run's input as `trigger`, earlier steps as `nodes`."""
+    return BindingContext(
+        trigger=facts.input,
+        nodes=await step_writes.load_results(work, facts),
+        run=facts.variable,
+        sends_secrets=step.kind in OUTSIDE,
+    )
+
+
+def _wanted(step: PlannedStep, context: BindingContext) -> bool:
+    """Whether the step's condition holds. Raises NodeError when it says neither yes nor no."""
+    if step.when is None:
+        return True
+    holds = compile_expression(step.when).evaluate(context.variables())
+    if not isinstance(holds, bool):
+        raise NodeError("binding_error", "when: The expression must give true or false.")
+    return holds
+
+
+def _outgoing(attempt: Attempt, row: StepRow, parameters: JsonObject, work: UnitOfWork) -> Outgoing:
+    facts, step = attempt.facts, attempt.step
+    if parameters.pop("connectionId", None) is not None:
+        raise NodeError("not_found", "The connection does not exist.")
+    return Outgoing(
+        workspace_id=facts.workspace_id,
+        parameters=parameters,
+        key=f"{facts.effect_key}:{step.id}",
+        began_at=row.started_at or work.now,
+        last=attempt.last,
+    )
+
+
+async def _completed(work: UnitOfWork, attempt: Attempt, result: NodeResult) -> StepReply:
+    output = completion(result, None).output
+    run_id, step_id = attempt.facts.run_id, attempt.step.id
+    await step_writes.complete_step(work, run_id, step_id, output, attempt.number)
+    return StepReply(StepState.SUCCEEDED)
+
+
+def _node_kind(kind: ActionKind) -> str:
+    return _NODE_KINDS.get(kind, kind.value)
+
+
+def _overdue() -> NodeResult:
+    raise NodeError("timeout", "The automation it called did not end within a day.")

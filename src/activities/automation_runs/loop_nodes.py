@@ -1,0 +1,282 @@
+"""Loop nodes themselves: opened, decided on, paused and ended, one transaction each.
+
+Their iterations run elsewhere: in a stretch (`quick_loops`), in the workflow of the run, or in
+workflows of their own. What an iteration was given and what came of it is in PostgreSQL alone.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from activities.automation_runs.binding_contexts import binding_context, open_loop
+from activities.automation_runs.loop_parameters import loop_parameters
+from activities.automation_runs.node_execution import (
+    OUTPUT_LIMIT,
+    CalledNode,
+    GatedNode,
+    NodeExecution,
+)
+from activities.automation_runs.nodes.invocation import NodeResult
+from activities.automation_runs.nodes.preparation import substitute
+from activities.automation_runs.open_loops import OpenLoop, read_config
+from activities.automation_runs.own_execution import go_on
+from activities.contracts import (
+    IterationCall,
+    Iterations,
+    LoopEndCall,
+    LoopReply,
+    NodeCall,
+    NodeReply,
+    NodeState,
+    part_of,
+)
+from models.automation.automation_runs import loops, node_writes
+from models.automation.automation_runs.errors import NodeError
+from models.automation.automations.rules.graph.configs import ForEachConfig, RepeatConfig
+from models.automation.automations.rules.graph.kinds import EdgeOutcome
+from models.automation.automations.rules.planner.protocol import NodeRef
+from models.core.base import Id, JsonObject
+from models.core.expressions.rules.errors import BindingError
+from models.core.expressions.rules.expressions import compile_expression
+
+ITERATING = NodeReply(NodeState.ITERATING)
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A loop that iterates, and how far it had come when that was last written."""
+
+    loop: OpenLoop
+    progress: JsonObject | None = None
+
+
+class LoopNodes:
+    """The transactions of loop nodes. Each may be repeated."""
+
+    def __init__(self, nodes: NodeExecution) -> None:
+        self._nodes = nodes
+
+    async def open(self, call: NodeCall) -> LoopReply:
+        """Show a loop as running and say what iterations it has; its failure if it has none."""
+        opened = await self.opened(call)
+        if isinstance(opened, NodeReply):
+            return LoopReply(opened)
+        loop = opened.loop
+        ready = Iterations(
+            loop.count or 0,
+            loop.parallelism,
+            loop.stops_on_error,
+            more=loop.count is None,
+            most=loop.most,
+        )
+        return LoopReply(ITERATING, ready)
+
+    async def opened(self, call: NodeCall) -> Opened | NodeReply:
+        """The same for whoever runs the iterations in this process."""
+        return await self._nodes.guarded(call, self._open)
+
+    async def _open(self, called: CalledNode) -> Opened | NodeReply:
+        substituted = substitute(called.run, called.node)
+        if substituted is not None:
+            done = replace(substituted, outcome=EdgeOutcome.DONE)
+            return await self._nodes.complete_at_once(called, done, None)
+        ref = _ref(called)
+        known = called.run.known_loop(ref)
+        if known is not None:
+            async with self._nodes.database.statement() as work:
+                return Opened(known, await loops.read_progress(work, called.key))
+        parameters = await loop_parameters(self._nodes.database, called)
+        loop = OpenLoop(read_config(called.node.kind, parameters), called.run.chosen(ref))
+        _check_size(loop)
+
+        earlier = await self._retried(called, parameters)
+
+        async def body(node: GatedNode) -> Any:
+            if node.before.status is None:
+                await node_writes.start_node(
+                    node.work, called.key, node.before, inputs=parameters, attempt=1
+                )
+                if earlier is not None:
+                    await loops.reuse_items(node.work, called.key, earlier, *_body(called))
+                return None
+            return await loops.read_loop(node.work, called.key)
+
+        row = await self._nodes.behind_gate(called, body)
+        if isinstance(row, NodeReply):
+            return row
+        if row is not None:
+            loop = OpenLoop(read_config(called.node.kind, row.input), loop.chosen)
+        called.run.keep_loop(ref, loop)
+        return Opened(loop, None if row is None else row.output)
+
+    async def _retried(self, called: CalledNode, parameters: JsonObject) -> Id | None:
+        """The run whose items this loop goes on with: one that is retried, with the same items."""
+        facts = called.run.facts
+        if "reused" not in facts.options or called.run.chosen(_ref(called)):
+            return None
+        async with self._nodes.database.statement() as work:
+            earlier = await loops.earlier_loop(work, facts, called.key)
+        if earlier is None or earlier.input != parameters:
+            return None
+        run_id: Id = earlier.run_id
+        return run_id
+
+    async def next_iteration(self, call: IterationCall) -> LoopReply:
+        """Whether a repeat goes on; WAITING when its delay comes first."""
+        reply = await self._nodes.guarded(call.loop, lambda called: self._next(called, call.index))
+        return reply if isinstance(reply, LoopReply) else LoopReply(reply)
+
+    async def _next(self, called: CalledNode, index: int) -> LoopReply | NodeReply:
+        if not await self.goes_on(called, index):
+            return LoopReply(ITERATING, Iterations(index))
+        ready = Iterations(index + 1, more=True)
+        loop = await open_loop(self._nodes.database, called.run, _ref(called))
+        assert isinstance(loop.config, RepeatConfig), "only a repeat is decided on"
+        seconds = loop.config.delay_seconds
+        if not seconds or not index:
+            return LoopReply(ITERATING, ready)
+
+        async def body(node: GatedNode) -> LoopReply:
+            await loops.pause_loop(node.work, called.key, seconds)
+            return LoopReply(NodeReply(NodeState.WAITING, seconds=seconds), ready)
+
+        return await self._nodes.behind_gate(called, body)
+
+    async def goes_on(self, called: CalledNode, index: int) -> bool:
+        """Whether a repeat has an iteration `index`. Raises NodeError, ExpressionError."""
+        loop = await open_loop(self._nodes.database, called.run, _ref(called))
+        assert isinstance(loop.config, RepeatConfig), "only a repeat is decided on"
+        return index < loop.config.max_iterations and await self._holds(called, loop.config, index)
+
+    async def _holds(self, called: CalledNode, config: RepeatConfig, index: int) -> bool:
+        """Whether the condition holds, as iteration `index` would see it; none always does."""
+        if config.while_ is None:
+            return True
+        scope_key = _ref(called).iteration(index)
+        context = await binding_context(
+            self._nodes.database, called.run, called.node.reads, scope_key
+        )
+        result = compile_expression(config.while_).evaluate(context.variables())
+        if not isinstance(result, bool):
+            raise NodeError("binding_error", "while: The expression must give true or false.")
+        return result
+
+    async def resume(self, call: NodeCall) -> NodeReply:
+        """The delay of a repeat is over: loop and run are shown as running."""
+
+        async def body(node: GatedNode) -> NodeReply:
+            await go_on(node)
+            await loops.resume_loop(node.work, node.called.key)
+            return ITERATING
+
+        async def resume(called: CalledNode) -> NodeReply:
+            return await self._nodes.behind_gate(called, body, exclusive=True)
+
+        return await self._nodes.guarded(call, resume)
+
+    async def close(self, call: LoopEndCall) -> NodeReply:
+        """Write a loop's end, with what became of its items."""
+        return await self._nodes.guarded(call.loop, lambda called: self._close(called, call))
+
+    async def _close(self, called: CalledNode, call: LoopEndCall) -> NodeReply:
+        ref = _ref(called)
+        loop = await open_loop(self._nodes.database, called.run, ref)
+        if not call.succeeded:
+            reply = await self._nodes.behind_gate(called, _fail)
+        else:
+            facts = await self._facts(called, loop, call.opened)
+
+            async def body(node: GatedNode) -> tuple[NodeReply, JsonObject]:
+                output = {**facts, **await _results(node, loop, facts["count"])}
+                result = NodeResult(output, EdgeOutcome.DONE)
+                return await node.complete(result, None), output
+
+            done = await self._nodes.behind_gate(called, body)
+            reply, output = (done, None) if isinstance(done, NodeReply) else done
+            if output is not None:
+                called.run.keep(ref.node_id, ref.scope_key, output)
+        called.run.forget_loop(ref)
+        called.run.courses.pop(part_of(call.loop), None)
+        return reply
+
+    async def _facts(self, called: CalledNode, loop: OpenLoop, opened: int) -> JsonObject:
+        if loop.items is not None:
+            return {"count": len(loop.chosen) or len(loop.items)}
+        assert isinstance(loop.config, RepeatConfig), "a loop has items or a condition"
+        full = opened >= loop.config.max_iterations and not loop.chosen
+        limits = full and loop.config.while_ is not None
+        reached = limits and await self._would_go_on(called, loop.config, opened)
+        return {"count": len(loop.chosen) or opened, "limitReached": reached}
+
+    async def _would_go_on(self, called: CalledNode, config: RepeatConfig, index: int) -> bool:
+        """Whether the limit alone ended a repeat; a condition that cannot say did not end it."""
+        try:
+            return await self._holds(called, config, index)
+        except (NodeError, BindingError):
+            return True
+
+
+def _ref(called: CalledNode) -> NodeRef:
+    return NodeRef(called.key.node_id, called.key.scope_key)
+
+
+def _check_size(loop: OpenLoop) -> None:
+    """Raises NodeError for more items than the loop may have."""
+    config = loop.config
+    if isinstance(config, ForEachConfig) and len(config.items) > config.max_items:
+        raise NodeError(
+            "too_many_items",
+            f"There are {len(config.items)} items; the loop takes {config.max_items} at most.",
+        )
+
+
+def _body(called: CalledNode) -> tuple[list[str], list[str]]:
+    """The nodes of a loop's own body, and those of them whose failure an edge handles."""
+    topology = called.run.topology
+    body = topology.bodies.get(called.key.node_id, ())
+    return list(body), [node_id for node_id in body if topology.handles_failure(node_id)]
+
+
+def _failing(called: CalledNode) -> list[str]:
+    """The nodes of a loop's own body whose failure is their item's."""
+    body, handled = _body(called)
+    return [node_id for node_id in body if node_id not in handled]
+
+
+def _last(called: CalledNode) -> str:
+    """The node that a loop's own body ends with."""
+    topology = called.run.topology
+    body = topology.bodies[called.key.node_id]
+    return next(node_id for node_id in body if not topology.ways_out[node_id])
+
+
+async def _fail(node: GatedNode) -> NodeReply:
+    """The loop fails with its first failed item; what its other items left open is cancelled."""
+    key, graph = node.called.key, node.called.run.graph
+    failed = await loops.failed_items(node.work, key, _failing(node.called))
+    code, message = "interrupted", "Its iterations were ended from outside."
+    if failed:
+        label = graph.label(failed[0].node_id)
+        code, message = "item_failed", f"Item {failed[0].index}: {label}: {failed[0].error}"
+    await node_writes.fail_node(node.work, key, node.before, code=code, message=message)
+    await loops.cancel_iterations(node.work, key)
+    return NodeReply(NodeState.FAILED)
+
+
+async def _results(node: GatedNode, loop: OpenLoop, count: int) -> JsonObject:
+    """Counts, the failed items, and what was collected. Raises NodeError when that is too much."""
+    key, config = node.called.key, loop.config
+    failed = await loops.failed_items(node.work, key, _failing(node.called))
+    total = failed[0].total if failed else 0
+    output: JsonObject = {"succeeded": count - total, "failed": total}
+    if failed:
+        output["errors"] = [
+            {"index": row.index, "nodeId": row.node_id, "error": row.error} for row in failed
+        ]
+    if config.collect:
+        source = _last(node.called) if config.collect is True else config.collect
+        if await loops.collected_bytes(node.work, key, source) > OUTPUT_LIMIT:
+            raise NodeError("output_too_large", "The collected outputs are larger than 1 MiB.")
+        found = await loops.collected(node.work, key, source)
+        indexes = loop.chosen or range(count)
+        output["results"] = [found.get(index) for index in indexes]
+    return output

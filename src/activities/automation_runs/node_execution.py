@@ -1,0 +1,184 @@
+"""The frame around a node's work: gate, repetition, failure."""
+
+import json
+import uuid
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from activities.automation_runs.graphs import ExecutableNode
+from activities.automation_runs.nodes.failures import Failure, failure_of, is_away
+from activities.automation_runs.nodes.invocation import NodeResult
+from activities.automation_runs.runs import OpenRun, RunCache
+from activities.contracts import NodeCall, NodeReply, NodeState
+from models.automation.automation_runs import at_once, node_writes
+from models.automation.automation_runs.errors import NodeError, RunClosedError
+from models.automation.automation_runs.gate import NodeRow, pass_gate
+from models.automation.automation_runs.node_writes import Completion, NodeKey
+from models.automation.automation_runs.rules import NodeStatus
+from models.automation.automations.rules.graph.kinds import NodeKind
+from models.core.base import JsonObject
+from runtime.database import Database, UnitOfWork
+
+CLOSED = NodeReply(NodeState.CLOSED)
+OUTPUT_LIMIT = 1024 * 1024
+"""Bytes of a node's output as JSON (decisions C3)."""
+
+_Result = TypeVar("_Result")
+
+
+@dataclass(frozen=True, slots=True)
+class CalledNode:
+    """The node a call is about, in its open run."""
+
+    run: OpenRun
+    node: ExecutableNode
+    key: NodeKey
+
+
+@dataclass(frozen=True, slots=True)
+class GatedNode:
+    """A node inside the transaction that passed its run's gate; `before` is its row until now."""
+
+    work: UnitOfWork
+    called: CalledNode
+    before: NodeRow
+
+    async def complete(
+        self, result: NodeResult, inputs: JsonObject | None, attempt: int = 1
+    ) -> NodeReply:
+        """Write the node's success and make it the reply."""
+        await node_writes.complete_node(
+            self.work, self.called.key, self.before, completion(result, inputs, attempt)
+        )
+        return success(self.called.node.kind, result.outcome, result.case_key, attempt)
+
+    async def fail(self, code: str, message: str) -> NodeReply:
+        """Write the node's final failure, which ends the attempt shown, and make it the reply."""
+        attempt = self.before.attempt or 1
+        await node_writes.fail_node(
+            self.work, self.called.key, self.before, code=code, message=message, attempt=attempt
+        )
+        return NodeReply(NodeState.FAILED, attempt=attempt)
+
+
+class NodeExecution:
+    """Runs bodies of nodes behind the gate of their run."""
+
+    def __init__(self, database: Database, runs: RunCache) -> None:
+        self.database = database
+        self._runs = runs
+
+    async def called(self, call: NodeCall) -> CalledNode:
+        """The node of a call. Raises RunClosedError when its run is not open."""
+        run = await self._runs.get(uuid.UUID(call.run_id))
+        node = run.graph.nodes[call.node_id]
+        key = NodeKey(
+            run.facts.workspace_id, run.facts.run_id, call.node_id, call.scope_key, node.kind
+        )
+        return CalledNode(run, node, key)
+
+    async def guarded(
+        self, call: NodeCall, work: Callable[[CalledNode], Awaitable[_Result]]
+    ) -> _Result | NodeReply:
+        """Do a node's work; whatever it raises becomes the node's failure.
+
+        A closed run answers CLOSED. Raises only what a repetition may mend.
+        """
+        try:
+            return await work(await self.called(call))
+        except RunClosedError:
+            return CLOSED
+        except Exception as error:
+            if is_away(error):
+                raise
+            return await self.fail(call, failure_of(error))
+
+    async def behind_gate(
+        self,
+        called: CalledNode,
+        body: Callable[[GatedNode], Awaitable[_Result]],
+        *,
+        exclusive: bool = False,
+    ) -> _Result | NodeReply:
+        """One transaction: gate, then `body`, unless the node has ended before.
+
+        A body that raises leaves no trace. Raises RunClosedError.
+        """
+        key = called.key
+        async with self.database.transaction() as work:
+            before = await pass_gate(
+                work, key.run_id, key.node_id, key.scope_key, exclusive=exclusive
+            )
+            if (ended := ended_reply(before, key.kind)) is not None:
+                return ended
+            return await body(GatedNode(work, called, before))
+
+    async def complete_at_once(
+        self, called: CalledNode, result: NodeResult, inputs: JsonObject | None
+    ) -> NodeReply:
+        """Gate and success in one statement, for a node whose only effect is its output."""
+        async with self.database.statement() as work:
+            written = await at_once.complete_at_once(work, called.key, completion(result, inputs))
+        if written:
+            called.run.keep(called.key.node_id, called.key.scope_key, result.output)
+            return success(called.node.kind, result.outcome, result.case_key)
+
+        async def missing(node: GatedNode) -> NodeReply:
+            return await node.complete(result, inputs)
+
+        # The run is closed or the node has ended before: the gate knows which.
+        return await self.behind_gate(called, missing)
+
+    async def complete_started(
+        self, called: CalledNode, result: NodeResult, attempt: int
+    ) -> NodeReply:
+        """Gate and success in one statement, for a node that is shown as running."""
+        async with self.database.statement() as work:
+            done = completion(result, None, attempt)
+            written = await at_once.complete_started(work, called.key, done)
+        if written:
+            return success(called.node.kind, result.outcome, result.case_key, attempt)
+
+        async def missing(node: GatedNode) -> NodeReply:
+            return await node.complete(result, None, attempt)
+
+        return await self.behind_gate(called, missing)
+
+    async def fail(self, call: NodeCall, failure: Failure) -> NodeReply:
+        """Write a node's final failure, in a transaction of its own; it ends the attempt shown."""
+
+        async def body(node: GatedNode) -> NodeReply:
+            return await node.fail(failure.code, failure.message)
+
+        try:
+            return await self.behind_gate(await self.called(call), body)
+        except RunClosedError:
+            return CLOSED
+
+
+def completion(result: NodeResult, inputs: JsonObject | None, attempt: int = 1) -> Completion:
+    """What is written of a result. Raises NodeError for an output that is too large to keep."""
+    text = json.dumps(result.output, ensure_ascii=False)
+    if len(text.encode("utf-8", "replace")) > OUTPUT_LIMIT:
+        raise NodeError("output_too_large", "The node's output is larger than 1 MiB.")
+    return Completion(inputs, result.output, result.outcome, result.case_key, attempt)
+
+
+def success(kind: str, outcome: str, case_key: str | None, attempt: int = 1) -> NodeReply:
+    """A success as the workflow hears it; a stop node says how the run ends."""
+    if kind == NodeKind.STOP:
+        return NodeReply(NodeState.ABORTED if outcome == "failed" else NodeState.STOPPED)
+    return NodeReply(NodeState.SUCCEEDED, outcome, case_key, attempt)
+
+
+def ended_reply(before: NodeRow, kind: str) -> NodeReply | None:
+    """How the node has ended already, when this call is a repetition; None while it is open."""
+    attempt = before.attempt or 1
+    if before.status == NodeStatus.FAILED:
+        return NodeReply(NodeState.FAILED, attempt=attempt)
+    if before.status == NodeStatus.SUCCEEDED:
+        return success(kind, before.outcome or "always", before.case_key, attempt)
+    if before.status in {NodeStatus.CANCELLED, NodeStatus.SKIPPED}:
+        return CLOSED
+    return None

@@ -1,0 +1,67 @@
+"""The run_automation step: a run of an automation, and its end where the step waits for it."""
+
+from collections.abc import Callable
+
+from sqlalchemy import select
+
+from activities.automation_runs.nodes.invocation import NodeResult
+from models.automation.action_runs.execution import ActionRunFacts, called_run_id
+from models.automation.action_runs.rules import PlannedStep
+from models.automation.actions.rules.configs import RunAutomationConfig
+from models.automation.automation_runs import runnable
+from models.automation.automation_runs.acceptance import TOO_LONG, RunRequest, accept, is_too_long
+from models.automation.automation_runs.errors import NodeError
+from models.automation.automation_runs.rules import OPEN_RUN, RunSource, RunStatus
+from models.automation.automation_runs.tables import automation_run
+from models.automation.automations.rules.triggers.payloads import check_payload
+from models.core.base import JsonObject
+from runtime.database import UnitOfWork
+
+NOT_LIVE = "There is no published and enabled automation of this id."
+
+
+async def call_automation(
+    work: UnitOfWork, facts: ActionRunFacts, step: PlannedStep, parameters: JsonObject
+) -> NodeResult | None:
+    """Accept a run whose payload is the action's input; None when the step waits for its end.
+
+    Raises NodeError for an automation that cannot be run, and ValidationError for an input that
+    does not fit it.
+    """
+    config = RunAutomationConfig.model_validate(parameters)
+    version = await runnable.live(work, facts.workspace_id, config.automation_id)
+    if version is None:
+        raise NodeError("not_found", NOT_LIVE)
+    if is_too_long(facts.chain):
+        raise NodeError("loop", TOO_LONG)
+    check_payload(version.trigger_config, facts.input)
+    run_id = called_run_id(facts.run_id, step.id)
+    request = RunRequest(RunSource.AUTOMATION, facts.input, run_id=run_id, chain=facts.chain)
+    accepted = await accept(work, facts.actor, version, request)
+    if accepted.skipped:
+        return NodeResult({"runId": None, "status": "skipped"})
+    if config.wait:
+        return None
+    return NodeResult({"runId": str(run_id), "status": RunStatus.QUEUED.value})
+
+
+async def called_end(
+    work: UnitOfWork, facts: ActionRunFacts, step: PlannedStep
+) -> Callable[[], NodeResult] | None:
+    """What gives the end of the run a step waits for, or raises its failure; None while open."""
+    run_id = called_run_id(facts.run_id, step.id)
+    row = await work.first(
+        select(automation_run.c.status, automation_run.c.output, automation_run.c.error).where(
+            automation_run.c.workspace_id == facts.workspace_id, automation_run.c.id == run_id
+        )
+    )
+    if row is not None and row.status in OPEN_RUN:
+        return None
+
+    def end() -> NodeResult:
+        if row is None or row.status != RunStatus.SUCCEEDED:
+            reason = "It is gone." if row is None else row.error or f"It was {row.status}."
+            raise NodeError("run_failed", f"The automation failed: {reason}")
+        return NodeResult({"runId": str(run_id), "status": row.status, "output": row.output or {}})
+
+    return end

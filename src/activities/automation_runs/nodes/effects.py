@@ -1,0 +1,45 @@
+"""The effects that leave the machine, by the kind of node or action step that asks for them."""
+
+from collections.abc import Mapping
+from functools import partial
+
+from activities.automation_runs.nodes.email import send_email
+from activities.automation_runs.nodes.http_request import http_request
+from activities.automation_runs.nodes.invocation import Effect, NodeResult, Outgoing
+from activities.automation_runs.nodes.webhook import send_webhook
+from models.automation.automations.rules.graph.kinds import NodeKind
+from models.messages.webhook_signing.commands import signing_secret
+from runtime.crypto import KeyRing
+from runtime.database import Database
+from runtime.outbound.client import OutboundClient
+from runtime.outbound.mail import MailClient
+
+
+class Effects:
+    """What effects need: a way out, and the key of the workspace's secrets."""
+
+    def __init__(
+        self, database: Database, keys: KeyRing, outbound: OutboundClient, mail: MailClient | None
+    ) -> None:
+        self._database = database
+        self._keys = keys
+        self._outbound = outbound
+        self._mail = mail
+
+    def by_kind(self) -> Mapping[str, Effect]:
+        """The effect of each kind; actions call theirs the same."""
+        return {
+            NodeKind.HTTP_REQUEST: self.http_request,
+            NodeKind.SEND_EMAIL: partial(send_email, self._mail),
+            NodeKind.SEND_WEBHOOK: self.send_webhook,
+        }
+
+    async def http_request(self, outgoing: Outgoing) -> NodeResult:
+        """Call a URL; what is written carries the key of the effect."""
+        return await http_request(self._outbound, outgoing.parameters, outgoing.key)
+
+    async def send_webhook(self, outgoing: Outgoing) -> NodeResult:
+        """Send an event, signed with the workspace's secret."""
+        async with self._database.transaction() as work:
+            secret = await signing_secret(work, self._keys, outgoing.workspace_id)
+        return await send_webhook(self._outbound, secret, outgoing)

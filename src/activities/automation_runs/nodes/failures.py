@@ -1,0 +1,72 @@
+"""Why a node failed, in the words and codes its run shows (decisions D2, Node execution)."""
+
+from dataclasses import dataclass
+
+import psycopg
+import pydantic
+import structlog
+from sqlalchemy.exc import DataError, InterfaceError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+
+from models.automation.automation_runs.errors import NodeError
+from models.core.problems import sentence
+from runtime.errors import PlatformError
+from runtime.outbound.errors import OutboundError
+
+log = structlog.get_logger()
+
+DATABASE_AWAY = (
+    OperationalError,
+    InterfaceError,
+    psycopg.OperationalError,
+    psycopg.InterfaceError,
+    PoolTimeoutError,
+)
+"""The database did not take the transaction (gone, busy, deadlock, time-out)."""
+
+
+def took_too_long(error: Exception) -> bool:
+    """Whether the database gave a statement up for its time: a repetition would take as long."""
+    cause = getattr(error, "orig", None) or error
+    return isinstance(cause, psycopg.errors.QueryCanceled)
+
+
+def is_away(error: Exception) -> bool:
+    """Whether the database may take another time what it did not take now: blame no node."""
+    return isinstance(error, DATABASE_AWAY) and not took_too_long(error)
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A node's failure; `retry_after` in seconds is what the other side asked for."""
+
+    code: str
+    message: str
+    retryable: bool = False
+    retry_after: float | None = None
+
+
+TOO_LONG = Failure("timeout", "The database gave this node up for its time; ask it for less.")
+
+
+def failure_of(error: Exception) -> Failure:
+    """The failure an exception stands for. Unknown ones are ours: logged, and named no further."""
+    match error:
+        case OutboundError():
+            return Failure(error.code, error.message, error.retryable)
+        case NodeError():
+            return Failure(error.failure_code, error.message, error.retryable, error.retry_after)
+        case PlatformError():
+            return Failure(error.code, error.message)
+        case pydantic.ValidationError():
+            first = error.errors(include_url=False, include_context=False)[0]
+            path = ".".join(str(part) for part in first["loc"])
+            where = f"{path}: " if path else ""
+            return Failure("binding_error", f"{where}{sentence(first)}")
+        case DataError() | psycopg.DataError():
+            return Failure("validation_error", "A value cannot be stored as it is.")
+        case _ if took_too_long(error):
+            return TOO_LONG
+        case _:
+            log.error("node failed for an unknown reason", exc_info=error)
+            return Failure("internal_error", "The platform failed to execute this node.")

@@ -1,0 +1,126 @@
+"""The http_request node: one call through the outbound client (decisions C6, C8, D2)."""
+
+import base64
+from datetime import UTC
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+from activities.automation_runs.nodes.invocation import NodeResult
+from models.automation.automation_runs.errors import NodeError
+from models.automation.automations.rules.graph.configs import HttpAuth, HttpRequestConfig
+from models.core.base import JsonObject
+from models.core.expressions.rules.json_values import MAX_DEPTH
+from runtime.clock import utc_now
+from runtime.outbound.client import OutboundClient
+from runtime.outbound.messages import OutboundRequest, OutboundResponse
+
+MAX_RESPONSE_BYTES = 1024 * 1024
+"""A node's output is kept with its run; a larger answer fails the node."""
+
+MAX_RETRY_AFTER = 86_400.0
+"""Seconds that another server can make a node wait: the longest delay its own retry may have."""
+
+SAID = 500
+"""Characters of an unexpected answer that the node's error quotes."""
+_NOTHING = frozenset({"", "null", "{}", "[]"})
+
+RETRYABLE_CLIENT_ERRORS = frozenset({408, 409, 425, 429})
+_SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+
+
+async def http_request(
+    outbound: OutboundClient, parameters: JsonObject, idempotency_key: str
+) -> NodeResult:
+    """`{status, headers, body}` of an expected answer.
+
+    Raises NodeError for any other status (4xx but 408/409/425/429 is final) and OutboundError
+    when there is no answer.
+    """
+    config = HttpRequestConfig.model_validate(parameters)
+    headers = {**config.headers, **_auth_headers(config.auth)}
+    if config.method not in _SAFE_METHODS:
+        headers.setdefault("Idempotency-Key", idempotency_key)
+    response = await outbound.send(
+        OutboundRequest(
+            method=config.method,
+            url=config.url,
+            headers=headers,
+            query=config.query,
+            body=config.body,
+            timeout_seconds=config.timeout_seconds or 30,
+            max_bytes=MAX_RESPONSE_BYTES,
+        )
+    )
+    if not config.expects(response.status):
+        raise unexpected(response)
+    return NodeResult(
+        {
+            "status": response.status,
+            "headers": storable(dict(response.headers)),
+            "body": storable(response.json()),
+        }
+    )
+
+
+def storable(value: Any, depth: int = 0) -> Any:
+    """A JSON value as PostgreSQL keeps it: NUL and lone surrogates replaced by U+FFFD.
+
+    Raises NodeError for one that nests deeper than a binding can read.
+    """
+    if depth > MAX_DEPTH:
+        raise NodeError("invalid_body", f"The answer is nested deeper than {MAX_DEPTH} levels.")
+    if isinstance(value, str):
+        whole = value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return whole.replace("\x00", "\ufffd")
+    if isinstance(value, list):
+        return [storable(item, depth + 1) for item in value]
+    if isinstance(value, dict):
+        return {storable(key): storable(item, depth + 1) for key, item in value.items()}
+    return value
+
+
+def unexpected(response: OutboundResponse) -> NodeError:
+    """The failure an answer of this status is: 4xx but 408, 409, 425 and 429 is final."""
+    status = response.status
+    final = 400 <= status < 500 and status not in RETRYABLE_CLIENT_ERRORS
+    return NodeError(
+        f"http_{status}",
+        f"The server answered {status}.{_said(response)}",
+        retryable=not final,
+        retry_after=_retry_after(response.headers.get("retry-after")),
+    )
+
+
+def _said(response: OutboundResponse) -> str:
+    """How the body of an answer begins, if people can read it."""
+    if not (response.is_json or response.content_type == "text/plain"):
+        return ""
+    words = " ".join(storable(response.text()[:SAID]).split())
+    return "" if words in _NOTHING else f" It said: {words}"
+
+
+def _retry_after(value: str | None) -> float | None:
+    """Seconds from a Retry-After header, a number or a date (RFC 9110 section 10.2.3)."""
+    if value is None:
+        return None
+    if value.isascii() and value.isdigit():
+        return min(float(value), MAX_RETRY_AFTER)
+    try:
+        moment = parsedate_to_datetime(value)
+    except (ValueError, OverflowError):
+        return None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)  # all HTTP dates are in UTC, whatever they write
+    return min(max(0.0, (moment - utc_now()).total_seconds()), MAX_RETRY_AFTER)
+
+
+def _auth_headers(auth: HttpAuth | None) -> dict[str, str]:
+    if auth is None or auth.type == "none":
+        return {}
+    if auth.type == "bearer":
+        return {"Authorization": f"Bearer {auth.token}"}
+    if auth.type == "basic":
+        credentials = base64.b64encode(f"{auth.username}:{auth.password}".encode()).decode()
+        return {"Authorization": f"Basic {credentials}"}
+    assert auth.name is not None, "the config names the header"
+    return {auth.name: auth.value or ""}

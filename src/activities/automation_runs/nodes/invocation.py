@@ -1,0 +1,54 @@
+"""What a node is given and what it answers."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from models.automation.automations.rules.language.bindings import BindingContext
+from models.core.access.rules import Actor
+from models.core.base import Id, JsonObject
+from runtime.database import UnitOfWork
+
+
+@dataclass(frozen=True, slots=True)
+class Invocation:
+    """One node about to write to our tables inside the transaction `work`."""
+
+    work: UnitOfWork
+    actor: Actor
+    parameters: JsonObject
+    """The node's config overlaid with its input, bindings resolved."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeResult:
+    """A success: the output, and the outcome that edges are followed by."""
+
+    output: JsonObject
+    outcome: str = "always"
+    case_key: str | None = None
+
+
+Computation = Callable[[JsonObject, BindingContext], NodeResult]
+"""A node that only computes, from its parameters and what it can read."""
+
+Transaction = Callable[[Invocation], Awaitable[NodeResult]]
+"""A node that reads or writes our tables."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """One effect about to leave the machine, in one of its attempts."""
+
+    workspace_id: Id
+    parameters: JsonObject
+    key: str
+    """Constant over attempts, so that the other side can absorb a repetition."""
+    began_at: datetime
+    """When the first attempt began."""
+    last: bool
+    """No attempt follows this one."""
+
+
+Effect = Callable[[Outgoing], Awaitable[NodeResult]]
+"""What leaves the machine, between two transactions."""

@@ -1,0 +1,84 @@
+"""Nodes that decide or compute: condition, switch, transform, join, stop."""
+
+from collections.abc import Mapping
+
+from activities.automation_runs.nodes.invocation import Computation, NodeResult
+from activities.automation_runs.nodes.respond import respond
+from models.automation.automation_runs.errors import NodeError
+from models.automation.automations.rules.graph.configs import (
+    ConditionConfig,
+    StopConfig,
+    SwitchConfig,
+    TransformConfig,
+)
+from models.automation.automations.rules.graph.kinds import EdgeOutcome, NodeKind
+from models.automation.automations.rules.language.bindings import BindingContext
+from models.automation.automations.rules.language.filters import matches
+from models.core.base import JsonObject
+from models.core.expressions.rules.expressions import compile_expression
+from runtime.clock import utc_now
+
+
+def condition(parameters: JsonObject, context: BindingContext) -> NodeResult:
+    """`true` or `false`, from a CEL expression or a filter over the variables."""
+    config = ConditionConfig.model_validate(parameters)
+    if config.expression is None:
+        return condition_result(matches(config.filter, context.variables(), utc_now()))
+    return condition_result(_holds(config.expression, context, "The condition"))
+
+
+def condition_result(result: bool) -> NodeResult:
+    return NodeResult({"result": result}, EdgeOutcome.TRUE if result else EdgeOutcome.FALSE)
+
+
+def switch(parameters: JsonObject, context: BindingContext) -> NodeResult:
+    """The first case whose expression holds, else `default`."""
+    for candidate in SwitchConfig.model_validate(parameters).cases:
+        if _holds(candidate.expression, context, f'The case "{candidate.key}"'):
+            return switch_result(candidate.key)
+    return switch_result(None)
+
+
+def _holds(expression: str, context: BindingContext, what: str) -> bool:
+    result = compile_expression(expression).evaluate(context.variables())
+    if not isinstance(result, bool):
+        raise NodeError("binding_error", f"{what} must give true or false.")
+    return result
+
+
+def switch_result(key: str | None) -> NodeResult:
+    outcome = EdgeOutcome.DEFAULT if key is None else EdgeOutcome.CASE
+    return NodeResult({"case": key}, outcome, key)
+
+
+def transform(parameters: JsonObject, context: BindingContext) -> NodeResult:
+    """The `output` map with its bindings resolved."""
+    del context
+    return NodeResult(TransformConfig.model_validate(parameters).output)
+
+
+def join(parameters: JsonObject, context: BindingContext) -> NodeResult:
+    """Nothing to do: the planner has waited for the branches."""
+    del parameters, context
+    return NodeResult({})
+
+
+def stop(parameters: JsonObject, context: BindingContext) -> NodeResult:
+    """The value the run ends with; the outcome says how it ends."""
+    del context
+    config = StopConfig.model_validate(parameters)
+    output = {**(config.output or {}), "result": config.result}
+    if config.message is not None:
+        output["message"] = config.message
+    return NodeResult(output, outcome=config.result)
+
+
+COMPUTATIONS: Mapping[str, Computation] = {
+    NodeKind.CONDITION: condition,
+    NodeKind.SWITCH: switch,
+    NodeKind.TRANSFORM: transform,
+    NodeKind.JOIN: join,
+    NodeKind.STOP: stop,
+    NodeKind.RESPOND: respond,
+}
+"""The quick kinds whose only effect is their output."""

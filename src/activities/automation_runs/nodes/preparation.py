@@ -1,0 +1,79 @@
+"""From a node's config to the parameters it runs with: bindings, mocks, simulation."""
+
+from dataclasses import dataclass, replace
+
+from activities.automation_runs.binding_contexts import binding_context
+from activities.automation_runs.graphs import ExecutableNode
+from activities.automation_runs.node_execution import CalledNode
+from activities.automation_runs.nodes.invocation import NodeResult
+from activities.automation_runs.nodes.logic import condition_result, switch_result
+from activities.automation_runs.nodes.waited import WAITED, waited_result
+from activities.automation_runs.runs import OpenRun
+from models.automation.automation_runs.errors import NodeError
+from models.automation.automations.rules.graph.kinds import NodeKind
+from models.automation.automations.rules.language.bindings import BindingContext, resolve
+from models.automation.automations.rules.language.secret_marks import SENDERS
+from models.core.base import JsonObject
+from runtime.database import Database
+
+SIMULATED = frozenset(
+    {
+        NodeKind.ACTION,
+        NodeKind.CALL_AUTOMATION,
+        NodeKind.CREATE_RECORD,
+        NodeKind.UPDATE_RECORD,
+        NodeKind.DELETE_RECORD,
+        NodeKind.HTTP_REQUEST,
+        NodeKind.NOTIFY,
+        NodeKind.SEND_EMAIL,
+        NodeKind.SEND_WEBHOOK,
+    }
+)
+"""Kinds with side effects, which a simulated test run replaces (decisions D3)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A node's parameters with bindings resolved, and the context they were resolved in."""
+
+    parameters: JsonObject
+    context: BindingContext
+
+
+async def prepare(database: Database, called: CalledNode) -> Prepared:
+    """Resolve a node's bindings in what it can read.
+
+    Secrets are there as marks, and only in what is sent. Raises BindingError when a binding cannot
+    be evaluated.
+    """
+    node = called.node
+    context = await binding_context(database, called.run, node.reads, called.key.scope_key)
+    context = replace(context, sends_secrets=node.kind in SENDERS)
+    return Prepared(resolve(node.parameters, context), context)
+
+
+def substitute(run: OpenRun, node: ExecutableNode) -> NodeResult | None:
+    """What a test run puts in a node's place: its mock, or `{simulated: true}`; else None."""
+    if not run.facts.is_test:
+        return None
+    options = run.facts.options
+    output = options.get("mocks", {}).get(node.id, node.mock)
+    if output is None:
+        if not (options.get("simulate") and node.kind in SIMULATED):
+            return None
+        output = {"simulated": True}
+    if node.kind == NodeKind.CONDITION:
+        return condition_result(bool(output.get("result")))
+    if node.kind == NodeKind.SWITCH:
+        return switch_result(_case(output))
+    if node.kind in WAITED:
+        return waited_result(node.kind, output)
+    return NodeResult(output)
+
+
+def _case(mock: JsonObject) -> str | None:
+    """The case that a mock chooses. Raises NodeError for what no edge can be named after."""
+    key = mock.get("case")
+    if isinstance(key, str | None):
+        return key
+    raise NodeError("validation_error", "The mock's case must be the key of a case.")

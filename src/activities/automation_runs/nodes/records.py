@@ -1,0 +1,86 @@
+"""Nodes that read and write records; their effect is part of the node's own transaction."""
+
+from collections.abc import Mapping
+
+from activities.automation_runs.nodes.invocation import Invocation, NodeResult, Transaction
+from models.automation.automations.rules.graph.configs import (
+    CreateRecordConfig,
+    DeleteRecordConfig,
+    QueryRecordsConfig,
+    UpdateRecordConfig,
+)
+from models.automation.automations.rules.graph.kinds import NodeKind
+from models.core.base import Id
+from models.data.records import commands, queries
+from models.data.records.finding import QueryTooSlowError
+from models.data.records.shapes import CreateRecord, RecordDetail, UpdateRecord
+from runtime.crypto import KeyRing
+from runtime.errors import NotFoundError
+
+
+class RecordNodes:
+    """Handlers of the record kinds; `keys` sign the cursor of a query that has more to show."""
+
+    def __init__(self, keys: KeyRing) -> None:
+        self._keys = keys
+
+    def transactions(self) -> Mapping[str, Transaction]:
+        """The handler of each record kind."""
+        return {
+            NodeKind.QUERY_RECORDS: self.query_records,
+            NodeKind.CREATE_RECORD: self.create_record,
+            NodeKind.UPDATE_RECORD: self.update_record,
+            NodeKind.DELETE_RECORD: self.delete_record,
+        }
+
+    async def query_records(self, node: Invocation) -> NodeResult:
+        """`{records, cursor, count}` of one page."""
+        config = QueryRecordsConfig.model_validate(node.parameters)
+        found = await queries.ask_records(
+            node.work, node.actor, config.database_id, config.query, self._keys
+        )
+        if found is None:
+            raise QueryTooSlowError
+        output = found.model_dump(mode="json", by_alias=True)
+        return NodeResult({**output, "count": len(found.records)})
+
+    async def create_record(self, node: Invocation) -> NodeResult:
+        """`{record, created}`; with `upsertBy`, `created` tells whether it is new."""
+        config = CreateRecordConfig.model_validate(node.parameters)
+        body = CreateRecord(title=config.title, data=config.data, relations=config.relations)
+        if config.upsert_by:
+            upserted = await commands.upsert_record(
+                node.work, node.actor, config.database_id, config.upsert_by, body
+            )
+            return _written(upserted.record, created=upserted.created)
+        record = await commands.create_record(node.work, node.actor, config.database_id, body)
+        return _written(record, created=True)
+
+    async def update_record(self, node: Invocation) -> NodeResult:
+        """`{record}`, the values merged per key."""
+        config = UpdateRecordConfig.model_validate(node.parameters)
+        said = config.model_dump(exclude_unset=True, include=_CHANGES)
+        body = UpdateRecord.model_validate(said)
+        record = await commands.update_record(node.work, node.actor, config.record_id, body)
+        _require_database(record, config.database_id)
+        return _written(record)
+
+    async def delete_record(self, node: Invocation) -> NodeResult:
+        """`{record}` as it was."""
+        config = DeleteRecordConfig.model_validate(node.parameters)
+        record = await commands.delete_record(node.work, node.actor, config.record_id)
+        _require_database(record, config.database_id)
+        return _written(record)
+
+
+_CHANGES = {"title", "data", "relations"}
+
+
+def _require_database(record: RecordDetail, database_id: Id | None) -> None:
+    """Raises NotFoundError for a record of another database; the transaction takes it back."""
+    if database_id is not None and record.database_id != database_id:
+        raise NotFoundError("record")
+
+
+def _written(record: RecordDetail, **facts: bool) -> NodeResult:
+    return NodeResult({"record": record.model_dump(mode="json", by_alias=True), **facts})

@@ -1,0 +1,246 @@
+"""Nodes whose effect leaves the machine: one regular activity each, on the `io` queue.
+
+The effect lies between two transactions. The first passes the gate and shows the node as running,
+the second writes its end. A repetition sends the same Idempotency-Key, so that the other side can
+absorb what was done before a crash.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, TypeVar
+
+from temporalio import activity
+from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
+
+from activities.action_runs.nodes import NodeActions
+from activities.automation_runs.graphs import ExecutableNode
+from activities.automation_runs.node_execution import CalledNode, GatedNode, NodeExecution
+from activities.automation_runs.nodes.failures import Failure, failure_of
+from activities.automation_runs.nodes.invocation import Effect, NodeResult, Outgoing
+from activities.automation_runs.nodes.preparation import prepare, substitute
+from activities.automation_runs.runs import RunCache
+from activities.contracts import NodeCall, NodeReply, NodeState
+from activities.heartbeats import heartbeats
+from activities.patience import patiently
+from models.automation.automation_runs import at_once, node_writes
+from models.automation.automation_runs.errors import NodeError
+from models.automation.automations.rules.graph.kinds import NodeKind
+from models.core.base import JsonObject
+from runtime.database import Database
+from runtime.trigger_points import Point, reach
+
+LAST_WORDS_SECONDS = 1.0
+LAST_WORDS_SHARE = 0.2
+"""What an effect leaves of its activity's time, so that its end is written and its reason kept:
+so many seconds, and no more than this part."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    """A node that is shown as running and may now do its work."""
+
+    called: CalledNode
+    outgoing: Outgoing
+
+
+_NodeEffect = Callable[[_Opened], Awaitable[NodeResult]]
+_Result = TypeVar("_Result")
+
+
+class OutsideNodes:
+    """One activity per outside kind, each named after the kind so that operators can read it."""
+
+    def __init__(
+        self,
+        database: Database,
+        runs: RunCache,
+        effects: Mapping[str, Effect],
+        actions: NodeActions,
+    ) -> None:
+        self._nodes = NodeExecution(database, runs)
+        self._effects = effects
+        self._actions = actions
+
+    def all(self) -> Sequence[Callable[..., Any]]:
+        """Every activity of this class, for registration."""
+        return (self.http_request, self.send_email, self.send_webhook, self.action)
+
+    @activity.defn(name=NodeKind.HTTP_REQUEST)
+    async def http_request(self, call: NodeCall) -> NodeReply:
+        """Call a URL. Safe to repeat as far as the other side honours the Idempotency-Key."""
+        return await self._send(call, NodeKind.HTTP_REQUEST)
+
+    @activity.defn(name=NodeKind.SEND_EMAIL)
+    async def send_email(self, call: NodeCall) -> NodeReply:
+        """Send a mail. A repetition carries the same Message-ID."""
+        return await self._send(call, NodeKind.SEND_EMAIL)
+
+    @activity.defn(name=NodeKind.SEND_WEBHOOK)
+    async def send_webhook(self, call: NodeCall) -> NodeReply:
+        """Send a signed event. A repetition carries the same webhook-id and body."""
+        return await self._send(call, NodeKind.SEND_WEBHOOK)
+
+    @activity.defn(name=NodeKind.ACTION)
+    async def action(self, call: NodeCall) -> NodeReply:
+        """Run an action. A repetition goes on at the step that has not ended."""
+        return await self._perform(
+            call, lambda opened: self._actions.perform(opened.called, opened.outgoing)
+        )
+
+    async def _send(self, call: NodeCall, kind: NodeKind) -> NodeReply:
+        return await self._perform(call, lambda opened: self._effects[kind](opened.outgoing))
+
+    async def _perform(self, call: NodeCall, effect: _NodeEffect) -> NodeReply:
+        async with heartbeats():
+            return await self._attempt(call, effect, activity.info().attempt)
+
+    async def _attempt(self, call: NodeCall, effect: _NodeEffect, attempt: int) -> NodeReply:
+        opened = await self._guarded(call, lambda called: self._open(called, attempt))
+        if isinstance(opened, NodeReply):
+            if opened.state is NodeState.FAILED:
+                raise ApplicationError("node_failed", type="node_failed", non_retryable=True)
+            return opened
+        try:
+            async with _own_time():
+                # A database that is away was asked before anything was sent.
+                result = await patiently(lambda: effect(opened))
+        except Exception as error:  # noqa: BLE001  # whatever the effect raises is its failure
+            node = opened.called.node
+            raise await self._failed(call, node, failure_of(error), attempt) from None
+        reach(Point.AFTER_CALL_BEFORE_END, call.run_id)
+        return await self._guarded(call, lambda called: self._close(called, result, attempt))
+
+    async def _guarded(
+        self, call: NodeCall, work: Callable[[CalledNode], Awaitable[_Result]]
+    ) -> _Result | NodeReply:
+        return await patiently(lambda: self._nodes.guarded(call, work))
+
+    async def _open(self, called: CalledNode, attempt: int) -> _Opened | NodeReply:
+        substituted = substitute(called.run, called.node)
+        if substituted is not None:
+            return await self._nodes.complete_at_once(called, substituted, None)
+        prepared = await prepare(self._nodes.database, called)
+
+        parameters = prepared.parameters
+        if attempt == 1:
+            async with self._nodes.database.statement() as work:
+                shown = _without_secrets(parameters)
+                if await at_once.start_at_once(work, called.key, shown):
+                    return _Opened(called, _outgoing(called, parameters, attempt, work.now))
+
+        async def body(node: GatedNode) -> _Opened:
+            await self._begin_again(node, parameters, attempt)
+            began = node.before.started_at or node.work.now
+            return _Opened(called, _outgoing(called, parameters, attempt, began))
+
+        return await self._nodes.behind_gate(called, body)
+
+    async def _begin_again(self, node: GatedNode, parameters: JsonObject, attempt: int) -> None:
+        key = node.called.key
+        if node.before.attempt not in (None, attempt):
+            # Known attempts are recorded; this one's worker went away without a word.
+            await node_writes.record_attempt(
+                node.work,
+                key,
+                attempt=node.before.attempt,
+                code="interrupted",
+                message="The worker that executed this attempt was lost.",
+            )
+        shown = _without_secrets(parameters)
+        await node_writes.start_node(node.work, key, node.before, inputs=shown, attempt=attempt)
+
+    async def _close(self, called: CalledNode, result: NodeResult, attempt: int) -> NodeReply:
+        return await self._nodes.complete_started(called, result, attempt)
+
+    async def _failed(
+        self, call: NodeCall, node: ExecutableNode, failure: Failure, attempt: int
+    ) -> ApplicationError:
+        """Record the failure of an attempt; the error to raise says whether Temporal tries again.
+
+        Only the code enters history: messages stay in PostgreSQL (promise I8).
+        """
+        attempts = node.retry.max_attempts if node.retry else 1
+        final = not failure.retryable or attempt >= attempts
+        if final:
+            await patiently(lambda: self._nodes.fail(call, failure))
+        else:
+            await self._guarded(call, lambda called: self._record(called, failure, attempt))
+        return ApplicationError(
+            failure.code,
+            type=failure.code,
+            non_retryable=final,
+            next_retry_delay=(
+                None if failure.retry_after is None else timedelta(seconds=failure.retry_after)
+            ),
+            category=ApplicationErrorCategory.BENIGN,
+        )
+
+    async def _record(self, called: CalledNode, failure: Failure, attempt: int) -> NodeReply:
+        async def body(node: GatedNode) -> NodeReply:
+            await node_writes.record_attempt(
+                node.work,
+                called.key,
+                attempt=attempt,
+                code=failure.code,
+                message=failure.message,
+            )
+            return NodeReply(NodeState.FAILED, attempt=attempt)
+
+        return await self._nodes.behind_gate(called, body)
+
+
+OUTSIDE_NODES: Mapping[str, Callable[[OutsideNodes, NodeCall], Awaitable[NodeReply]]] = {
+    NodeKind.ACTION: OutsideNodes.action,
+    NodeKind.HTTP_REQUEST: OutsideNodes.http_request,
+    NodeKind.SEND_EMAIL: OutsideNodes.send_email,
+    NodeKind.SEND_WEBHOOK: OutsideNodes.send_webhook,
+}
+"""The activity of each outside kind."""
+
+
+def _outgoing(
+    called: CalledNode, parameters: JsonObject, attempt: int, began_at: datetime
+) -> Outgoing:
+    key, retry = called.key, called.node.retry
+    return Outgoing(
+        workspace_id=key.workspace_id,
+        parameters=parameters,
+        key=f"{key.run_id}:{key.node_id}:{key.scope_key}",
+        began_at=began_at,
+        last=retry is None or attempt >= retry.max_attempts,
+    )
+
+
+def _without_secrets(parameters: JsonObject) -> JsonObject:
+    """Parameters as a run may show them: credentials replaced."""
+    shown: dict[str, Any] = dict(parameters)
+    if auth := shown.get("auth"):
+        kind = auth.get("type") if isinstance(auth, dict) else None
+        shown["auth"] = {"type": kind, "redacted": True}
+    if isinstance(headers := shown.get("headers"), dict):
+        shown["headers"] = {
+            name: "[redacted]" if name.lower() in _SECRET_HEADERS else value
+            for name, value in headers.items()
+        }
+    return shown
+
+
+_SECRET_HEADERS = frozenset({"authorization", "cookie", "proxy-authorization", "x-api-key"})
+
+
+@asynccontextmanager
+async def _own_time() -> AsyncIterator[None]:
+    """Bound the block by the time of its attempt. Raises NodeError, to be repeated."""
+    given = activity.info().start_to_close_timeout
+    assert given is not None, "the workflow sets it from the node"
+    seconds = given.total_seconds()
+    try:
+        async with asyncio.timeout(seconds - min(LAST_WORDS_SECONDS, seconds * LAST_WORDS_SHARE)):
+            yield
+    except TimeoutError:
+        raise NodeError(
+            "timeout", f"The node did not end within its time of {seconds:g} s.", retryable=True
+        ) from None

@@ -1,0 +1,19 @@
+"""The execution that called an activity: a run's own, or that of a part of one of its loops."""
+
+from temporalio import activity
+
+from activities.automation_runs.node_execution import GatedNode
+from models.automation.automation_runs import resting
+
+
+def own_execution() -> str:
+    """The id of the workflow that called."""
+    workflow_id = activity.info().workflow_id
+    assert workflow_id is not None, "a workflow called"
+    return workflow_id
+
+
+async def go_on(node: GatedNode) -> None:
+    """Show the run of a node that wakes as running."""
+    run_id = node.called.key.run_id
+    await resting.stir(node.work, run_id, resting.place_of(run_id, own_execution()))

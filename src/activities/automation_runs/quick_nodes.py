@@ -1,0 +1,109 @@
+"""Quick nodes: each one transaction, a stretch of them one local activity (ADR 0001)."""
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+
+from activities.automation_runs.node_execution import CalledNode, GatedNode, NodeExecution
+from activities.automation_runs.nodes.invocation import Invocation, NodeResult, Transaction
+from activities.automation_runs.nodes.logic import COMPUTATIONS
+from activities.automation_runs.nodes.preparation import prepare, substitute
+from activities.automation_runs.quick_loops import QuickLoops, Turn
+from activities.automation_runs.runs import OpenRun
+from activities.contracts import (
+    LoopProgress,
+    NodeCall,
+    NodeEnd,
+    NodeReply,
+    NodeState,
+    StretchReply,
+)
+from models.automation.automation_runs.errors import RunClosedError
+from models.automation.automations.rules.graph.kinds import CostClass, is_loop
+from models.automation.automations.rules.planner.course import Course
+from models.automation.automations.rules.planner.protocol import NodeRef
+from runtime.trigger_points import Point, reach
+
+STRETCH_SECONDS = 2.0
+"""A stretch that takes longer goes on in another local activity."""
+HURRY_SECONDS = 0.05
+"""How long a stretch goes on when another kind of node is ready, which can start only after it."""
+
+
+class QuickNodes:
+    """Executes quick nodes, alone or as long as one follows from another."""
+
+    def __init__(self, nodes: NodeExecution, transactions: Mapping[str, Transaction]) -> None:
+        self._nodes = nodes
+        self._transactions = transactions
+        self._loops = QuickLoops(nodes, self.execute)
+
+    async def stretch(
+        self, run: OpenRun, ready: Sequence[NodeRef], course: Course | None
+    ) -> StretchReply:
+        """Execute the ready nodes; with a course, also the quick nodes that become ready.
+
+        It hurries where another kind of node is ready, so that one need not wait.
+        Raises RunClosedError.
+        """
+        ends: list[NodeEnd] = []
+        waiting = deque(ready)
+        turn = Turn(STRETCH_SECONDS)
+        while waiting:
+            ref = waiting.popleft()
+            end = await self._end(run, ref, turn)
+            if isinstance(end, LoopProgress):
+                return StretchReply(ends, loops=[end])
+            ends.append(end)
+            if course is None:
+                continue
+            known = set(course.active)
+            course.apply(end.event)
+            fresh = [other for other in course.active if other not in known]
+            waiting = deque(other for other in (*waiting, *fresh) if other in course.active)
+            if not all(is_quick(run, other) for other in fresh):
+                waiting = deque(other for other in waiting if is_quick(run, other))
+                turn.hurry(HURRY_SECONDS)
+            if turn.over:
+                break
+        return StretchReply(ends)
+
+    async def _end(self, run: OpenRun, ref: NodeRef, turn: Turn) -> NodeEnd | LoopProgress:
+        if is_loop(run.graph.nodes[ref.node_id].kind):
+            return await self._loops.advance(run, ref, turn)
+        reply = await self.execute(NodeCall(str(run.facts.run_id), ref.node_id, ref.scope_key))
+        if reply.state is NodeState.CLOSED:
+            raise RunClosedError
+        return NodeEnd(ref.node_id, ref.scope_key, reply)
+
+    async def execute(self, call: NodeCall) -> NodeReply:
+        """One node whose whole work is one transaction."""
+        return await self._nodes.guarded(call, self._execute)
+
+    async def _execute(self, called: CalledNode) -> NodeReply:
+        substituted = substitute(called.run, called.node)
+        if substituted is not None:
+            return await self._nodes.complete_at_once(called, substituted, None)
+        prepared = await prepare(self._nodes.database, called)
+        compute = COMPUTATIONS.get(called.node.kind)
+        if compute is not None:
+            result = compute(prepared.parameters, prepared.context)
+            return await self._nodes.complete_at_once(called, result, prepared.parameters)
+
+        async def body(node: GatedNode) -> tuple[NodeReply, NodeResult]:
+            perform = self._transactions[called.node.kind]
+            actor = called.run.facts.actor
+            result = await perform(Invocation(node.work, actor, prepared.parameters))
+            return await node.complete(result, prepared.parameters), result
+
+        done = await self._nodes.behind_gate(called, body)
+        if isinstance(done, NodeReply):
+            return done
+        reach(Point.AFTER_EFFECT_BEFORE_COMPLETION, called.key.run_id)
+        reply, result = done
+        called.run.keep(called.key.node_id, called.key.scope_key, result.output)
+        return reply
+
+
+def is_quick(run: OpenRun, ref: NodeRef) -> bool:
+    """Whether a node is executed here: it is one transaction, or a loop of such nodes."""
+    return run.costs[ref.node_id] is CostClass.QUICK

@@ -1,0 +1,212 @@
+"""Open runs as this process knows them: facts, graph and outputs that can no longer change.
+
+Only what is committed and final is kept, so an entry is never stale; a process that has none
+reads it from PostgreSQL.
+"""
+
+from collections import OrderedDict
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from activities.automation_runs.graphs import ExecutableGraph, GraphCache
+from activities.automation_runs.open_loops import OpenLoop, OpenLoops
+from activities.automation_runs.recent import Recent
+from activities.contracts import NodeEnd
+from models.automation.automation_runs import execution
+from models.automation.automation_runs.errors import RunClosedError
+from models.automation.automation_runs.facts import RunFacts, load_facts, load_outputs
+from models.automation.automation_runs.plans import executed_plan, starts_of
+from models.automation.automations.rules.graph.kinds import CostClass, NodeKind, OnError
+from models.automation.automations.rules.language.scopes import (
+    earlier_scopes,
+    index_of,
+    loop_of,
+    own_scopes,
+)
+from models.automation.automations.rules.planner.costs import costs_of
+from models.automation.automations.rules.planner.course import Course
+from models.automation.automations.rules.planner.plan import Plan
+from models.automation.automations.rules.planner.protocol import NodeRef
+from models.automation.automations.rules.planner.topology import Topology, topology_of
+from models.core.base import Id, JsonObject
+from runtime.crypto import KeyRing
+from runtime.database import Database, UnitOfWork
+
+Outputs = Recent[tuple[Id, str, str], Any]
+"""The outputs used last, by run, node and scope."""
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """What an iteration of a loop runs."""
+
+    plan: Plan
+    topology: Topology
+
+
+@dataclass
+class OpenRun:
+    """A run that has begun."""
+
+    facts: RunFacts
+    graph: ExecutableGraph
+    _loops: OpenLoops
+    _outputs: Outputs
+    keys: KeyRing | None = None
+    courses: dict[str, Course] = field(default_factory=dict)
+    """Where each execution of the run stands, if this process has followed it from the start."""
+    _bodies: dict[str, Body] = field(default_factory=dict)
+
+    @cached_property
+    def plan(self) -> Plan:
+        """The part of the graph that this run executes (decisions D3)."""
+        facts = self.facts
+        return executed_plan(self.graph.plan, facts.start_node_id, facts.options)
+
+    @cached_property
+    def costs(self) -> dict[str, CostClass]:
+        """How each node is executed."""
+        return costs_of(self.plan)
+
+    @cached_property
+    def topology(self) -> Topology:
+        return topology_of(self.plan)
+
+    @cached_property
+    def repeats(self) -> frozenset[str]:
+        """The loops whose iterations see the one before."""
+        return frozenset(node.id for node in self.plan.nodes if node.kind == NodeKind.REPEAT)
+
+    async def skip(self, work: UnitOfWork, nodes: Iterable[tuple[str, str]]) -> None:
+        """Show nodes, each in a scope, as those to which the run does not come."""
+        skipped = [(node_id, scope, self.graph.nodes[node_id].kind) for node_id, scope in nodes]
+        await execution.skip_nodes(work, self.facts.workspace_id, self.facts.run_id, skipped)
+
+    def body(self, loop_id: str, *, stops_on_error: bool) -> Body:
+        """What each iteration of a loop runs."""
+        key = f"{loop_id}:{stops_on_error}"
+        if key not in self._bodies:
+            on_error = OnError.STOP if stops_on_error else OnError.CONTINUE
+            plan = self.plan.iteration(loop_id, on_error)
+            self._bodies[key] = Body(plan, topology_of(plan))
+        return self._bodies[key]
+
+    def chosen(self, ref: NodeRef) -> tuple[int, ...]:
+        """The iterations of a loop that run, when only some do (decisions D3)."""
+        scopes = (scope for scope, _ in self.plan.resumed)
+        return tuple(sorted(index_of(scope) for scope in scopes if loop_of(scope) == ref))
+
+    def item_scope(self, scope_key: str) -> str | None:
+        """The iteration whose item a scope knows: that of the innermost loop which has items, so
+        that a repeat inside a for_each still knows what it is about.
+        """
+        scopes = own_scopes(scope_key)[:-1]
+        return next((one for one in scopes if loop_of(one).node_id not in self.repeats), None)
+
+    def begins_with(self, scope_key: str) -> bool:
+        """Whether the run was asked to begin with the item of this iteration."""
+        starts = starts_of(self.graph.plan, self.facts.start_node_id, self.facts.options)
+        return any(self.item_scope(scope) == scope_key for _, scope in starts)
+
+    async def outputs(
+        self, database: Database, node_ids: Collection[str] | None, scope_key: str = ""
+    ) -> dict[str, Any]:
+        """Outputs of the nodes asked for (None: of all) that this scope sees (decisions C8).
+
+        Those pinned by the caller count everywhere.
+        """
+        pinned: JsonObject = self.facts.options.get("pinned") or {}
+        own = own_scopes(scope_key)
+        if node_ids is not None:
+            known = self._known(node_ids, own)
+            if all(node_id in known or node_id in pinned for node_id in node_ids):
+                return known | pinned
+        scopes = [*own, *earlier_scopes(scope_key, self.repeats)]
+        async with database.statement() as work:
+            rows = await load_outputs(work, self.facts, node_ids, scopes)
+        for row in rows:
+            if row.run_id == self.facts.run_id:
+                self.keep(row.node_id, row.scope_key, row.output)
+        return {row.node_id: row.output for row in rows} | pinned
+
+    def _known(self, node_ids: Collection[str], scopes: Sequence[str]) -> dict[str, Any]:
+        known = {}
+        for node_id in node_ids:
+            for scope in scopes:
+                output = self._outputs.known((self.facts.run_id, node_id, scope))
+                if output is not None:
+                    known[node_id] = output
+        return known
+
+    def follow(self, part: str, applied: int, ends: Sequence[NodeEnd]) -> Course | None:
+        """The course after `ends`, or None when this process has lost the thread."""
+        course = self.courses.get(part)
+        if course is None or course.applied != applied:
+            self.courses.pop(part, None)
+            return None
+        for end in ends:
+            course.apply(end.event)
+        return course
+
+    def keep(self, node_id: str, scope_key: str, output: JsonObject) -> None:
+        """Remember an output that is committed."""
+        self._outputs.keep((self.facts.run_id, node_id, scope_key), output, output)
+
+    def known_loop(self, ref: NodeRef) -> OpenLoop | None:
+        """A loop that iterates, if this process has it."""
+        return self._loops.known((self.facts.run_id, ref))
+
+    def keep_loop(self, ref: NodeRef, loop: OpenLoop) -> None:
+        """Remember a loop that was just opened or read."""
+        self._loops.keep((self.facts.run_id, ref), loop, loop.items)
+
+    def forget_loop(self, ref: NodeRef) -> None:
+        """The loop has ended."""
+        self._loops.forget((self.facts.run_id, ref))
+
+
+class RunCache:
+    """The runs used last."""
+
+    def __init__(
+        self,
+        database: Database,
+        graphs: GraphCache,
+        keys: KeyRing | None = None,
+        capacity: int = 500,
+    ) -> None:
+        """`keys` sign the URLs that resume nodes."""
+        self._database = database
+        self._graphs = graphs
+        self._keys = keys
+        self._capacity = capacity
+        self._loops = OpenLoops()
+        self._outputs = Outputs()
+        self._runs: OrderedDict[Id, OpenRun] = OrderedDict()
+
+    async def get(self, run_id: Id) -> OpenRun:
+        """The run, from memory or the database. Raises RunClosedError for one that is not open."""
+        run = self._runs.get(run_id)
+        if run is None:
+            async with self._database.statement() as work:
+                facts = await load_facts(work, run_id)
+            if facts is None:
+                raise RunClosedError
+            run = await self.open(facts)
+        self._runs.move_to_end(run_id)
+        return run
+
+    async def open(self, facts: RunFacts) -> OpenRun:
+        """Keep a run that has just begun."""
+        graph = await self._graphs.get(self._database, facts.automation_id, facts.graph_checksum)
+        run = OpenRun(facts, graph, self._loops, self._outputs, self._keys)
+        self._runs[facts.run_id] = run
+        if len(self._runs) > self._capacity:
+            self._runs.popitem(last=False)
+        return run
+
+    def forget(self, run_id: Id) -> None:
+        """The run has ended."""
+        self._runs.pop(run_id, None)

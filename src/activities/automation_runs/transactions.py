@@ -1,0 +1,245 @@
+"""The transactions of an automation run's workflow, one local activity each (decisions D2).
+
+Each is safe to repeat: the run's status guards it, and a node run exists once per run, node and
+scope, written in the transaction of the node's own effect.
+"""
+
+import contextlib
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+from temporalio import activity
+
+from activities.automation_runs.node_execution import NodeExecution
+from activities.automation_runs.nodes.failures import Failure
+from activities.automation_runs.nodes.invocation import Transaction
+from activities.automation_runs.quick_nodes import QuickNodes, is_quick
+from activities.automation_runs.runs import OpenRun, RunCache
+from activities.contracts import (
+    ENGINE,
+    WAITS_FOR_SLOT,
+    FinishCall,
+    NodeCall,
+    NodeEnd,
+    NodeReply,
+    NodeState,
+    RestCall,
+    RunBegun,
+    StretchCall,
+    StretchReply,
+)
+from models.automation.automation_runs import execution
+from models.automation.automation_runs.errors import RunClosedError
+from models.automation.automation_runs.plans import Reused, read_reused
+from models.automation.automation_runs.rules import RunStatus
+from models.automation.automations.rules.planner.course import Course
+from models.automation.automations.rules.planner.protocol import NodeRef
+from runtime.database import Database, UnitOfWork
+from runtime.trigger_points import Point, reach
+
+CLOSED = "closed"
+
+
+class AutomationRunActivities:
+    """Begin, quick nodes, waits and the end of runs."""
+
+    def __init__(
+        self,
+        database: Database,
+        runs: RunCache,
+        transactions: Mapping[str, Transaction],
+        limit: timedelta,
+    ) -> None:
+        """A run that takes longer than `limit` is timed out."""
+        self._database = database
+        self._limit = limit
+        self._runs = runs
+        self._nodes = NodeExecution(database, runs)
+        self._quick = QuickNodes(self._nodes, transactions)
+
+    def all(self) -> Sequence[Callable[..., Any]]:
+        """Every activity of this class, for registration."""
+        return (
+            self.begin,
+            self.stretch,
+            self.set_waiting,
+            self.close_failed_node,
+            self.finish,
+            self.expire,
+            self.close_cancelled,
+        )
+
+    @activity.defn(name="begin-run")
+    async def begin(self, run_id: str) -> RunBegun:
+        """`queued → running`, the plan to follow, and the first stretch of quick nodes.
+
+        Repeating it gives the same plan, and the recorded ends of nodes that ended before.
+        """
+        async with self._database.statement() as work:
+            facts = await execution.begin(work, uuid.UUID(run_id))
+        if facts is None:
+            return RunBegun(None, StretchReply([], await self._why_not(run_id)), ENGINE)
+        if (refusal := facts.options.get("refusal")) is not None:
+            return RunBegun(None, StretchReply([], await self._refuse(run_id, refusal)), ENGINE)
+        run = await self._runs.open(facts)
+        plan, limit = run.plan, self._limit.total_seconds()
+        course = run.courses[""] = Course(plan)
+        reused = [_reused_end(one) for one in read_reused(facts.options)]
+        for end in reused:
+            course.apply(end.event)
+        ready = [ref for ref in course.active if is_quick(run, ref)]
+        if len(ready) < len(course.active):
+            # Other nodes are ready too, and the workflow starts them only after this.
+            return RunBegun(plan.to_json(), StretchReply(reused), ENGINE, limit)
+        reply = await self._advance(run, ready, course)
+        stretch = replace(reply, ends=[*reused, *reply.ends])
+        return RunBegun(plan.to_json(), stretch, ENGINE, limit)
+
+    async def _why_not(self, run_id: str) -> str:
+        async with self._database.statement() as work:
+            waits = await execution.waits_for_slot(work, uuid.UUID(run_id))
+        return WAITS_FOR_SLOT if waits else CLOSED
+
+    async def _refuse(self, run_id: str, reason: str) -> str:
+        """End a run that could only be accepted to show why it cannot run."""
+        async with self._database.transaction() as work:
+            await execution.abandon(work, uuid.UUID(run_id), RunStatus.FAILED, reason)
+        return RunStatus.FAILED
+
+    @activity.defn(name="quick-nodes")
+    async def stretch(self, call: StretchCall) -> StretchReply:
+        """Quick nodes that are ready, and as far as this process knows, those that follow."""
+        try:
+            run = await self._runs.get(uuid.UUID(call.run_id))
+        except RunClosedError:
+            return StretchReply([], CLOSED)
+        course = run.follow(call.part, call.applied, call.ends)
+        return await self._advance(run, [NodeRef(*ref) for ref in call.ready], course)
+
+    async def _advance(
+        self, run: OpenRun, ready: Sequence[NodeRef], course: Course | None
+    ) -> StretchReply:
+        try:
+            reply = await self._quick.stretch(run, ready, course)
+        except RunClosedError:
+            return StretchReply([], CLOSED)
+        if course is None or course.ending is None or course is not run.courses.get(""):
+            return reply
+        decisive = course.ending.decisive
+        ended = await self.finish(
+            FinishCall(
+                run_id=str(run.facts.run_id),
+                succeeded=course.ending.succeeded,
+                decisive_node=(
+                    None
+                    if decisive is None
+                    else NodeCall(str(run.facts.run_id), decisive.node_id, decisive.scope_key)
+                ),
+                skipped=[(ref.node_id, ref.scope_key) for ref in course.skipped],
+            )
+        )
+        return replace(reply, ended=ended)
+
+    @activity.defn(name="set-waiting")
+    async def set_waiting(self, call: RestCall) -> None:
+        """Nothing of the run is running and something waits."""
+        run_id = uuid.UUID(call.run_id)
+        if not call.skipped:
+            async with self._database.statement() as work:
+                await execution.set_waiting(work, run_id)
+            return
+        with contextlib.suppress(RunClosedError):
+            run = await self._runs.get(run_id)
+            async with self._database.transaction() as work:
+                if await execution.set_waiting(work, run_id):
+                    await run.skip(work, call.skipped)
+
+    @activity.defn(name="close-failed-node")
+    async def close_failed_node(self, call: NodeCall) -> NodeReply:
+        """Make sure a node whose activity failed is shown as failed.
+
+        The activity writes its own failure; when it was lost with its worker, this does.
+        """
+        return await self._nodes.fail(
+            call,
+            Failure("timeout", "The node did not end within its time, or its worker was lost."),
+        )
+
+    @activity.defn(name="finish-run")
+    async def finish(self, call: FinishCall) -> str:
+        """Write the end of the run; `closed` when it had ended before."""
+        try:
+            run = await self._runs.get(uuid.UUID(call.run_id))
+        except RunClosedError:
+            return CLOSED
+        reach(Point.BEFORE_TERMINAL_WRITE, call.run_id)
+        if call.decisive_node is None and not call.skipped and run.facts.ends_alone:
+            written = await self._finish_at_once(run)
+        else:
+            written = await self._finish(run, call)
+        reach(Point.AFTER_TERMINAL_WRITE, call.run_id)
+        self._runs.forget(run.facts.run_id)
+        return written
+
+    async def _finish_at_once(self, run: OpenRun) -> str:
+        async with self._database.statement() as work:
+            written = await execution.succeed(work, run.facts.run_id, run.plan.leaves())
+        return RunStatus.SUCCEEDED if written else CLOSED
+
+    async def _finish(self, run: OpenRun, call: FinishCall) -> str:
+        async with self._database.transaction() as work:
+            if call.decisive_node is None:
+                status = RunStatus.SUCCEEDED
+                written = await execution.succeed_and_follow(work, run.facts, run.plan.leaves())
+            else:
+                status, written = await self._finish_by(work, run, call, call.decisive_node)
+            if not written:
+                return CLOSED
+            await run.skip(work, call.skipped)
+        return status
+
+    async def _finish_by(
+        self, work: UnitOfWork, run: OpenRun, call: FinishCall, node: NodeCall
+    ) -> tuple[RunStatus, bool]:
+        """The end that one node decided: an unhandled failure, or a stop node."""
+        run_id = run.facts.run_id
+        end = await execution.node_end(work, run_id, node.node_id, node.scope_key)
+        status = RunStatus.SUCCEEDED if call.succeeded else RunStatus.FAILED
+        error = None if call.succeeded else f"{run.graph.label(node.node_id)}: {end.reason}"
+        written = await execution.finish(
+            work, run_id, status=status, output=end.output, error=error, node_id=node.node_id
+        )
+        return status, written
+
+    @activity.defn(name="expire-run")
+    async def expire(self, run_id: str) -> None:
+        """Close a run that has lasted longer than runs may; no change to a closed run."""
+        reason = f"The run lasted longer than {_spelled(self._limit)}."
+        async with self._database.transaction() as work:
+            await execution.abandon(work, uuid.UUID(run_id), RunStatus.TIMED_OUT, reason)
+
+    @activity.defn(name="close-cancelled-run")
+    async def close_cancelled(self, run_id: str) -> None:
+        """Close the run of a workflow that an operator cancelled; no change to a closed run."""
+        async with self._database.transaction() as work:
+            await execution.abandon(
+                work, uuid.UUID(run_id), RunStatus.CANCELLED, "Cancelled in Temporal."
+            )
+
+
+def _spelled(limit: timedelta) -> str:
+    """`30 days`, `90 seconds`."""
+    days = limit / timedelta(days=1)
+    return f"{days:g} days" if days >= 1 else f"{limit.total_seconds():g} seconds"
+
+
+def _reused_end(one: Reused) -> NodeEnd:
+    """What stands of an earlier run, as if it had just been done again (decisions D3)."""
+    if one.succeeded:
+        reply = NodeReply(NodeState.SUCCEEDED, one.outcome, one.case_key)
+    else:
+        reply = NodeReply(NodeState.FAILED)
+    return NodeEnd(one.node_id, "", reply)

@@ -1,0 +1,271 @@
+"""The transactions of nodes that wait, one local activity each (decisions D2 "Waits")."""
+
+import contextlib
+import uuid
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from temporalio import activity
+
+from activities.automation_runs.node_execution import CalledNode, GatedNode, NodeExecution
+from activities.automation_runs.nodes.awaited import awaited
+from activities.automation_runs.nodes.delay import seconds_to_wait
+from activities.automation_runs.nodes.invocation import NodeResult
+from activities.automation_runs.nodes.preparation import prepare, substitute
+from activities.automation_runs.own_execution import go_on, own_execution
+from activities.automation_runs.runs import RunCache
+from activities.contracts import (
+    CalledRun,
+    NodeReply,
+    NodeState,
+    ParkCall,
+    ParkReply,
+    RemindCall,
+    RestCall,
+    WakeCall,
+)
+from models.automation.automation_runs import calls, execution, node_writes, resting
+from models.automation.automation_runs.acceptance import TOO_LONG
+from models.automation.automation_runs.calls import Call
+from models.automation.automation_runs.errors import NodeError, RunClosedError
+from models.automation.automation_runs.rules import RunStatus
+from models.automation.automations.rules.graph.configs import (
+    ApprovalConfig,
+    CallAutomationConfig,
+    WaitEventConfig,
+)
+from models.automation.automations.rules.graph.kinds import NodeKind
+from models.automation.waits import requests, waiting
+from models.automation.waits.requests import Request
+from models.automation.waits.waiting import NewWait
+from models.core.base import JsonObject
+from runtime.database import Database
+
+
+class WaitActivities:
+    """Park nodes, remind people, and wake nodes."""
+
+    def __init__(self, database: Database, runs: RunCache) -> None:
+        self._database = database
+        self._runs = runs
+        self._nodes = NodeExecution(database, runs)
+
+    def all(self) -> Sequence[Callable[..., Any]]:
+        """Every activity of this class, for registration."""
+        return (self.park, self.wake, self.remind, self.rest, self.close_called, self.called_ended)
+
+    @activity.defn(name="park-node")
+    async def park(self, call: ParkCall) -> ParkReply:
+        """Show a node as waiting, and say for what; or its end, if it need not wait."""
+
+        async def park(called: CalledNode) -> NodeReply:
+            substituted = substitute(called.run, called.node)
+            if substituted is not None:
+                return await self._nodes.complete_at_once(called, substituted, None)
+            prepared = await prepare(self._database, called)
+            variables = await awaited(self._database, called, prepared.parameters)
+            beginning = _Beginning(called, prepared.parameters, call.now, variables)
+            body = _BEGINNINGS[called.node.kind](beginning)
+            return await self._nodes.behind_gate(called, body)
+
+        reply = await self._nodes.guarded(call.node, park)
+        if isinstance(reply, ParkReply):
+            return reply
+        return ParkReply(reply.state, reply.outcome, reply.case_key, reply.attempt)
+
+    @activity.defn(name="wake-node")
+    async def wake(self, call: WakeCall) -> NodeReply:
+        """What the node waited for has come: complete it and show the run as running.
+
+        The row decides: a node whose wait nobody has resolved, and whose time is not over, goes on
+        waiting.
+        """
+
+        async def body(node: GatedNode) -> NodeReply:
+            try:
+                reply = await _ENDS[node.called.node.kind](node, call.over)
+            except NodeError as error:
+                # Failing outside of this transaction would leave the run shown as waiting.
+                reply = await node.fail(error.failure_code, error.message)
+            if reply.state is not NodeState.WAITING:
+                await go_on(node)
+            return reply
+
+        async def wake(called: CalledNode) -> NodeReply:
+            return await self._nodes.behind_gate(called, body, exclusive=True)
+
+        return await self._nodes.guarded(call.node, wake)
+
+    @activity.defn(name="remind-deciders")
+    async def remind(self, call: RemindCall) -> bool:
+        """Remind those who have not decided; False when the node waits no more."""
+
+        async def body(node: GatedNode) -> NodeReply:
+            waits = await requests.remind(node.work, _request(node.called), call.number)
+            return NodeReply(NodeState.WAITING if waits else NodeState.SUCCEEDED)
+
+        async def remind(called: CalledNode) -> NodeReply:
+            return await self._nodes.behind_gate(called, body)
+
+        return (await self._nodes.guarded(call.node, remind)).state is NodeState.WAITING
+
+    @activity.defn(name="rest-execution")
+    async def rest(self, call: RestCall) -> None:
+        """The execution waits, and so does its run if all of its executions do."""
+        run_id = uuid.UUID(call.run_id)
+        with contextlib.suppress(RunClosedError):
+            run = await self._runs.get(run_id)
+            async with self._database.transaction() as work:
+                place = resting.place_of(run_id, own_execution())
+                if await resting.rest(work, run_id, place, call.below):
+                    await run.skip(work, call.skipped)
+
+    @activity.defn(name="close-called-run")
+    async def close_called(self, run_id: str) -> None:
+        """Close a called run whose execution ended without; no change to a closed run."""
+        async with self._database.transaction() as work:
+            await execution.abandon(
+                work, uuid.UUID(run_id), RunStatus.FAILED, "Its execution ended in Temporal."
+            )
+
+    @activity.defn(name="called-run-ended")
+    async def called_ended(self, run_id: str) -> bool:
+        """Whether a called run is over."""
+        async with self._database.transaction() as work:
+            return await calls.ended(work, uuid.UUID(run_id)) is not None
+
+
+_Body = Callable[[GatedNode], Awaitable[NodeReply]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Beginning:
+    """A node about to wait; `now` is the workflow's time in seconds since the epoch, `variables`
+    are what it takes along from its run.
+    """
+
+    called: CalledNode
+    parameters: JsonObject
+    now: float
+    variables: JsonObject
+
+
+def _delay(beginning: _Beginning) -> _Body:
+    called, parameters = beginning.called, beginning.parameters
+    seconds = seconds_to_wait(parameters, beginning.now)
+
+    async def body(node: GatedNode) -> NodeReply:
+        await node_writes.park_node(
+            node.work, called.key, node.before, inputs=parameters, seconds=seconds
+        )
+        return ParkReply(NodeState.WAITING, seconds=seconds)
+
+    return body
+
+
+def _approval(beginning: _Beginning) -> _Body:
+    config = ApprovalConfig.model_validate(beginning.parameters)
+    wait = _for_somebody(beginning, config.timeout_seconds)
+
+    async def body(node: GatedNode) -> NodeReply:
+        reply = await wait(node)
+        if reply.state is not NodeState.WAITING:
+            return reply
+        await requests.ask(node.work, _request(beginning.called))
+        return ParkReply(
+            NodeState.WAITING, seconds=reply.seconds, reminder_seconds=config.reminder_seconds
+        )
+
+    return body
+
+
+def _event(beginning: _Beginning) -> _Body:
+    config = WaitEventConfig.model_validate(beginning.parameters)
+    return _for_somebody(beginning, config.timeout_seconds)
+
+
+def _for_somebody(beginning: _Beginning, seconds: float | None) -> _Body:
+    called, parameters = beginning.called, beginning.parameters
+    starter = called.run.facts.created_by_user_id
+    wait = NewWait(called.key, own_execution(), parameters, starter, beginning.variables)
+
+    async def body(node: GatedNode) -> NodeReply:
+        resolution = await waiting.begin(node.work, wait)
+        if resolution is not None:
+            return await node.complete(
+                NodeResult(resolution.output, resolution.outcome), parameters
+            )
+        await node_writes.park_node(
+            node.work, called.key, node.before, inputs=parameters, seconds=seconds
+        )
+        return ParkReply(NodeState.WAITING, seconds=seconds)
+
+    return body
+
+
+def _call(beginning: _Beginning) -> _Body:
+    called, parameters = beginning.called, beginning.parameters
+    config = CallAutomationConfig.model_validate(parameters)
+    key, facts = called.key, called.run.facts
+    call = Call(facts, key.node_id, key.scope_key, config.automation_id, config.input, config.wait)
+
+    async def body(node: GatedNode) -> NodeReply:
+        if call.is_too_deep:
+            await calls.tell_of_loop(node.work, call)
+            return await node.fail("chain_too_long", TOO_LONG)
+        started = await calls.accept_call(node.work, call)
+        if not config.wait:
+            output = {"runId": str(call.run_id), "status": RunStatus.QUEUED.value}
+            return await node.complete(NodeResult(output), parameters)
+        await node_writes.park_node(node.work, key, node.before, inputs=parameters, seconds=None)
+        run = CalledRun(str(call.run_id), str(facts.workspace_id), started)
+        return ParkReply(NodeState.WAITING, seconds=None, called=run)
+
+    return body
+
+
+_BEGINNINGS: Mapping[str, Callable[[_Beginning], _Body]] = {
+    NodeKind.DELAY: _delay,
+    NodeKind.APPROVAL: _approval,
+    NodeKind.WAIT_EVENT: _event,
+    NodeKind.CALL_AUTOMATION: _call,
+}
+"""How each kind begins to wait: what it does behind the gate. Raises what makes the node fail."""
+
+
+async def _after_time(node: GatedNode, over: bool) -> NodeReply:
+    assert over, "nothing but time ends a delay"
+    return await node.complete(NodeResult({}), None)
+
+
+async def _resolved(node: GatedNode, over: bool) -> NodeReply:
+    resolution = await waiting.end(node.work, node.called.key, over=over)
+    if resolution is None:
+        return NodeReply(NodeState.WAITING)
+    return await node.complete(NodeResult(resolution.output, resolution.outcome), None)
+
+
+async def _called_ended(node: GatedNode, over: bool) -> NodeReply:
+    assert over, "nothing but its end ends a call"
+    key = node.called.key
+    run_id = calls.called_run_id(key.run_id, key.node_id, key.scope_key)
+    run = await calls.ended(node.work, run_id)
+    assert run is not None, "the workflow has seen it end"
+    if run.status == RunStatus.SUCCEEDED:
+        output = {"runId": str(run_id), "status": run.status, "output": run.output}
+        return await node.complete(NodeResult(output), None)
+    code = calls.ENDED_OTHERWISE[RunStatus(run.status)]
+    return await node.fail(code, run.error or f"The called run was {run.status}.")
+
+
+_ENDS: Mapping[str, Callable[[GatedNode, bool], Awaitable[NodeReply]]] = {
+    NodeKind.DELAY: _after_time,
+    NodeKind.APPROVAL: _resolved,
+    NodeKind.WAIT_EVENT: _resolved,
+    NodeKind.CALL_AUTOMATION: _called_ended,
+}
+
+
+def _request(called: CalledNode) -> Request:
+    return Request(called.run.facts, called.key, called.run.graph.label(called.node.id))

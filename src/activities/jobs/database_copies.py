@@ -1,0 +1,25 @@
+"""Jobs that copy a database."""
+
+from typing import Any
+
+from typing_extensions import override
+
+from activities.jobs.transactions import Chunks
+from models.core.base import JsonObject
+from models.data.database_copies.copying import CHUNK, copy_chunk, remove_chunk
+from runtime.database import UnitOfWork
+
+
+class DatabaseCopies(Chunks):
+    """Begin a copy, fill it a span of records at a time, show it."""
+
+    def __init__(self, size: int = CHUNK) -> None:
+        self._size = size
+
+    @override
+    async def advance(self, work: UnitOfWork, job: Any) -> JsonObject | None:
+        return await copy_chunk(work, job, self._size)
+
+    @override
+    async def undo(self, work: UnitOfWork, job: Any) -> bool:
+        return await remove_chunk(work, job, self._size)

@@ -1,0 +1,150 @@
+"""Jobs that export records: rows are gathered part by part, then written as one file."""
+
+import asyncio
+import hashlib
+import tempfile
+from collections.abc import AsyncIterator, Awaitable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic_core import to_json
+from sqlalchemy import literal, select
+from typing_extensions import override
+
+from activities.jobs.spreadsheets import write_spreadsheet
+from activities.jobs.transactions import Chunks
+from models.core.base import JsonObject
+from models.data.record_exports.commands import record_export
+from models.data.record_exports.queries import read_rows
+from models.data.record_exports.rules import MAX_RECORDS, MAX_SHEET_CELLS
+from models.data.record_exports.shapes import ExportFormat
+from runtime.database import UnitOfWork
+from runtime.errors import UnavailableError, UnsupportedError
+from runtime.object_store import ObjectStore
+
+PART = 10_000
+"""Rows of one part, and so of one chunk."""
+_PIECE = 1 << 20
+_BREATH = 10.0
+"""Seconds between signs of life to the database, which ends idle transactions after 60."""
+
+T = TypeVar("T")
+
+
+class StoreAwayError(Exception):
+    """The object store does not answer: the chunk is repeated until it does."""
+
+
+class Exports(Chunks):
+    """Gather rows, write the file, remove what was gathered.
+
+    A chunk that is repeated writes the same objects again, so nothing is ever doubled.
+    """
+
+    def __init__(self, store: ObjectStore, part: int = PART) -> None:
+        self._store = store
+        self._part = part
+
+    @override
+    async def advance(self, work: UnitOfWork, job: Any) -> JsonObject | None:
+        progress = job.progress or {"parts": 0, "count": 0, "position": None, "whole": False}
+        try:
+            if "fileId" in progress:
+                await self._remove(job, progress["parts"])
+                return None
+            if progress["whole"]:
+                return {**progress, "fileId": str(await self._write(work, job, progress["parts"]))}
+            return await self._gather(work, job, progress)
+        except UnavailableError as error:
+            raise StoreAwayError from error
+
+    @override
+    async def result(self, work: UnitOfWork, job: Any) -> JsonObject:
+        return {"fileId": job.progress["fileId"]}
+
+    @override
+    async def undo(self, work: UnitOfWork, job: Any) -> bool:
+        # One part may have been written whose progress was not.
+        await self._remove(job, job.progress.get("parts", 0) + 1)
+        return True
+
+    async def _gather(self, work: UnitOfWork, job: Any, progress: JsonObject) -> JsonObject:
+        after = dict(progress)
+
+        async def lines() -> AsyncIterator[bytes]:
+            until = progress["count"] + self._part
+            while not after["whole"] and after["count"] < until:
+                found = await read_rows(work, job, after["position"])
+                after["count"] += len(found.rows)
+                after["position"] = found.position
+                after["whole"] = found.position is None
+                yield b"".join(to_json(row) + b"\n" for row in found.rows)
+
+        await self._store.put(_part_key(job, progress["parts"]), lines())
+        _check_size(job, after["count"])
+        return {**after, "parts": progress["parts"] + 1}
+
+    async def _write(self, work: UnitOfWork, job: Any, parts: int) -> Any:
+        with tempfile.TemporaryDirectory(prefix="workspace-export-") as directory:
+            source, target = Path(directory, "rows"), Path(directory, "file")
+            await _alive(work, self._fetch(job, parts, source))
+            file_format = ExportFormat(job.input["format"])
+            writing = asyncio.to_thread(
+                write_spreadsheet, file_format, job.input["labels"], source, target
+            )
+            await _alive(work, writing)
+            digest = await asyncio.to_thread(_digest, target)
+            size = await _alive(work, self._store.put(_file_key(job), _pieces(target)))
+            return await record_export(work, job, _file_key(job), size, digest)
+
+    async def _fetch(self, job: Any, parts: int, target: Path) -> None:
+        with await asyncio.to_thread(target.open, "wb") as file:
+            for part in range(parts):
+                async for piece in self._store.get(_part_key(job, part)):
+                    await asyncio.to_thread(file.write, piece)
+
+    async def _remove(self, job: Any, parts: int) -> None:
+        for part in range(parts):
+            await self._store.delete(_part_key(job, part))
+
+
+def _check_size(job: Any, records: int) -> None:
+    if records > MAX_RECORDS:
+        raise UnsupportedError(
+            f"An export holds at most {MAX_RECORDS:,} records. Narrow it with a filter."
+        )
+    is_sheet = ExportFormat(job.input["format"]) is ExportFormat.XLSX
+    if is_sheet and records * len(job.input["labels"]) > MAX_SHEET_CELLS:
+        raise UnsupportedError(
+            f"A sheet holds at most {MAX_SHEET_CELLS:,} cells. Choose fewer fields, or csv."
+        )
+
+
+def _part_key(job: Any, part: int) -> str:
+    return f"exports/{job.workspace_id}/{job.id}/{part}"
+
+
+def _file_key(job: Any) -> str:
+    return f"files/{job.workspace_id}/{job.id}"
+
+
+async def _pieces(path: Path) -> AsyncIterator[bytes]:
+    with await asyncio.to_thread(path.open, "rb") as file:
+        while piece := await asyncio.to_thread(file.read, _PIECE):
+            yield piece
+
+
+def _digest(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").digest()
+
+
+async def _alive(work: UnitOfWork, doing: Awaitable[T]) -> T:
+    """Do something long that asks nothing of the database, and keep the transaction."""
+    task = asyncio.ensure_future(doing)
+    try:
+        while not (await asyncio.wait({task}, timeout=_BREATH))[0]:
+            await work.scalar(select(literal(1)))
+        return task.result()
+    finally:
+        task.cancel()

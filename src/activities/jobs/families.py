@@ -1,0 +1,23 @@
+"""What each family of jobs does; a family adds its line here."""
+
+from activities.jobs.database_copies import DatabaseCopies
+from activities.jobs.exports import Exports
+from activities.jobs.field_conversion import FieldConversion
+from activities.jobs.field_indexes import FieldIndexes
+from activities.jobs.field_removal import FieldRemoval
+from activities.jobs.recomputation import Recomputation
+from activities.jobs.transactions import Chunks
+from runtime.families import Family
+from runtime.object_store import ObjectStore
+
+
+def job_families(store: ObjectStore) -> dict[Family, Chunks]:
+    """The chunks of every family."""
+    return {
+        Family.DATABASE_DUPLICATE: DatabaseCopies(),
+        Family.EXPORT: Exports(store),
+        Family.FIELD_CONVERSION: FieldConversion(),
+        Family.FIELD_INDEX: FieldIndexes(),
+        Family.RECOMPUTATION: Recomputation(),
+        Family.FIELD_REMOVAL: FieldRemoval(),
+    }

@@ -1,0 +1,59 @@
+"""Writing rows as CSV or XLSX: row by row, so that memory does not grow with their number.
+
+Everything here blocks; it is for threads.
+"""
+
+import csv
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from openpyxl import Workbook
+from openpyxl.cell import WriteOnlyCell
+from pydantic_core import from_json
+
+from models.data.record_exports.rules import Cell, csv_cell, sheet_text
+from models.data.record_exports.shapes import ExportFormat
+
+
+def write_spreadsheet(
+    file_format: ExportFormat, labels: Sequence[str], source: Path, target: Path
+) -> None:
+    """Write the rows of `source`, a JSON array of cells per line, below a row of labels."""
+    rows: Iterable[Sequence[Cell]] = _rows(labels, source)
+    if file_format is ExportFormat.CSV:
+        _write_csv(rows, target)
+    else:
+        _write_xlsx(rows, len(labels), target)
+
+
+def _rows(labels: Sequence[str], source: Path) -> Iterator[Sequence[Cell]]:
+    yield labels
+    with source.open("rb") as lines:
+        for line in lines:
+            yield from_json(line)
+
+
+def _write_csv(rows: Iterable[Sequence[Cell]], target: Path) -> None:
+    """RFC 4180. The byte order mark is what tells Excel that it is UTF-8."""
+    with target.open("w", encoding="utf-8-sig", newline="") as file:
+        writer = csv.writer(file, lineterminator="\r\n")
+        writer.writerows([csv_cell(cell) for cell in row] for row in rows)
+
+
+def _write_xlsx(rows: Iterable[Sequence[Cell]], width: int, target: Path) -> None:
+    book = Workbook(write_only=True)
+    sheet = book.create_sheet("Records")
+    # One cell object per column: a row is written before the next one begins.
+    texts = [WriteOnlyCell(sheet) for _ in range(width)]
+    for row in rows:
+        sheet.append([_sheet_cell(cell, text) for cell, text in zip(row, texts, strict=True)])
+    book.save(target)
+
+
+def _sheet_cell(cell: Cell, text: Any) -> Any:
+    if not isinstance(cell, str):
+        return cell
+    text.value = sheet_text(cell)
+    text.data_type = "s"  # whatever it begins with, it is no formula
+    return text

@@ -1,0 +1,105 @@
+"""Removing what is past its time: one bounded batch in one transaction per activity call."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from temporalio import activity
+
+from activities.heartbeats import heartbeats
+from models.automation.action_runs.purge import purge_action_runs
+from models.automation.automation_runs.purge import purge_runs
+from models.automation.webhooks.purge import purge_receipts
+from models.content.files.commands import purge_files, sweep_orphans
+from models.core.idempotency.commands import purge_replies
+from models.data.records.purge import purge_records
+from models.messages.jobs.purge import purge_jobs
+from models.messages.workspace_events.appending import purge_events
+from models.people.request_logs.commands import purge_request_logs
+from models.workspace.targets.purge import purge_trash
+from runtime.clock import utc_now
+from runtime.database import Database, UnitOfWork
+from runtime.object_store import ObjectStore
+from runtime.settings import Settings
+
+_MARGIN = timedelta(hours=1)
+"""More than promised, for clocks that differ and for who begins to restore at the last moment."""
+
+
+class Expired(StrEnum):
+    """What can be past its time. Files stand before their items, which wait for them."""
+
+    FILES = "files"
+    ITEMS = "items"
+    RECORDS = "records"
+    REPLIES = "replies"
+    REQUEST_LOGS = "request logs"
+    JOBS = "jobs"
+    RUNS = "runs"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Periods:
+    """How long things are kept: after their deletion, their call or their end."""
+
+    trash: timedelta
+    request_logs: timedelta
+    runs: timedelta
+    jobs: timedelta = timedelta(days=30)
+
+    @classmethod
+    def of(cls, settings: Settings) -> "Periods":
+        """What the operator chose."""
+        return cls(
+            trash=timedelta(days=settings.trash_days),
+            request_logs=timedelta(days=settings.request_log_days),
+            runs=timedelta(days=settings.run_days),
+        )
+
+
+class RetentionActivities:
+    """The activities of a sweep."""
+
+    def __init__(self, database: Database, store: ObjectStore, periods: Periods) -> None:
+        self._database = database
+        self._store = store
+        self._periods = periods
+
+    @activity.defn(name="purge")
+    async def purge(self, what: Expired) -> int:
+        """Remove a batch; how many rows, 0 when nothing is left. Safe to repeat: gone is gone."""
+        async with heartbeats():
+            if what is Expired.FILES:
+                # It has a transaction of its own: objects go when the rows are gone.
+                return await purge_files(self._database, self._store, self._emptied(utc_now()))
+            async with self._database.transaction() as work:
+                return await self._rows(work, what)
+
+    async def _rows(self, work: UnitOfWork, what: Expired) -> int:
+        match what:
+            case Expired.ITEMS:
+                return await purge_trash(work, self._emptied(work.now))
+            case Expired.RECORDS:
+                return await purge_records(work, self._emptied(work.now))
+            case Expired.REPLIES:
+                return await purge_replies(work) or await purge_receipts(work)
+            case Expired.REQUEST_LOGS:
+                before = work.now - self._periods.request_logs
+                return await purge_request_logs(work, before) or await purge_events(work, before)
+            case Expired.JOBS:
+                return await purge_jobs(work, work.now - self._periods.jobs)
+            case Expired.RUNS:
+                before = work.now - self._periods.runs
+                return await purge_runs(work, before) or await purge_action_runs(work, before)
+            case _:
+                raise AssertionError(what)
+
+    def _emptied(self, now: datetime) -> datetime:
+        """What was deleted before this goes."""
+        return now - self._periods.trash - _MARGIN
+
+    @activity.defn(name="remove_orphans")
+    async def remove_orphans(self) -> int:
+        """Remove objects that belong to no file; how many. Safe to repeat."""
+        async with heartbeats():
+            return await sweep_orphans(self._database, self._store, utc_now())

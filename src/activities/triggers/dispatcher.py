@@ -1,0 +1,93 @@
+"""The dispatcher: carries events to the automations that listen to them (decisions D2).
+
+Any number of dispatchers may run. Each turn is one transaction over events that nobody else holds;
+one that dies in between leaves them as they were. Workspaces take turns.
+"""
+
+import asyncio
+import contextlib
+import time
+
+import psycopg
+import structlog
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+
+from models.automation.triggers.bursts import answer_bursts
+from models.automation.triggers.dispatch import NOBODY, any_waits, dispatch
+from models.automation.triggers.looks import look_for_dates
+from runtime.database import Database
+from runtime.trigger_points import Point, reach
+
+log = structlog.get_logger()
+
+POLL_SECONDS = 1.0
+"""How often time itself is asked: for bursts that ended, dates reached, lost notifications."""
+
+
+class Dispatcher:
+    """Dispatches until stopped; `wake` makes it look at once."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._wake = asyncio.Event()
+        self._after = NOBODY
+        self._next_ask = 0.0
+
+    def wake(self) -> None:
+        """Look for new events now."""
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Dispatch for ever; an unreachable database only delays it."""
+        while True:
+            self._wake.clear()
+            try:
+                busy = await self.turn()
+            except (psycopg.Error, DBAPIError, PoolTimeoutError):
+                log.warning("events could not be dispatched", exc_info=True)
+                await asyncio.sleep(POLL_SECONDS)
+                continue
+            except Exception:
+                log.exception("dispatching failed")
+                await asyncio.sleep(POLL_SECONDS)
+                continue
+            if not busy:
+                # wait_for swallows a cancel that meets a wake-up, until Python 3.12 (gh-86296).
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(POLL_SECONDS):
+                        await self._wake.wait()
+
+    async def turn(self) -> bool:
+        """Answer some events, and once a second what time brings; False when there was nothing."""
+        busy = await self._dispatch()
+        if time.monotonic() >= self._next_ask:
+            found = await self._ask_time()
+            self._next_ask = time.monotonic() + (0 if found else POLL_SECONDS)
+            busy |= found
+        return busy
+
+    async def _dispatch(self) -> bool:
+        """Answer the events of the next workspaces; after the last ones come the first."""
+        began = self._after
+        if began == NOBODY:
+            # Most wake-ups are for the outbox alone.
+            async with self._database.statement() as single:
+                if not await any_waits(single):
+                    return False
+        async with self._database.transaction() as work:
+            events = await dispatch(work, began)
+            if events:
+                reach(Point.DISPATCHED_BEFORE_COMMIT, events[0].event_id)
+        if events:
+            reach(Point.DISPATCHED_AFTER_COMMIT, events[0].event_id)
+        self._after = events[-1].workspace_id if events else NOBODY
+        return bool(events) or began != NOBODY
+
+    async def _ask_time(self) -> bool:
+        """Answer what time brought, a part at a time; events have their turn in between."""
+        async with self._database.transaction() as work:
+            ended = await answer_bursts(work)
+        async with self._database.transaction() as work:
+            looked = await look_for_dates(work)
+        return ended > 0 or looked

@@ -1,0 +1,57 @@
+"""Schedules of automations: when they fire, and runs for due times that have passed."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from api.kernel.routing import Call, Data, Router
+from api.routers.automation.automations import AUTOMATION, READ, WRITE
+from models.automation.automation_runs import due_runs
+from models.automation.automations import previews
+from models.automation.automations.shapes import (
+    Backfill,
+    Backfilled,
+    PreviewSchedule,
+    SchedulePreview,
+)
+from models.core.moments import InputMoment
+from runtime.errors import RunError
+
+router = Router(tags=["automations"])
+
+PREVIEW = f"{AUTOMATION}/schedule-preview"
+
+Count = Annotated[int, Field(ge=1, le=100)]
+After = InputMoment | None
+
+
+@router.get(PREVIEW, access=READ)
+async def get_schedule_preview(
+    call: Call, count: Count = 10, after: After = None
+) -> Data[SchedulePreview]:
+    """Get the next times at which the schedule of an automation fires.
+
+    It is the schedule of the open draft, else of the published version; `after` is a moment to
+    look from other than now. `notes` tell what daylight saving does to these times: with Temporal,
+    a local time that the clock skips does not come, and around the hour that comes twice a time
+    may come once, twice or not at all. `passedOver` counts the due times that had no run.
+    """
+    automation_id = call.ids["automationId"]
+    return Data(await previews.preview_stored(call.work, call.actor, automation_id, count, after))
+
+
+@router.post(PREVIEW, access=READ)
+async def preview_schedule(
+    call: Call, body: PreviewSchedule, count: Count = 10, after: After = None
+) -> Data[SchedulePreview]:
+    """Get the next times at which a schedule would fire that is not saved."""
+    return Data(previews.preview_given(body.trigger_config, count, after or call.work.now))
+
+
+@router.post(f"{AUTOMATION}/backfill", access=WRITE, errors=[RunError])
+async def backfill_automation(call: Call, body: Backfill) -> Data[Backfilled]:
+    """Run an automation once for every due time of a past period that has no run yet.
+
+    The runs have the source `backfill` and the payload of the schedule. At most 1,000 due times.
+    """
+    return Data(await due_runs.backfill(call.work, call.actor, call.ids["automationId"], body))

@@ -1,0 +1,71 @@
+"""Webhooks: called by anybody who knows their path, their secret changed by those who may edit."""
+
+from typing import Any
+
+from api.kernel.hooks import answer, called_hook, delivery_of
+from api.kernel.rate_limits import TooOftenError
+from api.kernel.routing import Access, Call, Data, Router
+from api.routers.automation.automations import AUTOMATION, WRITE
+from models.automation.automations import queries, webhook_secrets
+from models.automation.automations.shapes import AutomationDetail
+from models.automation.webhooks import commands
+from models.automation.webhooks.errors import UnverifiedError, WrongMethodError
+from models.automation.webhooks.shapes import WebhookReceiptBody
+
+router = Router(tags=["webhooks"])
+
+HOOK = "/v1/hooks/{webhookToken}"
+
+_CALLED: dict[str, Any] = {
+    "access": Access(credential="none", writes=True, raw=True),
+    "errors": [UnverifiedError, WrongMethodError, TooOftenError],
+    "status_code": 202,
+    "statuses": [200],
+}
+
+
+@router.post(f"{AUTOMATION}/rotate-webhook-secret", access=WRITE)
+async def rotate_webhook_secret(call: Call) -> Data[AutomationDetail]:
+    """Give an automation's webhook a new secret; the one it had is good for 24 hours more."""
+    automation_id, keys = call.ids["automationId"], call.kernel.keys
+    await webhook_secrets.rotate_webhook_secret(call.work, call.actor, keys, automation_id)
+    return Data(await queries.detail(call.work, call.actor, keys, automation_id))
+
+
+@router.post(HOOK, **_CALLED)
+async def call_webhook(call: Call) -> Data[WebhookReceiptBody]:
+    """Call a webhook.
+
+    Its trigger says which methods it takes and how a call is verified: by Standard Webhooks unless
+    it says otherwise. A call that was made before answers 200 and names the run it started then.
+    With `respond: wait` the answer is that of the run: of its respond node, else its output; after
+    30 seconds it is 202 all the same.
+    """
+    hook = await called_hook(call)
+    receipt = await commands.receive(call.work, call.kernel.keys, hook, delivery_of(call))
+    given: Data[WebhookReceiptBody] = answer(call, hook, receipt)
+    return given
+
+
+@router.get(HOOK, **_CALLED)
+async def call_webhook_by_get(call: Call) -> Data[WebhookReceiptBody]:
+    """Call a webhook with GET, of which the query is the payload."""
+    return await call_webhook(call)
+
+
+@router.put(HOOK, **_CALLED)
+async def call_webhook_by_put(call: Call) -> Data[WebhookReceiptBody]:
+    """Call a webhook with PUT."""
+    return await call_webhook(call)
+
+
+@router.patch(HOOK, **_CALLED)
+async def call_webhook_by_patch(call: Call) -> Data[WebhookReceiptBody]:
+    """Call a webhook with PATCH."""
+    return await call_webhook(call)
+
+
+@router.delete(HOOK, **_CALLED)
+async def call_webhook_by_delete(call: Call) -> Data[WebhookReceiptBody]:
+    """Call a webhook with DELETE."""
+    return await call_webhook(call)

@@ -1,0 +1,86 @@
+"""Stored files: bytes in, bytes out, and the rows that say what they are."""
+
+from typing import Annotated
+
+from pydantic import Field
+from starlette.responses import Response
+
+from api.kernel.downloads import RangeNotSatisfiableError, download
+from api.kernel.routing import Access, Call, Cursor, Data, Limit, Router
+from models.content.files import commands, queries
+from models.content.files.rules import UNKNOWN_TYPE
+from models.content.files.shapes import StoredFile, StoredFileList
+from models.core.access.rules import Level, Scope
+from models.workspace.share_links.assets import open_asset
+from runtime.ids import parse_id
+
+router = Router(tags=["files"])
+
+_FILES = "/v1/workspaces/{workspaceId}/files"
+_ASSET = "/v1/assets/{fileId}/{assetToken}"
+
+
+@router.post(
+    _FILES,
+    access=Access(scopes=[Scope.FILES_WRITE], idempotent=True, upload=True),
+    status_code=201,
+)
+async def upload_file(
+    call: Call, name: Annotated[str | None, Field(max_length=1000)] = None
+) -> Data[StoredFile]:
+    """Store a file.
+
+    Send its bytes as they are, with its name in `name` or `X-File-Name`, or as the only part,
+    named `file`, of a form.
+    """
+    return Data(
+        await commands.record_upload(
+            call.work, call.actor, call.kernel.keys, call.new_id, call.upload, name
+        )
+    )
+
+
+@router.get(_FILES, access=Access(scopes=[Scope.FILES_READ]))
+async def list_files(call: Call, limit: Limit = 30, cursor: Cursor = None) -> Data[StoredFileList]:
+    """List files, newest first."""
+    page = call.page("files", limit, cursor)
+    return Data(await queries.list_files(call.work, call.actor, page))
+
+
+@router.get(
+    f"{_FILES}/{{fileId}}",
+    access=Access(scopes=[Scope.FILES_READ], resource="file", level=Level.VIEW),
+)
+async def get_file(call: Call) -> Data[StoredFile]:
+    """Read what is known of a file."""
+    workspace_id, file_id = call.ids["workspaceId"], call.ids["fileId"]
+    return Data(await queries.stored_file(call.work, workspace_id, file_id, call.kernel.keys))
+
+
+@router.delete(
+    f"{_FILES}/{{fileId}}",
+    access=Access(scopes=[Scope.FILES_WRITE], resource="file", level=Level.EDIT, idempotent=True),
+)
+async def delete_file(call: Call) -> Data[StoredFile]:
+    """Put a file in the trash for 30 days, with the item that places it; its URL stops at once."""
+    file_id, keys = call.ids["fileId"], call.kernel.keys
+    return Data(await commands.delete_file(call.work, call.actor, keys, file_id, call.placement))
+
+
+@router.get(
+    _ASSET,
+    access=Access(credential="none"),
+    errors=[RangeNotSatisfiableError],
+    media_type=UNKNOWN_TYPE,
+    statuses=[206, 304],
+)
+async def get_asset(call: Call) -> Response:
+    """Download a file; one range may be asked for."""
+    file_id, token = parse_id(call.path_params["fileId"]), call.path_params["assetToken"]
+    return download(call, await open_asset(call.work, call.kernel.keys, file_id, token))
+
+
+@router.head(_ASSET, access=Access(credential="none"), media_type=UNKNOWN_TYPE, statuses=[304])
+async def head_asset(call: Call) -> Response:
+    """Ask what a download would answer."""
+    return await get_asset(call)

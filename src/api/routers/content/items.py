@@ -1,0 +1,143 @@
+"""Items: the tree of a workspace."""
+
+from dataclasses import replace
+
+from api.kernel.routing import Access, Call, Cursor, Data, Flag, Limit, Router
+from models.content.items import commands as tree
+from models.content.items import queries
+from models.content.items.rules import ItemKind
+from models.content.items.shapes import ItemDetail, ItemList, MoveItem, ParentFilter, UpdateItem
+from models.core.access.rules import Level, Scope
+from models.core.preconditions import read_if_match
+from models.workspace.targets import commands, duplication
+from models.workspace.targets.shapes import CreateItem, DeletedItem, PlacedTarget
+from runtime.database import UnitOfWork
+from runtime.errors import ConflictError, InProgressError, UnsupportedError
+
+router = Router(tags=["items"])
+
+ITEMS = "/v1/items"
+ITEM = f"{ITEMS}/{{itemId}}"
+
+READ = Access(scopes=[Scope.RESOURCES_READ], resource="item", level=Level.VIEW)
+WRITE = Access(scopes=[Scope.RESOURCES_WRITE], resource="item", level=Level.EDIT, idempotent=True)
+SECONDS = 25
+"""How long a request waits for the copy of a database."""
+
+
+@router.get(ITEMS, access=Access(scopes=[Scope.RESOURCES_READ], level=Level.VIEW))
+async def list_items(
+    call: Call,
+    kind: ItemKind | None = None,
+    parent_id: ParentFilter | None = None,
+    archived: Flag = False,
+    limit: Limit = 30,
+    cursor: Cursor = None,
+) -> Data[ItemList]:
+    """List items.
+
+    With `parentId` the children of that item in their order (`root`: those without a parent),
+    else all items of the workspace, newest first.
+    """
+    page = call.page("items", limit, cursor, kind, parent_id, archived)
+    return Data(
+        await queries.list_items(
+            call.work, call.actor, page, kind=kind, parent_id=parent_id, archived=archived
+        )
+    )
+
+
+@router.post(
+    ITEMS,
+    access=Access(scopes=[Scope.RESOURCES_WRITE], level=Level.EDIT, idempotent=True),
+    status_code=201,
+    errors=[ConflictError],
+)
+async def create_item(call: Call, body: CreateItem) -> Data[PlacedTarget]:
+    """Create an item and what stands behind it.
+
+    Needs the write scope of the kind too: surfaces:write for pages, notes and dashboards,
+    canvas:write, views:write for views and forms, databases:write, files:write,
+    data_sources:write, actions:write, automations:write, integrations:write for external
+    resources.
+    """
+    return Data(await commands.create_item(call.work, call.actor, call.kernel.keys, body))
+
+
+@router.get(ITEM, access=READ)
+async def get_item(call: Call) -> Data[ItemDetail]:
+    """Get an item."""
+    return Data(await queries.get_item(call.work, call.actor.workspace_id, call.ids["itemId"]))
+
+
+@router.patch(ITEM, access=WRITE, errors=[ConflictError])
+async def update_item(call: Call, body: UpdateItem) -> Data[ItemDetail]:
+    """Update an item; a new title is the label of its target too.
+
+    Needs the write scope of the kind too, and manage access for `accessMode`. With the header
+    `If-Match: <updatedAt>` an item that was changed since is left as it is.
+    """
+    expected = read_if_match(call.headers.get("if-match"))
+    item_id = call.ids["itemId"]
+    return Data(await commands.update_item(call.work, call.actor, item_id, body, expected))
+
+
+@router.delete(ITEM, access=WRITE)
+async def delete_item(call: Call) -> Data[DeletedItem]:
+    """Put an item and all below it into the trash, for 30 days.
+
+    Needs the write scope of every kind that goes.
+    """
+    item_id = call.ids["itemId"]
+    return Data(await commands.delete_item(call.work, call.actor, call.kernel.keys, item_id))
+
+
+@router.post(f"{ITEM}/move", access=WRITE)
+async def move_item(call: Call, body: MoveItem) -> Data[ItemDetail]:
+    """Move an item, with all below it, to another parent or place among its siblings."""
+    row = await tree.move_item(call.work, call.actor, call.ids["itemId"], body)
+    return Data(queries.item_detail(row))
+
+
+@router.post(f"{ITEM}/archive", access=WRITE)
+async def archive_item(call: Call) -> Data[ItemDetail]:
+    """Archive an item: it leaves the everyday lists and stays as it is."""
+    row = await tree.archive_item(call.work, call.actor, call.ids["itemId"], archived=True)
+    return Data(queries.item_detail(row))
+
+
+@router.post(f"{ITEM}/restore", access=replace(WRITE, in_trash=True), errors=[ConflictError])
+async def restore_item(call: Call) -> Data[ItemDetail]:
+    """Bring an item back from the trash with all that went there with it.
+
+    One that is not in the trash is un-archived.
+    """
+    row = await tree.restore_item(call.work, call.actor, call.ids["itemId"])
+    return Data(queries.item_detail(row))
+
+
+@router.post(
+    f"{ITEM}/duplicate",
+    access=replace(WRITE, level=Level.VIEW),
+    status_code=201,
+    errors=[ConflictError, InProgressError, UnsupportedError],
+)
+async def duplicate_item(call: Call) -> Data[ItemDetail]:
+    """Copy an item, with what stands behind it and the items below it, beside the original.
+
+    Needs the write scope of every kind that is copied. Actions, data sources and automations are
+    copied disabled, forms closed to the public; access comes along. A database is copied with its
+    records; when that takes longer than 25 seconds the answer is `in_progress`: repeat the request
+    with the same Idempotency-Key. At most 500 items, and no database below another item: each is
+    duplicated by itself.
+    """
+    actor, item_id, copy_id = call.actor, call.ids["itemId"], call.new_id
+    made = await duplication.duplicate_item(call.work, actor, call.kernel.keys, item_id, copy_id)
+    if made is not None:
+        return Data(made)
+
+    async def look(work: UnitOfWork, last: bool) -> ItemDetail | None:
+        return await duplication.copied_item(work, actor, copy_id, last=last)
+
+    answer: Data[ItemDetail] = call.later(look, within=SECONDS)
+    return answer

@@ -1,0 +1,183 @@
+"""Surfaces: read and replace their content, change single blocks, comment.
+
+A canvas asks for `canvas:read` and `canvas:write` where other surfaces ask for `surfaces:*` and
+`blocks:*`.
+"""
+
+from uuid import UUID
+
+from api.kernel.routing import Access, Call, Cursor, Data, Limit, QueryId, Router
+from models.content.surfaces import blocks, commands, comments, queries
+from models.content.surfaces.shapes import (
+    AddBlocks,
+    AddedBlocks,
+    BlockDetail,
+    BlockList,
+    ChangedBlock,
+    CommentDetail,
+    CommentList,
+    CreateComment,
+    DeletedBlock,
+    DeletedComment,
+    ReplaceSurface,
+    SurfaceDetail,
+    UpdateBlock,
+    UpdateComment,
+)
+from models.core.access.rules import Level, Scope
+from models.core.preconditions import expected_version
+from runtime.errors import ConflictError
+
+router = Router(tags=["surfaces"])
+
+SURFACE = "/v1/surfaces/{surfaceId}"
+BLOCKS = f"{SURFACE}/blocks"
+BLOCK = f"{BLOCKS}/{{blockId}}"
+COMMENTS = f"{SURFACE}/comments"
+COMMENT = f"{COMMENTS}/{{commentId}}"
+
+READ = Access(
+    any_scope=[Scope.SURFACES_READ, Scope.CANVAS_READ], resource="surface", level=Level.VIEW
+)
+WRITE = Access(
+    any_scope=[Scope.SURFACES_WRITE, Scope.CANVAS_WRITE],
+    resource="surface",
+    level=Level.EDIT,
+    idempotent=True,
+)
+READ_BLOCKS = Access(
+    any_scope=[Scope.BLOCKS_READ, Scope.CANVAS_READ], resource="surface", level=Level.VIEW
+)
+WRITE_BLOCKS = Access(
+    any_scope=[Scope.BLOCKS_WRITE, Scope.CANVAS_WRITE],
+    resource="surface",
+    level=Level.EDIT,
+    idempotent=True,
+)
+COMMENTING = Access(
+    scopes=[Scope.BLOCKS_COMMENT], resource="surface", level=Level.COMMENT, idempotent=True
+)
+
+
+@router.get(SURFACE, access=READ)
+async def get_surface(call: Call) -> Data[SurfaceDetail]:
+    """Get a surface with all its blocks."""
+    return Data(await queries.get_surface(call.work, call.actor, call.ids["surfaceId"]))
+
+
+@router.put(SURFACE, access=WRITE, batch=True, errors=[ConflictError])
+async def replace_surface(call: Call, body: ReplaceSurface) -> Data[SurfaceDetail]:
+    """Replace the content of a surface.
+
+    Blocks whose ids are on the surface stay the same blocks, new ids make new blocks, and what is
+    not named is gone. With `If-Match: <version>` or `expectedVersion` a surface that was changed
+    since is left as it is.
+    """
+    expected = expected_version(call.headers.get("if-match"))
+    return Data(
+        await commands.replace_surface(call.work, call.actor, call.ids["surfaceId"], body, expected)
+    )
+
+
+@router.get(BLOCKS, access=READ_BLOCKS)
+async def list_blocks(
+    call: Call, limit: Limit = 30, cursor: Cursor = None, parent_block_id: QueryId | None = None
+) -> Data[BlockList]:
+    """List the blocks at the top of a surface, or those directly in one block, in order."""
+    surface_id = call.ids["surfaceId"]
+    page = call.page("blocks", limit, cursor, surface_id, parent_block_id)
+    return Data(await queries.list_blocks(call.work, call.actor, surface_id, parent_block_id, page))
+
+
+@router.post(BLOCKS, access=WRITE_BLOCKS, status_code=201, batch=True, errors=[ConflictError])
+async def add_blocks(call: Call, body: AddBlocks) -> Data[AddedBlocks]:
+    """Add one block or many, after those that are there."""
+    expected = expected_version(call.headers.get("if-match"))
+    return Data(
+        await blocks.add_blocks(call.work, call.actor, call.ids["surfaceId"], body, expected)
+    )
+
+
+@router.get(BLOCK, access=READ_BLOCKS)
+async def get_block(call: Call) -> Data[BlockDetail]:
+    """Get a block."""
+    surface_id, block_id = _block(call)
+    return Data(await queries.get_block(call.work, call.actor, surface_id, block_id))
+
+
+@router.patch(BLOCK, access=WRITE_BLOCKS, errors=[ConflictError])
+async def update_block(call: Call, body: UpdateBlock) -> Data[ChangedBlock]:
+    """Change a block, or move it with what is nested in it."""
+    expected = expected_version(call.headers.get("if-match"))
+    surface_id, block_id = _block(call)
+    return Data(
+        await blocks.update_block(call.work, call.actor, surface_id, block_id, body, expected)
+    )
+
+
+@router.delete(BLOCK, access=WRITE_BLOCKS, errors=[ConflictError])
+async def delete_block(call: Call) -> Data[DeletedBlock]:
+    """Delete a block with what is nested in it."""
+    expected = expected_version(call.headers.get("if-match"))
+    surface_id, block_id = _block(call)
+    return Data(await blocks.delete_block(call.work, call.actor, surface_id, block_id, expected))
+
+
+@router.get(COMMENTS, access=READ_BLOCKS)
+async def list_surface_comments(
+    call: Call,
+    limit: Limit = 30,
+    cursor: Cursor = None,
+    block_id: QueryId | None = None,
+    parent_comment_id: QueryId | None = None,
+) -> Data[CommentList]:
+    """List comments, oldest first: all, those on one block, or those of one thread."""
+    surface_id = call.ids["surfaceId"]
+    page = call.page("surface_comments", limit, cursor, surface_id, block_id, parent_comment_id)
+    found = await comments.list_comments(
+        call.work, call.actor, surface_id, page, block_id, parent_comment_id
+    )
+    return Data(found)
+
+
+@router.post(COMMENTS, access=COMMENTING, status_code=201)
+async def create_surface_comment(call: Call, body: CreateComment) -> Data[CommentDetail]:
+    """Comment on a surface or a block, or answer a thread."""
+    return Data(await comments.create_comment(call.work, call.actor, call.ids["surfaceId"], body))
+
+
+@router.patch(COMMENT, access=COMMENTING)
+async def update_surface_comment(call: Call, body: UpdateComment) -> Data[CommentDetail]:
+    """Change one's own comment, or resolve a thread and open it again."""
+    surface_id, comment_id = call.ids["surfaceId"], call.ids["commentId"]
+    return Data(await comments.update_comment(call.work, call.actor, surface_id, comment_id, body))
+
+
+@router.delete(COMMENT, access=COMMENTING)
+async def delete_surface_comment(call: Call) -> Data[DeletedComment]:
+    """Delete one's own comment, or as a manager anybody's; the first takes its thread with it."""
+    surface_id, comment_id = call.ids["surfaceId"], call.ids["commentId"]
+    return Data(
+        await comments.delete_comment(call.work, call.actor, call.placement, surface_id, comment_id)
+    )
+
+
+@router.post(
+    "/v1/records/{recordId}/content-surface",
+    access=Access(
+        scopes=[Scope.RECORDS_WRITE, Scope.SURFACES_WRITE],
+        resource="record",
+        level=Level.EDIT,
+        idempotent=True,
+    ),
+)
+async def open_content_surface(call: Call) -> Data[SurfaceDetail]:
+    """Get the content of a record, made if it has none.
+
+    `contentSurfaceId` of the record names it from then on.
+    """
+    return Data(await commands.content_surface(call.work, call.actor, call.ids["recordId"]))
+
+
+def _block(call: Call) -> tuple[UUID, UUID]:
+    return call.ids["surfaceId"], call.ids["blockId"]

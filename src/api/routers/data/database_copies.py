@@ -1,0 +1,37 @@
+"""Copies of databases."""
+
+from api.kernel.routing import Access, Call, Data, Router
+from models.core.access.rules import Level, Scope
+from models.data.database_copies.commands import accept_copy
+from models.data.database_copies.queries import copy_outcome
+from models.data.database_copies.shapes import DuplicateDatabase
+from models.data.databases.shapes import DatabaseDetail
+from runtime.database import UnitOfWork
+from runtime.errors import ConflictError, InProgressError
+
+router = Router(tags=["databases"])
+
+WAIT_SECONDS = 25
+
+
+@router.post(
+    "/v1/workspaces/{workspaceId}/databases/{databaseId}/duplicate",
+    access=Access(
+        scopes=[Scope.DATABASES_WRITE], resource="database", level=Level.VIEW, idempotent=True
+    ),
+    errors=[ConflictError, InProgressError],
+)
+async def duplicate_database(call: Call, body: DuplicateDatabase) -> Data[DatabaseDetail]:
+    """Duplicate a database beside it, with its records where asked for.
+
+    The copy is seen when it is whole. What takes long is answered with in_progress; repeated with
+    the same Idempotency-Key the call gives the copy.
+    """
+    actor, copy_id = call.actor, call.new_id
+    await accept_copy(call.work, actor, call.ids["databaseId"], copy_id, body)
+
+    async def look(work: UnitOfWork, last: bool) -> DatabaseDetail | None:
+        return await copy_outcome(work, actor, copy_id, last=last)
+
+    later: Data[DatabaseDetail] = call.later(look, within=WAIT_SECONDS)
+    return later

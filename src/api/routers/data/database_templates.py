@@ -1,0 +1,51 @@
+"""Database templates: list them, make databases from them."""
+
+from api.kernel.routing import Access, Call, Data, Router
+from models.core.access.rules import Level, Scope
+from models.data.database_templates import commands, queries
+from models.data.database_templates.shapes import (
+    CreateFromTemplate,
+    DatabaseTemplateShape,
+    NewFromTemplate,
+)
+from models.data.databases.shapes import DatabaseDetail
+from runtime.errors import ConflictError
+
+router = Router(tags=["database templates"])
+
+WORKSPACE = "/v1/workspaces/{workspaceId}"
+TEMPLATES = f"{WORKSPACE}/database-templates"
+
+CREATE = Access(scopes=[Scope.DATABASES_WRITE], level=Level.EDIT, idempotent=True)
+
+
+@router.get(TEMPLATES, access=Access(scopes=[Scope.DATABASES_READ]))
+async def list_database_templates(call: Call) -> Data[list[DatabaseTemplateShape]]:
+    """List the database templates the platform ships."""
+    del call
+    return Data(queries.list_templates())
+
+
+@router.post(
+    f"{WORKSPACE}/databases/from-template",
+    access=CREATE,
+    status_code=201,
+    errors=[ConflictError],
+)
+async def create_database_from_template(
+    call: Call, body: CreateFromTemplate
+) -> Data[DatabaseDetail]:
+    """Create a database from a template, with its fields, views and record templates."""
+    return Data(await commands.create_from_template(call.work, call.actor, body.template_id, body))
+
+
+@router.post(
+    f"{TEMPLATES}/{{template}}/databases",
+    access=CREATE,
+    status_code=201,
+    errors=[ConflictError],
+)
+async def create_database_of_template(call: Call, body: NewFromTemplate) -> Data[DatabaseDetail]:
+    """Create a database from the template in the path, named by its id or key."""
+    template = call.path_params["template"]
+    return Data(await commands.create_from_template(call.work, call.actor, template, body))

@@ -1,0 +1,98 @@
+"""Share links: made by members, opened by anybody who has their token."""
+
+from typing import Annotated
+
+from pydantic import Field
+from starlette.responses import Response
+
+from api.kernel.downloads import RangeNotSatisfiableError, download
+from api.kernel.routing import Access, Call, Cursor, Data, Limit, Router
+from api.kernel.visitors import welcome
+from models.content.files.rules import UNKNOWN_TYPE
+from models.core.access.rules import Level, Scope
+from models.workspace.share_links import commands, queries
+from models.workspace.share_links.assets import open_shared_file
+from models.workspace.share_links.contents import visit
+from models.workspace.share_links.shapes import (
+    CreateShareLink,
+    IssuedShareLink,
+    ShareLinkBody,
+    ShareLinkList,
+    Visit,
+)
+from runtime.errors import UnsupportedError
+
+router = Router(tags=["share links"])
+
+_LINKS = "/v1/workspaces/{workspaceId}/items/{itemId}/share-links"
+_PUBLIC = Access(credential="none", writes=True)
+
+Token = Annotated[str | None, Field(max_length=200)]
+
+
+@router.post(
+    _LINKS,
+    access=Access(
+        scopes=[Scope.RESOURCES_WRITE], resource="item", level=Level.MANAGE, idempotent=True
+    ),
+    status_code=201,
+    errors=[UnsupportedError],
+)
+async def create_share_link(call: Call, body: CreateShareLink) -> Data[IssuedShareLink]:
+    """Create a share link of an item; its token is shown in this answer only."""
+    item_id, keys = call.ids["itemId"], call.kernel.keys
+    return Data(
+        await commands.create_share_link(call.work, call.actor, keys, call.new_id, item_id, body)
+    )
+
+
+@router.get(_LINKS, access=Access(scopes=[Scope.RESOURCES_READ], resource="item", level=Level.VIEW))
+async def list_share_links(
+    call: Call, limit: Limit = 30, cursor: Cursor = None
+) -> Data[ShareLinkList]:
+    """List the share links of an item, newest first, without their tokens."""
+    item_id = call.ids["itemId"]
+    page = call.page("share links", limit, cursor, item_id)
+    return Data(await queries.list_share_links(call.work, call.actor, item_id, page))
+
+
+@router.delete(
+    f"{_LINKS}/{{shareLinkId}}",
+    access=Access(
+        scopes=[Scope.RESOURCES_WRITE], resource="share_link", level=Level.MANAGE, idempotent=True
+    ),
+)
+async def revoke_share_link(call: Call) -> Data[ShareLinkBody]:
+    """Revoke a share link; it stops at once, also for those who were let in."""
+    item_id, link_id = call.ids["itemId"], call.ids["shareLinkId"]
+    return Data(await commands.revoke_share_link(call.work, call.actor, item_id, link_id))
+
+
+@router.get("/v1/share/{shareLinkId}", access=_PUBLIC)
+async def open_share_link(
+    call: Call,
+    token: Token = None,
+    session: Token = None,
+    limit: Limit = 30,
+    cursor: Cursor = None,
+) -> Data[Visit]:
+    """Open a share link.
+
+    Show its token in `X-Share-Token` or `token`: that takes one of its uses and gives a session
+    for an hour, which `X-Share-Session` or `session` shows from then on.
+    """
+    visitor = await welcome(call, token, session)
+    return Data(await visit(call.work, call.kernel.keys, visitor, limit, cursor))
+
+
+@router.get(
+    "/v1/share/{shareLinkId}/download",
+    access=_PUBLIC,
+    errors=[RangeNotSatisfiableError],
+    media_type=UNKNOWN_TYPE,
+    statuses=[206, 304],
+)
+async def download_shared_file(call: Call, token: Token = None, session: Token = None) -> Response:
+    """Download a shared file, if the link allows it; opened as the link itself is."""
+    visitor = await welcome(call, token, session)
+    return download(call, await open_shared_file(call.work, visitor))

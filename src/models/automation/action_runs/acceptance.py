@@ -1,0 +1,124 @@
+"""A run of an action and its start, written in one transaction: from here on it is not lost."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import insert
+from sqlalchemy.dialects.postgresql import insert as upsert
+
+from models.automation.action_runs.rules import ActionRunStatus, StepStatus, plan_of
+from models.automation.action_runs.tables import action_run, action_step
+from models.automation.actions.queries import find_action
+from models.automation.actions.rules.configs import ActionKind
+from models.core.access.rules import Actor
+from models.core.base import Id, JsonObject
+from runtime.database import UnitOfWork
+from runtime.errors import ValidationError
+from runtime.families import Family
+from runtime.outbox import Intent, append
+
+DISABLED = "The action is disabled. Enable it, then run it."
+PRIORITY = 2
+"""A person waits for the end (decisions D1)."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskingNode:
+    """The node of an automation run that asks for a run, and carries it out itself."""
+
+    run_id: Id
+    node_id: str
+    scope_key: str
+    chain: tuple[Id, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ActionRequest:
+    """A run about to be accepted."""
+
+    run_id: Id
+    input: JsonObject = field(default_factory=dict)
+    node: AskingNode | None = None
+
+
+async def runnable_action(work: UnitOfWork, workspace_id: Id, action_id: Id) -> Any:
+    """The row of an action that can be run. Raises `NotFoundError`, `ValidationError`."""
+    found = await find_action(work, workspace_id, action_id)
+    if not found.enabled:
+        raise ValidationError(DISABLED)
+    return found
+
+
+async def accept(work: UnitOfWork, actor: Actor, action: Any, request: ActionRequest) -> bool:
+    """Accept a run of an action (a row of `runnable_action`) with its pending steps.
+
+    False when a run of this id was accepted before; then nothing is written.
+    """
+    node = request.node
+    run = {
+        "id": request.run_id,
+        "workspace_id": actor.workspace_id,
+        "action_id": action.id,
+        "kind": action.kind,
+        "config": action.config,
+        "status": ActionRunStatus.STARTED.value,
+        "input": request.input,
+        "automation_run_id": None if node is None else node.run_id,
+        "node_id": None if node is None else node.node_id,
+        "scope_key": None if node is None else node.scope_key,
+        "chain": [] if node is None else list(node.chain),
+        "created_by_user_id": actor.person,
+        "started_at": work.now,
+    }
+    statement = upsert(action_run).values(run).on_conflict_do_nothing(index_elements=["id"])
+    if await work.first(statement.returning(action_run.c.id)) is None:
+        return False
+    await work.execute(insert(action_step), _steps(actor.workspace_id, action, request.run_id))
+    if node is None:
+        tail = f" · {action.kind}"
+        room = 200 - len(tail.encode())
+        summary = action.label.encode()[:room].decode(errors="ignore") + tail
+        started = StartedRun(request.run_id, actor.workspace_id, action.id)
+        await append_start(work, started, summary)
+    return True
+
+
+def _steps(workspace_id: Id, action: Any, run_id: Id) -> list[JsonObject]:
+    return [
+        {
+            "run_id": run_id,
+            "step_id": step.id,
+            "workspace_id": workspace_id,
+            "position": position,
+            "kind": step.kind.value,
+            "status": StepStatus.PENDING.value,
+            "attempt": 0,
+        }
+        for position, step in enumerate(plan_of(ActionKind(action.kind), action.config))
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class StartedRun:
+    """What the start of a run names."""
+
+    id: Id
+    workspace_id: Id
+    action_id: Id
+
+
+async def append_start(work: UnitOfWork, run: Any, summary: str) -> None:
+    """The intent that starts a run (a `StartedRun` or its row); operators read `summary`."""
+    await append(
+        work,
+        intent=Intent.START,
+        family=Family.ACTION_RUN,
+        workspace_id=run.workspace_id,
+        subject_id=run.id,
+        facts={
+            "summary": summary,
+            "resourceId": str(run.action_id),
+            "source": "action",
+            "priority": PRIORITY,
+        },
+    )

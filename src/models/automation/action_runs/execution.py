@@ -1,0 +1,258 @@
+"""Progress of an action run: facts, gate, end.
+
+Every write is conditional on the states it may leave, so repeating one is harmless and a closed
+run stays as it is (promises I3, I5).
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import case, select, update
+
+from models.automation.action_runs.rules import (
+    OPEN_STEP,
+    ActionRunStatus,
+    PlannedStep,
+    StepStatus,
+    plan_of,
+)
+from models.automation.action_runs.tables import action_run, action_step
+from models.automation.actions.rules.configs import ActionKind
+from models.automation.automation_runs.cancellation import cancel_runs
+from models.automation.automation_runs.errors import RunClosedError
+from models.automation.automation_runs.facts import automation_actor
+from models.automation.automation_runs.rules import ACTIVE_RUN
+from models.automation.automation_runs.tables import automation_run
+from models.core.access.rules import ROLE_SCOPES, Actor, Principal, PrincipalType, Role
+from models.core.base import Id, JsonObject
+from runtime.clock import wire_timestamp
+from runtime.database import UnitOfWork
+from runtime.ids import derived_id
+
+
+@dataclass(frozen=True, slots=True)
+class ActionRunFacts:
+    """What is known of a run from its start and never changes."""
+
+    run_id: Id
+    workspace_id: Id
+    action_id: Id
+    steps: tuple[PlannedStep, ...]
+    input: JsonObject
+    automation_run_id: Id | None
+    effect_key: str
+    """What the idempotency keys of its effects begin with."""
+    chain: tuple[Id, ...]
+    """The automation runs that led to this one, oldest first."""
+    actor: Actor
+    started_at: datetime
+
+    @property
+    def variable(self) -> JsonObject:
+        """The `run` variable of bindings and expressions (decisions C8)."""
+        return {
+            "id": str(self.run_id),
+            "startedAt": wire_timestamp(self.started_at),
+            "source": "action",
+            "workspaceId": str(self.workspace_id),
+        }
+
+    def step(self, step_id: str) -> PlannedStep:
+        return next(step for step in self.steps if step.id == step_id)
+
+
+@dataclass(frozen=True, slots=True)
+class StepRow:
+    """What the row of a step says already."""
+
+    status: StepStatus
+    attempt: int
+    started_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a run ended."""
+
+    status: ActionRunStatus
+    result: JsonObject | None
+    error: str | None
+    error_code: str | None
+
+
+async def load_facts(work: UnitOfWork, run_id: Id) -> ActionRunFacts:
+    """The facts of an open run. Raises RunClosedError."""
+    row = await work.first(
+        select(action_run, automation_run.c.automation_id)
+        .outerjoin(automation_run, automation_run.c.id == action_run.c.automation_run_id)
+        .where(action_run.c.id == run_id, action_run.c.status == ActionRunStatus.STARTED)
+    )
+    if row is None:
+        raise RunClosedError
+    asked = row.automation_run_id is not None
+    return ActionRunFacts(
+        run_id=row.id,
+        workspace_id=row.workspace_id,
+        action_id=row.action_id,
+        steps=tuple(plan_of(ActionKind(row.kind), row.config)),
+        input=row.input,
+        automation_run_id=row.automation_run_id,
+        effect_key=(
+            f"{row.automation_run_id}:{row.node_id}:{row.scope_key}" if asked else str(row.id)
+        ),
+        chain=tuple(row.chain),
+        actor=_actor(row),
+        started_at=row.started_at,
+    )
+
+
+def _actor(row: Any) -> Actor:
+    """The platform itself, writing with an editor's rights in the run's own workspace."""
+    workspace_id, person = row.workspace_id, row.created_by_user_id
+    if row.automation_run_id is not None:
+        return automation_actor(workspace_id, row.automation_id, person, row.automation_run_id)
+    return Actor(
+        principal=Principal(
+            type=PrincipalType.SYSTEM, id=row.action_id, user_id=person or row.action_id
+        ),
+        workspace_id=workspace_id,
+        role=Role.EDITOR,
+        scopes=ROLE_SCOPES[Role.EDITOR],
+    )
+
+
+async def pass_gate(work: UnitOfWork, facts: ActionRunFacts, step_id: str) -> StepRow:
+    """Enter an open run, whose row stays locked until the transaction ends.
+
+    A run of a node also passes the gate of the node's own run. Raises RunClosedError.
+    """
+    if not await node_is_open(work, facts):
+        raise RunClosedError
+    row = await work.first(
+        select(action_step.c.status, action_step.c.attempt, action_step.c.started_at)
+        # In the order in which a cancel takes the rows.
+        .select_from(action_run.join(action_step, action_step.c.run_id == action_run.c.id))
+        .where(
+            action_run.c.id == facts.run_id,
+            action_run.c.status == ActionRunStatus.STARTED,
+            action_step.c.step_id == step_id,
+        )
+        .with_for_update(of=[action_run, action_step])
+    )
+    if row is None:
+        raise RunClosedError
+    return StepRow(StepStatus(row.status), row.attempt, row.started_at)
+
+
+async def finish(work: UnitOfWork, facts: ActionRunFacts) -> Ended:
+    """Write the end that the steps decided, or give the one that was written before.
+
+    A failed step whose action does not go on fails the run, and what follows it is skipped.
+    """
+    rows = await work.rows(
+        select(action_step)
+        .where(
+            action_step.c.workspace_id == facts.workspace_id, action_step.c.run_id == facts.run_id
+        )
+        .order_by(action_step.c.position)
+    )
+    borne = {step.id for step in facts.steps if step.continue_on_error}
+    failed = [row for row in rows if row.status == StepStatus.FAILED and row.step_id not in borne]
+    succeeded = [row for row in rows if row.status == StepStatus.SUCCEEDED]
+    if failed:
+        place = f"{failed[0].step_id}: " if len(rows) > 1 else ""
+        error = f"{place}{failed[0].error}"
+        end = Ended(ActionRunStatus.FAILED, None, error, failed[0].error_code)
+    else:
+        result = succeeded[-1].result if succeeded else {}
+        end = Ended(ActionRunStatus.SUCCEEDED, result, None, None)
+    written = await _close(work, facts.run_id, end)
+    return end if written else await ended(work, facts.run_id)
+
+
+async def abandon(
+    work: UnitOfWork,
+    workspace_id: Id,
+    run_id: Id,
+    status: ActionRunStatus,
+    error: str | None = None,
+) -> bool:
+    """Close a run that nothing carries out any more, and cancel the automation run it waits for.
+
+    False when it was closed already.
+    """
+    waiting = await work.rows(
+        select(action_step.c.step_id).where(
+            action_step.c.workspace_id == workspace_id,
+            action_step.c.run_id == run_id,
+            action_step.c.kind == ActionKind.RUN_AUTOMATION,
+            action_step.c.status == StepStatus.RUNNING,
+        )
+    )
+    if not await _close(work, run_id, Ended(status, None, error, None)):
+        return False
+    called = [called_run_id(run_id, row.step_id) for row in waiting]
+    await cancel_runs(work, workspace_id, called, error="The action that waited for it has ended.")
+    return True
+
+
+def called_run_id(run_id: Id, step_id: str) -> Id:
+    """The id of the automation run that a step starts, the same whenever it is asked."""
+    return derived_id("action-step", run_id, step_id)
+
+
+async def node_is_open(work: UnitOfWork, facts: ActionRunFacts) -> bool:
+    """Whether the run of the node that asked goes on, whose row is held then; True without one."""
+    if facts.automation_run_id is None:
+        return True
+    own = select(automation_run.c.id).where(
+        automation_run.c.id == facts.automation_run_id, automation_run.c.status.in_(ACTIVE_RUN)
+    )
+    return await work.first(own.with_for_update(read=True)) is not None
+
+
+async def find_end(work: UnitOfWork, run_id: Id) -> Ended | None:
+    """How a run stands; None when there is none of this id."""
+    row = await work.first(
+        select(
+            action_run.c.status, action_run.c.result, action_run.c.error, action_run.c.error_code
+        ).where(action_run.c.id == run_id)
+    )
+    if row is None:
+        return None
+    return Ended(ActionRunStatus(row.status), row.result, row.error, row.error_code)
+
+
+async def ended(work: UnitOfWork, run_id: Id) -> Ended:
+    """How a run stands that is known to be there."""
+    found = await find_end(work, run_id)
+    assert found is not None, "whoever asks has seen the run"
+    return found
+
+
+async def _close(work: UnitOfWork, run_id: Id, end: Ended) -> bool:
+    closed = await work.execute(
+        update(action_run)
+        .where(action_run.c.id == run_id, action_run.c.status == ActionRunStatus.STARTED)
+        .values(
+            status=end.status.value,
+            result=end.result,
+            error=end.error,
+            error_code=end.error_code,
+            completed_at=work.now,
+        )
+    )
+    if closed.rowcount == 0:
+        return False
+    step = action_step.c
+    never = (step.status == StepStatus.PENDING) & (end.status != ActionRunStatus.CANCELLED)
+    await work.execute(
+        update(action_step)
+        .where(step.run_id == run_id, step.status.in_(OPEN_STEP))
+        .values(
+            status=case((never, StepStatus.SKIPPED.value), else_=StepStatus.CANCELLED.value),
+            completed_at=work.now,
+        )
+    )
+    return True

@@ -1,0 +1,114 @@
+"""Reading action runs; every query names the workspace (promise I6)."""
+
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from sqlalchemy import Row, Select, select
+
+from models.automation.action_runs.rules import RUN_TRANSITIONS, ActionRunStatus
+from models.automation.action_runs.shapes import ActionRunDetail, StepResult
+from models.automation.action_runs.tables import action_run, action_step
+from models.core.access.rules import Actor
+from models.core.base import Id, JsonObject
+from runtime.database import UnitOfWork
+from runtime.errors import NotFoundError
+from runtime.families import Family
+
+
+async def load_run(
+    work: UnitOfWork, workspace_id: Id, action_id: Id, run_id: Id, *, lock: bool = False
+) -> Row[Any]:
+    """The row of a run of this action. Raises `NotFoundError`."""
+    statement = _runs(workspace_id, action_id).where(action_run.c.id == run_id)
+    row = await work.first(statement.with_for_update() if lock else statement)
+    if row is None:
+        raise NotFoundError("run")
+    return row
+
+
+async def get_run(work: UnitOfWork, actor: Actor, action_id: Id, run_id: Id) -> ActionRunDetail:
+    """A run with its steps. Raises `NotFoundError`."""
+    row = await load_run(work, actor.workspace_id, action_id, run_id)
+    steps = await _steps_of(work, actor.workspace_id, [run_id])
+    return _detail(row, steps[run_id])
+
+
+async def run_outcome(
+    work: UnitOfWork, actor: Actor, action_id: Id, run_id: Id, *, last: bool
+) -> ActionRunDetail | None:
+    """The run when it has ended or this is the last time to ask, else None."""
+    run = await get_run(work, actor, action_id, run_id)
+    return run if last or not RUN_TRANSITIONS[ActionRunStatus(run.status)] else None
+
+
+async def list_runs(
+    work: UnitOfWork, actor: Actor, action_id: Id, limit: int
+) -> list[ActionRunDetail]:
+    """The runs of an action, newest first."""
+    newest = (action_run.c.started_at.desc(), action_run.c.id.desc())
+    rows = await work.rows(_runs(actor.workspace_id, action_id).order_by(*newest).limit(limit))
+    steps = await _steps_of(work, actor.workspace_id, [row.id for row in rows])
+    return [_detail(row, steps[row.id]) for row in rows]
+
+
+def _runs(workspace_id: Id, action_id: Id) -> Select[Any]:
+    return select(action_run).where(
+        action_run.c.workspace_id == workspace_id, action_run.c.action_id == action_id
+    )
+
+
+async def _steps_of(
+    work: UnitOfWork, workspace_id: Id, run_ids: Collection[Id]
+) -> dict[Id, list[Row[Any]]]:
+    rows = await work.rows(
+        select(action_step)
+        .where(action_step.c.workspace_id == workspace_id, action_step.c.run_id.in_(run_ids))
+        .order_by(action_step.c.run_id, action_step.c.position)
+    )
+    found: dict[Id, list[Row[Any]]] = defaultdict(list)
+    for row in rows:
+        found[row.run_id].append(row)
+    return found
+
+
+def _detail(row: Row[Any], steps: Sequence[Row[Any]]) -> ActionRunDetail:
+    return ActionRunDetail(
+        id=row.id,
+        action_id=row.action_id,
+        workspace_id=row.workspace_id,
+        status=row.status,
+        started_at=row.started_at,
+        completed_at=row.completed_at,
+        error=row.error,
+        result=row.result,
+        input=row.input,
+        step_results={step.step_id: _step_result(step) for step in steps},
+        metadata=_metadata(row),
+    )
+
+
+def _step_result(row: Row[Any]) -> StepResult:
+    return StepResult(
+        step_id=row.step_id,
+        index=row.position,
+        kind=row.kind,
+        status=row.status,
+        attempt=row.attempt,
+        result=row.result,
+        error=row.error,
+        started_at=row.started_at,
+        completed_at=row.completed_at,
+    )
+
+
+def _metadata(row: Row[Any]) -> JsonObject:
+    """The execution that carries the run out, and the node that asked for it if one did."""
+    if row.automation_run_id is None:
+        return {"temporalWorkflowId": Family.ACTION_RUN.workflow_id(row.id)}
+    return {
+        "temporalWorkflowId": Family.AUTOMATION_RUN.workflow_id(row.automation_run_id),
+        "automationRunId": str(row.automation_run_id),
+        "nodeId": row.node_id,
+        "scopeKey": row.scope_key,
+    }

@@ -1,0 +1,91 @@
+"""Tables of action runs and their steps."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import (
+    ARRAY,
+    CheckConstraint,
+    ForeignKeyConstraint,
+    Index,
+    UniqueConstraint,
+    Uuid,
+    text,
+)
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlmodel import Field, SQLModel
+
+from models.automation.action_runs.rules import ActionRunStatus, StepStatus
+from models.core.base import Id
+from runtime.schema import Timestamp, table_of
+
+
+class ActionRun(SQLModel, table=True):
+    """One accepted run of an action. Its row is the gate every step passes.
+
+    `kind` and `config` are the action's as they were when the run was accepted. A run that a node
+    of an automation asked for names the node by `automation_run_id`, `node_id` and `scope_key`;
+    the node carries it out itself. `chain` names the automation runs that led here, oldest first.
+    """
+
+    __tablename__ = "action_run"
+    __table_args__ = (
+        UniqueConstraint("workspace_id", "id"),
+        ForeignKeyConstraint(["workspace_id", "action_id"], ["action.workspace_id", "action.id"]),
+        CheckConstraint(
+            f"status IN ({', '.join(repr(status.value) for status in ActionRunStatus)})",
+            name="status",
+        ),
+        Index("ix_action_run_action_id_started_at_id", "action_id", "started_at", "id"),
+        Index("ix_action_run_open", "id", postgresql_where=text("status = 'started'")),
+        Index("ix_action_run_completed_at", "completed_at"),
+    )
+
+    id: Id = Field(primary_key=True)
+    workspace_id: Id
+    action_id: Id
+    kind: str
+    config: dict[str, Any] = Field(sa_type=JSONB)
+    status: str
+    input: dict[str, Any] = Field(sa_type=JSONB)
+    result: dict[str, Any] | None = Field(default=None, sa_type=JSONB(none_as_null=True))
+    error: str | None = None
+    error_code: str | None = None
+    automation_run_id: Id | None = None
+    node_id: str | None = None
+    scope_key: str | None = None
+    chain: list[Id] = Field(sa_type=ARRAY(Uuid), sa_column_kwargs={"server_default": text("'{}'")})
+    created_by_user_id: Id | None = None
+    started_at: datetime = Field(sa_type=Timestamp)
+    completed_at: datetime | None = Field(default=None, sa_type=Timestamp)
+
+
+class ActionStep(SQLModel, table=True):
+    """One step of a run: unique, so that its effect on our own tables happens exactly once."""
+
+    __tablename__ = "action_step"
+    __table_args__ = (
+        ForeignKeyConstraint(
+            ["workspace_id", "run_id"], ["action_run.workspace_id", "action_run.id"]
+        ),
+        CheckConstraint(
+            f"status IN ({', '.join(repr(status.value) for status in StepStatus)})", name="status"
+        ),
+    )
+
+    run_id: Id = Field(primary_key=True)
+    step_id: str = Field(primary_key=True)
+    workspace_id: Id
+    position: int
+    kind: str
+    status: str
+    attempt: int
+    result: dict[str, Any] | None = Field(default=None, sa_type=JSONB(none_as_null=True))
+    error: str | None = None
+    error_code: str | None = None
+    started_at: datetime | None = Field(default=None, sa_type=Timestamp)
+    completed_at: datetime | None = Field(default=None, sa_type=Timestamp)
+
+
+action_run = table_of(ActionRun)
+action_step = table_of(ActionStep)

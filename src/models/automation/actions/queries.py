@@ -1,0 +1,66 @@
+"""Reading actions."""
+
+from typing import Any
+
+from sqlalchemy import Select, Uuid, bindparam, select, tuple_
+
+from models.automation.actions.shapes import ActionDetail, ActionList
+from models.automation.actions.tables import action
+from models.content.items.queries import PlacementOf, closed_items, placed_items
+from models.content.items.tables import item
+from models.core.access.rules import Actor
+from models.core.base import Id
+from models.core.pagination import PageRequest
+from runtime.database import UnitOfWork
+from runtime.errors import NotFoundError
+
+visible = PlacementOf(
+    placed_items()
+    .join(action, action.c.item_id == item.c.id)
+    .where(
+        action.c.id == bindparam("id", type_=Uuid),
+        action.c.workspace_id == item.c.workspace_id,
+    )
+)
+"""Where an action is placed: `await visible(work, workspace_ids, action_id, user_id)`."""
+
+
+async def get_action(work: UnitOfWork, workspace_id: Id, action_id: Id) -> ActionDetail:
+    """An action. Raises `NotFoundError`."""
+    return ActionDetail.model_validate(await find_action(work, workspace_id, action_id))
+
+
+async def find_action(work: UnitOfWork, workspace_id: Id, action_id: Id) -> Any:
+    """An action's row with its label. Raises `NotFoundError`."""
+    found = await work.first(_actions(workspace_id).where(action.c.id == action_id))
+    if found is None:
+        raise NotFoundError("action")
+    return found
+
+
+async def list_actions(work: UnitOfWork, actor: Actor, page: PageRequest) -> ActionList:
+    """The actions the actor sees, newest first."""
+    statement = (
+        _actions(actor.workspace_id)
+        .where(action.c.item_id.not_in(select(closed_items(actor).c.id)))
+        .order_by(action.c.created_at.desc(), action.c.id.desc())
+        .limit(page.fetch)
+    )
+    if page.after is not None:
+        statement = statement.where(tuple_(action.c.created_at, action.c.id) < tuple_(*page.after))
+    shown = page.of(await work.rows(statement), lambda row: (row.created_at, row.id))
+    return ActionList(
+        actions=[ActionDetail.model_validate(row) for row in shown.items], cursor=shown.cursor
+    )
+
+
+def _actions(workspace_id: Id) -> Select[Any]:
+    return (
+        select(action, item.c.title.label("label"))
+        .join(item, item.c.id == action.c.item_id)
+        .where(
+            action.c.workspace_id == workspace_id,
+            item.c.workspace_id == workspace_id,
+            item.c.deleted_at.is_(None),
+        )
+    )

@@ -1,0 +1,42 @@
+"""Whether what a config names exists where the actor may look."""
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+
+from models.automation.actions.rules.problems import Named
+from models.automation.automations.queries import visible as visible_automation
+from models.core.access.placement import Placement, level_on
+from models.core.access.rules import Actor, Level
+from models.core.base import Id
+from models.data.databases.queries import visible as visible_database
+from models.data.records.queries import visible as visible_record
+from models.people.members.queries import visible as visible_member
+from models.sources.data_sources.queries import visible as visible_data_source
+from runtime.database import UnitOfWork
+from runtime.errors import NotFoundError
+
+_Visible = Callable[[UnitOfWork, Sequence[Id], Id, Id], Awaitable[Placement | None]]
+
+_VISIBLE: Mapping[str, _Visible] = {
+    "automation": visible_automation,
+    "data_source": visible_data_source,
+    "database": visible_database,
+    "record": visible_record,
+}
+
+
+async def check_named(work: UnitOfWork, actor: Actor, named: Iterable[Named]) -> None:
+    """Raises `NotFoundError` for what the actor does not see.
+
+    No workspace has connections or webhook endpoints, so none is found.
+    """
+    places = [actor.workspace_id]
+    for one in named:
+        if one.noun == "user":
+            seen = await visible_member(work, places, one.id, actor.user_id) is not None
+        elif one.noun in _VISIBLE:
+            found = await _VISIBLE[one.noun](work, places, one.id, actor.user_id)
+            seen = found is not None and level_on(found, actor.role) >= Level.VIEW
+        else:
+            seen = False
+        if not seen:
+            raise NotFoundError(one.noun.replace("_", " "))

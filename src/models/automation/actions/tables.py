@@ -1,0 +1,40 @@
+"""The table of actions."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import CheckConstraint, ForeignKeyConstraint, Index, UniqueConstraint
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlmodel import Field, SQLModel
+
+from models.automation.actions.rules.configs import ActionKind
+from models.core.base import Id
+from runtime.schema import Timestamp, table_of
+
+
+class Action(SQLModel, table=True):
+    """An action; its label is the title of its item."""
+
+    __tablename__ = "action"
+    __table_args__ = (
+        UniqueConstraint("workspace_id", "id"),
+        UniqueConstraint("workspace_id", "key"),
+        ForeignKeyConstraint(["workspace_id", "item_id"], ["item.workspace_id", "item.id"]),
+        CheckConstraint(
+            f"kind IN ({', '.join(repr(kind.value) for kind in ActionKind)})", name="kind"
+        ),
+        Index("ix_action_workspace_id_created_at_id", "workspace_id", "created_at", "id"),
+    )
+
+    id: Id = Field(primary_key=True)
+    workspace_id: Id
+    item_id: Id = Field(unique=True)
+    key: str
+    kind: str
+    config: dict[str, Any] = Field(sa_type=JSONB)
+    enabled: bool
+    created_at: datetime = Field(sa_type=Timestamp)
+    updated_at: datetime = Field(sa_type=Timestamp)
+
+
+action = table_of(Action)

@@ -1,0 +1,148 @@
+"""A run and its start, written in one statement: from here on it cannot be lost (promise I2)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import bindparam
+from sqlalchemy.dialects.postgresql import insert as upsert
+
+from models.automation.automation_runs import slots
+from models.automation.automation_runs.admission import FREE, Admission, admit, concurrency_of
+from models.automation.automation_runs.rules import RunSource, RunStatus
+from models.automation.automation_runs.starts import start_intent
+from models.automation.automation_runs.tables import automation_run
+from models.core.access.rules import Actor
+from models.core.base import Id, JsonObject
+from runtime import outbox
+from runtime.database import UnitOfWork
+from runtime.ids import new_id
+from runtime.prepared import Prepared
+
+MAX_CHAIN = 8
+"""Runs that may lead to one another (decisions C3, C7)."""
+TOO_LONG = f"{MAX_CHAIN} runs led to one another; the next one is not started."
+
+
+def is_too_long(chain: Sequence[Id]) -> bool:
+    """Whether so many runs led to one another that the next one is not made."""
+    return len(chain) >= MAX_CHAIN
+
+
+@dataclass(frozen=True, slots=True)
+class RunRequest:
+    """A run about to be accepted.
+
+    A `run_id` derived from what asked for the run makes a repeated request harmless. With
+    `started_by_caller` nothing is left to the outbox: a workflow starts the run as its child.
+    """
+
+    source: RunSource
+    payload: JsonObject
+    options: JsonObject = field(default_factory=dict)
+    start_node_id: str | None = None
+    replay_of_run_id: Id | None = None
+    run_id: Id | None = None
+    parent_run_id: Id | None = None
+    chain: tuple[Id, ...] = ()
+    started_by_caller: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """The run, and whether this call made it; `skipped` says that all slots were taken."""
+
+    run_id: Id
+    created: bool
+    skipped: bool = False
+
+
+_RUN_COLUMNS = (
+    "automation_id",
+    "automation_version_id",
+    "graph_checksum",
+    "status",
+    "source",
+    "trigger_payload",
+    "options",
+    "start_node_id",
+    "replay_of_run_id",
+    "parent_run_id",
+    "chain",
+    "concurrency_key",
+    "admitted_at",
+    "created_by_user_id",
+    "created_at",
+)
+
+_RUN = (
+    upsert(automation_run)
+    .values(
+        id=bindparam("subject_id"),
+        workspace_id=bindparam("workspace_id"),
+        **{name: bindparam(name, type_=automation_run.c[name].type) for name in _RUN_COLUMNS},
+    )
+    .on_conflict_do_nothing(index_elements=["id"])
+)
+_ACCEPT = Prepared(outbox.append_for_each(_RUN.returning(automation_run.c.id).cte("accepted")))
+"""A run and its start, written together, unless there is a run of this id already."""
+_ACCEPT_ALONE = Prepared(_RUN)
+
+
+async def accept(work: UnitOfWork, actor: Actor, version: Any, request: RunRequest) -> Accepted:
+    """Accept a run of a version (a row of `runnable`); it starts if this transaction commits, or
+    when it gets a slot.
+
+    Raises RunError when somebody asked for the run and its automation's concurrency forbids it.
+    """
+    run_id = request.run_id or new_id()
+    limits = concurrency_of(version.trigger_config, request)
+    if limits is None:
+        return Accepted(run_id, await _write(work, actor, version, request, run_id, FREE))
+    admission = await admit(work, actor, version.automation_id, request, run_id, limits)
+    if not admission.makes_run:
+        return Accepted(run_id, created=False, skipped=admission.skipped)
+    created = await _write(work, actor, version, request, run_id, admission)
+    if admission.key is not None and not admission.admitted:
+        # Nobody else can have freed a slot meanwhile, but a raised limit may have left some free.
+        await slots.hand_on(work, version.automation_id, admission.key)
+    return Accepted(run_id, created)
+
+
+async def _write(  # the parts of a run
+    work: UnitOfWork,
+    actor: Actor,
+    version: Any,
+    request: RunRequest,
+    run_id: Id,
+    admission: Admission,
+) -> bool:
+    run = {
+        "automation_id": version.automation_id,
+        "automation_version_id": version.version_id,
+        "graph_checksum": version.checksum,
+        "status": RunStatus.QUEUED,
+        "source": request.source,
+        "trigger_payload": request.payload,
+        "options": _options(request, admission),
+        "start_node_id": request.start_node_id,
+        "replay_of_run_id": request.replay_of_run_id,
+        "parent_run_id": request.parent_run_id,
+        "chain": list(request.chain),
+        "concurrency_key": admission.key,
+        "admitted_at": work.now if admission.admitted else None,
+        "created_by_user_id": actor.person,
+        "created_at": work.next_moment(),
+    }
+    if request.started_by_caller or not admission.admitted:
+        own = {"subject_id": run_id, "workspace_id": actor.workspace_id}
+        return await _ACCEPT_ALONE.execute(work, {**own, **run}) > 0
+    intent = start_intent(actor.workspace_id, run_id, version, request.source)
+    start = outbox.intent_values(work, **intent)
+    return await _ACCEPT.execute(work, {**start, **run}) > 0
+
+
+def _options(request: RunRequest, admission: Admission) -> JsonObject:
+    if admission.refusal is None:
+        return request.options
+    return {**request.options, "refusal": admission.refusal}

@@ -1,0 +1,154 @@
+"""Whether a run that is asked for gets a slot, waits for one, or is not made (decisions C7)."""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Uuid, bindparam, select
+
+from models.automation.automation_runs import slots
+from models.automation.automation_runs.cancellation import Slot, cancel_runs
+from models.automation.automation_runs.errors import (
+    ConcurrencyKeyError,
+    DisplacesCallerError,
+    SlotsTakenError,
+    WaitsForItselfError,
+)
+from models.automation.automation_runs.rules import RunSource, is_test
+from models.automation.automation_runs.tables import automation_run
+from models.core.access.rules import Actor
+from models.core.base import Id, JsonObject
+from models.core.expressions.rules.expressions import ExpressionError, compile_expression
+from runtime.database import UnitOfWork
+from runtime.prepared import Prepared
+
+LONGEST_KEY = 256
+"""Characters of a key as it is kept; what is longer is known by its digest."""
+
+DISPLACED = "A newer run took its place."
+"""What a run says that the policy cancel_oldest ended."""
+
+SHARED_KEY = "null"
+"""The key of runs whose automation has no key expression, or whose expression gives null."""
+
+_ASKED_FOR = frozenset(
+    {RunSource.MANUAL, RunSource.FROM_NODE, RunSource.REPLAY, RunSource.AUTOMATION}
+)
+"""Sources where somebody hears a refusal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """What becomes of a request.
+
+    Without a `key` the run needs no slot. A request that `makes_run` false is there already or
+    skipped; a run with a `refusal` begins only to fail.
+    """
+
+    key: str | None = None
+    admitted: bool = True
+    makes_run: bool = True
+    skipped: bool = False
+    refusal: str | None = None
+
+
+FREE = Admission()
+"""A run that needs no slot."""
+
+
+def concurrency_of(trigger_config: JsonObject, request: Any) -> JsonObject | None:
+    """The limits that hold for a run; tests have none."""
+    if is_test(request.source, request.options):
+        return None
+    return trigger_config.get("concurrency")
+
+
+async def admit(
+    work: UnitOfWork, actor: Actor, automation_id: Id, request: Any, run_id: Id, limits: JsonObject
+) -> Admission:
+    """Decide under the key's lock, which stays held until the transaction ends.
+
+    Raises RunError where somebody asked for the run and hears of it.
+    """
+    asked = request.source in _ASKED_FOR
+    try:
+        key = key_of(limits, request.payload)
+    except ExpressionError as error:
+        refusal = ConcurrencyKeyError(error.message)
+        if asked:
+            raise refusal from None
+        return Admission(refusal=refusal.message)
+    await slots.lock(work, automation_id, key)
+    taken = await slots.taken(work, automation_id, key, run_id)
+    if taken.known:
+        return Admission(key, makes_run=False)
+    over = taken.held - limits["limit"] + 1
+    policy = limits["policy"]
+    if over <= 0 and not (policy == "queue" and taken.waiting):
+        return Admission(key)
+    if policy == "skip":
+        if asked:
+            raise SlotsTakenError
+        return Admission(key, makes_run=False, skipped=True)
+    callers = await _callers(work, actor.workspace_id, request.parent_run_id)
+    if policy == "cancel_oldest":
+        await _displace(work, actor, (automation_id, key), over, callers)
+        return Admission(key)
+    if over > 0 and await _hold_all(work, (automation_id, key), callers):
+        raise WaitsForItselfError
+    return Admission(key, admitted=False)
+
+
+async def _displace(
+    work: UnitOfWork, actor: Actor, slot: Slot, count: int, callers: set[Id]
+) -> None:
+    """Cancel as many of those who have held the slot longest. Raises DisplacesCallerError."""
+    oldest = await slots.oldest(work, *slot, count)
+    if not callers.isdisjoint(oldest):
+        raise DisplacesCallerError
+    await cancel_runs(work, actor.workspace_id, oldest, error=DISPLACED, keeping=slot)
+
+
+async def _hold_all(work: UnitOfWork, slot: Slot, callers: set[Id]) -> bool:
+    """Whether nobody else holds the slot, which then is never free for who is called."""
+    if not callers:
+        return False
+    return callers.issuperset(await slots.oldest(work, *slot, len(callers) + 1))
+
+
+def key_of(limits: JsonObject, payload: JsonObject) -> str:
+    """The key of a run with this payload, as canonical JSON. Raises ExpressionError."""
+    expression = limits.get("keyExpression")
+    if expression is None:
+        return SHARED_KEY
+    value = compile_expression(expression).evaluate({"trigger": payload})
+    key = json.dumps(value, sort_keys=True, separators=(",", ":"))
+    return key if len(key) <= LONGEST_KEY else hashlib.sha256(key.encode()).hexdigest()
+
+
+_run = automation_run.c
+_first = (
+    select(_run.id, _run.parent_run_id)
+    .where(
+        _run.workspace_id == bindparam("workspace_id", type_=Uuid),
+        _run.id == bindparam("run_id", type_=Uuid),
+    )
+    .cte("caller", recursive=True)
+)
+_above = automation_run.alias("above")
+_CALLERS = Prepared(
+    select(
+        _first.union(
+            select(_above.c.id, _above.c.parent_run_id).where(_above.c.id == _first.c.parent_run_id)
+        ).c.id
+    )
+)
+
+
+async def _callers(work: UnitOfWork, workspace_id: Id, run_id: Id | None) -> set[Id]:
+    """The run that waits for another, who waits for that one, and so on."""
+    if run_id is None:
+        return set()
+    parameters = {"workspace_id": workspace_id, "run_id": run_id}
+    return {row.id for row in await _CALLERS.rows(work, parameters)}

@@ -1,0 +1,79 @@
+"""Node runs written in one statement, the gate included: most nodes need no more.
+
+What writes nothing here is rare and is found out behind the gate: the run is closed, or the node
+has come further before.
+"""
+
+from sqlalchemy import ARRAY, Text, bindparam, func, literal, select, update
+from sqlalchemy.dialects.postgresql import insert as upsert
+
+from models.automation.automation_runs.node_writes import Completion, NodeKey, identity, running
+from models.automation.automation_runs.rules import ACTIVE_RUN, OPEN_NODE
+from models.automation.automation_runs.tables import automation_run, node_run
+from models.core.base import JsonObject
+from runtime.database import Work
+from runtime.prepared import Prepared
+
+_RUN_ID = bindparam("run_id", type_=node_run.c.run_id.type)
+_OPEN_RUN = (
+    automation_run.c.id == _RUN_ID,
+    automation_run.c.status == func.any(literal(ACTIVE_RUN, ARRAY(Text))),
+)
+"""The gate of `gate.pass_gate`, for statements that hold the run's row shared while they write."""
+
+
+def _inserted(*names: str) -> Prepared:
+    """A new node run with these columns, if its run is open and it has none."""
+    own = ("run_id", "node_id", "scope_key", "workspace_id", "node_kind", *names)
+    values = select(*(bindparam(name, type_=node_run.c[name].type) for name in own))
+    behind_gate = values.where(*_OPEN_RUN).with_for_update(read=True, of=automation_run)
+    return Prepared(upsert(node_run).from_select(own, behind_gate).on_conflict_do_nothing())
+
+
+_ENDED = ("status", "attempt", "outcome", "case_key", "output", "completed_at")
+_COMPLETE_AT_ONCE = _inserted(*_ENDED, "input", "started_at")
+_START_AT_ONCE = _inserted("status", "attempt", "input", "attempt_started_at", "started_at")
+_GATE = select(automation_run.c.id).where(*_OPEN_RUN).with_for_update(read=True).cte("gate")
+_COMPLETE_STARTED = Prepared(
+    update(node_run)
+    .where(
+        node_run.c.run_id == _GATE.c.id,
+        node_run.c.node_id == bindparam("of_node_id", type_=node_run.c.node_id.type),
+        node_run.c.scope_key == bindparam("of_scope_key", type_=node_run.c.scope_key.type),
+        node_run.c.status == func.any(literal(OPEN_NODE, ARRAY(Text))),
+    )
+    .values({name: bindparam(f"new_{name}", type_=node_run.c[name].type) for name in _ENDED})
+)
+
+
+async def complete_at_once(work: Work, key: NodeKey, completion: Completion) -> bool:
+    """Gate and success in one statement, for a node with no other effect than its output.
+
+    False when nothing was written: the run is closed, or the node has ended before.
+    """
+    values = {
+        **identity(key),
+        "started_at": work.now,
+        "input": None,
+        **completion.values(work),
+    }
+    return await _COMPLETE_AT_ONCE.execute(work, values) > 0
+
+
+async def start_at_once(work: Work, key: NodeKey, inputs: JsonObject) -> bool:
+    """Gate and first attempt of an outside node in one statement.
+
+    False when nothing was written: the run is closed, or the node has begun before.
+    """
+    values = {**identity(key), **running(work, inputs, 1), "started_at": work.now}
+    return await _START_AT_ONCE.execute(work, values) > 0
+
+
+async def complete_started(work: Work, key: NodeKey, completion: Completion) -> bool:
+    """Gate and success of a node that is shown as running, in one statement.
+
+    False when nothing was written: the run is closed, or the node has ended before.
+    """
+    values = {f"new_{name}": value for name, value in completion.values(work).items()}
+    place = {"run_id": key.run_id, "of_node_id": key.node_id, "of_scope_key": key.scope_key}
+    return await _COMPLETE_STARTED.execute(work, {**place, **values}) > 0

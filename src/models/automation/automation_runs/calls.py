@@ -1,0 +1,134 @@
+"""Runs that a node of another run asked for (decisions C8, call_automation)."""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Row, select
+
+from models.automation.automation_runs import runnable
+from models.automation.automation_runs.acceptance import TOO_LONG, RunRequest, accept, is_too_long
+from models.automation.automation_runs.errors import NodeError
+from models.automation.automation_runs.facts import RunFacts
+from models.automation.automation_runs.rules import OPEN_RUN, RunSource, RunStatus
+from models.automation.automation_runs.starts import facts_of_start, start_facts
+from models.automation.automation_runs.tables import automation_run
+from models.automation.automations.rules.triggers.configs import TriggerKind
+from models.automation.automations.rules.triggers.payloads import check_payload
+from models.automation.automations.tables import automation, automation_version
+from models.core.base import Id, JsonObject
+from models.messages.notifications.delivery import Notice, notify
+from models.messages.notifications.rules import NotificationKind
+from runtime.database import UnitOfWork
+from runtime.ids import derived_id
+
+CALLABLE = (TriggerKind.AUTOMATION_CALLED, TriggerKind.MANUAL)
+"""Triggers of automations that another one can call."""
+
+INPUT_LIMIT = 1024 * 1024
+"""Bytes of a run's payload as JSON (decisions C3)."""
+
+ENDED_OTHERWISE = {
+    RunStatus.FAILED: "called_run_failed",
+    RunStatus.CANCELLED: "called_run_cancelled",
+    RunStatus.TIMED_OUT: "called_run_timed_out",
+}
+"""The code of a node whose called run did not succeed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A node that asks for a run of an automation; with `waits`, it starts and awaits the run."""
+
+    caller: RunFacts
+    node_id: str
+    scope_key: str
+    automation_id: Id
+    payload: JsonObject
+    waits: bool
+
+    @property
+    def run_id(self) -> Id:
+        """The run that is asked for, however often."""
+        return called_run_id(self.caller.run_id, self.node_id, self.scope_key)
+
+    @property
+    def chain(self) -> tuple[Id, ...]:
+        return (*self.caller.chain, self.caller.run_id)
+
+    @property
+    def is_too_deep(self) -> bool:
+        """Whether more runs would have led to the run than may."""
+        return is_too_long(self.chain)
+
+
+def called_run_id(run_id: Id, node_id: str, scope_key: str) -> Id:
+    """The run that a node in a scope asks for."""
+    return derived_id(run_id, node_id, scope_key, "call")
+
+
+async def accept_call(work: UnitOfWork, call: Call) -> JsonObject:
+    """Accept the run; the facts of its start. Repeating it changes nothing.
+
+    Raises NodeError, ValidationError for a payload that the called automation refuses, and
+    RunError when its concurrency forbids the run.
+    """
+    earlier = await facts_of_start(work, call.run_id)
+    if earlier is not None:
+        return earlier
+    if len(json.dumps(call.payload, ensure_ascii=False).encode("utf-8", "replace")) > INPUT_LIMIT:
+        raise NodeError("input_too_large", "The input of the called automation exceeds 1 MiB.")
+    caller = call.caller
+    version = await runnable.live(work, caller.workspace_id, call.automation_id)
+    if version is None:
+        raise NodeError(
+            "not_runnable",
+            "The called automation does not exist, is archived, unpublished or disabled.",
+        )
+    kind = version.trigger_config["kind"]
+    if kind not in CALLABLE:
+        raise NodeError("not_callable", f"An automation with the trigger {kind} cannot be called.")
+    check_payload(version.trigger_config, call.payload)
+    request = RunRequest(
+        RunSource.AUTOMATION,
+        call.payload,
+        run_id=call.run_id,
+        parent_run_id=caller.run_id if call.waits else None,
+        chain=call.chain,
+        started_by_caller=call.waits,
+    )
+    await accept(work, caller.actor, version, request)
+    return start_facts(version, RunSource.AUTOMATION)
+
+
+async def tell_of_loop(work: UnitOfWork, call: Call) -> None:
+    """Notify the person who made the calling version that its calls have no end."""
+    caller = call.caller
+    known = await work.first(
+        select(automation.c.label, automation.c.item_id, automation_version.c.created_by_user_id)
+        .join(automation_run, automation_run.c.automation_id == automation.c.id)
+        .join(automation_version, automation_version.c.id == automation_run.c.automation_version_id)
+        .where(automation_run.c.id == caller.run_id)
+    )
+    if known is None or known.created_by_user_id is None:
+        return
+    notice = Notice(
+        kind=NotificationKind.AUTOMATION_LOOP,
+        title=f"“{known.label}” was called in a loop",
+        body=TOO_LONG,
+        item_id=known.item_id,
+        run_id=caller.run_id,
+        data={"automationId": str(caller.automation_id), "runId": str(caller.run_id)},
+        key=f"automation_loop/{call.run_id}",
+    )
+    await notify(work, caller.workspace_id, [known.created_by_user_id], notice)
+
+
+async def ended(work: UnitOfWork, run_id: Id) -> Row[Any] | None:
+    """Status, output and error of a run that has ended; None while it is open."""
+    run = automation_run.c
+    return await work.first(
+        select(run.status, run.output, run.error).where(
+            run.id == run_id, run.status.not_in(OPEN_RUN)
+        )
+    )

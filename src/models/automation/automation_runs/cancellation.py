@@ -1,0 +1,146 @@
+"""Closing runs as cancelled, with all that hangs on them, in one transaction (promise I5)."""
+
+from collections.abc import Collection
+from typing import Any
+
+from sqlalchemy import Select, func, select, update
+
+from models.automation.automation_runs import slots
+from models.automation.automation_runs.node_writes import close_nodes
+from models.automation.automation_runs.rules import OPEN_RUN, RunSource, RunStatus
+from models.automation.automation_runs.tables import automation_run
+from models.core.base import Id
+from runtime import outbox
+from runtime.clock import utc_now
+from runtime.database import UnitOfWork
+from runtime.families import Family
+
+Slot = tuple[Id, str]
+"""An automation and a concurrency key."""
+
+_run = automation_run.c
+
+
+async def cancel_runs(
+    work: UnitOfWork,
+    workspace_id: Id,
+    run_ids: Collection[Id],
+    *,
+    error: str | None = None,
+    keeping: Slot | None = None,
+) -> list[Id]:
+    """Make the open ones among these runs cancelled for ever, and the runs they wait for.
+
+    Their nodes are closed, their executions told, their slots given to those who wait; but not
+    those of the key `keeping`. Gives every run that was cancelled.
+    """
+    found = await _held_tree(work, workspace_id, run_ids)
+    if not found:
+        return []
+    # Waiting for locks takes time: no node that started meanwhile may seem to start after this.
+    work.now = utc_now()
+    closed = await work.rows(
+        update(automation_run)
+        .where(_run.id.in_(found), _run.status.in_(OPEN_RUN))
+        .values(status=RunStatus.CANCELLED, completed_at=work.now, error=error)
+        .returning(
+            _run.id,
+            _run.automation_id,
+            _run.concurrency_key,
+            _run.admitted_at,
+            _run.parent_run_id,
+            _run.source,
+        )
+    )
+    cancelled = sorted(row.id for row in closed)
+    await close_nodes(work, cancelled)
+    await _tell(work, workspace_id, [row.id for row in closed if _may_have_started(row)])
+    freed = {(row.automation_id, row.concurrency_key) for row in closed if row.concurrency_key}
+    for automation_id, key in sorted(freed - {keeping}):
+        await slots.hand_on(work, automation_id, key)
+    return cancelled
+
+
+async def cancel_children(work: UnitOfWork, workspace_id: Id, run_id: Id) -> None:
+    """Cancel the runs that a run which has ended was waiting for."""
+    children = await work.rows(
+        select(_run.id).where(
+            _run.workspace_id == workspace_id,
+            _run.parent_run_id == run_id,
+            _run.status.in_(OPEN_RUN),
+        )
+    )
+    if children:
+        error = "The run that waited for it has ended."
+        await cancel_runs(work, workspace_id, [row.id for row in children], error=error)
+
+
+async def _held_tree(work: UnitOfWork, workspace_id: Id, run_ids: Collection[Id]) -> list[Id]:
+    """The open runs among these and below them, all locked.
+
+    A run whose row is held makes no more children, so a look that finds nobody new is the last.
+    """
+    held: set[Id] = set()
+    while fresh := await _by_depth(work, _open_tree(workspace_id, run_ids), held):
+        for run_ids_there in fresh:
+            await slots.lock_of_runs(work, run_ids_there)
+            rows = select(_run.id).where(_run.id.in_(run_ids_there)).order_by(_run.id)
+            await work.rows(rows.with_for_update())
+            held.update(run_ids_there)
+    return sorted(held)
+
+
+async def _by_depth(work: UnitOfWork, tree: Select[Any], held: Collection[Id]) -> list[list[Id]]:
+    """The runs of a tree that are not held yet, those that call before those that are called.
+
+    They are locked in this order: a run that calls, or ends, holds its row when it comes to ask
+    for the slots of those it calls.
+    """
+    levels: dict[int, list[Id]] = {}
+    for row in await work.rows(tree):
+        if row.id not in held:
+            levels.setdefault(row.depth, []).append(row.id)
+    return [sorted(levels[depth]) for depth in sorted(levels)]
+
+
+def _open_tree(workspace_id: Id, run_ids: Collection[Id]) -> Select[Any]:
+    """Those runs that are open, with all below them, and how many led to each."""
+    top = (
+        select(_run.id, func.cardinality(_run.chain).label("depth"))
+        .where(
+            _run.workspace_id == workspace_id,
+            _run.id.in_(sorted(run_ids)),
+            _run.status.in_(OPEN_RUN),
+        )
+        .cte("tree", recursive=True)
+    )
+    child = automation_run.alias("child")
+    tree = top.union(
+        select(child.c.id, func.cardinality(child.c.chain)).where(
+            child.c.workspace_id == workspace_id,
+            child.c.parent_run_id == top.c.id,
+            child.c.status.in_(OPEN_RUN),
+        )
+    )
+    return select(tree.c.id, tree.c.depth)
+
+
+def _may_have_started(row: Any) -> bool:
+    """A run that waits for a slot has, if another run or the fire of a schedule waits for it."""
+    admitted = row.admitted_at is not None or row.parent_run_id is not None
+    return admitted or row.source == RunSource.SCHEDULE
+
+
+async def _tell(work: UnitOfWork, workspace_id: Id, run_ids: Collection[Id]) -> None:
+    """Cancel the executions of these runs, as far as they may have been started."""
+    withdrawn = await outbox.withdraw_starts(work, run_ids)
+    intents = [
+        {
+            "intent": outbox.Intent.CANCEL,
+            "family": Family.AUTOMATION_RUN,
+            "workspace_id": workspace_id,
+            "subject_id": run_id,
+        }
+        for run_id in sorted(set(run_ids) - withdrawn)
+    ]
+    await outbox.append_all(work, intents)

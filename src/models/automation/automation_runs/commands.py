@@ -1,0 +1,277 @@
+"""Accepting and cancelling runs. The answer is final when its transaction commits (design 3)."""
+
+import json
+import uuid
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Row, Select, func, select
+
+from models.automation.automation_runs import runnable
+from models.automation.automation_runs.acceptance import RunRequest, accept
+from models.automation.automation_runs.admission import concurrency_of
+from models.automation.automation_runs.cancellation import cancel_runs
+from models.automation.automation_runs.execution import skip_nodes
+from models.automation.automation_runs.node_queries import progress_of
+from models.automation.automation_runs.plans import executed_plan
+from models.automation.automation_runs.queries import (
+    RunFilter,
+    detail,
+    lineage,
+    load_run,
+    runs_of,
+    workspace_runs,
+)
+from models.automation.automation_runs.rules import MAX_REPLAYS, OPEN_RUN, RunSource, RunStatus
+from models.automation.automation_runs.shapes import (
+    AutomationRunDetail,
+    CancelledRuns,
+    CancelRuns,
+    RunFromNode,
+    RunNow,
+    RunScope,
+    TestRun,
+)
+from models.automation.automation_runs.tables import automation_run, node_run
+from models.automation.automations.rules.graph.kinds import shorten
+from models.automation.automations.rules.planner.plan import Plan
+from models.automation.automations.rules.triggers.payloads import check_payload
+from models.core.access.rules import Actor, Level
+from models.core.base import Id, JsonObject
+from runtime.database import UnitOfWork
+from runtime.errors import ValidationError
+
+PAYLOAD_LIMIT = 1024 * 1024
+"""Bytes of a run's payload as JSON (decisions C3)."""
+
+
+async def run_now(
+    work: UnitOfWork, actor: Actor, automation_id: Id, body: RunNow
+) -> AutomationRunDetail:
+    """A queued run of the published version. Raises RunError unless published and enabled."""
+    version = await runnable.published(work, actor, automation_id)
+    payload = _bounded(body.trigger_payload or {})
+    check_payload(version.trigger_config, payload)
+    return await _accept(work, actor, version, RunRequest(RunSource.MANUAL, payload))
+
+
+async def test_run(
+    work: UnitOfWork, actor: Actor, automation_id: Id, body: TestRun
+) -> AutomationRunDetail:
+    """A queued test run of the draft, else the published version, or the one the body names.
+
+    Raises RunError when there is no version, ValidationError when its graph has issues.
+    """
+    if body.automation_version_id is not None:
+        version = await runnable.named(work, actor, automation_id, body.automation_version_id)
+    else:
+        version = await runnable.newest(work, actor, automation_id)
+    plan, graph = await runnable.compiled(work, actor, automation_id, version)
+    stop_at = body.stop_at_node_id
+    if stop_at is not None:
+        _require_nodes(plan, [("stopAtNodeId", stop_at)])
+    _require_nodes(plan, [(f"mocks.{node_id}", node_id) for node_id in body.mocks])
+    options: JsonObject = {
+        "mocks": body.mocks,
+        "simulate": body.simulate,
+        "triggerFailureAutomation": body.trigger_failure_automation,
+    }
+    if stop_at is not None:
+        options["stopAtNodeId"] = stop_at
+    payload = _bounded(_test_payload(body, graph.get("testPayloads") or []))
+    return await _accept(work, actor, version, RunRequest(RunSource.TEST, payload, options))
+
+
+async def run_from_node(
+    work: UnitOfWork, actor: Actor, automation_id: Id, body: RunFromNode
+) -> AutomationRunDetail:
+    """A queued run that starts at one node; what lies before it is reused, not repeated (D3)."""
+    if body.automation_version_id is not None:
+        version = await runnable.named(work, actor, automation_id, body.automation_version_id)
+    else:
+        version = await runnable.published(work, actor, automation_id)
+    plan, _ = await runnable.compiled(work, actor, automation_id, version)
+    _require_nodes(plan, [("nodeId", body.node_id), *_named_nodes(body)])
+    replayed = await _replayed(work, actor, automation_id, body.replay_of_run_id)
+    payload = body.trigger_payload
+    if payload is None:
+        payload = replayed.trigger_payload if replayed is not None else {}
+    options = _from_node_options(body, replayed)
+    if isinstance(body.scope, str) and body.scope:
+        await _require_iteration(work, replayed, body.scope)
+        options["scopeKey"] = body.scope
+    executed = _executed(plan, body.node_id, options)
+    request = RunRequest(
+        RunSource.FROM_NODE,
+        _bounded(payload),
+        options,
+        start_node_id=body.node_id,
+        replay_of_run_id=body.replay_of_run_id,
+    )
+    run_id = (await accept(work, actor, version, request)).run_id
+    kept = executed.nodes_by_id()
+    reused = [(node.id, "", node.kind) for node in plan.nodes if node.id not in kept]
+    await skip_nodes(work, actor.workspace_id, run_id, reused, outcome="reused")
+    return await detail(work, actor, automation_id, run_id)
+
+
+async def cancel(
+    work: UnitOfWork, actor: Actor, automation_id: Id, run_id: Id
+) -> AutomationRunDetail:
+    """Make an open run cancelled for ever, and the runs it waits for; a finished one is returned
+    unchanged.
+
+    The rows' locks make this final: a node starts before it or not at all.
+    """
+    await load_run(work, actor, automation_id, run_id)
+    await cancel_runs(work, actor.workspace_id, [run_id])
+    return await detail(work, actor, automation_id, run_id)
+
+
+async def cancel_several(
+    work: UnitOfWork, actor: Actor, automation_id: Id, body: CancelRuns
+) -> CancelledRuns:
+    """Cancel the oldest open runs of an automation that fit, with the runs they wait for; bounded,
+    so to be called until nothing remains.
+    """
+    return await _cancel_fitting(work, actor, runs_of(actor.workspace_id, automation_id), body)
+
+
+async def cancel_in_workspace(work: UnitOfWork, actor: Actor, body: CancelRuns) -> CancelledRuns:
+    """The same for the runs of every automation that the actor may edit; an automation in the trash
+    still has the runs that were open.
+    """
+    runs = workspace_runs(actor, Level.EDIT, in_trash=True)
+    return await _cancel_fitting(work, actor, runs, body)
+
+
+async def _cancel_fitting(
+    work: UnitOfWork, actor: Actor, runs: Select[Any], body: CancelRuns
+) -> CancelledRuns:
+    wanted = RunFilter(
+        status=None if body.status is None else RunStatus(body.status),
+        source=body.source,
+        until=body.created_before,
+    )
+    fitting = runs.with_only_columns(automation_run.c.id).where(
+        *wanted.conditions(), automation_run.c.status.in_(OPEN_RUN)
+    )
+    oldest = fitting.order_by(automation_run.c.created_at, automation_run.c.id).limit(body.limit)
+    chosen = [row.id for row in await work.rows(oldest)]
+    cancelled = await cancel_runs(work, actor.workspace_id, chosen)
+    remaining = await work.scalar(select(func.count()).select_from(fitting.subquery()))
+    run_ids = sorted(set(chosen).intersection(cancelled))
+    return CancelledRuns(cancelled=len(run_ids), run_ids=run_ids, remaining=remaining)
+
+
+async def _accept(
+    work: UnitOfWork, actor: Actor, version: Any, request: RunRequest
+) -> AutomationRunDetail:
+    run_id = (await accept(work, actor, version, request)).run_id
+    if concurrency_of(version.trigger_config, request) is not None:
+        return await detail(work, actor, version.automation_id, run_id)
+    return AutomationRunDetail(
+        id=run_id,
+        automation_id=version.automation_id,
+        automation_version_id=version.version_id,
+        workspace_id=actor.workspace_id,
+        status=RunStatus.QUEUED,
+        source=request.source,
+        created_at=work.now,
+        started_at=None,
+        completed_at=None,
+        trigger_payload=request.payload,
+        output=None,
+        error=None,
+        start_node_id=request.start_node_id,
+        replay_of_run_id=request.replay_of_run_id,
+        metadata={
+            **lineage(run_id, admitted_at=work.now),
+            "waiting": [],
+            "progress": progress_of(0, version.node_count),
+            "trimmed": False,
+        },
+        node_runs=[],
+    )
+
+
+async def _replayed(
+    work: UnitOfWork, actor: Actor, automation_id: Id, run_id: Id | None
+) -> Row[Any] | None:
+    if run_id is None:
+        return None
+    return await load_run(work, actor, automation_id, run_id)
+
+
+def _named_nodes(body: RunFromNode) -> list[tuple[str, str]]:
+    """The nodes that `nodes` pins or restricts to, each with its place in the body."""
+    if isinstance(body.nodes, list):
+        return [(f"nodes.{index}", node_id) for index, node_id in enumerate(body.nodes)]
+    return [(f"nodes.{node_id}", node_id) for node_id in body.nodes or {}]
+
+
+def _require_nodes(plan: Plan, named: Sequence[tuple[str, str]]) -> None:
+    """Raises ValidationError for names that are no nodes of the plan."""
+    known = plan.nodes_by_id()
+    for path, node_id in named:
+        if node_id not in known:
+            raise ValidationError.at(path, f'The version has no node "{shorten(node_id)}".')
+
+
+async def _require_iteration(work: UnitOfWork, replayed: Row[Any] | None, scope_key: str) -> None:
+    """Raises ValidationError unless the replayed run, or one it replays, had the iteration."""
+    if replayed is None:
+        raise ValidationError.at("scope", "An iteration is one of the run in replayOfRunId.")
+    earlier = [uuid.UUID(run_id) for run_id in replayed.options.get("replays", ())]
+    inside = node_run.c.scope_key.startswith(f"{scope_key}/", autoescape=True)
+    found = await work.scalar(
+        select(node_run.c.node_id)
+        .where(
+            node_run.c.workspace_id == replayed.workspace_id,
+            node_run.c.run_id.in_([replayed.id, *earlier]),
+            (node_run.c.scope_key == scope_key) | inside,
+        )
+        .limit(1)
+    )
+    if found is None:
+        raise ValidationError.at("scope", "The run has no such loop iteration.")
+
+
+def _executed(plan: Plan, node_id: str, options: JsonObject) -> Plan:
+    try:
+        return executed_plan(plan, node_id, options)
+    except KeyError:
+        raise ValidationError.at("scope", "The node is not in this loop iteration.") from None
+
+
+def _from_node_options(body: RunFromNode, replayed: Row[Any] | None) -> JsonObject:
+    options: JsonObject = {}
+    if isinstance(body.scope, RunScope):
+        options["scope"] = body.scope.model_dump(exclude_unset=True)
+    if isinstance(body.nodes, dict):
+        options["pinned"] = body.nodes
+    if isinstance(body.nodes, list):
+        options["only"] = body.nodes
+    if replayed is not None:
+        earlier = replayed.options.get("replays", [])
+        options["replays"] = [str(replayed.id), *earlier][:MAX_REPLAYS]
+    return options
+
+
+def _test_payload(body: TestRun, test_payloads: list[JsonObject]) -> JsonObject:
+    explicit = body.trigger_payload if body.trigger_payload is not None else body.payload
+    if explicit is not None:
+        return explicit
+    if body.test_payload_id is None:
+        chosen = test_payloads[:1]
+    else:
+        chosen = [entry for entry in test_payloads if entry["id"] == body.test_payload_id]
+        if not chosen:
+            raise ValidationError.at("testPayloadId", "The version has no such test payload.")
+    return chosen[0].get("payload") or {} if chosen else {}
+
+
+def _bounded(payload: JsonObject) -> JsonObject:
+    if len(json.dumps(payload, ensure_ascii=False).encode("utf-8", "replace")) > PAYLOAD_LIMIT:
+        raise ValidationError.at("triggerPayload", "It is larger than 1 MiB.")
+    return payload

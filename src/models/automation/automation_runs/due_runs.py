@@ -1,0 +1,100 @@
+"""The runs of a schedule: one of each due time, whether it fires or somebody asks afterwards.
+
+The id of a run follows from its automation and its due time, so nothing is done twice.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import select
+
+from models.automation.automation_runs import runnable
+from models.automation.automation_runs.acceptance import RunRequest, accept
+from models.automation.automation_runs.facts import automation_actor
+from models.automation.automation_runs.rules import OPEN_RUN, RunSource
+from models.automation.automation_runs.starts import start_facts
+from models.automation.automation_runs.tables import automation_run
+from models.automation.automations.rules.triggers.configs import ScheduleTrigger, read_trigger
+from models.automation.automations.schedules import NO_SCHEDULE, scheduled, set_next_run
+from models.automation.automations.shapes import Backfill, Backfilled
+from models.core.access.rules import Actor
+from models.core.base import Id, JsonObject
+from models.core.schedules.timetables import due_run_id
+from runtime.clock import wire_timestamp
+from runtime.database import UnitOfWork
+from runtime.errors import RunError, ValidationError
+
+MAX_BACKFILL = 1_000
+"""Due times of one backfill."""
+
+
+@dataclass(frozen=True, slots=True)
+class DueRun:
+    """An open run of a due time, and what Temporal is told of it when it starts."""
+
+    run_id: Id
+    workspace_id: Id
+    facts: JsonObject
+
+
+async def fire(work: UnitOfWork, automation_id: Id, due: datetime) -> DueRun | None:
+    """The run of a due time that has come, which the caller starts and waits for.
+
+    None when there is nothing to wait for: the automation has no schedule any more, is disabled or
+    archived, has no slot for it, or the run has ended already.
+    """
+    found = await scheduled(work, automation_id)
+    if found is None:
+        return None
+    await set_next_run(work, automation_id, found.next_after(work.now))
+    version = await runnable.live(work, found.workspace_id, automation_id)
+    if version is None:
+        return None
+    actor = automation_actor(found.workspace_id, automation_id)
+    request = _request(version, due, RunSource.SCHEDULE, started_by_caller=True)
+    run_id = (await accept(work, actor, version, request)).run_id
+    status = await work.scalar(select(automation_run.c.status).where(automation_run.c.id == run_id))
+    if status not in OPEN_RUN:
+        return None
+    return DueRun(run_id, found.workspace_id, start_facts(version, RunSource.SCHEDULE))
+
+
+async def backfill(work: UnitOfWork, actor: Actor, automation_id: Id, body: Backfill) -> Backfilled:
+    """Accept a run for every due time of a period that has none yet.
+
+    They start like any accepted runs, under the running cap of their workspace; the schedule's
+    overlap is not theirs, but `triggerConfig.concurrency` is. Raises RunError unless the automation
+    is published with a schedule and enabled, ValidationError for a period that is none, is not over
+    or has too many due times.
+    """
+    version = await runnable.published(work, actor, automation_id)
+    trigger = read_trigger(version.trigger_config)
+    if not isinstance(trigger, ScheduleTrigger):
+        raise RunError(NO_SCHEDULE)
+    if body.start >= body.end:
+        raise ValidationError.at("from", "It must lie before `to`.")
+    if body.end > work.now:
+        raise ValidationError.at("to", "It lies in the future, where the schedule itself fires.")
+    due = trigger.timetable.between(body.start, body.end, MAX_BACKFILL + 1)
+    if len(due) > MAX_BACKFILL:
+        raise ValidationError.at(
+            "from", f"The period has more than {MAX_BACKFILL:,} due times. Ask for it in parts."
+        )
+    created = 0
+    for moment in due:
+        request = _request(version, moment, RunSource.BACKFILL)
+        created += (await accept(work, actor, version, request)).created
+    return Backfilled(start=body.start, end=body.end, count=len(due), created=created)
+
+
+def _request(
+    version: Any, due: datetime, source: RunSource, *, started_by_caller: bool = False
+) -> RunRequest:
+    timezone = version.trigger_config["timezone"]
+    return RunRequest(
+        source,
+        {"scheduledAt": wire_timestamp(due), "timezone": timezone},
+        run_id=due_run_id(version.automation_id, due),
+        started_by_caller=started_by_caller,
+    )

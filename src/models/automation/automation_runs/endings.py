@@ -1,0 +1,131 @@
+"""What follows the end of a run, in the transaction that writes it (decisions C7, D2 "Failure").
+
+Whoever closes a run calls `follow`: the workflow's last transaction and the reconciler alike, so
+that a run whose execution died is answered for like any other.
+"""
+
+from typing import Any
+
+from sqlalchemy import Row, select
+
+from models.automation.automation_runs import runnable, slots
+from models.automation.automation_runs.acceptance import RunRequest, accept, is_too_long
+from models.automation.automation_runs.cancellation import cancel_children
+from models.automation.automation_runs.facts import automation_actor
+from models.automation.automation_runs.rules import RunSource, RunStatus, is_test
+from models.automation.automation_runs.tables import automation_run
+from models.automation.automations.rules.triggers.configs import TriggerKind
+from models.automation.automations.tables import automation, automation_graph, automation_version
+from models.core.base import Id, JsonObject
+from models.messages.events.commands import emit
+from models.messages.notifications.delivery import Notice, notify
+from models.messages.notifications.rules import NotificationKind
+from runtime.database import UnitOfWork
+from runtime.ids import derived_id, parse_id
+
+FAILURES = frozenset({RunStatus.FAILED, RunStatus.TIMED_OUT})
+
+_run = automation_run.c
+ENDED = (
+    _run.id,
+    _run.workspace_id,
+    _run.automation_id,
+    _run.status,
+    _run.source,
+    _run.error,
+    _run.options,
+    _run.chain,
+    _run.concurrency_key,
+)
+"""What `follow` needs to know of a run that has ended."""
+
+
+async def follow(work: UnitOfWork, run: Any, node_id: str | None) -> None:
+    """Everything an end entails; `run` has the columns `ENDED`, `node_id` decided its failure."""
+    await cancel_children(work, run.workspace_id, run.id)
+    if run.concurrency_key is not None:
+        await slots.hand_on(work, run.automation_id, run.concurrency_key)
+    if run.status in FAILURES and answers_for_failures(run.source, run.options):
+        await _fail(work, run, node_id)
+
+
+def answers_for_failures(source: str, options: JsonObject) -> bool:
+    """Whether the failure of a run is anybody's business: that of a test is not, unless it asks."""
+    return bool(options.get("triggerFailureAutomation", not is_test(source, options)))
+
+
+def failure_run_id(run_id: Id) -> Id:
+    """The run that handles the failure of a run, if there is one."""
+    return derived_id(run_id, "failure")
+
+
+async def _fail(work: UnitOfWork, run: Any, node_id: str | None) -> None:
+    known = await _known(work, run.id)
+    await _tell(work, run, known)
+    chain = (*run.chain, run.id)
+    if run.source == RunSource.FAILURE or is_too_long(chain):
+        return
+    payload = {
+        "automationId": str(run.automation_id),
+        "runId": str(run.id),
+        "nodeId": node_id,
+        "error": run.error,
+        "triggerPayload": known.trigger_payload,
+    }
+    handler_id = parse_id(known.failure_automation_id or "")
+    handler = None
+    if handler_id is not None:
+        handler = await runnable.live(work, run.workspace_id, handler_id)
+    await emit(
+        work,
+        run.workspace_id,
+        TriggerKind.AUTOMATION_FAILED,
+        run.automation_id,
+        payload,
+        chain=chain,
+        event_id=derived_id(run.id, TriggerKind.AUTOMATION_FAILED),
+        heard_by=[] if handler is None else [handler.automation_id],
+    )
+    if handler is not None:
+        actor = automation_actor(run.workspace_id, handler.automation_id)
+        request = RunRequest(RunSource.FAILURE, payload, run_id=failure_run_id(run.id), chain=chain)
+        await accept(work, actor, handler, request)
+
+
+async def _known(work: UnitOfWork, run_id: Id) -> Row[Any]:
+    """What its frozen version and automation say of a failed run."""
+    known = await work.first(
+        select(
+            _run.trigger_payload,
+            automation.c.label,
+            automation.c.item_id,
+            automation_version.c.created_by_user_id,
+            automation_graph.c.graph["failureAutomationId"].astext.label("failure_automation_id"),
+        )
+        .join(automation, automation.c.id == _run.automation_id)
+        .outerjoin(automation_version, automation_version.c.id == _run.automation_version_id)
+        .outerjoin(
+            automation_graph,
+            (automation_graph.c.automation_id == _run.automation_id)
+            & (automation_graph.c.checksum == _run.graph_checksum),
+        )
+        .where(_run.id == run_id)
+    )
+    assert known is not None, "the transaction holds the run, which refers to its automation"
+    return known
+
+
+async def _tell(work: UnitOfWork, run: Any, known: Any) -> None:
+    """Notify the person who made the version that failed."""
+    if known.created_by_user_id is None:
+        return
+    notice = Notice(
+        kind=NotificationKind.AUTOMATION_FAILED,
+        title=f"“{known.label}” failed",
+        body=run.error or "",
+        item_id=known.item_id,
+        run_id=run.id,
+        data={"automationId": str(run.automation_id), "runId": str(run.id)},
+        key=f"automation_failed/{run.id}",
+    )
+    await notify(work, run.workspace_id, [known.created_by_user_id], notice)

@@ -1,0 +1,214 @@
+"""Progress of a run, written by its workflow: begin, waits, end.
+
+Every write is conditional on the states it may leave, so repeating one is harmless and a closed
+run stays as it is (promises I3, I4).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import ARRAY, ColumnElement, Text, bindparam, case, func, literal, select, update
+from sqlalchemy.dialects.postgresql import insert as upsert
+
+from models.automation.automation_runs import endings, slots
+from models.automation.automation_runs.facts import RunFacts, fact_columns, load_outputs, read_facts
+from models.automation.automation_runs.node_writes import close_nodes
+from models.automation.automation_runs.outputs import FIRST_RESPONSE, LEAF_OUTPUTS, within_limit
+from models.automation.automation_runs.plans import read_reused
+from models.automation.automation_runs.rules import (
+    OPEN_RUN,
+    NodeStatus,
+    RunStatus,
+    sources_of,
+)
+from models.automation.automation_runs.tables import automation_run, node_run
+from models.core.base import Id, JsonObject
+from runtime.database import UnitOfWork, Work
+from runtime.prepared import Prepared
+from runtime.schema import Timestamp
+
+_run = automation_run.c
+
+_BEGIN = Prepared(
+    update(automation_run)
+    .where(
+        _run.id == bindparam("run_id"),
+        _run.status == func.any(literal(OPEN_RUN, ARRAY(Text))),
+        _run.admitted_at.is_not(None),
+    )
+    .values(
+        status=case((_run.status == RunStatus.QUEUED, RunStatus.RUNNING), else_=_run.status),
+        started_at=func.coalesce(_run.started_at, bindparam("now", type_=Timestamp)),
+    )
+    .returning(*fact_columns())
+)
+
+
+async def begin(work: Work, run_id: Id) -> RunFacts | None:
+    """`queued → running`; None when the run is closed or waits for a slot.
+
+    Repeating it changes nothing.
+    """
+    row = await _BEGIN.first(work, {"run_id": run_id, "now": work.now})
+    return None if row is None else read_facts(row)
+
+
+_WAITS_FOR_SLOT = Prepared(
+    select(_run.id).where(
+        _run.id == bindparam("run_id"),
+        _run.status == RunStatus.QUEUED.value,
+        _run.admitted_at.is_(None),
+    )
+)
+
+
+async def waits_for_slot(work: Work, run_id: Id) -> bool:
+    """Whether a run that did not begin will, when it gets a slot."""
+    return await _WAITS_FOR_SLOT.first(work, {"run_id": run_id}) is not None
+
+
+_SET_WAITING = Prepared(
+    update(automation_run)
+    .where(_run.id == bindparam("run_id"), _run.status == RunStatus.RUNNING.value)
+    .values(status=RunStatus.WAITING.value)
+)
+
+
+async def set_waiting(work: Work, run_id: Id) -> bool:
+    """`running → waiting`, for a run of a single execution; `resting` knows the way back.
+
+    False when it was not running.
+    """
+    return await _SET_WAITING.execute(work, {"run_id": run_id}) > 0
+
+
+async def finish(
+    work: UnitOfWork,
+    run_id: Id,
+    *,
+    status: RunStatus,
+    output: JsonObject | None,
+    error: str | None = None,
+    node_id: str | None = None,
+) -> bool:
+    """Write the end of a run, which `node_id` decided, and what follows; False when it was closed.
+
+    Its open nodes are closed with it.
+    """
+    await slots.lock_of_runs(work, [run_id])
+    ended = await work.first(
+        update(automation_run)
+        .where(automation_run.c.id == run_id, automation_run.c.status.in_(sources_of(status)))
+        .values(status=status, output=output, error=error, completed_at=work.now)
+        .returning(*endings.ENDED)
+    )
+    if ended is None:
+        return False
+    await close_nodes(work, [run_id])
+    await endings.follow(work, ended, node_id)
+    return True
+
+
+async def abandon(work: UnitOfWork, run_id: Id, status: RunStatus, error: str) -> bool:
+    """Close a run whose workflow will not; False when it was closed already."""
+    return await finish(work, run_id, status=status, output=None, error=error)
+
+
+async def skip_nodes(
+    work: UnitOfWork,
+    workspace_id: Id,
+    run_id: Id,
+    nodes: Sequence[tuple[str, str, str]],
+    outcome: str | None = None,
+) -> None:
+    """Record nodes that did not run, given as (node id, scope key, kind)."""
+    if not nodes:
+        return
+    rows = [
+        {
+            "run_id": run_id,
+            "node_id": node_id,
+            "scope_key": scope_key,
+            "workspace_id": workspace_id,
+            "node_kind": kind,
+            "status": NodeStatus.SKIPPED,
+            "attempt": 0,
+            "outcome": outcome,
+            "completed_at": work.now,
+        }
+        for node_id, scope_key, kind in nodes
+    ]
+    await work.execute(upsert(node_run).values(rows).on_conflict_do_nothing())
+
+
+def _succeeding(outputs: ColumnElement[Any]) -> Prepared:
+    return Prepared(
+        update(automation_run)
+        .where(
+            _run.id == bindparam("run_id"),
+            _run.status == func.any(literal(sources_of(RunStatus.SUCCEEDED), ARRAY(Text))),
+        )
+        .values(
+            status=RunStatus.SUCCEEDED,
+            output=func.coalesce(FIRST_RESPONSE, outputs),
+            completed_at=bindparam("now", type_=Timestamp),
+        )
+    )
+
+
+_SUCCEED = _succeeding(LEAF_OUTPUTS)
+_SUCCEED_WITH_REUSED = _succeeding(bindparam("reused", type_=_run.output.type).concat(LEAF_OUTPUTS))
+
+
+async def succeed(work: Work, run_id: Id, leaves: Sequence[str]) -> bool:
+    """Write the end of a run whose nodes all ended well; False when it was closed already.
+
+    It is for runs that end alone (see `RunFacts`): nothing else follows.
+    """
+    parameters = {"run_id": run_id, "leaves": list(leaves), "now": work.now}
+    return await _SUCCEED.execute(work, parameters) > 0
+
+
+async def succeed_and_follow(work: UnitOfWork, run: RunFacts, leaves: Sequence[str]) -> bool:
+    """`succeed` for any run: its slot is handed on, and reused outputs are among its own."""
+    if run.ends_alone:
+        return await succeed(work, run.run_id, leaves)
+    reused = {one.node_id for one in read_reused(run.options)}.intersection(leaves)
+    outputs = await load_outputs(work, run, reused, [""]) if reused else []
+    await slots.lock_of_runs(work, [run.run_id])
+    parameters = {
+        "run_id": run.run_id,
+        "leaves": list(leaves),
+        "now": work.now,
+        "reused": within_limit({row.node_id: row.output for row in outputs if row.succeeded}),
+    }
+    written = await _SUCCEED_WITH_REUSED.execute(work, parameters) > 0
+    if written and run.concurrency_key is not None:
+        await slots.hand_on(work, run.automation_id, run.concurrency_key)
+    return written
+
+
+@dataclass(frozen=True, slots=True)
+class NodeEnd:
+    """How the node that decided the end of a run ended itself."""
+
+    output: JsonObject | None
+    error: str | None
+
+    @property
+    def reason(self) -> str:
+        """Why a run failed here: the node's error, or the message of a stop node."""
+        return self.error or (self.output or {}).get("message") or "The run was stopped as failed."
+
+
+async def node_end(work: UnitOfWork, run_id: Id, node_id: str, scope_key: str) -> NodeEnd:
+    """The end of a node that has ended."""
+    row = await work.first(
+        select(node_run.c.output, node_run.c.error).where(
+            node_run.c.run_id == run_id,
+            node_run.c.node_id == node_id,
+            node_run.c.scope_key == scope_key,
+        )
+    )
+    return NodeEnd(*tuple(row)) if row is not None else NodeEnd(None, None)

@@ -1,0 +1,185 @@
+"""What is known of a run from its start and never changes, so that it may be kept in memory."""
+
+import uuid
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import (
+    ARRAY,
+    ColumnElement,
+    Text,
+    Uuid,
+    bindparam,
+    case,
+    func,
+    literal,
+    select,
+)
+
+from models.automation.automation_runs.rules import ACTIVE_RUN, NodeStatus, is_test
+from models.automation.automation_runs.tables import automation_run, node_run
+from models.core.access.rules import ROLE_SCOPES, Actor, Principal, PrincipalType, Role
+from models.core.base import Id, JsonObject
+from runtime.clock import wire_timestamp
+from runtime.database import Work
+from runtime.prepared import Prepared
+
+
+def automation_actor(
+    workspace_id: Id, automation_id: Id, user_id: Id | None = None, run_id: Id | None = None
+) -> Actor:
+    """An automation that acts by itself, for the user who started it if somebody did."""
+    return Actor(
+        principal=Principal(
+            type=PrincipalType.SYSTEM,
+            id=automation_id,
+            user_id=user_id or automation_id,
+            run_id=run_id,
+        ),
+        workspace_id=workspace_id,
+        role=Role.EDITOR,
+        scopes=ROLE_SCOPES[Role.EDITOR],
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class RunFacts:
+    """A run that has begun."""
+
+    run_id: Id
+    workspace_id: Id
+    automation_id: Id
+    graph_checksum: str
+    source: str
+    trigger_payload: JsonObject
+    options: JsonObject
+    start_node_id: str | None
+    created_by_user_id: Id | None
+    started_at: datetime
+    chain: list[Id]
+    """The runs that led to this one, oldest first."""
+    concurrency_key: str | None
+    """The key of the slot it holds, if its automation's runs are limited."""
+
+    @property
+    def actor(self) -> Actor:
+        """The platform itself, writing with an editor's rights in the run's own workspace."""
+        return automation_actor(
+            self.workspace_id, self.automation_id, self.created_by_user_id, self.run_id
+        )
+
+    @property
+    def is_test(self) -> bool:
+        """Whether mocks hold (decisions D3)."""
+        return is_test(self.source, self.options)
+
+    @property
+    def ends_alone(self) -> bool:
+        """Whether its success is one statement: no slot is freed, and no output was made before."""
+        return self.concurrency_key is None and not self.options.get("reused")
+
+    @property
+    def replayed_run_ids(self) -> list[Id]:
+        """The run this one replays, the one that replayed, and so on."""
+        return [uuid.UUID(run_id) for run_id in self.options.get("replays", ())]
+
+    @property
+    def variable(self) -> JsonObject:
+        """The `run` variable of bindings and expressions (decisions C8)."""
+        return {
+            "id": str(self.run_id),
+            "startedAt": wire_timestamp(self.started_at),
+            "source": self.source,
+            "workspaceId": str(self.workspace_id),
+        }
+
+
+def fact_columns() -> tuple[ColumnElement[Any], ...]:
+    """The columns `RunFacts` is made of, in its order."""
+    run = automation_run.c
+    return (
+        run.id,
+        run.workspace_id,
+        run.automation_id,
+        run.graph_checksum,
+        run.source,
+        run.trigger_payload,
+        run.options,
+        run.start_node_id,
+        run.created_by_user_id,
+        run.started_at,
+        run.chain,
+        run.concurrency_key,
+    )
+
+
+def read_facts(row: Any) -> RunFacts:
+    """The facts in a row of `fact_columns`."""
+    return RunFacts(*tuple(row))
+
+
+_FACTS = Prepared(
+    select(*fact_columns()).where(
+        automation_run.c.id == bindparam("run_id"),
+        automation_run.c.status == func.any(literal(ACTIVE_RUN, ARRAY(Text))),
+    )
+)
+
+_RUN_IDS = bindparam("run_ids", type_=ARRAY(Uuid))
+_SCOPES = bindparam("scopes", type_=ARRAY(Text))
+_ENDED_WELL = node_run.c.status == NodeStatus.SUCCEEDED
+_FAILURE = func.jsonb_build_object(
+    "error", node_run.c.error, "errorCode", node_run.c.error_code, type_=node_run.c.output.type
+)
+"""What bindings read of a failed node: what follows its failure can say why."""
+_OUTPUTS = (
+    select(
+        node_run.c.node_id,
+        node_run.c.scope_key,
+        node_run.c.run_id,
+        _ENDED_WELL.label("succeeded"),
+        case((_ENDED_WELL, node_run.c.output), else_=_FAILURE).label("output"),
+    )
+    .where(
+        node_run.c.workspace_id == bindparam("workspace_id"),
+        node_run.c.run_id == func.any(_RUN_IDS),
+        node_run.c.scope_key == func.any(_SCOPES),
+        node_run.c.status
+        == func.any(literal([NodeStatus.SUCCEEDED, NodeStatus.FAILED], ARRAY(Text))),
+    )
+    .order_by(
+        func.array_position(_RUN_IDS, node_run.c.run_id).desc(),
+        func.array_position(_SCOPES, node_run.c.scope_key).desc(),
+    )
+)
+_ALL_OUTPUTS = Prepared(_OUTPUTS)
+_SOME_OUTPUTS = Prepared(
+    _OUTPUTS.where(node_run.c.node_id == func.any(bindparam("node_ids", type_=ARRAY(Text))))
+)
+
+
+async def load_facts(work: Work, run_id: Id) -> RunFacts | None:
+    """The facts of a run that has begun and is open; None otherwise."""
+    row = await _FACTS.first(work, {"run_id": run_id})
+    return None if row is None else read_facts(row)
+
+
+async def load_outputs(
+    work: Work, facts: RunFacts, node_ids: Collection[str] | None, scopes: Sequence[str]
+) -> Sequence[Any]:
+    """Outputs of the nodes that ended in these scopes, `{error, errorCode}` of those that failed;
+    None asks for every node.
+
+    Of several rows of a node the last one counts: this run's come after those of the runs it
+    replays (decisions D3), those of scopes named first after the others.
+    """
+    parameters = {
+        "workspace_id": facts.workspace_id,
+        "run_ids": [facts.run_id, *facts.replayed_run_ids],
+        "scopes": list(scopes),
+    }
+    if node_ids is None:
+        return await _ALL_OUTPUTS.rows(work, parameters)
+    return await _SOME_OUTPUTS.rows(work, {**parameters, "node_ids": sorted(node_ids)})

@@ -1,0 +1,65 @@
+"""The gate every node passes, in the transaction that writes its node run (promise I5).
+
+Cancel closes a run under the row's lock; a node holds that row shared while it writes, so a node
+either started before the cancel or never does.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import ARRAY, Text, and_, bindparam, func, literal, select
+
+from models.automation.automation_runs.errors import RunClosedError
+from models.automation.automation_runs.rules import ACTIVE_RUN
+from models.automation.automation_runs.tables import automation_run, node_run
+from models.core.base import Id
+from runtime.database import UnitOfWork
+from runtime.prepared import Prepared
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRow:
+    """What the node run of a node already says; `status` None means there is none yet."""
+
+    status: str | None
+    attempt: int | None
+    outcome: str | None
+    case_key: str | None
+    started_at: datetime | None = None
+
+
+_OWN = and_(
+    node_run.c.run_id == automation_run.c.id,
+    node_run.c.node_id == bindparam("node_id"),
+    node_run.c.scope_key == bindparam("scope_key"),
+)
+_GATE = (
+    select(
+        node_run.c.status,
+        node_run.c.attempt,
+        node_run.c.outcome,
+        node_run.c.case_key,
+        node_run.c.started_at,
+    )
+    .select_from(automation_run.outerjoin(node_run, _OWN))
+    .where(
+        automation_run.c.id == bindparam("run_id"),
+        automation_run.c.status == func.any(literal(ACTIVE_RUN, ARRAY(Text))),
+    )
+)
+_SHARED = Prepared(_GATE.with_for_update(read=True, of=automation_run))
+_EXCLUSIVE = Prepared(_GATE.with_for_update(of=automation_run))
+
+
+async def pass_gate(
+    work: UnitOfWork, run_id: Id, node_id: str, scope_key: str, *, exclusive: bool = False
+) -> NodeRow:
+    """Enter an open run, whose row stays locked until the transaction ends.
+
+    `exclusive` is for those who go on to change the run's own status. Raises RunClosedError.
+    """
+    gate = _EXCLUSIVE if exclusive else _SHARED
+    row = await gate.first(work, {"run_id": run_id, "node_id": node_id, "scope_key": scope_key})
+    if row is None:
+        raise RunClosedError
+    return NodeRow(*row)

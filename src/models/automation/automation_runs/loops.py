@@ -1,0 +1,218 @@
+"""Rows of loops: what they iterate over, how far they have come, what became of their items.
+
+A loop's row holds its parameters with all items as its input; while it runs, its output says how
+far it has come.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from sqlalchemy import (
+    ARRAY,
+    ColumnElement,
+    Integer,
+    Text,
+    Uuid,
+    and_,
+    bindparam,
+    cast,
+    func,
+    literal,
+    literal_column,
+    or_,
+    select,
+)
+from sqlalchemy import update as change
+from sqlalchemy.dialects.postgresql import distinct_on
+from sqlalchemy.dialects.postgresql import insert as upsert
+
+from models.automation.automation_runs.facts import RunFacts
+from models.automation.automation_runs.gate import NodeRow
+from models.automation.automation_runs.node_writes import NodeKey
+from models.automation.automation_runs.rules import OPEN_NODE, NodeStatus
+from models.automation.automation_runs.tables import node_run
+from models.automation.automations.rules.graph.kinds import NodeKind
+from models.automation.automations.rules.planner.protocol import NodeRef
+from models.core.base import Id, JsonObject
+from runtime.database import UnitOfWork, Work
+from runtime.prepared import Prepared
+from runtime.schema import Timestamp
+
+ERRORS_SHOWN = 100
+"""Failed items that a loop lists in its output (the others are counted)."""
+
+_node = node_run.c
+_THIS = (
+    _node.workspace_id == bindparam("workspace_id"),
+    _node.run_id == bindparam("run_id"),
+    _node.node_id == bindparam("node_id"),
+    _node.scope_key == bindparam("scope_key"),
+)
+_READ = Prepared(select(_node.input, _node.output).where(*_THIS))
+_PROGRESS = Prepared(select(_node.output).where(*_THIS))
+_ENDED = Prepared(
+    select(_node.node_id, _node.status, _node.attempt, _node.outcome, _node.case_key).where(
+        _node.workspace_id == bindparam("workspace_id"),
+        _node.run_id == bindparam("run_id"),
+        _node.scope_key == bindparam("scope_key"),
+        _node.status == func.any(literal([NodeStatus.SUCCEEDED, NodeStatus.FAILED], ARRAY(Text))),
+    )
+)
+_RUN_IDS = bindparam("run_ids", type_=ARRAY(Uuid))
+_EARLIER = Prepared(
+    select(_node.run_id, _node.input)
+    .where(
+        _node.workspace_id == bindparam("workspace_id"),
+        _node.run_id == func.any(_RUN_IDS),
+        _node.node_id == bindparam("node_id"),
+        _node.scope_key == bindparam("scope_key"),
+        _node.input.is_not(None),
+    )
+    .order_by(func.array_position(_RUN_IDS, _node.run_id))
+)
+
+
+async def read_loop(work: Work, key: NodeKey) -> Any | None:
+    """The parameters and the progress of a loop, if it was opened."""
+    return await _READ.first(work, _identity(key))
+
+
+async def read_progress(work: Work, key: NodeKey) -> JsonObject | None:
+    """How far a loop had come when its process last said so."""
+    row = await _PROGRESS.first(work, _identity(key))
+    return None if row is None else row.output
+
+
+async def ended_nodes(work: Work, key: NodeKey, scope_key: str) -> dict[str, NodeRow]:
+    """The nodes that have ended in an iteration."""
+    rows = await _ENDED.rows(work, {**_identity(key), "scope_key": scope_key})
+    return {row.node_id: NodeRow(*row[1:]) for row in rows}
+
+
+async def earlier_loop(work: Work, facts: RunFacts, key: NodeKey) -> Any | None:
+    """The same loop in the runs this one replays: its run and its parameters (decisions D3)."""
+    own = _identity(key)
+    del own["run_id"]
+    return await _EARLIER.first(work, {**own, "run_ids": facts.replayed_run_ids})
+
+
+_REUSED = ("node_id", "scope_key", "workspace_id", "node_kind", "status", "attempt", "outcome",
+           "case_key", "input", "output", "error", "error_code")  # fmt: skip
+
+
+async def reuse_items(
+    work: UnitOfWork, key: NodeKey, run_id: Id, nodes: Sequence[str], handled: Sequence[str]
+) -> None:
+    """Let what these body nodes did for another run's items stand for the same items of this one.
+
+    A failure stands where an edge handles it; a stop node is asked again.
+    """
+    earlier = replace(key, run_id=run_id)
+    stands = or_(
+        _node.status == NodeStatus.SUCCEEDED,
+        and_(_node.status == NodeStatus.FAILED, _node.node_id.in_(handled)),
+    )
+    now = literal(work.now, Timestamp)
+    ended = select(literal(key.run_id, Uuid), *(_node[name] for name in _REUSED), now, now).where(
+        *_inside(earlier), _node.node_id.in_(nodes), _node.node_kind != NodeKind.STOP, stands
+    )
+    columns = ("run_id", *_REUSED, "started_at", "completed_at")
+    await work.execute(upsert(node_run).from_select(columns, ended).on_conflict_do_nothing())
+
+
+async def keep_progress(work: UnitOfWork, key: NodeKey, progress: JsonObject) -> None:
+    """Say how far a loop has come; another process may go on from there."""
+    await _change(work, key, NodeStatus.RUNNING, output=progress)
+
+
+async def pause_loop(work: UnitOfWork, key: NodeKey, seconds: float) -> None:
+    """Show a loop as waiting for its next iteration."""
+    moment = work.now_after(seconds)
+    await _change(work, key, NodeStatus.RUNNING, status=NodeStatus.WAITING, due_at=moment)
+
+
+async def resume_loop(work: UnitOfWork, key: NodeKey) -> None:
+    """The pause is over."""
+    await _change(work, key, NodeStatus.WAITING, status=NodeStatus.RUNNING, due_at=None)
+
+
+async def cancel_iterations(work: UnitOfWork, key: NodeKey) -> None:
+    """Close the nodes that the iterations of a failed loop left open."""
+    await work.execute(
+        change(node_run)
+        .where(*_inside(key), _node.status.in_(OPEN_NODE))
+        .values(status=NodeStatus.CANCELLED, completed_at=work.now)
+    )
+
+
+async def failed_items(work: UnitOfWork, key: NodeKey, nodes: Sequence[str]) -> Sequence[Any]:
+    """The first iterations in which one of these nodes failed, with `total`, by index."""
+    # Written out, because DISTINCT ON and ORDER BY have to be the same text.
+    behind: ColumnElement[int] = literal_column(str(len(_iterations(key)) + 1))
+    index = cast(func.substr(_node.scope_key, behind), Integer)
+    first = (
+        select(index.label("index"), _node.node_id, _node.error)
+        .ext(distinct_on(index))
+        .where(*_inside(key), _node.node_id.in_(nodes), _node.status == NodeStatus.FAILED)
+        .order_by(index, _node.completed_at)
+        .cte("failed")
+    )
+    total = select(func.count()).select_from(first).scalar_subquery()
+    return await work.rows(
+        select(first, total.label("total")).order_by(first.c.index).limit(ERRORS_SHOWN)
+    )
+
+
+async def collected_bytes(work: UnitOfWork, key: NodeKey, node_id: str) -> int:
+    """How large the outputs of a body node are together."""
+    size = func.sum(func.octet_length(cast(_node.output, Text)))
+    return int(await work.scalar(_outputs(key, node_id, func.coalesce(size, 0))))
+
+
+async def collected(work: UnitOfWork, key: NodeKey, node_id: str) -> dict[int, JsonObject]:
+    """The outputs of a body node by index of the iteration it succeeded in."""
+    rows = await work.rows(_outputs(key, node_id, _node.scope_key, _node.output))
+    start = len(_iterations(key))
+    return {int(row.scope_key[start:]): row.output for row in rows}
+
+
+def _outputs(key: NodeKey, node_id: str, *columns: ColumnElement[Any]) -> Any:
+    succeeded = _node.status == NodeStatus.SUCCEEDED
+    return select(*columns).where(*_inside(key), _node.node_id == node_id, succeeded)
+
+
+def _inside(key: NodeKey) -> tuple[ColumnElement[bool], ...]:
+    """The nodes of a loop's iterations. A node's home is one loop, so its index is all behind."""
+    return (
+        _node.workspace_id == key.workspace_id,
+        _node.run_id == key.run_id,
+        func.starts_with(_node.scope_key, _iterations(key)),
+    )
+
+
+def _iterations(key: NodeKey) -> str:
+    return NodeRef(key.node_id, key.scope_key).iterations
+
+
+def _identity(key: NodeKey) -> JsonObject:
+    return {
+        "workspace_id": key.workspace_id,
+        "run_id": key.run_id,
+        "node_id": key.node_id,
+        "scope_key": key.scope_key,
+    }
+
+
+async def _change(work: UnitOfWork, key: NodeKey, origin: NodeStatus, **values: Any) -> None:
+    await work.execute(
+        change(node_run)
+        .where(
+            _node.workspace_id == key.workspace_id,
+            _node.run_id == key.run_id,
+            _node.node_id == key.node_id,
+            _node.scope_key == key.scope_key,
+            _node.status == origin,
+        )
+        .values(**values)
+    )

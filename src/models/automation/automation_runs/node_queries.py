@@ -1,0 +1,251 @@
+"""Reading the node runs of a run, which may be very many (promise I12)."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import (
+    ARRAY,
+    ColumnElement,
+    Row,
+    Text,
+    bindparam,
+    case,
+    func,
+    literal,
+    select,
+    true,
+    tuple_,
+)
+
+from models.automation.automation_runs.rules import ACTIVE_RUN, OPEN_NODE, NodeStatus
+from models.automation.automation_runs.shapes import (
+    NodeRunAttemptShape,
+    NodeRunList,
+    NodeRunShape,
+    NodeRunWithAttempts,
+)
+from models.automation.automation_runs.tables import automation_run, node_run, node_run_attempt
+from models.automation.automations.rules.graph.kinds import NodeKind
+from models.automation.automations.tables import automation_graph
+from models.core.access.rules import Actor
+from models.core.answer_budget import carried, within_budget
+from models.core.base import Id, JsonObject
+from models.core.pagination import PageRequest
+from runtime.clock import wire_timestamp
+from runtime.database import UnitOfWork
+from runtime.ids import derived_id
+from runtime.prepared import Prepared
+
+SHOWN = 1_000
+"""Node runs that the answer about one run holds at most; the rest is paged."""
+MAX_WAITING = 100
+"""Waits that a run's metadata lists."""
+
+_run = automation_run.c
+_node = node_run.c
+_BEGAN: ColumnElement[Any] = func.coalesce(_node.started_at, _node.completed_at)
+"""When a node run came to be: it never changes, so that pages are stable."""
+_ORDER = (_BEGAN, _node.node_id, _node.scope_key)
+_HEAVY = ("input", "output")
+
+
+_TOLD = case(
+    (_node.status == func.any(literal([*OPEN_NODE, NodeStatus.FAILED], ARRAY(Text))), 0),
+    (_node.scope_key == "", 1),
+    else_=2,
+)
+_SHOWN = Prepared(
+    within_budget(
+        select(node_run).where(
+            _node.workspace_id == bindparam("workspace_id"), _node.run_id == bindparam("run_id")
+        ),
+        (_TOLD, *_ORDER),
+        SHOWN + 1,
+        _HEAVY,
+    )
+)
+
+
+_WAITING = (
+    select(_node.node_id, _node.scope_key, _node.node_kind, _node.due_at, _BEGAN.label("began"))
+    .where(
+        _node.workspace_id == _run.workspace_id,
+        _node.run_id == _run.id,
+        _node.status == NodeStatus.WAITING,
+    )
+    .order_by(*_ORDER)
+    .limit(MAX_WAITING)
+    .lateral("waiting")
+)
+
+
+async def shown_nodes(
+    work: UnitOfWork, actor: Actor, run_id: Id
+) -> tuple[list[NodeRunShape], bool]:
+    """The node runs an answer about the run holds, in the order they began, and whether some are
+    left out: first come those that are open or failed, then those outside every loop, as many as
+    the budget of an answer carries.
+    """
+    found = await _SHOWN.rows(work, {"workspace_id": actor.workspace_id, "run_id": run_id})
+    kept = carried(found)[:SHOWN]
+    return [node_shape(row) for row in sorted(kept, key=_position)], len(found) > len(kept)
+
+
+def lacks_outputs(run: Row[Any], nodes: Sequence[NodeRunShape]) -> bool:
+    """Whether nodes have an output that the run's own had no room for."""
+    if any(node.node_kind == NodeKind.RESPOND for node in nodes):
+        return False
+    left_out = {node_id for node_id, output in (run.output or {}).items() if output is None}
+    return any(
+        node.node_id in left_out and not node.scope_key and node.output is not None
+        for node in nodes
+    )
+
+
+async def show_last_errors(
+    work: UnitOfWork, actor: Actor, run_id: Id, nodes: Sequence[NodeRunShape]
+) -> None:
+    """Let the nodes that run again, or pause before they do, say why they must."""
+    running = [node for node in nodes if node.status is NodeStatus.RUNNING]
+    if not running:
+        return
+    attempts = await _attempts(work, actor, run_id, running)
+    for node in running:
+        if failed := attempts.get((node.node_id, node.scope_key)):
+            node.metadata["lastError"] = failed[-1].error
+
+
+async def progress(work: UnitOfWork, run: Row[Any]) -> JsonObject:
+    """How far a run has come: nodes that have ended, of those known so far.
+
+    A node that did not begin counts once, and one in a loop once per iteration that began.
+    """
+    ended = [NodeStatus.SUCCEEDED, NodeStatus.FAILED, NodeStatus.SKIPPED]
+    counted = await work.first(
+        select(
+            func.count().filter(_node.status.in_(ended)).label("done"),
+            func.count().label("known"),
+            func.count(_node.node_id.distinct()).label("begun"),
+        ).where(_node.workspace_id == run.workspace_id, _node.run_id == run.id)
+    )
+    assert counted is not None, "a row of aggregates"
+    total = await work.scalar(
+        select(func.jsonb_array_length(automation_graph.c.graph["nodes"])).where(
+            automation_graph.c.automation_id == run.automation_id,
+            automation_graph.c.checksum == run.graph_checksum,
+        )
+    )
+    return progress_of(counted.done, counted.known + (total or counted.begun) - counted.begun)
+
+
+def progress_of(done: int, total: int) -> JsonObject:
+    """Progress on the wire."""
+    return {"done": done, "total": total}
+
+
+async def waits(work: UnitOfWork, runs: Sequence[Row[Any]]) -> dict[Id, list[JsonObject]]:
+    """The nodes of each run that wait, and until when as far as time ends it."""
+    found: dict[Id, list[JsonObject]] = {run.id: [] for run in runs}
+    active = [run.id for run in runs if run.status in ACTIVE_RUN]
+    if not active:
+        return found
+    rows = await work.rows(
+        select(_run.id, _WAITING)
+        .join(_WAITING, true())
+        .where(_run.workspace_id == runs[0].workspace_id, _run.id.in_(active))
+        .order_by(_run.id, _WAITING.c.began, _WAITING.c.node_id, _WAITING.c.scope_key)
+    )
+    for row in rows:
+        found[row.id].append(
+            {
+                "nodeId": row.node_id,
+                "scopeKey": row.scope_key,
+                "reason": row.node_kind,
+                "until": None if row.due_at is None else wire_timestamp(row.due_at),
+            }
+        )
+    return found
+
+
+async def list_node_runs(  # the filters of a list
+    work: UnitOfWork,
+    actor: Actor,
+    run_id: Id,
+    page: PageRequest,
+    node_id: str | None,
+    scope_key: str | None,
+    status: NodeStatus | None,
+) -> NodeRunList:
+    """The node runs of a run in the order they began, each with its failed attempts."""
+    statement = select(node_run, _BEGAN.label("began")).where(*_of(actor, run_id))
+    given = {_node.node_id: node_id, _node.scope_key: scope_key, _node.status: status}
+    for column, value in given.items():
+        if value is not None:
+            statement = statement.where(column == value)
+    if page.after is not None:
+        statement = statement.where(tuple_(*_ORDER) > tuple_(*page.after))
+    found = await work.rows(within_budget(statement, _ORDER, page.fetch, _HEAVY))
+    rows = carried(found)
+    shown = page.of(
+        rows, lambda row: (row.began, row.node_id, row.scope_key), cut=len(found) > len(rows)
+    )
+    attempts = await _attempts(work, actor, run_id, shown.items)
+    return NodeRunList(
+        node_runs=[
+            NodeRunWithAttempts(
+                **dict(node_shape(row)), attempts=attempts.get((row.node_id, row.scope_key), [])
+            )
+            for row in shown.items
+        ],
+        cursor=shown.cursor,
+    )
+
+
+async def _attempts(
+    work: UnitOfWork, actor: Actor, run_id: Id, rows: Sequence[Row[Any] | NodeRunShape]
+) -> dict[tuple[str, str], list[NodeRunAttemptShape]]:
+    kept = node_run_attempt.c
+    places = [(row.node_id, row.scope_key) for row in rows]
+    found: dict[tuple[str, str], list[NodeRunAttemptShape]] = {}
+    for row in await work.rows(
+        select(node_run_attempt)
+        .where(
+            kept.workspace_id == actor.workspace_id,
+            kept.run_id == run_id,
+            tuple_(kept.node_id, kept.scope_key).in_(places),
+        )
+        .order_by(kept.node_id, kept.scope_key, kept.attempt)
+    ):
+        shape = NodeRunAttemptShape.model_validate(row)
+        found.setdefault((row.node_id, row.scope_key), []).append(shape)
+    return found
+
+
+def _of(actor: Actor, run_id: Id) -> tuple[ColumnElement[bool], ...]:
+    return _node.workspace_id == actor.workspace_id, _node.run_id == run_id
+
+
+def _position(row: Row[Any]) -> tuple[Any, ...]:
+    return row.started_at or row.completed_at, row.node_id, row.scope_key
+
+
+def node_shape(row: Row[Any]) -> NodeRunShape:
+    """A node run on the wire."""
+    metadata: JsonObject = {"reused": True} if row.outcome == "reused" else {}
+    if row.error_code is not None:
+        metadata["errorCode"] = row.error_code
+    return NodeRunShape(
+        id=derived_id(row.run_id, row.node_id, row.scope_key),
+        run_id=row.run_id,
+        node_id=row.node_id,
+        node_kind=row.node_kind,
+        scope_key=row.scope_key,
+        status=row.status,
+        attempt=row.attempt,
+        input=row.input,
+        output=row.output,
+        error=row.error,
+        started_at=row.started_at,
+        completed_at=row.completed_at,
+        metadata=metadata,
+    )

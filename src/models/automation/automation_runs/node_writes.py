@@ -1,0 +1,167 @@
+"""Writing node runs, behind the gate that the caller has passed."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import insert, select, update
+from sqlalchemy.dialects.postgresql import insert as upsert
+
+from models.automation.automation_runs.gate import NodeRow
+from models.automation.automation_runs.rules import OPEN_NODE, NodeStatus
+from models.automation.automation_runs.tables import node_run, node_run_attempt
+from models.core.base import Id, JsonObject
+from runtime.database import UnitOfWork, Work
+
+ERROR_LIMIT = 2_000
+"""Characters of an error that are kept; the rest would only repeat a foreign server's page."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeKey:
+    """One node in one scope of a run, with what its row shows of it from the start."""
+
+    workspace_id: Id
+    run_id: Id
+    node_id: str
+    scope_key: str
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """A node's success; `inputs` are its parameters, None leaves what the row shows already."""
+
+    inputs: JsonObject | None
+    output: JsonObject
+    outcome: str = "always"
+    case_key: str | None = None
+    attempt: int = 1
+
+    def values(self, work: Work) -> JsonObject:
+        values: JsonObject = {
+            "status": NodeStatus.SUCCEEDED,
+            "attempt": self.attempt,
+            "outcome": self.outcome,
+            "case_key": self.case_key,
+            "output": self.output,
+            "completed_at": work.now,
+        }
+        return values if self.inputs is None else {**values, "input": self.inputs}
+
+
+async def complete_node(
+    work: UnitOfWork, key: NodeKey, before: NodeRow, completion: Completion
+) -> None:
+    """Write a node's success."""
+    await _write(work, key, before, completion.values(work))
+
+
+async def fail_node(
+    work: UnitOfWork,
+    key: NodeKey,
+    before: NodeRow,
+    *,
+    code: str,
+    message: str,
+    attempt: int = 1,
+) -> None:
+    """Write a node's final failure."""
+    values = {
+        "status": NodeStatus.FAILED,
+        "attempt": attempt,
+        "error": message[:ERROR_LIMIT],
+        "error_code": code,
+        "completed_at": work.now,
+    }
+    await _write(work, key, before, values)
+
+
+async def start_node(
+    work: UnitOfWork, key: NodeKey, before: NodeRow, *, inputs: JsonObject, attempt: int
+) -> None:
+    """Show an outside node as running, before its effect leaves the machine."""
+    await _write(work, key, before, running(work, inputs, attempt))
+
+
+def running(work: Work, inputs: JsonObject, attempt: int) -> JsonObject:
+    """What the row of a node shows while an attempt is under way."""
+    return {
+        "status": NodeStatus.RUNNING,
+        "attempt": attempt,
+        "input": inputs,
+        "attempt_started_at": work.now,
+    }
+
+
+async def park_node(
+    work: UnitOfWork, key: NodeKey, before: NodeRow, *, inputs: JsonObject, seconds: float | None
+) -> None:
+    """Show a waiting node, with the moment it is due at if there is one."""
+    values = {
+        "status": NodeStatus.WAITING,
+        "attempt": 1,
+        "input": inputs,
+        "due_at": None if seconds is None else work.now_after(seconds),
+    }
+    await _write(work, key, before, values)
+
+
+async def record_attempt(
+    work: UnitOfWork, key: NodeKey, *, attempt: int, code: str, message: str
+) -> None:
+    """Keep an attempt that failed and will be repeated."""
+    started = select(node_run.c.attempt_started_at).where(*_this(key)).scalar_subquery()
+    await work.execute(
+        upsert(node_run_attempt)
+        .values(
+            run_id=key.run_id,
+            node_id=key.node_id,
+            scope_key=key.scope_key,
+            attempt=attempt,
+            workspace_id=key.workspace_id,
+            error=message[:ERROR_LIMIT],
+            error_code=code,
+            started_at=started,
+            completed_at=work.now,
+        )
+        .on_conflict_do_nothing()
+    )
+
+
+async def close_nodes(work: UnitOfWork, run_ids: Collection[Id]) -> None:
+    """Mark the nodes that closed runs left open as cancelled."""
+    await work.execute(
+        update(node_run)
+        .where(node_run.c.run_id.in_(run_ids), node_run.c.status.in_(OPEN_NODE))
+        .values(status=NodeStatus.CANCELLED, completed_at=work.now)
+    )
+
+
+async def _write(work: UnitOfWork, key: NodeKey, before: NodeRow, values: JsonObject) -> None:
+    if before.status is None:
+        statement: Any = insert(node_run).values(**identity(key), started_at=work.now, **values)
+    else:
+        statement = (
+            update(node_run).where(*_this(key), node_run.c.status.in_(OPEN_NODE)).values(**values)
+        )
+    await work.execute(statement)
+
+
+def identity(key: NodeKey) -> JsonObject:
+    """The columns that say which node a row is about."""
+    return {
+        "run_id": key.run_id,
+        "node_id": key.node_id,
+        "scope_key": key.scope_key,
+        "workspace_id": key.workspace_id,
+        "node_kind": key.kind,
+    }
+
+
+def _this(key: NodeKey) -> tuple[Any, ...]:
+    return (
+        node_run.c.run_id == key.run_id,
+        node_run.c.node_id == key.node_id,
+        node_run.c.scope_key == key.scope_key,
+    )

@@ -1,0 +1,100 @@
+"""Which part of a version a run executes, and what of an earlier run it need not repeat (D3)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from models.automation.automation_runs.rules import NodeStatus
+from models.automation.automations.rules.graph.kinds import NodeKind
+from models.automation.automations.rules.planner.course import Course
+from models.automation.automations.rules.planner.plan import Plan
+from models.automation.automations.rules.planner.protocol import NodeFailed, NodeRef, NodeSucceeded
+from models.automation.automations.rules.planner.topology import topology_of
+from models.core.base import JsonObject
+
+
+def starts_of(plan: Plan, start_node_id: str | None, options: JsonObject) -> list[tuple[str, str]]:
+    """Where a run begins, as nodes in scopes; nothing for one that runs the whole plan.
+
+    Raises KeyError when the plan has no such node.
+    """
+    if "starts" in options:
+        return [(node_id, scope_key) for node_id, scope_key in options["starts"]]
+    if start_node_id is None:
+        return []
+    index = (options.get("scope") or {}).get("index") or 0
+    return [(start_node_id, options.get("scopeKey") or plan.scope_of(start_node_id, index))]
+
+
+def executed_plan(plan: Plan, start_node_id: str | None, options: JsonObject) -> Plan:
+    """The part of a plan that a run with these options executes (decisions D3).
+
+    Raises KeyError when the plan has no such node or scope.
+    """
+    if starts := starts_of(plan, start_node_id, options):
+        only = options.get("only")
+        plan = plan.restricted(starts, None if only is None else frozenset(only))
+    if (last := options.get("stopAtNodeId")) is not None:
+        plan = plan.until(last)
+    return plan
+
+
+@dataclass(frozen=True, slots=True)
+class Reused:
+    """How a node outside every loop ended in an earlier run, which stands for its own end."""
+
+    node_id: str
+    succeeded: bool
+    outcome: str
+    case_key: str | None
+
+    @property
+    def event(self) -> NodeSucceeded | NodeFailed:
+        """What the planner makes of it."""
+        ref = NodeRef(self.node_id)
+        return (
+            NodeSucceeded(ref, self.outcome, self.case_key) if self.succeeded else NodeFailed(ref)
+        )
+
+    def to_json(self) -> list[str | bool | None]:
+        """What a run's options hold."""
+        return [self.node_id, self.succeeded, self.outcome, self.case_key]
+
+
+def read_reused(options: JsonObject) -> list[Reused]:
+    """The ends that a run starts out with, in the order in which the planner takes them."""
+    return [Reused(*row) for row in options.get("reused", ())]
+
+
+def reusable(plan: Plan, ended: Mapping[str, Reused]) -> list[Reused] | None:
+    """How far a plan comes with the ends of an earlier run; None when that is to its end.
+
+    What is then active is where the earlier run failed, or would have gone on. A failure counts
+    only where an edge handles it; stop nodes are never reused.
+    """
+    course, topology = Course(plan), topology_of(plan)
+    nodes, left = plan.nodes_by_id(), dict(ended)
+    taken: list[Reused] = []
+
+    def stands(node_id: str) -> bool:
+        end = left.get(node_id)
+        if end is None or nodes[node_id].kind == NodeKind.STOP:
+            return False
+        return end.succeeded or topology.handles_failure(node_id)
+
+    while course.ending is None:
+        ready = [ref.node_id for ref in course.active if not ref.scope_key and stands(ref.node_id)]
+        if not ready:
+            return taken
+        for node_id in ready:
+            taken.append(left.pop(node_id))
+            course.apply(taken[-1].event)
+    return None
+
+
+def ended_nodes(rows: Mapping[str, tuple[str, str | None, str | None]]) -> dict[str, Reused]:
+    """The ends in node runs outside loops, given as status, outcome and case key by node."""
+    return {
+        node_id: Reused(node_id, status == NodeStatus.SUCCEEDED, outcome or "always", case_key)
+        for node_id, (status, outcome, case_key) in rows.items()
+        if status in {NodeStatus.SUCCEEDED, NodeStatus.FAILED}
+    }

@@ -1,0 +1,38 @@
+"""Forgetting runs that ended long enough ago."""
+
+from datetime import datetime
+
+from sqlalchemy import select, true
+
+from models.automation.automation_runs.rules import OPEN_RUN
+from models.automation.automation_runs.tables import automation_run
+from models.core.purging import MAX_HEADS, MAX_ROWS, purge
+from models.people.workspaces.tables import workspace
+from runtime.database import UnitOfWork
+
+_run = automation_run.c
+
+
+async def purge_runs(work: UnitOfWork, before: datetime, limit: int = MAX_ROWS) -> int:
+    """Remove runs that ended before a moment, with what is known of their nodes.
+
+    The versions they executed stay. Gives how many rows were removed, at most `limit`; to be
+    called until it is 0.
+    """
+    ended = (
+        select(_run.id)
+        .where(
+            _run.workspace_id == workspace.c.id,
+            # Accepted before it ended: of each workspace only the oldest are looked at.
+            _run.created_at < before,
+            _run.completed_at < before,
+            _run.status.not_in(OPEN_RUN),
+        )
+        .order_by(_run.created_at)
+        .limit(MAX_HEADS)
+        .correlate(workspace)
+        .lateral("ended")
+    )
+    first = select(ended.c.id).select_from(workspace.join(ended, true())).limit(MAX_HEADS)
+    old = select(_run.id).where(_run.id.in_(first)).order_by(_run.created_at)
+    return await purge(work, automation_run, old, limit)

@@ -1,0 +1,213 @@
+"""Reading runs; every query names the workspace (promise I6)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ColumnElement, Row, Select, select, tuple_
+
+from models.automation.automation_runs import node_queries
+from models.automation.automation_runs.endings import FAILURES, failure_run_id
+from models.automation.automation_runs.rules import RunSource, RunStatus
+from models.automation.automation_runs.shapes import (
+    AutomationRunDetail,
+    AutomationRunList,
+    AutomationRunShape,
+)
+from models.automation.automation_runs.tables import automation_run
+from models.automation.automations.tables import automation
+from models.automation.waits.queries import show_waits
+from models.content.items.queries import closed_items
+from models.core.access.rules import MANAGERS, Actor, Level
+from models.core.answer_budget import carried, within_budget
+from models.core.base import Id, JsonObject
+from models.core.pagination import PageRequest
+from runtime.clock import wire_timestamp
+from runtime.database import UnitOfWork
+from runtime.errors import NotFoundError
+from runtime.families import Family
+
+_run = automation_run.c
+_SHOWN = [name for name in AutomationRunShape.model_fields if name != "metadata"]
+_HEAVY = ("trigger_payload", "output", "options")
+"""What may be large of a run; its options are read with it, though not shown."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFilter:
+    """Which runs a list holds; `since` and `until` bound when they were asked for."""
+
+    status: RunStatus | None = None
+    source: RunSource | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+
+    def conditions(self) -> list[ColumnElement[bool]]:
+        """What a row must satisfy."""
+        found: list[ColumnElement[bool]] = []
+        if self.status is not None:
+            found.append(_run.status == self.status)
+        if self.source is not None:
+            found.append(_run.source == self.source)
+        if self.since is not None:
+            found.append(_run.created_at >= self.since)
+        if self.until is not None:
+            found.append(_run.created_at < self.until)
+        return found
+
+
+async def load_run(
+    work: UnitOfWork, actor: Actor, automation_id: Id, run_id: Id, *, lock: bool = False
+) -> Row[Any]:
+    """The row of a run of this automation. Raises NotFoundError."""
+    statement = runs_of(actor.workspace_id, automation_id).where(_run.id == run_id)
+    row = await work.first(statement.with_for_update(of=automation_run) if lock else statement)
+    if row is None:
+        raise NotFoundError("run")
+    return row
+
+
+async def detail(
+    work: UnitOfWork, actor: Actor, automation_id: Id, run_id: Id
+) -> AutomationRunDetail:
+    """A run with its node runs, in the order they began; of very many only the most telling."""
+    run = await load_run(work, actor, automation_id, run_id)
+    nodes, trimmed = await node_queries.shown_nodes(work, actor, run_id)
+    metadata = {
+        **(await metadata_of(work, [run]))[run_id],
+        "progress": await node_queries.progress(work, run),
+        "trimmed": trimmed or node_queries.lacks_outputs(run, nodes),
+    }
+    await show_waits(work, actor, nodes)
+    await node_queries.show_last_errors(work, actor, run_id, nodes)
+    return AutomationRunDetail(**_run_fields(run, metadata), node_runs=nodes)
+
+
+async def list_runs(
+    work: UnitOfWork, actor: Actor, automation_id: Id, page: PageRequest, wanted: RunFilter
+) -> AutomationRunList:
+    """The runs of an automation, newest first, without node runs."""
+    return await _list(work, runs_of(actor.workspace_id, automation_id), page, wanted)
+
+
+async def list_workspace_runs(
+    work: UnitOfWork,
+    actor: Actor,
+    automation_id: Id | None,
+    page: PageRequest,
+    wanted: RunFilter,
+) -> AutomationRunList:
+    """The runs of every automation the actor sees, newest first, without node runs.
+
+    Raises NotFoundError for an automation that the actor does not see.
+    """
+    if automation_id is None:
+        return await _list(work, workspace_runs(actor, Level.VIEW), page, wanted)
+    seen = _automations(actor, Level.VIEW).where(automation.c.id == automation_id)
+    if await work.scalar(seen) is None:
+        raise NotFoundError("automation")
+    return await list_runs(work, actor, automation_id, page, wanted)
+
+
+def workspace_runs(actor: Actor, level: Level, *, in_trash: bool = False) -> Select[Any]:
+    """The runs of every automation on which the actor has a level.
+
+    With `in_trash` the trash hides nothing from owners and administrators.
+    """
+    runs = select(automation_run).where(_run.workspace_id == actor.workspace_id)
+    if in_trash and actor.role in MANAGERS:
+        return runs
+    return runs.where(_run.automation_id.in_(_automations(actor, level)))
+
+
+def _automations(actor: Actor, level: Level) -> Select[Any]:
+    return select(automation.c.id).where(
+        automation.c.workspace_id == actor.workspace_id,
+        automation.c.item_id.not_in(select(closed_items(actor, level).c.id)),
+    )
+
+
+async def _list(
+    work: UnitOfWork, statement: Select[Any], page: PageRequest, wanted: RunFilter
+) -> AutomationRunList:
+    statement = statement.where(*wanted.conditions())
+    if page.after is not None:
+        statement = statement.where(tuple_(_run.created_at, _run.id) < tuple_(*page.after))
+    newest_first = (_run.created_at.desc(), _run.id.desc())
+    found = await work.rows(within_budget(statement, newest_first, page.fetch, _HEAVY))
+    rows = carried(found)
+    shown = page.of(rows, lambda row: (row.created_at, row.id), cut=len(found) > len(rows))
+    metadata = await metadata_of(work, shown.items)
+    return AutomationRunList(
+        runs=[AutomationRunShape(**_run_fields(row, metadata[row.id])) for row in shown.items],
+        cursor=shown.cursor,
+    )
+
+
+def runs_of(workspace_id: Id, automation_id: Id) -> Select[Any]:
+    """The runs of an automation."""
+    return select(automation_run).where(
+        _run.workspace_id == workspace_id, _run.automation_id == automation_id
+    )
+
+
+async def metadata_of(work: UnitOfWork, runs: Sequence[Row[Any]]) -> dict[Id, JsonObject]:
+    """What runs show beside their own fields wherever they are shown, by run."""
+    handlers = {failure_run_id(run.id): run.id for run in runs if run.status in FAILURES}
+    answered: dict[Id, str] = {}
+    if handlers:
+        rows = await work.rows(
+            select(_run.id).where(
+                _run.workspace_id == runs[0].workspace_id, _run.id.in_(sorted(handlers))
+            )
+        )
+        answered = {handlers[row.id]: str(row.id) for row in rows}
+    waiting = await node_queries.waits(work, runs)
+    return {
+        run.id: {
+            **lineage(
+                run.id,
+                parent_run_id=caller_of(run),
+                chain=run.chain,
+                concurrency_key=run.concurrency_key,
+                admitted_at=run.admitted_at,
+            ),
+            "failureRunId": answered.get(run.id),
+            "waiting": waiting[run.id],
+        }
+        for run in runs
+    }
+
+
+def caller_of(run: Row[Any]) -> Id | None:
+    """The run that called this one, whether it waits for it or not."""
+    if run.source == RunSource.AUTOMATION and run.chain:
+        caller: Id = run.chain[-1]
+        return caller
+    waiting: Id | None = run.parent_run_id
+    return waiting
+
+
+def lineage(
+    run_id: Id,
+    *,
+    parent_run_id: Id | None = None,
+    chain: Sequence[Id] = (),
+    concurrency_key: str | None = None,
+    admitted_at: datetime | None = None,
+) -> JsonObject:
+    """A run's workflow, the runs that led to it, and its place in line for a slot."""
+    return {
+        "temporalWorkflowId": Family.AUTOMATION_RUN.workflow_id(run_id),
+        "failureRunId": None,
+        "parentRunId": None if parent_run_id is None else str(parent_run_id),
+        "chain": [str(earlier) for earlier in chain],
+        "concurrencyKey": concurrency_key,
+        "admittedAt": None if admitted_at is None else wire_timestamp(admitted_at),
+    }
+
+
+def _run_fields(row: Row[Any], metadata: JsonObject) -> JsonObject:
+    fields = {name: row._mapping[name] for name in _SHOWN}
+    return {**fields, "metadata": metadata}

@@ -1,0 +1,184 @@
+"""Which version a run is of, and whether it can be run (interface, States; decisions D3)."""
+
+from typing import Any
+
+from sqlalchemy import ColumnElement, Select, bindparam, func, select
+
+from models.automation.automations import graphs
+from models.automation.automations.queries import read_graph
+from models.automation.automations.rules.planner.plan import Plan
+from models.automation.automations.tables import automation, automation_graph, automation_version
+from models.automation.automations.versions import foreign_version, issues_error
+from models.content.items.tables import item
+from models.core.access.rules import Actor
+from models.core.base import Id, JsonObject
+from models.people.workspaces.tables import workspace
+from runtime.database import UnitOfWork
+from runtime.errors import NotFoundError, RunError
+from runtime.prepared import Prepared
+
+UNPUBLISHED = "The automation has no published version. Publish its draft, then run it."
+DISABLED = "The automation is disabled. Enable it, then run it."
+NO_DRAFT = "The automation has no open draft."
+NO_VERSION = "The automation has no version yet. Give it a graph, then test it."
+
+
+async def published(
+    work: UnitOfWork, actor: Actor, automation_id: Id, *, only_enabled: bool = True
+) -> Any:
+    """The published version. Raises RunError unless there is one and the automation is enabled."""
+    row = await _read(work, actor, automation_id, _PUBLISHED)
+    if row.version_id is None:
+        raise RunError(UNPUBLISHED)
+    if only_enabled and not row.enabled:
+        raise RunError(DISABLED)
+    return row
+
+
+async def draft(work: UnitOfWork, actor: Actor, automation_id: Id) -> Any:
+    """The open draft. Raises RunError when there is none."""
+    row = await _read(work, actor, automation_id, _DRAFT)
+    if row.version_id is None:
+        raise RunError(NO_DRAFT)
+    return row
+
+
+async def frozen(work: UnitOfWork, actor: Actor, run: Any) -> tuple[Any, Plan]:
+    """The version that a run was accepted with and its plan, whatever has become of it since."""
+    row = await _FROZEN.first(
+        work,
+        {
+            "workspace_id": actor.workspace_id,
+            "automation_id": run.automation_id,
+            "version_id": run.automation_version_id,
+            "checksum": run.graph_checksum,
+        },
+    )
+    if row is None or row.plan is None:
+        raise NotFoundError("version")
+    return row, Plan.from_json(row.plan)
+
+
+async def newest(work: UnitOfWork, actor: Actor, automation_id: Id) -> Any:
+    """The open draft, else the published version, enabled or not. Raises RunError for neither."""
+    row = await _read(work, actor, automation_id, _NEWEST)
+    if row.version_id is None:
+        raise RunError(NO_VERSION)
+    return row
+
+
+async def named(work: UnitOfWork, actor: Actor, automation_id: Id, version_id: Id) -> Any:
+    """The version of that id. Raises ValidationError for another automation's."""
+    row = await _read(work, actor, automation_id, _NAMED, version_id)
+    if row.version_id is None:
+        raise foreign_version("automationVersionId")
+    return row
+
+
+async def live(work: UnitOfWork, workspace_id: Id, automation_id: Id) -> Any | None:
+    """The published version a trigger may start; None while there is none, it is disabled, or the
+    automation is archived or in the trash."""
+    return await _LIVE.first(work, {"workspace_id": workspace_id, "automation_id": automation_id})
+
+
+def _version(
+    version_id: ColumnElement[Any],
+    checksum: ColumnElement[Any] = automation_version.c.checksum,
+) -> Select[Any]:
+    """Automations, each with one of its versions, whose columns are null when it is none.
+
+    A draft changes; `checksum` says with which content it is meant.
+    """
+    return (
+        select(
+            automation.c.id.label("automation_id"),
+            automation.c.label,
+            automation.c.enabled,
+            automation_version.c.id.label("version_id"),
+            automation_version.c.version,
+            checksum.label("checksum"),
+            automation_graph.c.trigger_config,
+            func.jsonb_array_length(automation_graph.c.graph["nodes"]).label("node_count"),
+        )
+        .outerjoin(
+            automation_version,
+            (automation_version.c.id == version_id)
+            & (automation_version.c.automation_id == automation.c.id),
+        )
+        .outerjoin(
+            automation_graph,
+            (automation_graph.c.automation_id == automation_version.c.automation_id)
+            & (automation_graph.c.checksum == checksum),
+        )
+    )
+
+
+def _of_one(statement: Select[Any]) -> Prepared:
+    """The statement for one automation."""
+    return Prepared(
+        statement.where(
+            automation.c.workspace_id == bindparam("workspace_id"),
+            automation.c.id == bindparam("automation_id"),
+        )
+    )
+
+
+_OF_PUBLISHED = _version(automation.c.published_version_id)
+_PUBLISHED = _of_one(_OF_PUBLISHED)
+_NEWEST = _of_one(
+    _version(func.coalesce(automation.c.draft_version_id, automation.c.published_version_id))
+)
+_DRAFT = _of_one(_version(automation.c.draft_version_id))
+_FROZEN = _of_one(
+    _version(
+        bindparam("version_id", type_=automation_version.c.id.type),
+        bindparam("checksum", type_=automation_graph.c.checksum.type),
+    ).add_columns(automation_graph.c.plan)
+)
+_NAMED = _of_one(_version(bindparam("version_id", type_=automation_version.c.id.type)))
+
+LIVE = (
+    _OF_PUBLISHED.join(item, item.c.id == automation.c.item_id)
+    .join(workspace, workspace.c.id == automation.c.workspace_id)
+    .where(
+        automation.c.enabled,
+        automation.c.published_version_id.is_not(None),
+        item.c.deleted_at.is_(None),
+        ~item.c.archived,
+        workspace.c.deleted_at.is_(None),
+    )
+)
+"""The versions that triggers may start, one of each automation."""
+_LIVE = _of_one(LIVE)
+
+
+async def _read(
+    work: UnitOfWork, actor: Actor, automation_id: Id, which: Prepared, version_id: Id | None = None
+) -> Any:
+    parameters = {"workspace_id": actor.workspace_id, "automation_id": automation_id}
+    if version_id is not None:
+        parameters["version_id"] = version_id
+    row = await which.first(work, parameters)
+    if row is None:
+        raise NotFoundError("automation")
+    return row
+
+
+async def compiled(
+    work: UnitOfWork, actor: Actor, automation_id: Id, version: Any
+) -> tuple[Plan, JsonObject]:
+    """The plan and content of a version that compiles today. Raises ValidationError."""
+    content: JsonObject = await work.scalar(
+        select(automation_graph.c.graph).where(
+            automation_graph.c.automation_id == automation_id,
+            automation_graph.c.checksum == version.checksum,
+        )
+    )
+    graph = read_graph(content)
+    found = await graphs.compile_in(
+        work, actor.workspace_id, automation_id, version.trigger_config, graph
+    )
+    if found.plan is None or found.issues:
+        raise issues_error(found)
+    await graphs.keep_plan(work, automation_id, version.checksum, found)
+    return found.plan, content

@@ -1,0 +1,168 @@
+"""Runs and node runs on the wire (interface, Automation run; decisions C8, D3)."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from models.automation.automation_runs.rules import NodeStatus, RunSource, RunStatus
+from models.automation.automations.rules.graph.configs.loops import MAX_ITEMS
+from models.core.base import Id, Input, InputId, JsonObject, Moment, Shape, example
+from models.core.moments import InputMoment
+
+
+class RunNow(Input):
+    """Body of run now."""
+
+    model_config = example({"triggerPayload": {"name": "Ada"}})
+
+    trigger_payload: JsonObject | None = None
+
+
+class TestRun(Input):
+    """Body of test-run. Payload choice: explicit, then `testPayloadId`, then the first, then {}."""
+
+    model_config = example({"payload": {"name": "Ada"}, "simulate": True})
+
+    payload: JsonObject | None = None
+    trigger_payload: JsonObject | None = None
+    test_payload_id: str | None = None
+    stop_at_node_id: str | None = None
+    mocks: dict[str, JsonObject] = Field(default_factory=dict, max_length=200)
+    simulate: bool = False
+    trigger_failure_automation: bool = False
+    automation_version_id: InputId | None = None
+
+
+class RunScope(Input):
+    """What the bindings of a run from a node read; `trigger` stands for the payload there (D3)."""
+
+    trigger: Any = None
+    item: Any = None
+    index: Annotated[int, Field(ge=0, lt=MAX_ITEMS)] | None = None
+    variables: JsonObject = Field(default_factory=dict)
+
+
+class RunFromNode(Input):
+    """Body of run-from-node.
+
+    `nodes` as an object pins outputs, as an array restricts execution to those ids; `scope` is
+    the binding context of the run's own scope.
+    """
+
+    model_config = example({"nodeId": "pause", "nodes": {"greet": {"text": "Hello Ada!"}}})
+
+    node_id: Annotated[str, Field(min_length=1, max_length=64)]
+    automation_version_id: InputId | None = None
+    scope: RunScope | str | None = None
+    nodes: JsonObject | list[str] | None = None
+    replay_of_run_id: InputId | None = None
+    trigger_payload: JsonObject | None = None
+
+
+class NodeRunShape(Shape):
+    """One node in one scope; `attempt` counts the last attempt from 1.
+
+    While a node runs, `metadata.lastError` says why the attempt before failed.
+    """
+
+    id: Id
+    run_id: Id
+    node_id: str
+    node_kind: str
+    scope_key: str
+    status: NodeStatus
+    attempt: int
+    input: JsonObject | None
+    output: JsonObject | None
+    error: str | None
+    started_at: Moment | None
+    completed_at: Moment | None
+    metadata: JsonObject
+
+
+class NodeRunAttemptShape(Shape):
+    """An attempt of a node that did not succeed and was followed by another."""
+
+    attempt: int
+    error: str
+    error_code: str
+    started_at: Moment
+    completed_at: Moment
+
+
+class NodeRunWithAttempts(NodeRunShape):
+    """One node in one scope with the attempts that failed before its last."""
+
+    attempts: list[NodeRunAttemptShape]
+
+
+class NodeRunList(Shape):
+    node_runs: list[NodeRunWithAttempts]
+    cursor: str | None
+
+
+class AutomationRunShape(Shape):
+    """One run without its node runs, as lists show it."""
+
+    id: Id
+    automation_id: Id
+    automation_version_id: Id
+    workspace_id: Id
+    status: RunStatus
+    source: RunSource
+    created_at: Moment
+    started_at: Moment | None
+    completed_at: Moment | None
+    trigger_payload: JsonObject
+    output: JsonObject | None
+    error: str | None
+    start_node_id: str | None
+    replay_of_run_id: Id | None
+    metadata: JsonObject
+
+
+class AutomationRunDetail(AutomationRunShape):
+    """One run with its node runs, in the order they began.
+
+    Of very many or very large node runs only the most telling are there, and `metadata.trimmed`
+    says so. It also says when `output` had no room for some, which are null there.
+    """
+
+    node_runs: list[NodeRunShape]
+
+
+class AutomationRunList(Shape):
+    runs: list[AutomationRunShape]
+    cursor: str | None
+
+
+class RetryRun(Input):
+    """Body of retry: everything again, or what failed; on the version of then or of now.
+
+    `cancelFirst` ends a run that is still open.
+    """
+
+    model_config = example({"from": "failed", "version": "original"})
+
+    from_: Annotated[Literal["failed", "start"], Field(alias="from")] = "failed"
+    version: Literal["original", "published", "draft"] = "original"
+    cancel_first: bool = False
+
+
+class CancelRuns(Input):
+    """Body of the bulk cancel: which open runs, the oldest first, and how many at most."""
+
+    model_config = example({"status": "waiting", "source": "schedule", "limit": 100})
+
+    status: Literal["queued", "running", "waiting"] | None = None
+    source: RunSource | None = None
+    created_before: InputMoment | None = None
+    limit: Annotated[int, Field(ge=1, le=500)] = 500
+
+
+class CancelledRuns(Shape):
+    """What a bulk cancel did; `remaining` open runs fit it still."""
+
+    cancelled: int
+    run_ids: list[Id]
+    remaining: int

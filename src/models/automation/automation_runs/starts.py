@@ -1,0 +1,111 @@
+"""The intents that start runs: of one just accepted, and of those that waited for a slot."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import ARRAY, Uuid, bindparam, func, select
+
+from models.automation.automation_runs.rules import RunSource
+from models.automation.automation_runs.tables import automation_run
+from models.automation.automations.tables import automation, automation_version
+from models.core.base import Id, JsonObject
+from runtime import outbox
+from runtime.database import UnitOfWork
+from runtime.families import Family
+from runtime.prepared import Prepared
+
+ADMITTED = "admitted"
+"""The signal to an execution that its run has a slot."""
+
+_PRIORITY = {
+    RunSource.TEST: 2,
+    RunSource.MANUAL: 2,
+    RunSource.FROM_NODE: 2,
+    RunSource.REPLAY: 2,
+    RunSource.BUTTON: 2,
+}
+_TRIGGERED = 3
+"""Temporal priorities: what a person waits for goes before what a trigger started (D1)."""
+
+
+def start_intent(workspace_id: Id, run_id: Id, version: Any, source: RunSource) -> JsonObject:
+    """The intent that starts a run; `version` has automation_id, label and version."""
+    return {
+        "intent": outbox.Intent.START,
+        "family": Family.AUTOMATION_RUN,
+        "workspace_id": workspace_id,
+        "subject_id": run_id,
+        "facts": start_facts(version, source),
+    }
+
+
+def start_facts(version: Any, source: RunSource) -> JsonObject:
+    """What Temporal is told of a run when it starts, and operators see."""
+    return {
+        "summary": summary(version.label, version.version, source),
+        "resourceId": str(version.automation_id),
+        "source": source,
+        "priority": _PRIORITY.get(source, _TRIGGERED),
+    }
+
+
+def summary(label: str, version: int, source: RunSource) -> str:
+    """What an operator reads on the run in the Temporal UI; at most 200 bytes (ecosystem 2.3)."""
+    tail = f" · v{version} · {source}"
+    room = 200 - len(tail.encode())
+    return label.encode()[:room].decode(errors="ignore") + tail
+
+
+_run = automation_run.c
+_ACCEPTED = Prepared(
+    select(
+        _run.id,
+        _run.workspace_id,
+        _run.automation_id,
+        _run.source,
+        _run.parent_run_id,
+        automation.c.label,
+        automation_version.c.version,
+    )
+    .join(automation, automation.c.id == _run.automation_id)
+    .join(automation_version, automation_version.c.id == _run.automation_version_id)
+    .where(_run.id == func.any(bindparam("run_ids", type_=ARRAY(Uuid))))
+    .order_by(_run.created_at, _run.id)
+)
+
+
+async def facts_of_start(work: UnitOfWork, run_id: Id) -> JsonObject | None:
+    """`start_facts` of a run accepted earlier; None when there is none of this id."""
+    for row in await _ACCEPTED.rows(work, {"run_ids": [run_id]}):
+        return start_facts(row, RunSource(row.source))
+    return None
+
+
+async def append_starts(work: UnitOfWork, run_ids: Sequence[Id]) -> None:
+    """Start runs accepted earlier, as if they had been just now.
+
+    A run that another one waits for is started by that one; here it is only told to go on. So is
+    the run of a schedule, whose fire may have started it already.
+    """
+    if not run_ids:
+        return
+    for row in await _ACCEPTED.rows(work, {"run_ids": list(run_ids)}):
+        source = RunSource(row.source)
+        if row.parent_run_id is None:
+            await outbox.append(work, **start_intent(row.workspace_id, row.id, row, source))
+        if row.parent_run_id is not None or source is RunSource.SCHEDULE:
+            await outbox.append(work, **_admitted_intent(row))
+
+
+def _admitted_intent(row: Any) -> JsonObject:
+    return {
+        "intent": outbox.Intent.SIGNAL,
+        "family": Family.AUTOMATION_RUN,
+        "workspace_id": row.workspace_id,
+        "subject_id": row.id,
+        "facts": {
+            "workflowId": Family.AUTOMATION_RUN.workflow_id(row.id),
+            "signal": ADMITTED,
+            "arguments": [],
+        },
+    }

@@ -1,0 +1,161 @@
+"""Tables of automation runs, node runs and their earlier attempts."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ARRAY, ForeignKeyConstraint, Index, Text, UniqueConstraint, Uuid, text
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlmodel import Field, SQLModel
+
+from models.core.base import Id
+from runtime.schema import Timestamp, table_of
+
+_KEY_ORDER = ("automation_id", "concurrency_key", "created_at", "id")
+"""How the runs of a concurrency key stand in line."""
+
+
+class AutomationRun(SQLModel, table=True):
+    """One accepted run. Its row is the gate every node start passes: closed means nothing starts.
+
+    `graph_checksum` freezes what is executed; `options` holds what the caller asked for beyond
+    the payload (mocks, simulate, pinned outputs, where to start and stop). `chain` names the runs
+    that led to this one, oldest first. A run with a `concurrency_key` shares its slots with the
+    others of its automation and key; until it has one, `admitted_at` is null and nothing starts.
+    """
+
+    __tablename__ = "automation_run"
+    __table_args__ = (
+        UniqueConstraint("workspace_id", "id"),
+        ForeignKeyConstraint(
+            ["workspace_id", "automation_id"], ["automation.workspace_id", "automation.id"]
+        ),
+        Index("ix_automation_run_automation_id_created_at", "automation_id", "created_at", "id"),
+        Index("ix_automation_run_workspace_id_created_at", "workspace_id", "created_at", "id"),
+        Index(
+            "ix_automation_run_open",
+            "workspace_id",
+            "status",
+            "id",
+            postgresql_where=text("status IN ('queued', 'running', 'waiting')"),
+        ),
+        Index(
+            "ix_automation_run_holding",
+            *_KEY_ORDER,
+            postgresql_where=text(
+                "concurrency_key IS NOT NULL AND admitted_at IS NOT NULL"
+                " AND status IN ('queued', 'running', 'waiting')"
+            ),
+        ),
+        Index(
+            "ix_automation_run_waiting",
+            *_KEY_ORDER,
+            postgresql_where=text(
+                "concurrency_key IS NOT NULL AND admitted_at IS NULL"
+                " AND status IN ('queued', 'running', 'waiting')"
+            ),
+        ),
+        Index(
+            "ix_automation_run_parent",
+            "parent_run_id",
+            postgresql_where=text("parent_run_id IS NOT NULL"),
+        ),
+    )
+
+    id: Id = Field(primary_key=True)
+    workspace_id: Id
+    automation_id: Id
+    automation_version_id: Id
+    graph_checksum: str
+    status: str
+    source: str
+    trigger_payload: dict[str, Any] = Field(sa_type=JSONB)
+    options: dict[str, Any] = Field(sa_type=JSONB)
+    output: dict[str, Any] | None = Field(default=None, sa_type=JSONB(none_as_null=True))
+    error: str | None = None
+    start_node_id: str | None = None
+    replay_of_run_id: Id | None = None
+    parent_run_id: Id | None = None
+    chain: list[Id] = Field(sa_type=ARRAY(Uuid), sa_column_kwargs={"server_default": text("'{}'")})
+    concurrency_key: str | None = None
+    admitted_at: datetime | None = Field(default=None, sa_type=Timestamp)
+    created_by_user_id: Id | None = None
+    created_at: datetime = Field(sa_type=Timestamp)
+    started_at: datetime | None = Field(default=None, sa_type=Timestamp)
+    completed_at: datetime | None = Field(default=None, sa_type=Timestamp)
+
+
+class NodeRun(SQLModel, table=True):
+    """One node in one scope of a run: unique, so that its effect happens exactly once."""
+
+    __tablename__ = "node_run"
+    __table_args__ = (
+        ForeignKeyConstraint(
+            ["workspace_id", "run_id"], ["automation_run.workspace_id", "automation_run.id"]
+        ),
+    )
+
+    run_id: Id = Field(primary_key=True)
+    node_id: str = Field(primary_key=True)
+    scope_key: str = Field(primary_key=True)
+    workspace_id: Id
+    node_kind: str
+    status: str
+    attempt: int
+    outcome: str | None = None
+    case_key: str | None = None
+    input: dict[str, Any] | None = Field(default=None, sa_type=JSONB(none_as_null=True))
+    output: dict[str, Any] | None = Field(default=None, sa_type=JSONB(none_as_null=True))
+    error: str | None = None
+    error_code: str | None = None
+    due_at: datetime | None = Field(default=None, sa_type=Timestamp)
+    attempt_started_at: datetime | None = Field(default=None, sa_type=Timestamp)
+    started_at: datetime | None = Field(default=None, sa_type=Timestamp)
+    completed_at: datetime | None = Field(default=None, sa_type=Timestamp)
+
+
+class NodeRunAttempt(SQLModel, table=True):
+    """An attempt of a node that did not succeed, kept for whoever asks why it took several."""
+
+    __tablename__ = "node_run_attempt"
+    __table_args__ = (
+        ForeignKeyConstraint(
+            ["run_id", "node_id", "scope_key"],
+            ["node_run.run_id", "node_run.node_id", "node_run.scope_key"],
+        ),
+    )
+
+    run_id: Id = Field(primary_key=True)
+    node_id: str = Field(primary_key=True)
+    scope_key: str = Field(primary_key=True)
+    attempt: int = Field(primary_key=True)
+    workspace_id: Id
+    error: str
+    error_code: str
+    started_at: datetime = Field(sa_type=Timestamp)
+    completed_at: datetime = Field(sa_type=Timestamp)
+
+
+class RestingExecution(SQLModel, table=True):
+    """An execution of a run that waits; `below` are the places of those it waits for, if any.
+
+    Chunks of a loop come one after the other, in one place.
+    """
+
+    __tablename__ = "resting_execution"
+    __table_args__ = (
+        ForeignKeyConstraint(
+            ["workspace_id", "run_id"], ["automation_run.workspace_id", "automation_run.id"]
+        ),
+        Index("ix_resting_execution_run_id", "run_id"),
+    )
+
+    place: str = Field(primary_key=True)
+    run_id: Id
+    workspace_id: Id
+    below: list[str] = Field(sa_type=ARRAY(Text))
+
+
+automation_run = table_of(AutomationRun)
+node_run = table_of(NodeRun)
+node_run_attempt = table_of(NodeRunAttempt)
+resting_execution = table_of(RestingExecution)

@@ -1,0 +1,176 @@
+"""Changing automations: label and switch at once, graph and trigger through the draft (C9, C17)."""
+
+import secrets
+from datetime import datetime
+
+from sqlalchemy import insert, update
+
+from models.automation.automations import graphs, schedules, versions
+from models.automation.automations.queries import detail, summary
+from models.automation.automations.rules.triggers.configs import TriggerKind, parse_trigger_config
+from models.automation.automations.shapes import (
+    AutomationDetail,
+    AutomationValidation,
+    CreateAutomation,
+    PublishAutomation,
+    UpdateAutomation,
+    ValidateAutomation,
+)
+from models.automation.automations.tables import automation
+from models.automation.automations.versions import Content, LockedAutomation
+from models.automation.automations.webhook_secrets import sealed_webhook_secret
+from models.automation.triggers.subscriptions import subscribe
+from models.content.items.commands import create_item_for, rename_item, trash_item
+from models.content.items.rules import ItemKind
+from models.core.access.rules import Actor
+from models.core.base import Id, JsonObject
+from models.core.keys import reserve_key
+from runtime.crypto import KeyRing
+from runtime.database import UnitOfWork
+from runtime.errors import ConflictError, ValidationError
+from runtime.ids import new_id
+
+
+async def create_automation(
+    work: UnitOfWork, actor: Actor, keys: KeyRing, body: CreateAutomation
+) -> AutomationDetail:
+    """A new automation whose version 1 is an open draft.
+
+    Raises NotFoundError or DeniedError for the parent, ConflictError for a key in use.
+    """
+    trigger_config = _trigger(body.trigger, body.trigger_config)
+    automation_id = new_id()
+    item_id = await create_item_for(
+        work,
+        actor,
+        kind=ItemKind.AUTOMATION,
+        target_id=automation_id,
+        title=body.label,
+        parent_item_id=body.parent_item_id,
+    )
+    await work.execute(
+        insert(automation).values(
+            id=automation_id,
+            workspace_id=actor.workspace_id,
+            item_id=item_id,
+            key=await reserve_key(work, automation, actor.workspace_id, body.key, body.label),
+            label=body.label,
+            enabled=body.enabled,
+            last_version=0,
+            webhook_token=secrets.token_hex(16),
+            sealed_webhook_secret=sealed_webhook_secret(keys, automation_id),
+            created_at=work.now,
+            updated_at=work.now,
+        )
+    )
+    owner = LockedAutomation(automation_id, item_id, None, None, 0)
+    await versions.write_draft(work, actor, owner, Content(trigger_config, body.graph))
+    return await detail(work, actor, keys, automation_id)
+
+
+async def update_automation(
+    work: UnitOfWork,
+    actor: Actor,
+    keys: KeyRing,
+    automation_id: Id,
+    body: UpdateAutomation,
+    expected: datetime | None = None,
+) -> AutomationDetail:
+    """Change what the body names; graph and trigger open a draft when there is none.
+
+    Raises ConflictError when `expected`, the `updatedAt` last read, or the draft has moved on.
+    """
+    owner = await versions.lock(work, actor, automation_id)
+    owner.expect_unchanged(expected)
+    owner.expect_draft(body.expected_draft_version_id)
+    changed: JsonObject = body.model_dump(include={"label", "enabled"}, exclude_none=True)
+    if changed:
+        await work.execute(
+            update(automation)
+            .where(automation.c.id == automation_id)
+            .values(**changed, updated_at=owner.changed_at(work.now))
+        )
+        await schedules.follow(work, automation_id)
+    if body.enabled is not None:
+        await subscribe(work, actor.workspace_id, automation_id)
+    if body.label is not None:
+        await rename_item(work, actor, owner.item_id, body.label)
+    if body.graph is not None or body.trigger_config is not None or body.trigger is not None:
+        before = await _current(work, owner)
+        trigger_config = before.trigger_config
+        if body.trigger_config is not None or body.trigger not in {None, before.trigger}:
+            trigger_config = _trigger(body.trigger, body.trigger_config)
+        content = Content(trigger_config, body.graph or before.graph)
+        await versions.write_draft(work, actor, owner, content)
+    return await detail(work, actor, keys, automation_id)
+
+
+async def publish(
+    work: UnitOfWork, actor: Actor, keys: KeyRing, automation_id: Id, body: PublishAutomation
+) -> AutomationDetail:
+    """Publish the open draft, or the version the body names."""
+    owner = await versions.lock(work, actor, automation_id)
+    owner.expect_draft(body.expected_draft_version_id)
+    version_id = body.version_id or owner.draft_version_id
+    if version_id is None:
+        raise ConflictError("There is no open draft to publish.")
+    await versions.publish(work, actor, owner, version_id, body.note)
+    await subscribe(work, actor.workspace_id, automation_id)
+    await schedules.follow(work, automation_id)
+    return await detail(work, actor, keys, automation_id)
+
+
+async def discard_draft(
+    work: UnitOfWork, actor: Actor, keys: KeyRing, automation_id: Id
+) -> AutomationDetail:
+    """Archive the open draft; the published version stays as it is."""
+    owner = await versions.lock(work, actor, automation_id)
+    await versions.discard_draft(work, owner)
+    return await detail(work, actor, keys, automation_id)
+
+
+async def restore_version(
+    work: UnitOfWork, actor: Actor, keys: KeyRing, automation_id: Id, version_id: Id
+) -> AutomationDetail:
+    """Open a draft with what an earlier version did."""
+    owner = await versions.lock(work, actor, automation_id)
+    await versions.restore(work, actor, owner, version_id)
+    return await detail(work, actor, keys, automation_id)
+
+
+async def delete_automation(
+    work: UnitOfWork, actor: Actor, keys: KeyRing, automation_id: Id
+) -> AutomationDetail:
+    """Put an automation into the trash and return it as it was; runs that are open go on."""
+    found = await detail(work, actor, keys, automation_id)
+    await trash_item(work, actor, found.item_id)
+    return found
+
+
+async def validate(
+    work: UnitOfWork, actor: Actor, automation_id: Id, body: ValidateAutomation
+) -> AutomationValidation:
+    """What is wrong with a graph, without saving it."""
+    found = await summary(work, actor, automation_id)
+    before = await versions.content_of(work, automation_id, found.version_id)
+    trigger_config = before.trigger_config
+    if body.trigger_config is not None:
+        trigger_config = _trigger(None, body.trigger_config)
+    compiled = await graphs.compile_in(
+        work, actor.workspace_id, automation_id, trigger_config, body.graph or before.graph
+    )
+    return AutomationValidation(valid=not compiled.issues, reference_issues=list(compiled.issues))
+
+
+async def _current(work: UnitOfWork, owner: LockedAutomation) -> Content:
+    version_id = owner.draft_version_id or owner.published_version_id
+    assert version_id is not None, "an automation always has a draft or a published version"
+    return await versions.content_of(work, owner.id, version_id)
+
+
+def _trigger(kind: str | None, config: JsonObject | None) -> JsonObject:
+    """The checked trigger configuration; `kind`, when given, must agree with it (C7)."""
+    given = {"kind": kind or TriggerKind.MANUAL} if config is None else config
+    if kind is not None and given.get("kind", kind) != kind:
+        raise ValidationError.at("trigger", "It must be the same as triggerConfig.kind.")
+    return parse_trigger_config({"kind": kind, **given} if kind is not None else given)

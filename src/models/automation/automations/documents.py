@@ -1,0 +1,142 @@
+"""One automation as a JSON document: what it does, to be kept or taken elsewhere.
+
+A document holds no secret and no run. What its graph names keeps its ids; whoever imports it says
+which of the new workspace's things stand for them.
+"""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+from sqlalchemy import or_, select
+
+from models.automation.automations import versions
+from models.automation.automations.commands import create_automation
+from models.automation.automations.queries import summary
+from models.automation.automations.rules.graph.compiler import referenced_ids
+from models.automation.automations.rules.graph.shapes import Graph
+from models.automation.automations.shapes import AutomationDetail, CreateAutomation
+from models.automation.automations.versions import Content
+from models.content.items.queries import closed_items
+from models.content.items.tables import item
+from models.core.access.rules import Actor
+from models.core.base import Id, Input, InputId, JsonObject, Label, Moment, Shape
+from models.core.inputs import read_part, within
+from runtime.crypto import KeyRing
+from runtime.database import UnitOfWork
+
+FORMAT = "workspace-automation"
+
+
+class NamedThing(Shape):
+    """Something the document's graph or trigger names, as it was called where it came from."""
+
+    id: Id
+    kind: str
+    label: str
+
+
+class AutomationDocument(Shape):
+    """An automation as it is exported."""
+
+    format: str = FORMAT
+    format_version: int = 1
+    exported_at: Moment
+    label: str
+    key: str
+    trigger_config: JsonObject
+    graph: JsonObject
+    references: list[NamedThing]
+
+
+class ImportedDocument(Input):
+    """A document as it is imported; `references` only inform people."""
+
+    format: Literal["workspace-automation"]
+    format_version: Literal[1]
+    exported_at: str | None = None
+    label: Label
+    key: str | None = None
+    trigger_config: JsonObject
+    graph: Graph
+    references: Annotated[list[JsonObject], Field(max_length=1_000, default_factory=list)]
+
+
+class ImportAutomation(Input):
+    """Body of import automation; `mapping` gives the new id for each old one."""
+
+    document: ImportedDocument
+    label: Label | None = None
+    key: str | None = Field(default=None, pattern=r"^[a-z][a-z0-9_]{0,62}$")
+    parent_item_id: InputId | None = None
+    mapping: Annotated[dict[str, InputId], Field(max_length=1_000, default_factory=dict)]
+
+
+async def export_automation(
+    work: UnitOfWork, actor: Actor, automation_id: Id, version_id: Id | None
+) -> AutomationDocument:
+    """What a version does, without one the draft or else the published version.
+
+    Raises NotFoundError, and ValidationError for a version that is not this automation's.
+    """
+    found = await summary(work, actor, automation_id)
+    content = await versions.content_of(work, automation_id, version_id or found.version_id)
+    return AutomationDocument(
+        exported_at=work.now,
+        label=found.label,
+        key=found.key,
+        trigger_config=content.trigger_config,
+        graph=content.graph.to_json(),
+        references=await _named(work, actor, content),
+    )
+
+
+async def import_automation(
+    work: UnitOfWork, actor: Actor, keys: KeyRing, body: ImportAutomation
+) -> AutomationDetail:
+    """A new, disabled automation with a draft of what the document says.
+
+    Raises what creating one raises; what the workspace lacks is an issue of the draft.
+    """
+    document = body.document
+    mapping = {old.lower(): str(new) for old, new in body.mapping.items()}
+    given: JsonObject = {
+        "label": body.label or document.label,
+        "triggerConfig": mapped(document.trigger_config, mapping),
+        "graph": mapped(document.graph.to_json(), mapping),
+    }
+    if body.parent_item_id is not None:
+        given["parentItemId"] = str(body.parent_item_id)
+    if body.key is not None:
+        given["key"] = body.key
+    with within("document"):
+        return await create_automation(work, actor, keys, read_part(CreateAutomation, given, ""))
+
+
+def mapped(value: Any, mapping: Mapping[str, str]) -> Any:
+    """A JSON value with every text that is an old id replaced by the new one."""
+    if isinstance(value, str):
+        return mapping.get(value.lower(), value)
+    if isinstance(value, list):
+        return [mapped(one, mapping) for one in value]
+    if isinstance(value, dict):
+        return {key: mapped(one, mapping) for key, one in value.items()}
+    return value
+
+
+async def _named(work: UnitOfWork, actor: Actor, content: Content) -> list[NamedThing]:
+    ids = sorted(referenced_ids(content.graph, content.trigger_config))
+    rows = await work.rows(
+        select(item.c.id, item.c.target_id, item.c.kind, item.c.title)
+        .where(
+            item.c.workspace_id == actor.workspace_id,
+            item.c.deleted_at.is_(None),
+            item.c.id.not_in(select(closed_items(actor).c.id)),
+            or_(item.c.target_id.in_(ids), item.c.id.in_(ids)),
+        )
+        .order_by(item.c.id)
+    )
+    return [
+        NamedThing(id=row.id if row.id in ids else row.target_id, kind=row.kind, label=row.title)
+        for row in rows
+    ]

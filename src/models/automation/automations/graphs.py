@@ -1,0 +1,91 @@
+"""Immutable graphs: stored once per content, compiled against what exists in the workspace."""
+
+import hashlib
+import json
+from dataclasses import replace
+
+from sqlalchemy import ScalarSelect, update
+from sqlalchemy.dialects.postgresql import insert as upsert
+
+from models.automation.automations.references import reference_facts
+from models.automation.automations.rules.graph.compiler import (
+    Compiled,
+    compile_graph,
+    referenced_ids,
+)
+from models.automation.automations.rules.graph.facts import referenced_secrets
+from models.automation.automations.rules.graph.shapes import Graph
+from models.automation.automations.tables import automation_graph
+from models.automation.secrets.queries import existing_names
+from models.core.base import Id, JsonObject
+from runtime.database import UnitOfWork
+
+
+def content_checksum(trigger_config: JsonObject, graph: JsonObject) -> str:
+    """SHA-256 of the canonical JSON of what a version does."""
+    text = json.dumps([trigger_config, graph], sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+async def compile_in(
+    work: UnitOfWork,
+    workspace_id: Id,
+    automation_id: Id | None,
+    trigger_config: JsonObject,
+    graph: Graph,
+) -> Compiled:
+    """Compile a graph against what its workspace has."""
+    ids = referenced_ids(graph, trigger_config)
+    facts = await reference_facts(work, workspace_id, automation_id, ids)
+    secrets = referenced_secrets(graph, trigger_config)
+    facts = replace(facts, secrets=await existing_names(work, workspace_id, secrets))
+    return compile_graph(graph, trigger_config, facts)
+
+
+async def store(
+    work: UnitOfWork,
+    workspace_id: Id,
+    automation_id: Id,
+    trigger_config: JsonObject,
+    graph: Graph,
+    compiled: Compiled,
+) -> str:
+    """Keep a graph and its plan under its checksum; storing the same again changes nothing."""
+    content = graph.to_json()
+    checksum = content_checksum(trigger_config, content)
+    plan = None if compiled.plan is None else compiled.plan.to_json()
+    statement = upsert(automation_graph).values(
+        workspace_id=workspace_id,
+        automation_id=automation_id,
+        checksum=checksum,
+        trigger_config=trigger_config,
+        graph=content,
+        plan=plan,
+    )
+    if plan is None:
+        statement = statement.on_conflict_do_nothing()
+    else:
+        statement = statement.on_conflict_do_update(
+            index_elements=["automation_id", "checksum"], set_={"plan": plan}
+        )
+    await work.execute(statement)
+    return checksum
+
+
+async def keep_plan(
+    work: UnitOfWork, automation_id: Id, checksum: str | ScalarSelect[str], compiled: Compiled
+) -> None:
+    """Give a stored graph the plan it lacks if it had issues when it was stored.
+
+    It is found by the checksum it has: JSON that was stored may be written differently today.
+    """
+    assert compiled.plan is not None, "it has no issues now"
+    await work.execute(
+        update(automation_graph)
+        .where(
+            automation_graph.c.automation_id == automation_id,
+            automation_graph.c.checksum == checksum,
+            automation_graph.c.plan.is_(None),
+        )
+        .values(plan=compiled.plan.to_json())
+    )

@@ -1,0 +1,219 @@
+"""Reading automations and versions; every query names the workspace (promise I6)."""
+
+from typing import Any
+
+from pydantic import TypeAdapter
+from sqlalchemy import ColumnElement, Row, Select, Uuid, bindparam, func, select, tuple_
+
+from models.automation.automation_runs.rules import RunSource
+from models.automation.automation_runs.tables import automation_run
+from models.automation.automations.graphs import compile_in
+from models.automation.automations.rules.graph.shapes import Graph
+from models.automation.automations.shapes import (
+    AutomationDetail,
+    AutomationList,
+    AutomationSummary,
+    AutomationVersionDetail,
+    AutomationVersionList,
+    AutomationVersionShape,
+)
+from models.automation.automations.tables import automation, automation_graph, automation_version
+from models.automation.automations.webhook_secrets import webhook_secret_place
+from models.content.items.queries import PlacementOf, closed_items, placed_items
+from models.content.items.tables import item
+from models.core.access.placement import level_on
+from models.core.access.rules import Actor, Level, Scope
+from models.core.base import Id
+from models.core.pagination import PageRequest
+from runtime.crypto import KeyRing
+from runtime.database import UnitOfWork
+from runtime.errors import NotFoundError
+
+published = automation_version.alias("published")
+current = automation_version.alias("current")
+
+_GRAPH: TypeAdapter[Graph] = TypeAdapter(Graph)
+
+
+visible = PlacementOf(
+    placed_items()
+    .join(automation, automation.c.item_id == item.c.id)
+    .where(
+        automation.c.id == bindparam("id", type_=Uuid),
+        automation.c.workspace_id == item.c.workspace_id,
+    )
+)
+"""Where an automation is placed: `await visible(work, workspace_ids, automation_id, user_id)`."""
+
+
+async def detail(
+    work: UnitOfWork, actor: Actor, keys: KeyRing, automation_id: Id
+) -> AutomationDetail:
+    """One automation with the graph of its current version and what is wrong with it."""
+    row = await work.first(
+        _summaries(actor.workspace_id)
+        .add_columns(
+            automation_graph.c.trigger_config,
+            automation_graph.c.graph,
+            automation.c.webhook_token,
+            automation.c.sealed_webhook_secret,
+        )
+        .join(automation_graph, _graph_of(current))
+        .where(automation.c.id == automation_id)
+    )
+    if row is None:
+        raise NotFoundError("automation")
+    compiled = await compile_in(
+        work,
+        actor.workspace_id,
+        automation_id,
+        row.trigger_config,
+        read_graph(row.graph),
+    )
+    shows_secret = await _may_edit(work, actor, automation_id)
+    return AutomationDetail(
+        **_summary(row).model_dump(),
+        trigger_config=row.trigger_config,
+        graph=row.graph,
+        webhook_path=f"/v1/hooks/{row.webhook_token}",
+        webhook_secret=(
+            keys.unseal(row.sealed_webhook_secret, webhook_secret_place(automation_id)).decode()
+            if shows_secret
+            else None
+        ),
+        reference_issues=list(compiled.issues),
+    )
+
+
+async def _may_edit(work: UnitOfWork, actor: Actor, automation_id: Id) -> bool:
+    """Whether the actor may change this automation: by scope, and by level on its item."""
+    if Scope.AUTOMATIONS_WRITE not in actor.scopes:
+        return False
+    placement = await visible(work, [actor.workspace_id], automation_id, actor.user_id)
+    return placement is not None and level_on(placement, actor.role) >= Level.EDIT
+
+
+async def summary(work: UnitOfWork, actor: Actor, automation_id: Id) -> AutomationSummary:
+    """One automation as lists show it. Raises NotFoundError."""
+    row = await work.first(_summaries(actor.workspace_id).where(automation.c.id == automation_id))
+    if row is None:
+        raise NotFoundError("automation")
+    return _summary(row)
+
+
+async def list_automations(work: UnitOfWork, actor: Actor, page: PageRequest) -> AutomationList:
+    """The automations the actor sees, newest first."""
+    statement = (
+        _summaries(actor.workspace_id)
+        .where(automation.c.item_id.not_in(select(closed_items(actor).c.id)))
+        .order_by(automation.c.created_at.desc(), automation.c.id.desc())
+    )
+    if page.after is not None:
+        statement = statement.where(
+            tuple_(automation.c.created_at, automation.c.id) < tuple_(*page.after)
+        )
+    rows = await work.rows(statement.limit(page.fetch))
+    shown = page.of(rows, lambda row: (row.created_at, row.id))
+    return AutomationList(automations=[_summary(row) for row in shown.items], cursor=shown.cursor)
+
+
+async def list_versions(
+    work: UnitOfWork, actor: Actor, automation_id: Id, page: PageRequest
+) -> AutomationVersionList:
+    """The versions of an automation, newest first."""
+    version = automation_version.c
+    statement = (
+        select(automation_version)
+        .where(version.workspace_id == actor.workspace_id, version.automation_id == automation_id)
+        .order_by(version.version.desc())
+    )
+    if page.after is not None:
+        statement = statement.where(version.version < page.after[0])
+    rows = await work.rows(statement.limit(page.fetch))
+    shown = page.of(rows, lambda row: (row.version,))
+    return AutomationVersionList(
+        versions=[AutomationVersionShape.model_validate(row) for row in shown.items],
+        cursor=shown.cursor,
+    )
+
+
+async def version_detail(
+    work: UnitOfWork, actor: Actor, automation_id: Id, version_id: Id
+) -> AutomationVersionDetail:
+    """One version with its graph."""
+    row = await work.first(
+        select(automation_version, automation_graph.c.trigger_config, automation_graph.c.graph)
+        .join(automation_graph, _graph_of(automation_version))
+        .where(
+            automation_version.c.workspace_id == actor.workspace_id,
+            automation_version.c.automation_id == automation_id,
+            automation_version.c.id == version_id,
+        )
+    )
+    if row is None:
+        raise NotFoundError("version")
+    return AutomationVersionDetail.model_validate(row)
+
+
+def read_graph(content: dict[str, Any]) -> Graph:
+    """A stored graph as its shape."""
+    return _GRAPH.validate_python(content)
+
+
+def _graph_of(version: Any) -> ColumnElement[bool]:
+    owned: ColumnElement[bool] = (automation_graph.c.automation_id == version.c.automation_id) & (
+        automation_graph.c.checksum == version.c.checksum
+    )
+    return owned
+
+
+def _summaries(workspace_id: Id) -> Select[Any]:
+    triggered = (
+        select(automation_run.c.created_at)
+        .where(
+            automation_run.c.automation_id == automation.c.id,
+            automation_run.c.source != RunSource.TEST,
+        )
+        .order_by(automation_run.c.created_at.desc())
+        .limit(1)
+        .scalar_subquery()
+    )
+    return (
+        select(
+            automation.c.id,
+            automation.c.workspace_id,
+            automation.c.item_id,
+            automation.c.key,
+            automation.c.label,
+            automation.c.enabled,
+            automation.c.published_version_id,
+            automation.c.draft_version_id,
+            automation.c.next_run_at,
+            automation.c.created_at,
+            automation.c.updated_at,
+            current.c.id.label("version_id"),
+            current.c.version,
+            current.c.trigger,
+            current.c.checksum.label("current_checksum"),
+            published.c.checksum.label("published_checksum"),
+            triggered.label("last_triggered_at"),
+        )
+        .join(item, item.c.id == automation.c.item_id)
+        .join(
+            current,
+            current.c.id
+            == func.coalesce(automation.c.draft_version_id, automation.c.published_version_id),
+        )
+        .outerjoin(published, published.c.id == automation.c.published_version_id)
+        .where(automation.c.workspace_id == workspace_id, item.c.deleted_at.is_(None))
+    )
+
+
+def _summary(row: Row[Any]) -> AutomationSummary:
+    return AutomationSummary.model_validate(
+        {
+            **row._mapping,
+            "has_unpublished_changes": row.draft_version_id is not None
+            and row.current_checksum != row.published_checksum,
+        }
+    )

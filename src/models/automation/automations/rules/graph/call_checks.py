@@ -1,0 +1,38 @@
+"""What a node gives to the automation it calls, held against what that one takes (C8)."""
+
+from collections.abc import Iterator
+
+from models.automation.automations.rules.graph.facts import ReferenceFacts
+from models.automation.automations.rules.language.bindings import holds_binding, is_binding
+from models.automation.automations.rules.triggers.payloads import check_payload
+from models.core.base import JsonObject
+from runtime.errors import ValidationError
+
+
+def call_problems(value: JsonObject, facts: ReferenceFacts) -> Iterator[tuple[str, str]]:
+    """What the published version of the called automation refuses, as path and sentence.
+
+    Of an input with bindings only the keys are known. What an automation gives to itself is left
+    to its runs: the version that takes it is about to be another.
+    """
+    called, given = value.get("automationId"), value.get("input", {})
+    if not isinstance(called, str) or called.lower() == facts.automation_id:
+        return
+    trigger = facts.triggers.get(called.lower())
+    if trigger is None or not isinstance(given, dict) or is_binding(given):
+        return
+    if holds_binding(given):
+        yield from _missing(trigger.get("inputSchema"), given)
+        return
+    try:
+        check_payload(trigger, given)
+    except ValidationError as error:
+        for problem in error.details:
+            yield problem.path.replace("triggerPayload", "input", 1), problem.message
+
+
+def _missing(schema: object, given: JsonObject) -> Iterator[tuple[str, str]]:
+    required = schema.get("required") if isinstance(schema, dict) else None
+    for key in required if isinstance(required, list) else []:
+        if key not in given:
+            yield f"input.{key}", "is required"

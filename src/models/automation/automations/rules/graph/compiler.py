@@ -1,0 +1,150 @@
+"""From a graph to a plan, or to the list of what keeps it from running (decisions C8)."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pydantic
+
+from models.automation.automations.rules.graph.configs import JoinConfig
+from models.automation.automations.rules.graph.facts import Noun, ReferenceFacts, referenced_ids
+from models.automation.automations.rules.graph.kinds import EdgeOutcome, JoinMode, NodeKind
+from models.automation.automations.rules.graph.node_checks import edge_problems, node_problems
+from models.automation.automations.rules.graph.reference_checks import trigger_reference_problems
+from models.automation.automations.rules.graph.shapes import Graph, GraphEdge, GraphNode, Retry
+from models.automation.automations.rules.graph.structure import (
+    Problem,
+    entries_of,
+    structure_problems,
+)
+from models.automation.automations.rules.graph.value_checks import value_problems
+from models.automation.automations.rules.language.reads import cel_length
+from models.automation.automations.rules.planner.plan import Plan, PlanEdge, PlanNode, PlanRetry
+from models.automation.automations.rules.triggers.configs import read_trigger, trigger_problems
+from models.core.base import JsonObject, Shape
+from runtime.errors import Detail
+
+__all__ = ["Compiled", "ReferenceFacts", "ReferenceIssue", "compile_graph", "referenced_ids"]
+
+MAX_CEL = 128 * 1024
+"""Characters in one graph. To compile them takes some two seconds at worst, and nobody else is
+served meanwhile."""
+
+
+class ReferenceIssue(Shape):
+    """One thing that keeps a graph from running; `nodeId` is empty for the graph as a whole."""
+
+    node_id: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """A plan when there are no issues, else no plan; `details` are the issues by their places."""
+
+    plan: Plan | None
+    details: tuple[Detail, ...] = ()
+    issues: tuple[ReferenceIssue, ...] = ()
+
+
+def compile_graph(graph: Graph, trigger_config: JsonObject, facts: ReferenceFacts) -> Compiled:
+    """Check everything a graph and its trigger say, and compile the graph if all of it holds."""
+    trigger = tuple(dict.fromkeys(_trigger(trigger_config, facts)))
+    found = tuple(dict.fromkeys(_problems(graph, facts)))
+    if not trigger and not found:
+        return Compiled(_plan(graph))
+    places = (Detail(f"graph.{at}" if at else "graph", message) for at, message in found)
+    # An issue has no place besides its node, so the sentence about a trigger says it.
+    told = [("", f"{detail.path}: {detail.message}") for detail in trigger]
+    issues = (ReferenceIssue(node_id=at, message=message) for at, message in (*told, *found))
+    return Compiled(None, (*trigger, *places), tuple(issues))
+
+
+def _problems(graph: Graph, facts: ReferenceFacts) -> Iterator[Problem]:
+    if sum(cel_length(node.parameters()) for node in graph.nodes) > MAX_CEL:
+        yield "", f"Its expressions and templates have more than {MAX_CEL} characters of CEL."
+        return
+    yield from structure_problems(graph)
+    yield from value_problems(graph, facts)
+    yield from (("", message) for message in _failure_automation(graph, facts))
+    known = {node.id: node for node in graph.nodes}
+    ways_out: dict[str, list[GraphEdge]] = {}
+    arrivals: dict[str, int] = {}
+    for edge in graph.edges:
+        ways_out.setdefault(edge.source, []).append(edge)
+        arrivals[edge.target] = arrivals.get(edge.target, 0) + 1
+    for node in graph.nodes:
+        for message in node_problems(node, known, facts):
+            yield node.id, message
+        for message in edge_problems(node, ways_out.get(node.id, [])):
+            yield node.id, message
+        join = _join(node)
+        if join is not None and (join.count or 0) > arrivals.get(node.id, 0):
+            yield node.id, f"It waits for {join.count} edges, but fewer lead to it."
+
+
+def _trigger(trigger_config: JsonObject, facts: ReferenceFacts) -> Iterator[Detail]:
+    try:
+        yield from trigger_problems(read_trigger(trigger_config))
+    except pydantic.ValidationError:
+        yield Detail("triggerConfig", "It cannot be read; save it again.")
+    else:
+        yield from trigger_reference_problems(trigger_config, facts)
+
+
+def _failure_automation(graph: Graph, facts: ReferenceFacts) -> Iterator[str]:
+    wanted = graph.failure_automation_id
+    if wanted is None:
+        return
+    if wanted.lower() == facts.automation_id:
+        yield "failureAutomationId: An automation cannot handle its own failures."
+    elif not facts.has(Noun.AUTOMATION, wanted):
+        yield "failureAutomationId: There is no such automation."
+
+
+def _join(node: GraphNode) -> JoinConfig | None:
+    if node.kind != NodeKind.JOIN:
+        return None
+    try:
+        return JoinConfig.model_validate(node.parameters())
+    except pydantic.ValidationError:
+        return None
+
+
+def _plan(graph: Graph) -> Plan:
+    return Plan(
+        tuple(_plan_node(node) for node in graph.nodes),
+        tuple(_plan_edge(edge) for edge in graph.edges),
+        tuple(entries_of(graph)),
+        graph.on_error,
+    )
+
+
+def _plan_node(node: GraphNode) -> PlanNode:
+    join = _join(node)
+    return PlanNode(
+        id=node.id,
+        kind=node.kind,
+        label=node.label or "",
+        timeout_seconds=node.timeout_seconds,
+        retry=None if node.retry is None else _plan_retry(node.retry),
+        disabled=node.disabled,
+        join=JoinMode.ALL if join is None else join.mode,
+        join_count=0 if join is None else join.count or 0,
+        pauses=node.kind == NodeKind.REPEAT and node.parameters().get("delaySeconds", 0) != 0,
+    )
+
+
+def _plan_retry(retry: Retry) -> PlanRetry:
+    return PlanRetry(
+        max_attempts=retry.max_attempts,
+        initial_delay_seconds=retry.initial_delay_seconds,
+        backoff_multiplier=retry.backoff_multiplier,
+        max_delay_seconds=retry.max_delay_seconds,
+    )
+
+
+def _plan_edge(edge: GraphEdge) -> PlanEdge:
+    outcome = EdgeOutcome(edge.outcome)
+    if outcome is EdgeOutcome.SUCCESS:
+        outcome = EdgeOutcome.ALWAYS
+    return PlanEdge(edge.source, edge.target, outcome, edge.case_key)

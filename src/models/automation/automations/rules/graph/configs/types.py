@@ -1,0 +1,107 @@
+"""What the configs of several kinds consist of."""
+
+from datetime import datetime
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BeforeValidator, Field
+
+from models.core.schedules.timezones import is_timezone
+from runtime.callable_urls import url_problem
+
+MAX_WAIT_SECONDS = 30 * 86_400
+"""A wait cannot outlast its run (decisions C3)."""
+
+
+def _known_timezone(name: str) -> str:
+    if not is_timezone(name):
+        raise ValueError("is not an IANA time zone such as Europe/Berlin")
+    return name
+
+
+def _as_texts(value: Any) -> Any:
+    """Numbers and truth values as text, nulls left out: what a header or a query can carry."""
+    if not isinstance(value, dict):
+        return value
+    return {key: _as_text(item) for key, item in value.items() if item is not None}
+
+
+def _as_text(value: Any) -> Any:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return str(value)
+    return [_as_text(item) for item in value] if isinstance(value, list) else value
+
+
+def one_or_many(value: Any) -> Any:
+    """One text or number as the list it stands for."""
+    return [value] if isinstance(value, str | int) and not isinstance(value, bool) else value
+
+
+def callable_url(text: str) -> str:
+    """A URL that can be called, as far as it tells; whether its address may be is settled then."""
+    problem = url_problem(text)
+    if problem is not None:
+        raise ValueError(problem)
+    return text
+
+
+def _iso_moment(text: str) -> str:
+    try:
+        datetime.fromisoformat(text)
+    except ValueError:
+        raise ValueError("is not an ISO 8601 timestamp such as 2026-01-31T09:00:00Z") from None
+    return text
+
+
+_OF_THE_HOST = frozenset(
+    {"alt-svc", "clear-site-data", "nel", "report-to", "service-worker-allowed"}
+    | {"strict-transport-security"}
+)
+"""By these an answer speaks for every page of the host that gives it, not for itself: with two of
+them an author would be told which others a visitor asks for."""
+
+_NOT_TO_SET = _OF_THE_HOST | frozenset(
+    {"connection", "content-encoding", "content-length", "date", "keep-alive", "server"}
+    | {"proxy-authenticate", "proxy-connection", "set-cookie", "te", "trailer"}
+    | {"transfer-encoding", "upgrade", "x-request-id"}
+)
+
+
+def _may_be_set(name: str) -> str:
+    if name.lower() in _NOT_TO_SET:
+        raise ValueError("is a header that no answer may set")
+    return name
+
+
+def _can_be_sent(value: str) -> str:
+    try:
+        value.encode("latin-1")
+    except UnicodeEncodeError:
+        raise ValueError("has characters that no header can carry") from None
+    return value
+
+
+Timezone = Annotated[str, AfterValidator(_known_timezone)]
+IsoMoment = Annotated[str, Field(max_length=64), AfterValidator(_iso_moment)]
+CelText = Annotated[str, Field(min_length=1, max_length=4_000)]
+FieldKey = Annotated[str, Field(min_length=1, max_length=63)]
+HeaderName = Annotated[str, Field(pattern=r"^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}$")]
+HeaderValue = Annotated[str, Field(max_length=8_192, pattern=r"^[^\x00\r\n]*$")]
+Headers = Annotated[
+    dict[HeaderName, HeaderValue], BeforeValidator(_as_texts), Field(max_length=100)
+]
+AnswerHeaders = Annotated[
+    dict[
+        Annotated[HeaderName, AfterValidator(_may_be_set)],
+        Annotated[HeaderValue, AfterValidator(_can_be_sent)],
+    ],
+    BeforeValidator(_as_texts),
+    Field(max_length=100),
+]
+"""Headers an automation may answer with: none of the connection's or the host's, no cookies."""
+QueryParameters = Annotated[
+    dict[str, str | list[str]], BeforeValidator(_as_texts), Field(max_length=200)
+]
+Status = Annotated[int, Field(ge=100, le=599)]
+StatusClass = Annotated[str, Field(pattern=r"^[1-5]xx$")]

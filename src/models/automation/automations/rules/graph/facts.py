@@ -1,0 +1,95 @@
+"""What the compiler is told about the workspace, and what it has to be told about."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from models.automation.automations.rules.graph.shapes import Graph
+from models.automation.automations.rules.language.bindings import without_literals
+from models.automation.automations.rules.language.reads import secret_names
+from models.core.base import Id, JsonObject
+from models.data.databases.rules.fields import FieldSpecs
+from runtime.ids import parse_id
+
+
+class Noun(StrEnum):
+    """What a graph or a trigger can name by id, besides databases."""
+
+    ACTION = "action"
+    AUTOMATION = "automation"
+    DATA_SOURCE = "data source"
+    FORM = "form"
+    MEMBER = "member"
+    VIEW = "view"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReferenceFacts:
+    """What exists and may be used, by canonical id; `automation_id` is the graph's own."""
+
+    automation_id: str | None = None
+    databases: Mapping[str, FieldSpecs] = field(default_factory=dict)
+    """The fields of each database."""
+    existing: Mapping[Noun, frozenset[str]] = field(default_factory=dict)
+    triggers: Mapping[str, JsonObject] = field(default_factory=dict)
+    """The trigger of each automation that is published."""
+    secrets: frozenset[str] = frozenset()
+    """Those of the secrets a graph or its trigger names that there are."""
+
+    def has(self, noun: Noun, id_: str) -> bool:
+        """Whether the workspace has it, outside the trash."""
+        return id_.lower() in self.existing.get(noun, frozenset())
+
+
+NAMED_BY: Mapping[str, Noun] = {
+    "actionId": Noun.ACTION,
+    "automationId": Noun.AUTOMATION,
+    "automationIds": Noun.AUTOMATION,
+    "dataSourceId": Noun.DATA_SOURCE,
+    "formItemId": Noun.FORM,
+    "viewId": Noun.VIEW,
+    "assignees": Noun.MEMBER,
+    "userIds": Noun.MEMBER,
+}
+"""The keys of configs and triggers that name something; the plural ones hold lists."""
+
+_KEYS = frozenset({*NAMED_BY, "databaseId"})
+
+
+def referenced_ids(graph: Graph, trigger_config: JsonObject) -> frozenset[Id]:
+    """Every well-formed id a graph or its trigger names under a key that names things."""
+    found: set[Id] = set()
+    texts = [graph.failure_automation_id, *(node.action_id for node in graph.nodes)]
+    for node in graph.nodes:
+        texts += _ids_in(without_literals(node.parameters()))
+        texts += _ids_in(without_literals(node.config))
+    texts += _ids_in(trigger_config)
+    for text in texts:
+        parsed = parse_id(text) if text is not None else None
+        if parsed is not None:
+            found.add(parsed)
+    return frozenset(found)
+
+
+def referenced_secrets(graph: Graph, trigger_config: JsonObject) -> frozenset[str]:
+    """The name of every secret a graph or its trigger names."""
+    named = [secret_names(node.parameters()) for node in graph.nodes]
+    if isinstance(trigger_config.get("secretName"), str):
+        named.append(frozenset({trigger_config["secretName"]}))
+    return frozenset().union(*named)
+
+
+def _ids_in(value: Any) -> Iterator[str]:
+    if isinstance(value, list):
+        for item in value:
+            yield from _ids_in(item)
+    if not isinstance(value, dict):
+        return
+    for key, item in value.items():
+        if key in _KEYS and isinstance(item, str):
+            yield item
+        elif key in _KEYS and isinstance(item, list):
+            yield from (text for text in item if isinstance(text, str))
+        else:
+            yield from _ids_in(item)

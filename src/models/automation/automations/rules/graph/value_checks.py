@@ -1,0 +1,37 @@
+"""Values kept apart from nodes: secrets of the workspace, variables of the graph (C8)."""
+
+from collections.abc import Iterator
+
+from models.automation.automations.rules.graph.facts import ReferenceFacts
+from models.automation.automations.rules.graph.kinds import shorten
+from models.automation.automations.rules.graph.shapes import Graph, GraphNode
+from models.automation.automations.rules.graph.structure import Problem
+from models.automation.automations.rules.language.reads import node_references, secrets_in
+from models.automation.automations.rules.language.secret_marks import (
+    SECRETS_LEAVE,
+    SENDERS,
+    no_secret,
+)
+
+
+def value_problems(graph: Graph, facts: ReferenceFacts) -> Iterator[Problem]:
+    """Secrets that are not there or would stay here, and variables the graph does not have.
+
+    A graph that declares variables declares all it reads; one that declares none leaves them to
+    the runs, which may bring values along (decisions D3).
+    """
+    for node in graph.nodes:
+        yield from ((node.id, message) for message in _secret_problems(node, facts))
+        if not graph.variables:
+            continue
+        read = node_references(node, "vars") or frozenset()
+        for key in sorted(read - graph.variables.keys()):
+            yield node.id, f'It reads the variable "{shorten(key)}", which the graph does not have.'
+
+
+def _secret_problems(node: GraphNode, facts: ReferenceFacts) -> Iterator[str]:
+    for path, name in secrets_in(node.parameters()):
+        if node.kind not in SENDERS:
+            yield f"{path}: {SECRETS_LEAVE}"
+        if name not in facts.secrets:
+            yield f"{path}: {no_secret(name)}"

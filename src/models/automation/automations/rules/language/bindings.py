@@ -1,0 +1,194 @@
+"""Bindings: values of a node's config that come from the run (decisions C8).
+
+An object with exactly the keys `type` and `value`, `type` being a binding type, is a binding, at
+any depth. A literal of that shape is wrapped in a `literal` binding.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from models.automation.automations.rules.language.paths import compile_path
+from models.automation.automations.rules.language.secret_marks import SECRETS_LEAVE, SecretMark
+from models.automation.automations.rules.language.templates import compile_template
+from models.core.base import JsonObject
+from models.core.expressions.rules.errors import BindingError
+from models.core.expressions.rules.expressions import compile_expression
+from models.core.expressions.rules.json_values import MAX_DEPTH
+
+__all__ = [
+    "BindingContext",
+    "BindingError",
+    "BindingType",
+    "check_depth",
+    "holds_binding",
+    "is_binding",
+    "problems",
+    "resolve",
+    "without_literals",
+]
+
+
+class BindingType(StrEnum):
+    LITERAL = "literal"
+    TRIGGER = "trigger"
+    NODE = "node"
+    ITEM = "item"
+    RUN = "run"
+    VARIABLE = "variable"
+    SECRET = "secret"  # noqa: S105  # the name of a kind of binding
+    TEMPLATE = "template"
+    EXPRESSION = "expression"
+
+
+_TYPES = {kind.value: kind for kind in BindingType}
+RUN_FACTS = ("id", "startedAt", "source", "workspaceId", "resumeUrl")
+INDEX = "$index"
+
+
+@dataclass(frozen=True, slots=True)
+class BindingContext:
+    """What a node can read, as JSON values: outputs by node id, facts and the loop's item.
+
+    Only a node that `sends_secrets` may name them, and what it gets are their marks; no expression
+    reads them.
+    """
+
+    trigger: Any
+    nodes: Mapping[str, Any]
+    run: Mapping[str, Any]
+    item: Any = None
+    index: int | None = None
+    vars: Mapping[str, Any] = field(default_factory=dict)
+    sends_secrets: bool = False
+
+    def variables(self) -> JsonObject:
+        """The variables of expressions and filters (decisions C11)."""
+        return {
+            "trigger": self.trigger,
+            "nodes": self.nodes,
+            "run": self.run,
+            "item": self.item,
+            "index": self.index,
+            "vars": self.vars,
+        }
+
+
+def is_binding(value: Any) -> bool:
+    """Whether a JSON value is a binding rather than plain data."""
+    return (
+        isinstance(value, dict)
+        and len(value) == 2
+        and "value" in value
+        and isinstance(value.get("type"), str)
+        and value["type"] in _TYPES
+    )
+
+
+def resolve(value: Any, context: BindingContext, depth: int = 0) -> Any:
+    """The value with every binding in it replaced; a missing path gives None.
+
+    Raises BindingError for a binding that cannot be read or evaluated.
+    """
+    check_depth(depth)
+    if is_binding(value):
+        return _resolve_binding(_TYPES[value["type"]], value["value"], context)
+    if isinstance(value, dict):
+        return {key: resolve(item, context, depth + 1) for key, item in value.items()}
+    if isinstance(value, list):
+        return [resolve(item, context, depth + 1) for item in value]
+    return value
+
+
+def _resolve_binding(kind: BindingType, value: Any, context: BindingContext) -> Any:
+    if kind is BindingType.LITERAL:
+        return value
+    text = _text(kind, value)
+    if kind is BindingType.SECRET:
+        if not context.sends_secrets:
+            raise BindingError(SECRETS_LEAVE)
+        return SecretMark.of(text)
+    if kind is BindingType.EXPRESSION:
+        return compile_expression(text).evaluate(context.variables())
+    if kind is BindingType.TEMPLATE:
+        return compile_template(text).render(context.variables())
+    if kind is BindingType.NODE:
+        node_id, path = compile_path(text).split()
+        return path.get(context.nodes.get(node_id))
+    if kind is BindingType.ITEM:
+        return context.index if text == INDEX else compile_path(text).get(context.item)
+    if kind is BindingType.RUN:
+        return compile_path(text).get(context.run)
+    if kind is BindingType.VARIABLE:
+        return compile_path(text).get(context.vars)
+    return compile_path(text).get(context.trigger)
+
+
+def problems(value: Any, path: str = "", depth: int = 0) -> Iterator[tuple[str, str]]:
+    """What is wrong with the bindings of a config, each as path and sentence."""
+    check_depth(depth)
+    if is_binding(value):
+        problem = _problem(_TYPES[value["type"]], value["value"])
+        if problem is not None:
+            yield path, problem
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from problems(item, f"{path}.{key}" if path else str(key), depth + 1)
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from problems(item, f"{path}.{index}" if path else str(index), depth + 1)
+
+
+def without_literals(value: Any, depth: int = 0) -> Any:
+    """The value with its `literal` bindings unwrapped; other bindings stay."""
+    check_depth(depth)
+    if is_binding(value):
+        return value["value"] if value["type"] == BindingType.LITERAL else value
+    if isinstance(value, dict):
+        return {key: without_literals(item, depth + 1) for key, item in value.items()}
+    if isinstance(value, list):
+        return [without_literals(item, depth + 1) for item in value]
+    return value
+
+
+def holds_binding(value: Any, depth: int = 0) -> bool:
+    """Whether there is a binding anywhere in a value."""
+    check_depth(depth)
+    if is_binding(value):
+        return True
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return any(holds_binding(part, depth + 1) for part in parts)
+
+
+def _problem(kind: BindingType, value: Any) -> str | None:
+    if kind is BindingType.LITERAL:
+        return None
+    try:
+        text = _text(kind, value)
+        if kind is BindingType.EXPRESSION:
+            compile_expression(text)
+        elif kind is BindingType.TEMPLATE:
+            compile_template(text)
+        elif kind in (BindingType.NODE, BindingType.VARIABLE):
+            compile_path(text).split()
+        elif kind is BindingType.RUN:
+            known = compile_path(text).split()[0] in RUN_FACTS
+            return None if known else f"A run has only {', '.join(RUN_FACTS)}."
+        elif kind is not BindingType.SECRET and (kind, text) != (BindingType.ITEM, INDEX):
+            compile_path(text)
+    except BindingError as error:
+        return error.message
+    return None
+
+
+def _text(kind: BindingType, value: Any) -> str:
+    if not isinstance(value, str):
+        raise BindingError(f"The value of a {kind} binding must be text.")
+    return value
+
+
+def check_depth(depth: int) -> None:
+    """Raises BindingError for what is nested deeper than JSON of the platform may be."""
+    if depth > MAX_DEPTH:
+        raise BindingError(f"The config is nested deeper than {MAX_DEPTH} levels.")

@@ -1,0 +1,148 @@
+"""Paths into JSON values: `a.b[0].c`, `$.a`, and bounded JSONPath (RFC 9535) for more."""
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from models.automation.automations.rules.graph.kinds import shorten
+from models.automation.automations.rules.language.json_paths import Segment, matches, read_query
+from models.core.expressions.rules.errors import BindingError
+
+MAX_LENGTH = 256
+MAX_STEPS = 32
+
+_NAME = r"[^\s\x00-\x1f\x7f.\[\]'\"*?()@=~,:$`|&<>!+/\\{}]+"
+_QUOTED = r"'[^'\\\x00-\x1f]*'|\"[^\"'\\\x00-\x1f]*\""
+_STEP = re.compile(
+    rf"""
+    \.?(?P<name>{_NAME})
+  | \[(?P<index>-?\d{{1,9}})\]
+  | \[(?P<quoted>{_QUOTED})\]
+  | (?P<deep>\.\.)(?:(?P<deep_name>{_NAME})|(?P<deep_any>\*))
+  | (?P<any>\.\*|\[\*\])
+  | \[(?P<slice>-?\d{{0,9}}:-?\d{{0,9}})\]
+  | \[(?P<indexes>\d{{1,9}}(?:,\d{{1,9}})+)\]
+  | \[(?P<names>(?:'[^'\\]*')(?:,'[^'\\]*')+)\]
+    """,
+    re.VERBOSE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """A key or index, or (`rich`) a piece of JSONPath that may match many values."""
+
+    key: str | int = ""
+    rich: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """A compiled path. One that can match many values gives the list of its matches."""
+
+    steps: tuple[_Step, ...]
+    _query: tuple[Segment, ...] | None = None
+
+    def get(self, value: Any) -> Any:
+        """The value at the path, None when there is none (decisions C8).
+
+        Raises BindingError for data too large to be searched.
+        """
+        if self._query is not None:
+            return matches(self._query, value)
+        for step in self.steps:
+            value = _child(value, step.key)
+            if value is None:
+                return None
+        return value
+
+    def split(self) -> tuple[str, "Path"]:
+        """The first key and the path behind it. Raises BindingError when there is no such key."""
+        if not self.steps or self.steps[0].rich or not isinstance(self.steps[0].key, str):
+            raise BindingError("The path must begin with the id of a node.")
+        return self.steps[0].key, _path(self.steps[1:])
+
+
+@lru_cache(maxsize=4_096)
+def compile_path(text: str) -> Path:
+    """Read a path; the empty path is the value itself. Raises BindingError that says what is wrong.
+
+    Filters, arithmetic, regular expressions and functions of JSONPath are refused: their cost
+    depends on the data. CEL does that work under a budget.
+    """
+    if len(text) > MAX_LENGTH:
+        raise BindingError(f"A path has at most {MAX_LENGTH} characters.")
+    steps = _read_steps(text.strip())
+    if len(steps) > MAX_STEPS:
+        raise BindingError(f"A path has at most {MAX_STEPS} steps.")
+    if sum(step.rich.startswith("..") for step in steps) > 1:
+        raise BindingError("A path may hold `..` once.")
+    return _path(tuple(steps))
+
+
+def _read_steps(text: str) -> list[_Step]:
+    steps: list[_Step] = []
+    at = int(text.startswith("$"))
+    while at < len(text):
+        match = _STEP.match(text, at)
+        if match is None or not _joins(match.group(), first=at == 0):
+            raise BindingError(
+                f'The path "{shorten(text)}" cannot be read at character {at + 1}. Paths '
+                "look like a.b[0].c; use an expression for conditions and arithmetic."
+            )
+        steps.append(_step(match))
+        at = match.end()
+    return steps
+
+
+def _joins(step: str, *, first: bool) -> bool:
+    """A dot leads to every name but the first of a path without `$`."""
+    return step[0] == "[" or (step[0] != ".") is first
+
+
+def _step(match: re.Match[str]) -> _Step:
+    found = {name: text for name, text in match.groupdict().items() if text is not None}
+    if "name" in found:
+        return _Step(found["name"])
+    if "index" in found:
+        return _Step(int(found["index"]))
+    if "quoted" in found:
+        return _Step(found["quoted"][1:-1])
+    if "deep" in found:
+        return _Step(rich=f"..'{found['deep_name']}'" if "deep_name" in found else "..*")
+    if "any" in found:
+        return _Step(rich="[*]")
+    if "slice" in found:
+        return _Step(rich=f"[{found['slice']}]")
+    if "names" in found:
+        keys = dict.fromkeys(found["names"][1:-1].split("','"))
+        return _Step(rich="['{}']".format("','".join(keys)))
+    # A repeated index would match a value twice, and twice again at every further step.
+    indexes = dict.fromkeys(int(index) for index in found["indexes"].split(","))
+    return _Step(rich=f"[{','.join(str(index) for index in indexes)}]")
+
+
+@lru_cache(maxsize=4_096)
+def _path(steps: tuple[_Step, ...]) -> Path:
+    if not any(step.rich for step in steps):
+        return Path(steps)
+    return Path(steps, read_query("$" + "".join(_jsonpath(step) for step in steps)))
+
+
+def _jsonpath(step: _Step) -> str:
+    if step.rich:
+        return step.rich
+    return f"[{step.key}]" if isinstance(step.key, int) else f"['{step.key}']"
+
+
+def _child(value: Any, key: str | int) -> Any:
+    if isinstance(value, dict):
+        return value.get(key) if isinstance(key, str) else None
+    if isinstance(value, list):
+        if isinstance(key, str):
+            if not (key.isascii() and key.isdigit()):
+                return None
+            key = int(key)
+        return value[key] if -len(value) <= key < len(value) else None
+    return None

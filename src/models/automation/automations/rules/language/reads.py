@@ -1,0 +1,138 @@
+"""What a config reads of a run, told without a run (decisions C8)."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from models.automation.automations.rules.graph.kinds import NodeKind
+from models.automation.automations.rules.graph.shapes import GraphNode
+from models.automation.automations.rules.language.bindings import (
+    BindingType,
+    check_depth,
+    is_binding,
+)
+from models.automation.automations.rules.language.paths import compile_path
+from models.automation.automations.rules.language.templates import compile_template
+from models.core.expressions.rules.cel_text import selections
+from models.core.expressions.rules.errors import BindingError
+
+
+def references(value: Any, variable: str = "nodes") -> frozenset[str] | None:
+    """The ids of nodes whose outputs a config can read; None when that depends on the data.
+
+    For another `variable` the keys of that. Counts bindings, and what conditions, switches and
+    repeats hold without one: CEL text under `expression` and `while`, paths under `field`.
+    """
+    found: set[str] = set()
+    for text_kind, text in _texts(value, 0):
+        keys = _READ_BY[text_kind](text, variable)
+        if keys is None:
+            return None
+        found |= keys
+    return frozenset(found)
+
+
+def node_references(node: GraphNode, variable: str = "nodes") -> frozenset[str] | None:
+    """The same for a node, of which the filter of an event is CEL text, too."""
+    value = node.parameters()
+    if node.kind == NodeKind.WAIT_EVENT and isinstance(value.get("filter"), str):
+        value["filter"] = {"type": BindingType.EXPRESSION.value, "value": value["filter"]}
+    return references(value, variable)
+
+
+def cel_length(value: Any) -> int:
+    """The characters of CEL that a config holds."""
+    return sum(_CEL_LENGTH[kind](text) for kind, text in _texts(value, 0) if kind in _CEL_LENGTH)
+
+
+def secret_names(value: Any) -> frozenset[str]:
+    """The names of the secrets that a config holds bindings of."""
+    return frozenset(name for _, name in secrets_in(value))
+
+
+def secrets_in(value: Any, path: str = "", depth: int = 0) -> Iterator[tuple[str, str]]:
+    """The secrets that a config holds bindings of, each as path and name."""
+    check_depth(depth)
+    if is_binding(value):
+        if value["type"] == BindingType.SECRET and isinstance(value["value"], str):
+            yield path, value["value"]
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from secrets_in(item, f"{path}.{key}" if path else str(key), depth + 1)
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from secrets_in(item, f"{path}.{index}" if path else str(index), depth + 1)
+
+
+def _texts(value: Any, depth: int) -> Iterator[tuple[str, str]]:
+    """The texts of a config that read the run, each with how it reads."""
+    check_depth(depth)
+    if is_binding(value):
+        if isinstance(value["value"], str):
+            yield value["type"], value["value"]
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            if key in ("expression", "while", "field") and isinstance(item, str):
+                yield key, item
+            else:
+                yield from _texts(item, depth + 1)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _texts(item, depth + 1)
+
+
+def _key_of(own: str) -> "_Reads":
+    """How a binding reads whose path begins with a key of `own`."""
+
+    def read(text: str, variable: str) -> frozenset[str] | None:
+        if variable != own:
+            return frozenset()
+        try:
+            return frozenset({compile_path(text).split()[0]})
+        except BindingError:
+            return frozenset()
+
+    return read
+
+
+def _filter_path(text: str, variable: str) -> frozenset[str] | None:
+    try:
+        first, rest = compile_path(text).split()
+        return frozenset({rest.split()[0]}) if first == variable else frozenset()
+    except BindingError:
+        return None
+
+
+def _template_references(text: str, variable: str) -> frozenset[str] | None:
+    try:
+        return compile_template(text).reads(variable)
+    except BindingError:
+        return frozenset()
+
+
+def _nothing(_text: str, _variable: str) -> frozenset[str] | None:
+    return frozenset()
+
+
+_Reads = Callable[[str, str], frozenset[str] | None]
+
+
+_READ_BY: dict[str, _Reads] = {
+    **dict.fromkeys(BindingType, _nothing),
+    "node": _key_of("nodes"),
+    "variable": _key_of("vars"),
+    "template": _template_references,
+    "expression": selections,
+    "while": selections,
+    "field": _filter_path,
+}
+
+
+def _length_of_segments(text: str) -> int:
+    return sum(len(part.partition("}}")[0]) for part in text.split("{{")[1:])
+
+
+_CEL_LENGTH: dict[str, Callable[[str], int]] = {
+    "expression": len,
+    "while": len,
+    "template": _length_of_segments,
+}

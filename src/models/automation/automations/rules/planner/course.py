@@ -1,0 +1,67 @@
+"""A run's course: its planner, and what the planner's commands have added up to.
+
+The workflow and the worker that follows a stretch of quick nodes each hold one; fed the same
+events in the same order, they are equal. Standard library only.
+"""
+
+from models.automation.automations.rules.planner.frames import Loop
+from models.automation.automations.rules.planner.plan import Plan
+from models.automation.automations.rules.planner.planner import Planner
+from models.automation.automations.rules.planner.protocol import (
+    CancelNode,
+    Command,
+    EndLoop,
+    EndRun,
+    Event,
+    NextIteration,
+    NodeRef,
+    RunCancelled,
+    SkipNode,
+)
+
+
+class Course:
+    """Where a run stands. `applied` counts its events, so that two courses can be compared.
+
+    Nodes that were skipped are kept for the root alone. In an iteration they are the nodes of the
+    body that have no row once it has ended, so that memory does not grow with iterations.
+    """
+
+    __slots__ = ("_planner", "applied", "asking", "ending", "skipped")
+
+    def __init__(self, plan: Plan, scope_key: str = "") -> None:
+        self._planner = Planner(plan, scope_key)
+        self.applied = 0
+        self.skipped: list[NodeRef] = []
+        self.asking: dict[NodeRef, NextIteration | EndLoop] = {}
+        """The loops that wait for the decision on an iteration, or for their own end."""
+        self.ending: EndRun | None = None
+        self._note(self._planner.begin())
+
+    @property
+    def active(self) -> tuple[NodeRef, ...]:
+        """Nodes that may run or are running, sorted."""
+        return self._planner.active
+
+    def iterations(self, ref: NodeRef) -> Loop | None:
+        """How far a loop has come; None unless its iterations are part of this course."""
+        return self._planner.iterations(ref)
+
+    def apply(self, event: Event) -> None:
+        """A node has ended, or a loop knows more of its iterations."""
+        self.applied += 1
+        if not isinstance(event, RunCancelled):
+            self.asking.pop(event.ref, None)
+        self._note(self._planner.apply(event))
+
+    def _note(self, commands: tuple[Command, ...]) -> None:
+        for command in commands:
+            match command:
+                case SkipNode(ref) if not ref.scope_key:
+                    self.skipped.append(ref)
+                case CancelNode(ref):
+                    self.asking.pop(ref, None)
+                case NextIteration() | EndLoop():
+                    self.asking[command.ref] = command
+                case EndRun():
+                    self.ending = command

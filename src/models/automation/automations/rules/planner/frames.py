@@ -1,0 +1,84 @@
+"""What the planner keeps of the root, of iterations and of loops, and which edges endings take.
+
+Standard library only.
+"""
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+from models.automation.automations.rules.graph.kinds import EdgeOutcome
+from models.automation.automations.rules.planner.plan import PlanEdge
+from models.automation.automations.rules.planner.protocol import NodeRef
+
+
+class How(Enum):
+    SUCCEEDED = 0
+    FAILED = 1
+    SKIPPED = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a node ended, as far as edges ask for it."""
+
+    how: How
+    outcome: str = EdgeOutcome.ALWAYS
+    case_key: str | None = None
+
+    def takes(self, edge: PlanEdge) -> bool:
+        """Whether an edge is taken: `always` on success only, `finally` never after a skip.
+
+        Nothing has come to a node whose time ran out, so `always` is not taken either.
+        """
+        outcome = edge.outcome
+        if self.how is How.SUCCEEDED:
+            if outcome in _TAKEN_ON_SUCCESS:
+                return self.outcome != EdgeOutcome.TIMEOUT or outcome == EdgeOutcome.FINALLY
+            return outcome == self.outcome and (
+                outcome is not EdgeOutcome.CASE or edge.case_key == self.case_key
+            )
+        return self.how is How.FAILED and outcome in _TAKEN_ON_FAILURE
+
+
+_TAKEN_ON_SUCCESS = (EdgeOutcome.ALWAYS, EdgeOutcome.SUCCESS, EdgeOutcome.FINALLY)
+_TAKEN_ON_FAILURE = (EdgeOutcome.FAILURE, EdgeOutcome.FINALLY)
+PASSED = Ending(How.SUCCEEDED, EdgeOutcome.DONE)
+"""A disabled node; if it is a loop, it is done."""
+FAILED = Ending(How.FAILED)
+SKIPPED = Ending(How.SKIPPED)
+
+
+@dataclass(slots=True)
+class Frame:
+    """The nodes of the root or of one iteration, and how far each has come."""
+
+    scope_key: str
+    unresolved: int
+    loop: "Loop | None" = None
+    arrivals: dict[str, list[int]] = field(default_factory=dict)
+    """Per node: incoming edges still open, incoming edges taken."""
+    decided: set[str] = field(default_factory=set)
+
+
+@dataclass(slots=True)
+class Loop:
+    """A loop node whose iterations run."""
+
+    ref: NodeRef
+    frame: Frame
+    parallelism: int
+    stop_on_error: bool
+    opened: int
+    count: int = 0
+    more: bool = False
+    open: int = 0
+    asked: bool = False
+    """Whether there is another iteration is being decided."""
+    closing: bool = False
+    """Its iterations are over; its own ending is not reported yet."""
+    failed: NodeRef | None = None
+
+    @property
+    def ended(self) -> int:
+        """How many iterations are over."""
+        return self.opened - self.open

@@ -1,0 +1,281 @@
+"""The compiled plan of a version: the only map of a graph that a workflow holds (design 3.3).
+
+A plan enters Temporal history, so it carries ids, kinds, labels, edges and timing, never a config
+or a value of a user's data. Standard library only.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from models.automation.automations.rules.graph.kinds import EdgeOutcome, JoinMode, OnError
+from models.automation.automations.rules.graph.reach import (
+    ROOT,
+    body_of,
+    enclosing,
+    following,
+    homes_of,
+    leading,
+    reached,
+)
+
+_FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class PlanRetry:
+    """A node's retry policy in seconds, taken 1:1 into a Temporal RetryPolicy (decisions D2)."""
+
+    max_attempts: int = 3
+    initial_delay_seconds: float = 2
+    backoff_multiplier: float = 2
+    max_delay_seconds: float = 300
+
+
+@dataclass(frozen=True, slots=True)
+class PlanNode:
+    """One node; `retry` None means one attempt."""
+
+    id: str
+    kind: str
+    label: str = ""
+    timeout_seconds: int = 300
+    retry: PlanRetry | None = None
+    disabled: bool = False
+    """Not run, but passes on as if it had succeeded."""
+    join: JoinMode = JoinMode.ALL
+    join_count: int = 0
+    taken_before: int = 0
+    """Incoming edges that count as taken because they come from outside the plan (D3)."""
+    pauses: bool = False
+    """A repeat that lets time pass between its iterations."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanEdge:
+    """The way from one node to another that `outcome` opens; `case_key` belongs to `case`."""
+
+    source: str
+    target: str
+    outcome: EdgeOutcome = EdgeOutcome.ALWAYS
+    case_key: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A graph that compiled: every edge names nodes of the plan and there is no cycle."""
+
+    nodes: tuple[PlanNode, ...]
+    edges: tuple[PlanEdge, ...]
+    entries: tuple[str, ...]
+    on_error: OnError = OnError.STOP
+    resumed: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """The iterations that run, by scope key, and where each begins; other loops run whole (D3)."""
+
+    def nodes_by_id(self) -> dict[str, PlanNode]:
+        return {node.id: node for node in self.nodes}
+
+    def leaves(self) -> tuple[str, ...]:
+        """The nodes that run last in their frame; the run's output is theirs (C8).
+
+        What is passed over, like a disabled node, follows nobody and has no output.
+        """
+        ways = [edge for edge in self.edges if edge.outcome is not EdgeOutcome.ITEM]
+        run = [node.id for node in self.nodes if not node.disabled]
+        leading_on = reached(run, leading(ways))
+        inner = {edge.source for edge in ways if edge.target in leading_on}
+        return tuple(node_id for node_id in run if node_id not in inner)
+
+    def scope_of(self, node_id: str, index: int = 0) -> str:
+        """The scope key of a node in iteration `index` of its own loop, and 0 of those around it.
+
+        Raises KeyError when the plan has no such node.
+        """
+        loops = enclosing(node_id, self._homes())
+        return "/".join(f"{loop}:{index if loop == loops[-1] else 0}" for loop in loops)
+
+    def restricted(
+        self, starts: str | Sequence[tuple[str, str]], only: frozenset[str] | None = None
+    ) -> "Plan":
+        """The plan of a run from some nodes (decisions D3): what is reachable from them.
+
+        A start is a node in a scope; a text is a node in the root, or in the first iterations of
+        the loops around it. Of a loop that a start lies in, only the iterations of starts run;
+        one that is a start itself runs whole. Edges from elsewhere count as taken. With `only`,
+        the other reachable nodes are passed through like disabled ones, so that the named nodes
+        keep their order; starts and the loops around named nodes count as named.
+
+        Raises KeyError when the plan has no such node or scope.
+        """
+        if isinstance(starts, str):
+            starts = [(starts, self.scope_of(starts))]
+        steps = following(self.edges)
+        home = self._homes()
+        places = _places(starts, home)
+        entries = _first(places.pop(ROOT), steps)
+        kept = reached(entries, steps)
+        before = dict.fromkeys(kept, 0)
+        for edge in self.edges:
+            if edge.target in kept and edge.source not in kept:
+                before[edge.target] += 1
+        named = None if only is None else _with_loops(only.union(name for name, _ in starts), home)
+        nodes = tuple(
+            replace(
+                node,
+                taken_before=node.taken_before + before[node.id],
+                disabled=node.disabled or (named is not None and node.id not in named),
+            )
+            for node in self.nodes
+            if node.id in kept
+        )
+        resumed = tuple((scope, _first(begins, steps)) for scope, begins in sorted(places.items()))
+        return Plan(nodes, self._edges_within(kept), entries, self.on_error, resumed)
+
+    def until(self, node_id: str) -> "Plan":
+        """The plan of a test run that stops at a node: the node, its ancestors and their bodies.
+
+        Raises KeyError when the plan has no such node.
+        """
+        around = enclosing(node_id, self._homes())
+        kept = reached([node_id], leading(self.edges))
+        for loop in [name for name in kept if name not in around]:
+            kept.update(dict.fromkeys(body_of(loop, self.edges)))
+        return self._part(kept, tuple(entry for entry in self.entries if entry in kept))
+
+    def loop(self, loop: str) -> "Plan":
+        """One loop and its body, which another execution goes through."""
+        return self._part(dict.fromkeys([loop, *body_of(loop, self.edges)]), (loop,))
+
+    def iteration(self, loop: str, on_error: OnError) -> "Plan":
+        """The body of a loop, as a plan that is run once per item."""
+        body = dict.fromkeys(body_of(loop, self.edges))
+        first = [e.target for e in self.edges if e.source == loop and e.target in body]
+        return replace(self._part(body, tuple(dict.fromkeys(first))), on_error=on_error)
+
+    def to_json(self) -> dict[str, Any]:
+        """A compact JSON value: rows without their trailing defaults, edges by node position."""
+        position = {node.id: index for index, node in enumerate(self.nodes)}
+        value: dict[str, Any] = {
+            "format": _FORMAT,
+            "nodes": [_node_row(node) for node in self.nodes],
+            "edges": [_edge_row(edge, position) for edge in self.edges],
+            "entries": [position[entry] for entry in self.entries],
+            "onError": self.on_error.value,
+        }
+        if self.resumed:
+            value["resumed"] = [[scope, list(begins)] for scope, begins in self.resumed]
+        return value
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> "Plan":
+        """The plan that `to_json` wrote. Raises ValueError for another format."""
+        if value["format"] != _FORMAT:
+            raise ValueError(f"The plan has format {value['format']}, not {_FORMAT}.")
+        nodes = tuple(_read_node(row) for row in value["nodes"])
+        return cls(
+            nodes,
+            tuple(_read_edge(row, nodes) for row in value["edges"]),
+            tuple(nodes[index].id for index in value["entries"]),
+            OnError(value["onError"]),
+            tuple((scope, tuple(begins)) for scope, begins in value.get("resumed", ())),
+        )
+
+    def _part(self, kept: Mapping[str, None], entries: tuple[str, ...]) -> "Plan":
+        nodes = tuple(node for node in self.nodes if node.id in kept)
+        return Plan(nodes, self._edges_within(kept), entries, self.on_error, self.resumed)
+
+    def _edges_within(self, kept: Mapping[str, None]) -> tuple[PlanEdge, ...]:
+        return tuple(edge for edge in self.edges if edge.source in kept and edge.target in kept)
+
+    def _homes(self) -> dict[str, str]:
+        return homes_of((node.id for node in self.nodes), self.edges)
+
+
+def _with_loops(named: frozenset[str], home: Mapping[str, str]) -> frozenset[str]:
+    """The nodes, and the loops around them."""
+    around = (loop for name in named if name in home for loop in enclosing(name, home))
+    return named.union(around)
+
+
+def _places(starts: Sequence[tuple[str, str]], home: Mapping[str, str]) -> dict[str, list[str]]:
+    """Where each frame begins, by scope key: at a start, or at the loop that leads to it."""
+    whole = set(starts)
+    places: dict[str, list[str]] = {ROOT: []}
+    for node_id, scope_key in starts:
+        loops = enclosing(node_id, home)
+        parts = scope_key.split("/") if scope_key else []
+        if [part.rpartition(":")[0] for part in parts] != list(loops):
+            raise KeyError(scope_key)
+        for depth, begin in enumerate((*loops, node_id)):
+            scope = "/".join(parts[:depth])
+            places.setdefault(scope, []).append(begin)
+            if (begin, scope) in whole:
+                break
+    return places
+
+
+def _first(begins: Sequence[str], steps: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    """Of several beginnings, those that no other one leads to."""
+    later = {node_id for begin in begins for node_id in reached(steps.get(begin, ()), steps)}
+    return tuple(dict.fromkeys(begin for begin in begins if begin not in later))
+
+
+_NODE_DEFAULTS: tuple[Any, ...] = ("", "", "", 300, None, 0, JoinMode.ALL.value, 0, 0, 0)
+
+
+def _node_row(node: PlanNode) -> list[Any]:
+    retry = node.retry
+    row: list[Any] = [
+        node.id,
+        node.kind,
+        node.label,
+        node.timeout_seconds,
+        retry
+        and [
+            retry.max_attempts,
+            retry.initial_delay_seconds,
+            retry.backoff_multiplier,
+            retry.max_delay_seconds,
+        ],
+        int(node.disabled),
+        node.join.value,
+        node.join_count,
+        node.taken_before,
+        int(node.pauses),
+    ]
+    while len(row) > 2 and row[-1] == _NODE_DEFAULTS[len(row) - 1]:
+        row.pop()
+    return row
+
+
+def _read_node(row: Sequence[Any]) -> PlanNode:
+    node_id, kind, label, timeout, retry, disabled, join, join_count, before, pauses = (
+        *row,
+        *_NODE_DEFAULTS[len(row) :],
+    )
+    return PlanNode(
+        id=node_id,
+        kind=kind,
+        label=label,
+        timeout_seconds=timeout,
+        retry=None if retry is None else PlanRetry(*retry),
+        disabled=bool(disabled),
+        join=JoinMode(join),
+        join_count=join_count,
+        taken_before=before,
+        pauses=bool(pauses),
+    )
+
+
+def _edge_row(edge: PlanEdge, position: Mapping[str, int]) -> list[Any]:
+    row: list[Any] = [position[edge.source], position[edge.target]]
+    if edge.outcome is not EdgeOutcome.ALWAYS or edge.case_key is not None:
+        row.append(edge.outcome.value)
+    if edge.case_key is not None:
+        row.append(edge.case_key)
+    return row
+
+
+def _read_edge(row: Sequence[Any], nodes: Sequence[PlanNode]) -> PlanEdge:
+    outcome = EdgeOutcome(row[2]) if len(row) > 2 else EdgeOutcome.ALWAYS
+    return PlanEdge(nodes[row[0]].id, nodes[row[1]].id, outcome, row[3] if len(row) > 3 else None)

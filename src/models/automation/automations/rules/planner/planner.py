@@ -1,0 +1,293 @@
+"""Which nodes of a run are next: a pure machine, state x event -> commands (decisions C8).
+
+Dead-path elimination: a node runs once per scope when all its incoming edges are resolved and at
+least one was taken; when none was, it is skipped. The workflow carries the commands out and feeds
+the endings back. No clock, no randomness, no set is iterated: equal events give equal commands.
+Standard library only.
+"""
+
+from collections import deque
+
+from models.automation.automations.rules.graph.kinds import JoinMode, OnError
+from models.automation.automations.rules.graph.reach import reached
+from models.automation.automations.rules.planner.frames import (
+    FAILED,
+    PASSED,
+    SKIPPED,
+    Ending,
+    Frame,
+    How,
+    Loop,
+)
+from models.automation.automations.rules.planner.plan import Plan
+from models.automation.automations.rules.planner.protocol import (
+    CancelNode,
+    Command,
+    EndLoop,
+    EndRun,
+    Event,
+    IterationsReady,
+    NextIteration,
+    NodeFailed,
+    NodeRef,
+    NodeSucceeded,
+    RunCancelled,
+    RunStopped,
+    SkipNode,
+    StartNode,
+)
+from models.automation.automations.rules.planner.topology import ROOT, Topology, topology_of
+
+
+class Planner:
+    """The state of one run, or of a part of it that lies in `scope_key`.
+
+    `begin` once, then `apply` every event until `ended`. Whoever runs a plan many times gives its
+    topology.
+    """
+
+    __slots__ = ("_active", "_commands", "_ended", "_failed", "_loops", "_on_error", "_queue",
+                 "_resumed", "_root", "_topology")  # fmt: skip
+
+    def __init__(self, plan: Plan, scope_key: str = "", topology: Topology | None = None) -> None:
+        self._on_error = plan.on_error
+        self._resumed = dict(plan.resumed)
+        self._topology = topology or topology_of(plan)
+        self._root = Frame(scope_key, len(self._topology.bodies[ROOT]))
+        self._active: dict[NodeRef, Frame] = {}
+        self._loops: dict[NodeRef, Loop] = {}
+        self._queue: deque[tuple[Frame, str, Ending]] = deque()
+        self._commands: list[Command] = []
+        self._failed: NodeRef | None = None
+        self._ended = False
+
+    @property
+    def active(self) -> tuple[NodeRef, ...]:
+        """The nodes that were started and have not ended, sorted."""
+        return tuple(sorted(self._active))
+
+    @property
+    def ended(self) -> bool:
+        """After the end or a cancellation there are no more commands."""
+        return self._ended
+
+    def iterations(self, ref: NodeRef) -> Loop | None:
+        """How far the iterations of a loop have come; None unless they run here."""
+        return self._loops.get(ref)
+
+    def begin(self) -> tuple[Command, ...]:
+        """The first commands."""
+        self._open(self._root, ROOT)
+        return self._settle()
+
+    def apply(self, event: Event) -> tuple[Command, ...]:
+        """What follows from an event; nothing when it is late or about an unknown node."""
+        if self._ended:
+            return ()
+        if isinstance(event, RunCancelled):
+            self._cancel_all()
+            self._ended = True
+        elif event.ref in self._active:
+            self._accept(event)
+        elif isinstance(event, RunStopped) and self._runs_elsewhere(event.ref):
+            self._stop(event)
+        return self._settle()
+
+    def _accept(self, event: NodeSucceeded | NodeFailed | RunStopped | IterationsReady) -> None:
+        ref = event.ref
+        loop = self._loops.get(ref)
+        if isinstance(event, IterationsReady):
+            self._iterate(event)
+        elif isinstance(event, NodeFailed):
+            if loop is not None:
+                self._drop(loop)
+            self._queue.append((self._active.pop(ref), ref.node_id, FAILED))
+        elif loop is not None and not loop.closing:
+            return  # iterations decide when a loop succeeds
+        elif isinstance(event, RunStopped):
+            self._stop(event)
+        else:
+            self._loops.pop(ref, None)
+            ending = Ending(How.SUCCEEDED, event.outcome, event.case_key)
+            self._queue.append((self._active.pop(ref), ref.node_id, ending))
+
+    def _stop(self, event: RunStopped) -> None:
+        self._active.pop(event.ref, None)
+        self._end_run(EndRun(event.succeeded, None if event.succeeded else event.ref, event.ref))
+
+    def _runs_elsewhere(self, ref: NodeRef) -> bool:
+        """Whether a loop around the node is active whose iterations do not run here."""
+        loop = ref.loop
+        while loop is not None:
+            if loop in self._active:
+                return loop not in self._loops
+            loop = loop.loop
+        return False
+
+    def _settle(self) -> tuple[Command, ...]:
+        """Follow every ending to the nodes it decides, until nothing more follows."""
+        while self._queue and not self._ended:
+            frame, node_id, ending = self._queue.popleft()
+            if ending.how is How.FAILED and not self._absorbs(frame, node_id):
+                continue
+            for edge in self._topology.ways_out[node_id]:
+                self._arrive(frame, edge.target, taken=ending.takes(edge))
+            frame.unresolved -= 1
+            if frame.unresolved == 0 and frame.loop is not None:
+                self._end_iteration(frame.loop)
+        if not self._ended and not self._active:
+            self._end_run(EndRun(self._failed is None, self._failed))
+        commands = tuple(self._commands)
+        self._commands.clear()
+        return commands
+
+    def _holds(self, frame: Frame) -> bool:
+        """Whether the frame is still open: a loop that ended early closes its iterations."""
+        while frame.loop is not None:
+            if frame.loop.closing or self._loops.get(frame.loop.ref) is not frame.loop:
+                return False
+            frame = frame.loop.frame
+        return True
+
+    def _absorbs(self, frame: Frame, node_id: str) -> bool:
+        """Note a failure; False when it ends the loop or the run, so that nothing follows it."""
+        if self._topology.handles_failure(node_id):
+            return True
+        ref = NodeRef(node_id, frame.scope_key)
+        loop = frame.loop
+        if loop is not None:
+            loop.failed = loop.failed or ref
+            if loop.stop_on_error:
+                self._end_loop(loop, succeeded=False)
+            return not loop.stop_on_error
+        self._failed = self._failed or ref
+        if self._on_error is OnError.STOP:
+            self._end_run(EndRun(succeeded=False, failed=self._failed))
+            return False
+        return True
+
+    def _open(self, frame: Frame, body: str) -> None:
+        """Start a frame: its first nodes run, nodes that nothing leads to are skipped."""
+        starts = self._resumed.get(frame.scope_key)
+        if starts is None:
+            starts = self._topology.starts.get(body, ())
+        else:
+            self._resume(frame, body, starts)
+        for node_id in starts:
+            self._decide(frame, node_id, runs=True)
+        for node_id in self._topology.bodies.get(body, ()):
+            if not self._topology.arrivals[node_id] and node_id not in frame.decided:
+                self._decide(frame, node_id, runs=False)
+
+    def _resume(self, frame: Frame, body: str, starts: tuple[str, ...]) -> None:
+        """Begin an iteration in its middle: edges from what lies before count as taken (D3)."""
+        ways = {
+            node_id: [edge.target for edge in self._topology.ways_out[node_id]]
+            for node_id in self._topology.bodies[body]
+        }
+        kept = reached(starts, ways)
+        frame.unresolved = len(kept)
+        frame.decided.update(node_id for node_id in ways if node_id not in kept)
+        still_open = dict.fromkeys(kept, 0)
+        for node_id in kept:
+            for target in ways[node_id]:
+                still_open[target] += 1
+        for node_id, count in still_open.items():
+            taken = self._topology.nodes[node_id].taken_before
+            frame.arrivals[node_id] = [count, taken + self._topology.arrivals[node_id] - count]
+
+    def _arrive(self, frame: Frame, node_id: str, *, taken: bool) -> None:
+        if node_id in frame.decided:
+            return
+        node = self._topology.nodes[node_id]
+        arrivals = frame.arrivals.get(node_id)
+        if arrivals is None:
+            arrivals = [self._topology.arrivals[node_id], node.taken_before]
+            frame.arrivals[node_id] = arrivals
+        arrivals[0] -= 1
+        arrivals[1] += taken
+        still_open, taken_count = arrivals
+        needed = node.join_count if node.join is JoinMode.COUNT else 1
+        if taken_count + still_open < needed:
+            self._decide(frame, node_id, runs=False)
+        elif taken_count >= needed and (node.join is not JoinMode.ALL or not still_open):
+            self._decide(frame, node_id, runs=True)
+
+    def _decide(self, frame: Frame, node_id: str, *, runs: bool) -> None:
+        frame.decided.add(node_id)
+        ref = NodeRef(node_id, frame.scope_key)
+        if runs and not self._topology.nodes[node_id].disabled:
+            self._active[ref] = frame
+            self._commands.append(StartNode(ref))
+        else:
+            self._commands.append(SkipNode(ref))
+            self._queue.append((frame, node_id, PASSED if runs else SKIPPED))
+
+    def _iterate(self, event: IterationsReady) -> None:
+        ref = event.ref
+        loop = self._loops.get(ref)
+        if loop is None:
+            parallelism = max(1, event.parallelism)
+            loop = Loop(ref, self._active[ref], parallelism, event.stop_on_error, event.first)
+            self._loops[ref] = loop
+        elif loop.closing:
+            return
+        empty = not self._topology.starts.get(ref.node_id)
+        loop.count = loop.opened if empty else event.count
+        loop.more = event.more and not empty
+        loop.asked = False
+        self._open_iterations(loop)
+
+    def _open_iterations(self, loop: Loop) -> None:
+        body = loop.ref.node_id
+        chosen = self._chosen(loop.ref)
+        while loop.open < loop.parallelism and loop.opened < loop.count:
+            scope_key = loop.ref.iteration(loop.opened)
+            loop.opened += 1
+            if chosen and scope_key not in chosen:
+                continue
+            loop.open += 1
+            self._open(Frame(scope_key, len(self._topology.bodies[body]), loop), body)
+        if loop.open or loop.asked:
+            return
+        if loop.more:
+            loop.asked = True
+            self._commands.append(NextIteration(loop.ref, loop.opened))
+        else:
+            self._end_loop(loop, succeeded=True)
+
+    def _chosen(self, ref: NodeRef) -> tuple[str, ...]:
+        """The iterations of a loop that run; empty when all do."""
+        return tuple(scope for scope in self._resumed if NodeRef("", scope).loop == ref)
+
+    def _end_iteration(self, loop: Loop) -> None:
+        loop.open -= 1
+        self._open_iterations(loop)
+
+    def _end_loop(self, loop: Loop, *, succeeded: bool) -> None:
+        loop.closing = True
+        self._drop_iterations()
+        self._commands.append(EndLoop(loop.ref, succeeded, loop.opened, loop.failed))
+
+    def _drop(self, loop: Loop) -> None:
+        del self._loops[loop.ref]
+        self._drop_iterations()
+
+    def _drop_iterations(self) -> None:
+        """Cancel what is active in iterations whose loop has ended."""
+        for ref in sorted(ref for ref, frame in self._active.items() if not self._holds(frame)):
+            self._cancel(ref)
+
+    def _end_run(self, command: EndRun) -> None:
+        self._cancel_all()
+        self._ended = True
+        self._commands.append(command)
+
+    def _cancel_all(self) -> None:
+        for ref in sorted(self._active):
+            self._cancel(ref)
+
+    def _cancel(self, ref: NodeRef) -> None:
+        del self._active[ref]
+        self._loops.pop(ref, None)
+        self._commands.append(CancelNode(ref))

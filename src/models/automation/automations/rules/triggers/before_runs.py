@@ -1,0 +1,27 @@
+"""Expressions evaluated before a run begins, which can read nothing but what started it (C7)."""
+
+from models.core.expressions.rules.errors import ExpressionError
+from models.core.expressions.rules.expressions import compile_expression
+from models.core.expressions.rules.programs import Program, Type, environment
+
+READABLE = ("trigger",)
+"""The variables there are by then."""
+
+_ENVIRONMENT = environment(dict.fromkeys(READABLE, Type.ANY))
+
+
+def early_problem(expression: str) -> str | None:
+    """Why an expression cannot be evaluated before the run begins, or None."""
+    try:
+        compile_expression(expression)
+    except ExpressionError as error:
+        return error.message
+    try:
+        # The type check knows which names the expression itself binds.
+        Program(_ENVIRONMENT, expression)
+    except ExpressionError as error:
+        return (
+            "It can read only trigger, because it is evaluated before the run begins. "
+            f"{error.message}"
+        )
+    return None

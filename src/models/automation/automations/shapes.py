@@ -1,0 +1,196 @@
+"""Automations and their versions on the wire (interface, Automation; decisions C9, C17)."""
+
+from enum import StrEnum
+
+from pydantic import Field
+
+from models.automation.automations.rules.graph.compiler import ReferenceIssue
+from models.automation.automations.rules.graph.shapes import Graph
+from models.automation.automations.rules.triggers.configs import TriggerKind
+from models.core.base import Id, Input, InputId, JsonObject, Label, Moment, Shape, example
+from models.core.moments import InputMoment
+
+_GREETING: JsonObject = {"text": {"type": "template", "value": "Hello {{ trigger.name }}!"}}
+_GRAPH: JsonObject = {
+    "nodes": [
+        {"id": "greet", "kind": "transform", "config": {"output": _GREETING}},
+        {"id": "pause", "kind": "delay", "config": {"seconds": 2}},
+    ],
+    "edges": [{"from": "greet", "to": "pause"}],
+}
+_TRIGGER: JsonObject = {"kind": "schedule", "cron": "0 9 * * 1-5", "timezone": "Europe/Berlin"}
+
+
+class VersionStatus(StrEnum):
+    DRAFT = "draft"
+    PUBLISHED = "published"
+    ARCHIVED = "archived"
+
+
+class CreateAutomation(Input):
+    """Body of create automation; `trigger`, when given, repeats `triggerConfig.kind`.
+
+    Without a trigger it is manual.
+    """
+
+    model_config = example({"label": "Hello", "graph": _GRAPH, "enabled": True})
+
+    label: Label
+    key: str | None = Field(default=None, pattern=r"^[a-z][a-z0-9_]{0,62}$")
+    trigger: str | None = None
+    trigger_config: JsonObject | None = None
+    graph: Graph
+    enabled: bool = False
+    parent_item_id: InputId | None = None
+
+
+class UpdateAutomation(Input):
+    """Body of update automation: graph and trigger go to the draft, the rest acts at once."""
+
+    model_config = example({"triggerConfig": _TRIGGER, "graph": _GRAPH})
+
+    label: Label | None = None
+    enabled: bool | None = None
+    trigger: str | None = None
+    trigger_config: JsonObject | None = None
+    graph: Graph | None = None
+    expected_draft_version_id: InputId | None = None
+
+
+class PublishAutomation(Input):
+    """Body of publish; without `versionId` the open draft is published."""
+
+    model_config = example({"note": "Greets by name."})
+
+    version_id: InputId | None = None
+    note: str | None = Field(default=None, max_length=2_000)
+    expected_draft_version_id: InputId | None = None
+
+
+class ValidateAutomation(Input):
+    """Body of validate: what is left out is taken from the draft, else the published version."""
+
+    model_config = example({"triggerConfig": _TRIGGER, "graph": _GRAPH})
+
+    trigger_config: JsonObject | None = None
+    graph: Graph | None = None
+
+
+class AutomationValidation(Shape):
+    valid: bool
+    reference_issues: list[ReferenceIssue]
+
+
+class AutomationSummary(Shape):
+    """One automation as lists show it: without graph and secrets."""
+
+    id: Id
+    workspace_id: Id
+    item_id: Id
+    key: str
+    label: str
+    enabled: bool
+    version_id: Id
+    version: int
+    published_version_id: Id | None
+    draft_version_id: Id | None
+    has_unpublished_changes: bool
+    trigger: TriggerKind
+    next_run_at: Moment | None
+    last_triggered_at: Moment | None
+    created_at: Moment
+    updated_at: Moment
+
+
+class AutomationDetail(AutomationSummary):
+    """One automation with the graph of its draft, or of its published version without one."""
+
+    trigger_config: JsonObject
+    graph: JsonObject
+    webhook_path: str
+    webhook_secret: str | None
+    reference_issues: list[ReferenceIssue]
+
+
+class AutomationList(Shape):
+    automations: list[AutomationSummary]
+    cursor: str | None
+
+
+class AutomationVersionShape(Shape):
+    """One version without its graph, as lists show it."""
+
+    id: Id
+    automation_id: Id
+    version: int
+    status: VersionStatus
+    trigger: TriggerKind
+    note: str | None
+    checksum: str
+    created_by_user_id: Id | None
+    created_at: Moment
+    published_at: Moment | None
+    restored_from_version_id: Id | None
+
+
+class AutomationVersionDetail(AutomationVersionShape):
+    trigger_config: JsonObject
+    graph: JsonObject
+
+
+class AutomationVersionList(Shape):
+    versions: list[AutomationVersionShape]
+    cursor: str | None
+
+
+class PreviewSchedule(Input):
+    """Body of a preview of a schedule that is not saved."""
+
+    model_config = example({"triggerConfig": _TRIGGER})
+
+    trigger_config: JsonObject
+
+
+class DueTime(Shape):
+    """A moment at which a schedule fires, and what clocks show there, with their offset."""
+
+    at: Moment
+    local: str
+
+
+class PassedOver(Shape):
+    """How many due times had no run since the schedule was made, as of the last minute or so.
+
+    `skipped`: an earlier run still went on, and `overlap` has it that way; `missed`: the platform
+    was away for longer than `catchupWindowSeconds`.
+    """
+
+    skipped: int
+    missed: int
+
+
+class SchedulePreview(Shape):
+    """When a schedule fires next, and what a person may not expect of it."""
+
+    timezone: str
+    times: list[DueTime]
+    notes: list[str]
+    passed_over: PassedOver | None
+
+
+class Backfill(Input):
+    """Body of backfill: the period whose due times get a run, both ends included."""
+
+    model_config = example({"from": "2026-01-05T00:00:00.000Z", "to": "2026-01-05T06:00:00.000Z"})
+
+    start: InputMoment = Field(alias="from")
+    end: InputMoment = Field(alias="to")
+
+
+class Backfilled(Shape):
+    """How many due times the period has; `created` is how many of them had no run."""
+
+    start: Moment = Field(alias="from")
+    end: Moment = Field(alias="to")
+    count: int
+    created: int

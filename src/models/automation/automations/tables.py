@@ -1,0 +1,114 @@
+"""Tables of automations, their versions and the immutable graphs those versions point to."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ForeignKeyConstraint, Index, LargeBinary, UniqueConstraint, text
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlmodel import Field, SQLModel
+
+from models.core.base import Id
+from runtime.schema import Timestamp, table_of
+
+
+class Automation(SQLModel, table=True):
+    """The lasting identity of an automation; what it does lives in its versions.
+
+    Where it is placed, archived or in the trash is its item's to say.
+    """
+
+    __tablename__ = "automation"
+    __table_args__ = (
+        UniqueConstraint("workspace_id", "id"),
+        UniqueConstraint("workspace_id", "key"),
+        ForeignKeyConstraint(["workspace_id", "item_id"], ["item.workspace_id", "item.id"]),
+        Index("ix_automation_workspace_id_created_at_id", "workspace_id", "created_at", "id"),
+    )
+
+    id: Id = Field(primary_key=True)
+    workspace_id: Id
+    item_id: Id
+    key: str
+    label: str
+    enabled: bool
+    draft_version_id: Id | None = None
+    published_version_id: Id | None = None
+    last_version: int
+    webhook_token: str = Field(unique=True)
+    sealed_webhook_secret: bytes = Field(sa_type=LargeBinary)
+    sealed_previous_webhook_secret: bytes | None = Field(default=None, sa_type=LargeBinary)
+    previous_webhook_secret_until: datetime | None = Field(default=None, sa_type=Timestamp)
+    next_run_at: datetime | None = Field(default=None, sa_type=Timestamp)
+    skipped_fires: int = Field(default=0, sa_column_kwargs={"server_default": text("0")})
+    missed_fires: int = Field(default=0, sa_column_kwargs={"server_default": text("0")})
+    created_at: datetime = Field(sa_type=Timestamp)
+    updated_at: datetime = Field(sa_type=Timestamp)
+
+
+class AutomationGraph(SQLModel, table=True):
+    """What one version does, addressed by its content: never changed, so a run can rely on it.
+
+    `plan` is the compiled graph; one that had issues gets it when it is published or run without.
+    """
+
+    __tablename__ = "automation_graph"
+    __table_args__ = (
+        ForeignKeyConstraint(
+            ["workspace_id", "automation_id"], ["automation.workspace_id", "automation.id"]
+        ),
+    )
+
+    automation_id: Id = Field(primary_key=True)
+    checksum: str = Field(primary_key=True)
+    workspace_id: Id
+    trigger_config: dict[str, Any] = Field(sa_type=JSONB)
+    graph: dict[str, Any] = Field(sa_type=JSONB)
+    plan: dict[str, Any] | None = Field(default=None, sa_type=JSONB(none_as_null=True))
+
+
+class AutomationVersion(SQLModel, table=True):
+    """A numbered version; at most one draft and one published per automation (decisions C9)."""
+
+    __tablename__ = "automation_version"
+    __table_args__ = (
+        ForeignKeyConstraint(
+            ["automation_id", "checksum"],
+            ["automation_graph.automation_id", "automation_graph.checksum"],
+        ),
+        UniqueConstraint("automation_id", "version"),
+        Index(
+            "uq_automation_version_draft",
+            "automation_id",
+            unique=True,
+            postgresql_where=text("status = 'draft'"),
+        ),
+        Index(
+            "uq_automation_version_published",
+            "automation_id",
+            unique=True,
+            postgresql_where=text("status = 'published'"),
+        ),
+        Index(
+            "ix_automation_version_scheduled",
+            "automation_id",
+            postgresql_where=text("trigger = 'schedule' AND published_at IS NOT NULL"),
+        ),
+    )
+
+    id: Id = Field(primary_key=True)
+    workspace_id: Id
+    automation_id: Id
+    version: int
+    status: str
+    trigger: str
+    checksum: str
+    note: str | None = None
+    created_by_user_id: Id | None = None
+    created_at: datetime = Field(sa_type=Timestamp)
+    published_at: datetime | None = Field(default=None, sa_type=Timestamp)
+    restored_from_version_id: Id | None = None
+
+
+automation = table_of(Automation)
+automation_graph = table_of(AutomationGraph)
+automation_version = table_of(AutomationVersion)

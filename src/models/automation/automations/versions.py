@@ -1,0 +1,285 @@
+"""The moves of versions: a draft is opened and edited, a version published or put away (C9, D3).
+
+All of them run under the lock of the automation's row, so numbers are gap-free and at most one
+draft is open.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from sqlalchemy import ScalarSelect, insert, select, update
+
+from models.automation.automations import graphs
+from models.automation.automations.rules.graph.compiler import Compiled
+from models.automation.automations.rules.graph.shapes import Graph
+from models.automation.automations.schedules import require_future
+from models.automation.automations.shapes import VersionStatus
+from models.automation.automations.tables import automation, automation_graph, automation_version
+from models.content.items.tables import item
+from models.core.access.rules import Actor
+from models.core.base import Id, JsonObject
+from runtime.database import UnitOfWork
+from runtime.errors import ConflictError, NotFoundError, ValidationError
+from runtime.ids import new_id
+
+
+@dataclass(slots=True)
+class LockedAutomation:
+    """An automation whose versions nobody else can change until the transaction ends."""
+
+    id: Id
+    item_id: Id
+    draft_version_id: Id | None
+    published_version_id: Id | None
+    last_version: int
+    updated_at: datetime | None = None
+    """None for one that is only being created."""
+
+    def changed_at(self, now: datetime) -> datetime:
+        """Now, or just after the last change: `updatedAt` never repeats, so If-Match sees each."""
+        if self.updated_at is None:
+            return now
+        return max(now, self.updated_at + timedelta(milliseconds=1))
+
+    def expect_unchanged(self, updated_at: datetime | None) -> None:
+        """Raises ConflictError unless this is the `updatedAt` the caller last read, if any."""
+        if updated_at not in {None, self.updated_at}:
+            raise ConflictError("The automation was changed since it was read. Read it again.")
+
+    def expect_draft(self, version_id: Id | None) -> None:
+        """Raises ConflictError unless the caller's idea of the open draft is right."""
+        if version_id is not None and version_id != self.draft_version_id:
+            raise ConflictError(
+                "The draft has moved on since you read it. Read the automation again and repeat"
+                " your change on its current draft."
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What a version does: its trigger and its graph."""
+
+    trigger_config: JsonObject
+    graph: Graph
+
+    @property
+    def trigger(self) -> str:
+        return str(self.trigger_config["kind"])
+
+
+async def lock(work: UnitOfWork, actor: Actor, automation_id: Id) -> LockedAutomation:
+    """The automation, its row locked. Raises NotFoundError."""
+    row = await work.first(
+        select(
+            automation.c.id,
+            automation.c.item_id,
+            automation.c.draft_version_id,
+            automation.c.published_version_id,
+            automation.c.last_version,
+            automation.c.updated_at,
+        )
+        .join(item, item.c.id == automation.c.item_id)
+        .where(
+            automation.c.workspace_id == actor.workspace_id,
+            automation.c.id == automation_id,
+            item.c.deleted_at.is_(None),
+        )
+        .with_for_update(of=automation)
+    )
+    if row is None:
+        raise NotFoundError("automation")
+    return LockedAutomation(*tuple(row))
+
+
+async def content_of(work: UnitOfWork, automation_id: Id, version_id: Id) -> Content:
+    """What a version of this automation does. Raises ValidationError for any other version."""
+    row = await work.first(
+        select(automation_graph.c.trigger_config, automation_graph.c.graph)
+        .join(
+            automation_version,
+            (automation_version.c.automation_id == automation_graph.c.automation_id)
+            & (automation_version.c.checksum == automation_graph.c.checksum),
+        )
+        .where(
+            automation_version.c.automation_id == automation_id,
+            automation_version.c.id == version_id,
+        )
+    )
+    if row is None:
+        raise foreign_version()
+    return Content(row.trigger_config, Graph.model_validate(row.graph))
+
+
+async def write_draft(
+    work: UnitOfWork, actor: Actor, owner: LockedAutomation, content: Content
+) -> None:
+    """Edit the open draft in place, or open one."""
+    compiled = await _compiled(work, actor, owner, content)
+    checksum = await _store(work, actor, owner, content, compiled)
+    if owner.draft_version_id is None:
+        await _open_draft(work, actor, owner, content, checksum, restored_from=None)
+        return
+    await work.execute(
+        update(automation_version)
+        .where(automation_version.c.id == owner.draft_version_id)
+        .values(checksum=checksum, trigger=content.trigger)
+    )
+    await _point(work, owner)
+
+
+async def restore(work: UnitOfWork, actor: Actor, owner: LockedAutomation, version_id: Id) -> None:
+    """Open a draft with what an earlier version did, archiving a draft already open (D3).
+
+    Raises NotFoundError for a version that the workspace does not have, ValidationError when it is
+    another automation's or no longer compiles.
+    """
+    await _require_known(work, actor, version_id)
+    content = await content_of(work, owner.id, version_id)
+    compiled = await _require_compiled(work, actor, owner, content)
+    checksum = await _store(work, actor, owner, content, compiled)
+    if owner.draft_version_id is not None:
+        await _set_status(work, owner.draft_version_id, VersionStatus.ARCHIVED)
+    await _open_draft(work, actor, owner, content, checksum, restored_from=version_id)
+
+
+async def publish(
+    work: UnitOfWork, actor: Actor, owner: LockedAutomation, version_id: Id, note: str | None
+) -> None:
+    """Make a version the published one; runs in flight keep theirs.
+
+    Raises ValidationError when the version is another automation's or has reference issues.
+    """
+    content = await content_of(work, owner.id, version_id)
+    compiled = await _require_compiled(work, actor, owner, content)
+    require_future(content.trigger_config, work.now)
+    await graphs.keep_plan(work, owner.id, _checksum_of(version_id), compiled)
+    if owner.published_version_id == version_id:
+        return
+    if owner.published_version_id is not None:
+        await _set_status(work, owner.published_version_id, VersionStatus.ARCHIVED)
+    values: JsonObject = {"status": VersionStatus.PUBLISHED, "published_at": work.now}
+    if note is not None:
+        values["note"] = note
+    await work.execute(
+        update(automation_version).where(automation_version.c.id == version_id).values(values)
+    )
+    owner.published_version_id = version_id
+    if owner.draft_version_id == version_id:
+        owner.draft_version_id = None
+    await _point(work, owner)
+
+
+async def discard_draft(work: UnitOfWork, owner: LockedAutomation) -> None:
+    """Archive the open draft. Raises ConflictError when there is none, or nothing would be left."""
+    if owner.draft_version_id is None:
+        raise ConflictError("There is no open draft to discard.")
+    if owner.published_version_id is None:
+        raise ConflictError(
+            "Nothing was published yet, so the draft is all there is. Edit it, or delete the"
+            " automation."
+        )
+    await _set_status(work, owner.draft_version_id, VersionStatus.ARCHIVED)
+    owner.draft_version_id = None
+    await _point(work, owner)
+
+
+def foreign_version(path: str = "versionId") -> ValidationError:
+    """The refusal of a version that is not this automation's, named at `path`."""
+    return ValidationError.at(path, "This automation has no such version.")
+
+
+def issues_error(compiled: Compiled) -> ValidationError:
+    """The refusal of an automation that does not compile, one detail per issue."""
+    issues = compiled.issues
+    first = issues[0].message.removesuffix(".")
+    return ValidationError(
+        f"The automation has {len(issues)} issue(s): {first}. See details.", compiled.details
+    )
+
+
+async def _require_known(work: UnitOfWork, actor: Actor, version_id: Id) -> None:
+    known = select(automation_version.c.id).where(
+        automation_version.c.workspace_id == actor.workspace_id,
+        automation_version.c.id == version_id,
+    )
+    if await work.scalar(known) is None:
+        raise NotFoundError("version")
+
+
+async def _compiled(
+    work: UnitOfWork, actor: Actor, owner: LockedAutomation, content: Content
+) -> Compiled:
+    return await graphs.compile_in(
+        work, actor.workspace_id, owner.id, content.trigger_config, content.graph
+    )
+
+
+async def _require_compiled(
+    work: UnitOfWork, actor: Actor, owner: LockedAutomation, content: Content
+) -> Compiled:
+    compiled = await _compiled(work, actor, owner, content)
+    if compiled.issues:
+        raise issues_error(compiled)
+    return compiled
+
+
+async def _store(
+    work: UnitOfWork, actor: Actor, owner: LockedAutomation, content: Content, compiled: Compiled
+) -> str:
+    return await graphs.store(
+        work, actor.workspace_id, owner.id, content.trigger_config, content.graph, compiled
+    )
+
+
+def _checksum_of(version_id: Id) -> ScalarSelect[str]:
+    found = select(automation_version.c.checksum).where(automation_version.c.id == version_id)
+    return found.scalar_subquery()
+
+
+async def _open_draft(
+    work: UnitOfWork,
+    actor: Actor,
+    owner: LockedAutomation,
+    content: Content,
+    checksum: str,
+    *,
+    restored_from: Id | None,
+) -> None:
+    owner.last_version += 1
+    owner.draft_version_id = new_id()
+    await work.execute(
+        insert(automation_version).values(
+            id=owner.draft_version_id,
+            workspace_id=actor.workspace_id,
+            automation_id=owner.id,
+            version=owner.last_version,
+            status=VersionStatus.DRAFT,
+            trigger=content.trigger,
+            checksum=checksum,
+            created_by_user_id=actor.user_id,
+            created_at=work.now,
+            restored_from_version_id=restored_from,
+        )
+    )
+    await _point(work, owner)
+
+
+async def _point(work: UnitOfWork, owner: LockedAutomation) -> None:
+    await work.execute(
+        update(automation)
+        .where(automation.c.id == owner.id)
+        .values(
+            draft_version_id=owner.draft_version_id,
+            published_version_id=owner.published_version_id,
+            last_version=owner.last_version,
+            updated_at=owner.changed_at(work.now),
+        )
+    )
+
+
+async def _set_status(work: UnitOfWork, version_id: Id, status: VersionStatus) -> None:
+    await work.execute(
+        update(automation_version)
+        .where(automation_version.c.id == version_id)
+        .values(status=status)
+    )

@@ -1,0 +1,230 @@
+"""Reading a run for its page; every query names the workspace (promise I6)."""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Row, Uuid, bindparam, func, or_, select
+
+from models.automation.automation_runs.calls import called_run_id
+from models.automation.automation_runs.endings import failure_run_id
+from models.automation.automation_runs.node_queries import progress, waits
+from models.automation.automation_runs.queries import caller_of, metadata_of
+from models.automation.automation_runs.rules import NodeStatus
+from models.automation.automation_runs.shapes import AutomationRunShape
+from models.automation.automation_runs.tables import automation_run, node_run
+from models.automation.automations.rules.graph.kinds import NodeKind
+from models.automation.automations.tables import automation, automation_graph, automation_version
+from models.automation.run_overviews.loops import iterations, loops_of
+from models.automation.run_overviews.rules import overall
+from models.automation.run_overviews.shapes import (
+    AutomationName,
+    Iterations,
+    NodeProgress,
+    RunChange,
+    RunGraph,
+    RunLink,
+    RunOverview,
+    RunRelation,
+    RunState,
+)
+from models.content.items.queries import PlacementOf, closed_items, placed_items
+from models.content.items.tables import item
+from models.core.access.rules import Actor
+from models.core.base import Id, JsonObject
+from runtime.database import UnitOfWork
+from runtime.errors import NotFoundError
+
+LINKS = 50
+"""Related runs that an overview names."""
+
+_run = automation_run.c
+_node = node_run.c
+
+visible = PlacementOf(
+    placed_items()
+    .join(automation, automation.c.item_id == item.c.id)
+    .join(automation_run, _run.automation_id == automation.c.id)
+    .where(
+        _run.id == bindparam("id", type_=Uuid),
+        _run.workspace_id == item.c.workspace_id,
+        automation.c.workspace_id == item.c.workspace_id,
+    )
+)
+"""Where a run's automation is placed: `await visible(work, workspace_ids, run_id, user_id)`."""
+
+
+async def overview(work: UnitOfWork, actor: Actor, run_id: Id) -> RunOverview:
+    """Everything the page of a run shows at first. Raises NotFoundError."""
+    row = await work.first(
+        select(
+            automation_run,
+            automation.c.label,
+            automation_version.c.version,
+            automation_graph.c.graph,
+        )
+        .join(automation, automation.c.id == _run.automation_id)
+        .join(automation_version, automation_version.c.id == _run.automation_version_id)
+        .join(
+            automation_graph,
+            (automation_graph.c.automation_id == _run.automation_id)
+            & (automation_graph.c.checksum == _run.graph_checksum),
+        )
+        .where(_run.workspace_id == actor.workspace_id, _run.id == run_id)
+    )
+    if row is None:
+        raise NotFoundError("run")
+    return RunOverview(
+        run=_run_shape(row, await _metadata(work, row)),
+        automation=AutomationName(id=row.automation_id, label=row.label),
+        version=row.version,
+        graph=RunGraph.model_validate(row.graph),
+        nodes=await _progress(
+            work, actor.workspace_id, run_id, await loops_of(work, actor.workspace_id, run_id)
+        ),
+        links=await _links(work, actor, row),
+    )
+
+
+async def state(
+    work: UnitOfWork, workspace_id: Id, run_id: Id, loops: Collection[str]
+) -> RunChange | None:
+    """How far a run and each of its nodes have come; None when the run is gone."""
+    row = await work.first(
+        select(
+            _run.id,
+            _run.workspace_id,
+            _run.status,
+            _run.started_at,
+            _run.completed_at,
+            _run.error,
+        ).where(_run.workspace_id == workspace_id, _run.id == run_id)
+    )
+    if row is None:
+        return None
+    nodes = await _progress(work, workspace_id, run_id, loops)
+    any_waits = any(NodeStatus.WAITING in node.counts for node in nodes)
+    run = RunState(
+        status=row.status,
+        started_at=row.started_at,
+        completed_at=row.completed_at,
+        error=row.error,
+        waiting=(await waits(work, [row]))[row.id] if any_waits else [],
+    )
+    return RunChange(run=run, nodes=nodes)
+
+
+async def _progress(
+    work: UnitOfWork, workspace_id: Id, run_id: Id, loops: Collection[str]
+) -> list[NodeProgress]:
+    """The nodes that have rows, by id."""
+    rows = await work.rows(
+        select(
+            _node.node_id,
+            _node.status,
+            func.count().label("number"),
+            func.max(_node.attempt).label("attempt"),
+            func.min(_node.started_at).label("started_at"),
+            func.max(_node.completed_at).label("completed_at"),
+        )
+        .where(_node.workspace_id == workspace_id, _node.run_id == run_id)
+        .group_by(_node.node_id, _node.status)
+        .order_by(_node.node_id)
+    )
+    turns = await iterations(work, workspace_id, run_id, loops)
+    by_node: dict[str, list[Row[Any]]] = {}
+    for row in rows:
+        by_node.setdefault(row.node_id, []).append(row)
+    return [
+        _node_progress(node_id, found, turns.get(node_id)) for node_id, found in by_node.items()
+    ]
+
+
+def _node_progress(
+    node_id: str, rows: Sequence[Row[Any]], turns: Iterations | None
+) -> NodeProgress:
+    counts = {NodeStatus(row.status): row.number for row in rows}
+    status = overall(counts)
+    starts = [row.started_at for row in rows if row.started_at is not None]
+    ends = [row.completed_at for row in rows if row.completed_at is not None]
+    is_open = status in {NodeStatus.RUNNING, NodeStatus.WAITING, NodeStatus.QUEUED}
+    return NodeProgress(
+        node_id=node_id,
+        status=status,
+        counts=counts,
+        attempt=max(row.attempt for row in rows),
+        started_at=min(starts, default=None),
+        completed_at=None if is_open else max(ends, default=None),
+        iterations=turns if turns is None else _known(turns, is_open=is_open),
+    )
+
+
+def _known(turns: Iterations, *, is_open: bool) -> Iterations:
+    """A loop that goes on has not done everything, however it looks between two nodes."""
+    if is_open and turns.total:
+        return Iterations(done=min(turns.done, turns.total - 1), total=turns.total)
+    return turns
+
+
+async def _links(work: UnitOfWork, actor: Actor, run: Row[Any]) -> list[RunLink]:
+    """The runs that led to this one and that it led to, as far as the caller sees them."""
+    relations = _relations(run)
+    named = [*relations, *await _asked_for(work, run)]
+    rows = await work.rows(
+        select(_run.id, _run.status, automation.c.label)
+        .join(automation, automation.c.id == _run.automation_id)
+        .where(
+            _run.workspace_id == actor.workspace_id,
+            or_(_run.parent_run_id == run.id, _run.id.in_(named)),
+            automation.c.item_id.not_in(select(closed_items(actor).c.id)),
+        )
+        .order_by(_run.id)
+        .limit(LINKS)
+    )
+    return [
+        RunLink(
+            relation=relations.get(row.id, RunRelation.CHILD),
+            run_id=row.id,
+            automation_label=row.label,
+            status=row.status,
+        )
+        for row in rows
+    ]
+
+
+async def _asked_for(work: UnitOfWork, run: Row[Any]) -> list[Id]:
+    """The runs that nodes of a run asked for, also those nobody waits for."""
+    rows = await work.rows(
+        select(_node.node_id, _node.scope_key)
+        .where(
+            _node.workspace_id == run.workspace_id,
+            _node.run_id == run.id,
+            _node.node_kind == NodeKind.CALL_AUTOMATION,
+            _node.started_at.is_not(None),
+        )
+        .order_by(_node.started_at, _node.node_id, _node.scope_key)
+        .limit(LINKS)
+    )
+    return [called_run_id(run.id, row.node_id, row.scope_key) for row in rows]
+
+
+def _relations(run: Row[Any]) -> Mapping[Id, RunRelation]:
+    """The runs whose ids a run tells."""
+    named = {
+        caller_of(run): RunRelation.PARENT,
+        run.replay_of_run_id: RunRelation.REPLAYED,
+        failure_run_id(run.id): RunRelation.FAILURE,
+    }
+    return {run_id: relation for run_id, relation in named.items() if run_id is not None}
+
+
+async def _metadata(work: UnitOfWork, run: Row[Any]) -> JsonObject:
+    return {
+        **(await metadata_of(work, [run]))[run.id],
+        "progress": await progress(work, run),
+    }
+
+
+def _run_shape(row: Row[Any], metadata: JsonObject) -> AutomationRunShape:
+    known: JsonObject = dict(row._mapping)
+    fields = {name: known[name] for name in AutomationRunShape.model_fields if name in known}
+    return AutomationRunShape(**fields, metadata=metadata)

@@ -1,0 +1,59 @@
+"""Reading secrets: their names for people, their values for the nodes that send them."""
+
+from collections.abc import Collection
+
+from sqlalchemy import ARRAY, Text, bindparam, func, select
+
+from models.automation.secrets.rules import secret_place
+from models.automation.secrets.shapes import SecretBody, SecretList
+from models.automation.secrets.tables import workspace_secret
+from models.core.access.rules import Actor
+from models.core.base import Id
+from models.core.pagination import PageRequest
+from runtime.crypto import KeyRing
+from runtime.database import UnitOfWork, Work
+from runtime.prepared import Prepared
+
+
+async def list_secrets(work: UnitOfWork, actor: Actor, page: PageRequest) -> SecretList:
+    """The secrets of the workspace by name, without their values."""
+    shown = workspace_secret.c
+    statement = (
+        select(shown.name, shown.created_at, shown.updated_at)
+        .where(shown.workspace_id == actor.workspace_id)
+        .order_by(shown.name)
+    )
+    if page.after is not None:
+        statement = statement.where(shown.name > page.after[0])
+    found = page.of(await work.rows(statement.limit(page.fetch)), lambda row: (row.name,))
+    secrets = [SecretBody.model_validate(row) for row in found.items]
+    return SecretList(secrets=secrets, cursor=found.cursor)
+
+
+_SEALED = Prepared(
+    select(workspace_secret.c.name, workspace_secret.c.sealed_value).where(
+        workspace_secret.c.workspace_id == bindparam("workspace_id"),
+        workspace_secret.c.name == func.any(bindparam("names", type_=ARRAY(Text))),
+    )
+)
+
+
+async def secret_values(
+    work: Work, keys: KeyRing, workspace_id: Id, names: Collection[str]
+) -> dict[str, str]:
+    """The values of those of the secrets that exist, by name. Raises UnreadableError."""
+    parameters = {"workspace_id": workspace_id, "names": sorted(names)}
+    return {
+        row.name: keys.unseal(row.sealed_value, secret_place(workspace_id, row.name)).decode()
+        for row in await _SEALED.rows(work, parameters)
+    }
+
+
+async def existing_names(
+    work: UnitOfWork, workspace_id: Id, names: Collection[str]
+) -> frozenset[str]:
+    """Which of these secrets there are."""
+    if not names:
+        return frozenset()
+    parameters = {"workspace_id": workspace_id, "names": sorted(names)}
+    return frozenset(row.name for row in await _SEALED.rows(work, parameters))

@@ -1,0 +1,83 @@
+"""When a date in a record is due: the field's value and an offset, in a time zone (decisions C7).
+
+A date-only value means midnight of that day; its offset is counted on the clock on the wall, so
+that 540 minutes are nine o'clock on every day of the year. A moment that clocks skip is due when
+they have skipped it, one they repeat when it comes first.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from models.core.base import JsonObject
+from models.data.databases.rules.kinds import DATE_KINDS, FieldKind
+
+MOMENT_KINDS = DATE_KINDS | {FieldKind.CREATED_AT, FieldKind.UPDATED_AT}
+"""Kinds of fields that hold one day or one moment."""
+
+_MARGIN = timedelta(days=2)
+"""More than any zone's distance from UTC, on both sides."""
+LONGEST_WINDOW = timedelta(days=400)
+"""How far back dates are looked for that nobody answered; what is older stays unanswered."""
+
+
+@dataclass(frozen=True, slots=True)
+class DateWatch:
+    """What a `record_date_reached` trigger waits for, in a field of this kind."""
+
+    field_key: str
+    kind: FieldKind
+    offset: timedelta
+    zone: ZoneInfo
+
+    @classmethod
+    def of(cls, trigger_config: JsonObject, kind: FieldKind | None) -> "DateWatch | None":
+        """What a config says of a field of this kind; None when the field is gone, or no date."""
+        if kind not in MOMENT_KINDS:
+            return None
+        offset = timedelta(minutes=trigger_config["offsetMinutes"])
+        return cls(trigger_config["fieldKey"], kind, offset, ZoneInfo(trigger_config["timezone"]))
+
+    @property
+    def whole_days(self) -> bool:
+        return self.kind is FieldKind.DATE
+
+    def due(self, value: Any) -> datetime | None:
+        """When this value of the field is due; None for no value, or one beyond the calendar."""
+        if not isinstance(value, str):
+            return None
+        try:
+            if self.whole_days:
+                return self._due_on(date.fromisoformat(value))
+            return datetime.fromisoformat(value).astimezone(UTC) + self.offset
+        except (ValueError, OverflowError):
+            return None
+
+    def due_of(self, record: JsonObject | None) -> datetime | None:
+        """When a record as the API shows it is due; never while it is archived."""
+        if record is None or record["archived"]:
+            return None
+        part = "data" if self.kind in DATE_KINDS else "system"
+        return self.due(record[part].get(self.field_key))
+
+    def days(self, after: datetime, until: datetime) -> list[date]:
+        """The days that become due after one moment and until another, in order."""
+        return [day for day in self._near(after, until) if after < self._due_on(day) <= until]
+
+    def next_day(self, after: datetime) -> datetime | None:
+        """When the next day becomes due."""
+        near = self._near(after, after + _MARGIN)
+        return min((due for due in map(self._due_on, near) if due > after), default=None)
+
+    def _near(self, after: datetime, until: datetime) -> Iterator[date]:
+        day = (after - self.offset - _MARGIN).date()
+        last = (until - self.offset + _MARGIN).date()
+        while day <= last:
+            yield day
+            day += timedelta(days=1)
+
+    def _due_on(self, day: date) -> datetime:
+        wall = datetime.combine(day, time()) + self.offset
+        return wall.replace(tzinfo=self.zone).astimezone(UTC)

@@ -1,0 +1,75 @@
+"""What automations listen to, made true by whatever changes it, in the same transaction."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from sqlalchemy import BigInteger, and_, case, cast, delete, func
+from sqlalchemy.dialects.postgresql import insert as upsert
+
+from models.automation.automation_runs import runnable
+from models.automation.automations.rules.triggers.configs import TriggerKind
+from models.automation.triggers.rules.kinds import hears_system, listens, subject_of
+from models.automation.triggers.tables import automation_subscription, trigger_event
+from models.core.base import Id
+from runtime.database import UnitOfWork
+
+_TABLE = automation_subscription
+
+
+async def subscribe(work: UnitOfWork, workspace_id: Id, automation_id: Id) -> None:
+    """Let an automation listen to what its live version listens to, and to nothing else.
+
+    One that goes on listening to the same goes on where it was: no event that waits is lost to it.
+    """
+    version = await runnable.live(work, workspace_id, automation_id)
+    if version is None or not listens(version.trigger_config):
+        await work.execute(
+            delete(_TABLE).where(
+                _TABLE.c.workspace_id == workspace_id, _TABLE.c.automation_id == automation_id
+            )
+        )
+        return
+    config = version.trigger_config
+    dated = config["kind"] == TriggerKind.RECORD_DATE_REACHED
+    new = upsert(_TABLE).values(
+        automation_id=automation_id,
+        workspace_id=workspace_id,
+        kind=config["kind"],
+        subject_id=subject_of(config),
+        include_system=hears_system(config),
+        after_event=_newest_event(),
+        reached_at=work.now if dated else None,
+        look_at=work.now if dated else None,
+    )
+    same = and_(
+        _TABLE.c.kind == new.excluded.kind,
+        _TABLE.c.subject_id.is_not_distinct_from(new.excluded.subject_id),
+    )
+    kept = {
+        name: case((same, _TABLE.c[name]), else_=new.excluded[name])
+        for name in ("after_event", "reached_at")
+    }
+    taken = {name: new.excluded[name] for name in ("kind", "subject_id", "include_system")}
+    await work.execute(
+        new.on_conflict_do_update(
+            index_elements=["automation_id"],
+            set_={**taken, **kept, "look_at": new.excluded.look_at},
+        )
+    )
+    if dated:
+        work.wake_outbox = True
+
+
+async def subscribe_all(work: UnitOfWork, workspace_id: Id, automation_ids: Iterable[Id]) -> None:
+    """`subscribe` for several, such as those that go to the trash with what they lie in."""
+    for automation_id in sorted(automation_ids):
+        await subscribe(work, workspace_id, automation_id)
+
+
+def _newest_event() -> Any:
+    """A number above every event there is, and below every one still to come.
+
+    Numbers come from a sequence: an event that is emitted after this commits has a higher one.
+    """
+    sequence = func.pg_get_serial_sequence(trigger_event.name, "id")
+    return cast(func.nextval(sequence), BigInteger)

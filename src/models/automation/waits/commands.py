@@ -1,0 +1,242 @@
+"""Resuming nodes that wait. The answer is final when its transaction commits (design 3)."""
+
+import json
+from typing import Any
+
+from sqlalchemy import delete, func, insert, select
+
+from models.automation.automation_runs.node_writes import NodeKey
+from models.automation.automation_runs.queries import detail, load_run
+from models.automation.automation_runs.rules import OPEN_NODE, OPEN_RUN
+from models.automation.automation_runs.shapes import AutomationRunDetail
+from models.automation.automation_runs.tables import automation_run
+from models.automation.automations.queries import visible
+from models.automation.automations.rules.graph.kinds import EdgeOutcome, NodeKind
+from models.automation.waits import store
+from models.automation.waits.errors import NotResumableError
+from models.automation.waits.queries import RunGraph, asks, graph_of, node_status
+from models.automation.waits.rules.judgement import RESUMABLE, judge, judge_early
+from models.automation.waits.rules.said import Said
+from models.automation.waits.rules.scopes import is_scope_of
+from models.automation.waits.shapes import PublishEvent, ResumeNode
+from models.automation.waits.tables import automation_event, run_wait
+from models.automation.waits.urls import Address
+from models.core.access.placement import level_on
+from models.core.access.rules import Actor, Level, Scope
+from models.core.base import Id, JsonObject
+from runtime.clock import utc_now, wire_timestamp
+from runtime.database import UnitOfWork
+from runtime.errors import DeniedError, NotFoundError, ValidationError
+from runtime.ids import new_id
+
+DATA_LIMIT = 256 * 1024
+"""Bytes of the data that a node is resumed with, as JSON: it becomes the node's output."""
+
+MAX_EARLY = 100
+"""What is kept for a node that does not wait yet."""
+
+
+async def resume(  # where a node is
+    work: UnitOfWork,
+    actor: Actor,
+    automation_id: Id,
+    run_id: Id,
+    node_id: str,
+    body: ResumeNode,
+) -> AutomationRunDetail:
+    """Decide an approval, or give a node the event it waits for; the run with its node runs.
+
+    Who is asked may decide whatever else they may do, and is then shown what they may see; others
+    need automations:write and edit access. Said once more, the same changes nothing.
+    """
+    asked = await asks(work, actor, automation_id, run_id, node_id, body.scope_key)
+    if not asked:
+        await _require_edit(work, actor, automation_id)
+    run = await load_run(work, actor, automation_id, run_id, lock=True)
+    # Waiting for the lock takes time, and what is said is said now.
+    work.now = utc_now()
+    said = Said(
+        str(actor.user_id), wire_timestamp(work.now), body.decision, body.comment, body.data
+    )
+    await _say(work, run, Address(run_id, node_id, body.scope_key), said)
+    shown = await detail(work, actor, automation_id, run_id)
+    if asked and not await _may_read(work, actor, automation_id):
+        return _only(shown, node_id, body.scope_key)
+    return shown
+
+
+async def resume_by_url(work: UnitOfWork, address: Address, data: JsonObject) -> int:
+    """Give a node the event it waits for; how many go on, 0 for one that does not wait yet.
+
+    Raises NotFoundError when the node has no such URL; before it waits only if that is certain.
+    """
+    run = await work.first(
+        select(automation_run).where(automation_run.c.id == address.run_id).with_for_update()
+    )
+    if run is None or not _has_url(await graph_of(work, run), address.node_id):
+        raise NotFoundError("resume URL")
+    work.now = utc_now()
+    return await _say(work, run, address, Said(None, wire_timestamp(work.now), data=data))
+
+
+async def publish_event(work: UnitOfWork, actor: Actor, body: PublishEvent) -> int:
+    """Resume every node of the workspace that waits for the event; how many did.
+
+    It is kept for the runs that are open now, should one of their nodes come to wait for it.
+    """
+    _check_size(body.data)
+    await store.lock_event_key(work, actor.workspace_id, body.event_key)
+    said = Said(
+        user_id=None if actor.person is None else str(actor.person),
+        at=wire_timestamp(work.now),
+        data=body.data,
+        event_id=str(new_id()),
+    )
+    await _keep(work, actor, body, said)
+    by_resolution: dict[str, Any] = {}
+    waits = await _waits_for(work, actor.workspace_id, body.event_key)
+    passed = [wait for wait in waits if _passes(wait, said, by_resolution)]
+    if passed:
+        await store.end_waits(work, passed, by_resolution[EdgeOutcome.ALWAYS], said)
+    return len(passed)
+
+
+async def _say(work: UnitOfWork, run: Any, address: Address, said: Said) -> int:
+    """Say something to a node of a run whose lock is held; how many nodes go on."""
+    _check_size(said.data or {})
+    key = NodeKey(run.workspace_id, run.id, address.node_id, address.scope_key, "")
+    wait = await store.lock_wait(work, key)
+    if wait is not None and any(said.repeats(one) for one in store.read_said(wait)):
+        return int(wait.outcome is not None)
+    if run.status not in OPEN_RUN:
+        raise NotResumableError("The run has ended; none of its nodes waits any more.")
+    if wait is None or wait.workflow_id is None:
+        await _keep_early(work, run, address, wait, said)
+        return 0
+    if wait.outcome is not None:
+        raise NotResumableError(f"The node was resolved before this: {wait.outcome}.")
+    earlier = store.read_said(wait)
+    resolution = judge(wait.kind, wait.terms, run.created_by_user_id, earlier, said)
+    await store.update_wait(work, key, said=store.written([*earlier, said]))
+    if resolution is None:
+        return 0
+    await store.end_waits(work, [wait], resolution, said)
+    return 1
+
+
+async def _keep_early(work: UnitOfWork, run: Any, address: Address, wait: Any, said: Said) -> None:
+    """Keep what is said to a node that does not wait yet, unless it is known not to count.
+
+    It is judged again when the node waits, by what its run makes of its config.
+    """
+    graph = await graph_of(work, run)
+    kind = graph.nodes.get(address.node_id, {}).get("kind")
+    if kind is None or not is_scope_of(graph.plan, address.node_id, address.scope_key):
+        raise NotFoundError("node")
+    if kind not in RESUMABLE:
+        raise NotResumableError(f"A node of the kind {kind} waits for nobody.")
+    status = await node_status(work, run, address.node_id, address.scope_key)
+    if status is not None and status not in OPEN_NODE:
+        raise NotResumableError("The node has ended already.")
+    earlier = [] if wait is None else store.read_said(wait)
+    judge_early(kind, graph.parameters(address.node_id), run.created_by_user_id, earlier, said)
+    key = NodeKey(run.workspace_id, run.id, address.node_id, address.scope_key, kind)
+    if wait is None:
+        await store.insert_wait(work, key, said=store.written([said]))
+        return
+    if len(earlier) >= MAX_EARLY:
+        raise NotResumableError("Too much is kept for this node already, which does not wait yet.")
+    await store.update_wait(work, key, said=store.written([*earlier, said]))
+
+
+def _has_url(graph: RunGraph, node_id: str) -> bool:
+    """Whether a URL may resume the node, as far as that is certain before it waits."""
+    waits = graph.nodes.get(node_id, {}).get("kind") == NodeKind.WAIT_EVENT
+    return waits and graph.parameters(node_id).get("resumeUrl") is not False
+
+
+async def _require_edit(work: UnitOfWork, actor: Actor, automation_id: Id) -> None:
+    """Raises DeniedError, and NotFoundError for an automation the actor does not see."""
+    if Scope.AUTOMATIONS_WRITE not in actor.scopes:
+        raise DeniedError(f"The credential lacks the scope {Scope.AUTOMATIONS_WRITE}.")
+    level = await _level(work, actor, automation_id)
+    if level < Level.VIEW:
+        raise NotFoundError("automation")
+    if level < Level.EDIT:
+        raise DeniedError("This needs edit access to the automation.")
+
+
+async def _may_read(work: UnitOfWork, actor: Actor, automation_id: Id) -> bool:
+    level = await _level(work, actor, automation_id)
+    return Scope.AUTOMATIONS_READ in actor.scopes and level >= Level.VIEW
+
+
+async def _level(work: UnitOfWork, actor: Actor, automation_id: Id) -> Level:
+    found = await visible(work, [actor.workspace_id], automation_id, actor.user_id)
+    return Level.NONE if found is None else level_on(found, actor.role)
+
+
+def _only(run: AutomationRunDetail, node_id: str, scope_key: str) -> AutomationRunDetail:
+    """The run as somebody sees it who may only decide one of its nodes."""
+    own = [one for one in run.node_runs if (one.node_id, one.scope_key) == (node_id, scope_key)]
+    hidden: JsonObject = {"trigger_payload": {}, "output": None, "error": None}
+    return run.model_copy(update={**hidden, "node_runs": own})
+
+
+def _check_size(data: JsonObject) -> None:
+    if len(json.dumps(data, ensure_ascii=False).encode("utf-8", "replace")) > DATA_LIMIT:
+        raise ValidationError.at("data", f"It is larger than {DATA_LIMIT // 1024} KiB.")
+
+
+async def _keep(work: UnitOfWork, actor: Actor, body: PublishEvent, said: Said) -> None:
+    """Keep the event if a run is open, and forget those older than every open run."""
+    event, run = automation_event.c, automation_run.c
+    oldest = await work.scalar(
+        select(func.min(run.created_at)).where(
+            run.workspace_id == actor.workspace_id, run.status.in_(OPEN_RUN)
+        )
+    )
+    await work.execute(
+        delete(automation_event).where(
+            event.workspace_id == actor.workspace_id, event.created_at < (oldest or work.now)
+        )
+    )
+    if oldest is not None:
+        await work.execute(
+            insert(automation_event).values(
+                id=said.event_id,
+                workspace_id=actor.workspace_id,
+                event_key=body.event_key,
+                data=body.data,
+                user_id=actor.person,
+                created_at=work.now,
+            )
+        )
+
+
+async def _waits_for(work: UnitOfWork, workspace_id: Id, event_key: str) -> Any:
+    """The nodes of open runs that wait for an event, locked in an order that all agree on."""
+    wait = run_wait.c
+    return await work.rows(
+        select(run_wait)
+        .join(automation_run, automation_run.c.id == wait.run_id)
+        .where(
+            wait.workspace_id == workspace_id,
+            wait.event_key == event_key,
+            wait.outcome.is_(None),
+            automation_run.c.status.in_(OPEN_RUN),
+        )
+        .order_by(wait.run_id, wait.node_id, wait.scope_key)
+        .with_for_update(of=run_wait)
+    )
+
+
+def _passes(wait: Any, said: Said, found: dict[str, Any]) -> bool:
+    """Whether a wait lets the event through; the resolution is the same for all that do."""
+    try:
+        resolution = judge(wait.kind, wait.terms, None, (), said)
+    except ValidationError:
+        return False
+    if resolution is not None:
+        found[resolution.outcome] = resolution
+    return resolution is not None

@@ -1,0 +1,120 @@
+"""Reading waits; every query names the workspace (promise I6)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Row, case, literal, select, tuple_
+
+from models.automation.automation_runs.shapes import NodeRunShape
+from models.automation.automation_runs.tables import automation_run, node_run
+from models.automation.automations.rules.graph.configs import ApprovalConfig
+from models.automation.automations.rules.graph.kinds import NodeKind
+from models.automation.automations.rules.planner.plan import Plan
+from models.automation.automations.tables import automation_graph
+from models.automation.waits.rules.approvals import is_asked, shown
+from models.automation.waits.rules.judgement import RESUMABLE
+from models.automation.waits.store import read_said
+from models.automation.waits.tables import run_wait
+from models.core.access.rules import Actor
+from models.core.base import Id, JsonObject
+from runtime.database import UnitOfWork
+
+
+async def asks(  # where a node is
+    work: UnitOfWork, actor: Actor, automation_id: Id, run_id: Id, node_id: str, scope_key: str
+) -> bool:
+    """Whether a node that waits asks this actor to decide."""
+    row = await work.first(
+        select(run_wait.c.kind, run_wait.c.terms)
+        .join(automation_run, automation_run.c.id == run_wait.c.run_id)
+        .where(
+            run_wait.c.workspace_id == actor.workspace_id,
+            automation_run.c.automation_id == automation_id,
+            run_wait.c.run_id == run_id,
+            run_wait.c.node_id == node_id,
+            run_wait.c.scope_key == scope_key,
+            run_wait.c.kind == NodeKind.APPROVAL,
+            run_wait.c.workflow_id.is_not(None),
+        )
+    )
+    return row is not None and is_asked(ApprovalConfig.model_validate(row.terms), actor)
+
+
+async def node_status(work: UnitOfWork, run: Any, node_id: str, scope_key: str) -> str | None:
+    """The status of a node in a scope of a run; None when it was not reached yet."""
+    status: str | None = await work.scalar(
+        select(node_run.c.status).where(
+            node_run.c.workspace_id == run.workspace_id,
+            node_run.c.run_id == run.id,
+            node_run.c.node_id == node_id,
+            node_run.c.scope_key == scope_key,
+        )
+    )
+    return status
+
+
+@dataclass(frozen=True, slots=True)
+class RunGraph:
+    """What a run executes: its plan, and its nodes by id as they were saved."""
+
+    plan: Plan
+    nodes: dict[str, JsonObject]
+
+    def parameters(self, node_id: str) -> JsonObject:
+        """A node's config overlaid with its input, bindings unresolved."""
+        node = self.nodes[node_id]
+        return {**node.get("config", {}), **node.get("input", {})}
+
+
+async def graph_of(work: UnitOfWork, run: Any) -> RunGraph:
+    """The graph of a run."""
+    row = await work.first(
+        select(automation_graph.c.plan, automation_graph.c.graph).where(
+            automation_graph.c.workspace_id == run.workspace_id,
+            automation_graph.c.automation_id == run.automation_id,
+            automation_graph.c.checksum == run.graph_checksum,
+        )
+    )
+    assert row is not None, "what was accepted is kept as long as its run"
+    nodes = {node["id"]: node for node in row.graph["nodes"]}
+    return RunGraph(Plan.from_json(row.plan), nodes)
+
+
+async def show_waits(work: UnitOfWork, actor: Actor, nodes: Sequence[NodeRunShape]) -> None:
+    """Add what waits show to the metadata of these node runs of one run."""
+    waiting = [node for node in nodes if node.node_kind in RESUMABLE]
+    if not waiting:
+        return
+    kept = run_wait.c
+    # What was said to a node that waits for an event may be large, and is not shown.
+    said = case((kept.kind == NodeKind.APPROVAL, kept.said), else_=literal([], kept.said.type))
+    rows = await work.rows(
+        select(
+            *(kept.node_id, kept.scope_key, kept.kind, kept.event_key, kept.terms, kept.outcome),
+            said.label("said"),
+        ).where(
+            kept.workspace_id == actor.workspace_id,
+            kept.run_id == waiting[0].run_id,
+            tuple_(kept.node_id, kept.scope_key).in_(
+                [(node.node_id, node.scope_key) for node in waiting]
+            ),
+            kept.workflow_id.is_not(None),
+        )
+    )
+    waits = {(row.node_id, row.scope_key): _shown(row) for row in rows}
+    for node in waiting:
+        if (wait := waits.get((node.node_id, node.scope_key))) is not None:
+            node.metadata["wait"] = wait
+
+
+def _shown(row: Row[Any]) -> JsonObject:
+    if row.kind == NodeKind.WAIT_EVENT:
+        by_url = row.terms.get("resumeUrl", True)
+        return {"eventKey": row.event_key, "byUrl": by_url, "resolution": row.outcome}
+    return {
+        **{name: row.terms.get(name) for name in ("assignees", "role", "form")},
+        "required": row.terms.get("required", 1),
+        "decisions": shown(read_said(row)),
+        "resolution": row.outcome,
+    }

@@ -1,0 +1,92 @@
+"""Asking those who may decide an approval, and reminding them."""
+
+from dataclasses import dataclass
+
+from sqlalchemy import select
+
+from models.automation.automation_runs.facts import RunFacts
+from models.automation.automation_runs.node_writes import NodeKey
+from models.automation.automations.rules.graph.configs import ApprovalConfig
+from models.automation.automations.tables import automation
+from models.automation.waits.store import find_wait, read_said
+from models.core.base import Id
+from models.messages.notifications.delivery import Notice, notify
+from models.messages.notifications.rules import NotificationKind
+from models.people.workspaces.tables import workspace_member
+from runtime.database import UnitOfWork
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A node that asks people to decide; `label` is what a person calls it."""
+
+    run: RunFacts
+    key: NodeKey
+    label: str
+
+
+async def ask(work: UnitOfWork, request: Request) -> None:
+    """Tell everybody who may decide."""
+    await _tell(work, request, "asked")
+
+
+async def remind(work: UnitOfWork, request: Request, number: int) -> bool:
+    """Tell those who have not decided again; False when the wait is over."""
+    return await _tell(work, request, f"reminded/{number}")
+
+
+async def _tell(work: UnitOfWork, request: Request, occasion: str) -> bool:
+    row = await find_wait(work, request.key)
+    if row is None or row.outcome is not None:
+        return False
+    config = ApprovalConfig.model_validate(row.terms)
+    heard = {one.user_id for one in read_said(row)}
+    deciders = await _deciders(work, request.run, config)
+    silent = {user_id for user_id in deciders if str(user_id) not in heard}
+    await notify(
+        work,
+        request.run.workspace_id,
+        silent,
+        await _notice(work, request, config, occasion),
+    )
+    return True
+
+
+async def _deciders(work: UnitOfWork, run: RunFacts, config: ApprovalConfig) -> set[Id]:
+    """The assignees, and the members with the role; whoever started the run only if allowed."""
+    deciders = set(config.assignees)
+    if config.role is not None:
+        rows = await work.rows(
+            select(workspace_member.c.user_id).where(
+                workspace_member.c.workspace_id == run.workspace_id,
+                workspace_member.c.role == config.role,
+            )
+        )
+        deciders |= {row.user_id for row in rows}
+    return deciders if config.allow_self else deciders - {run.created_by_user_id}
+
+
+async def _notice(
+    work: UnitOfWork, request: Request, config: ApprovalConfig, occasion: str
+) -> Notice:
+    run, key = request.run, request.key
+    item_id = await work.scalar(
+        select(automation.c.item_id).where(
+            automation.c.workspace_id == run.workspace_id, automation.c.id == run.automation_id
+        )
+    )
+    return Notice(
+        kind=NotificationKind.APPROVAL_REQUEST,
+        title=config.title or f"“{request.label}” needs your decision",
+        body=config.message,
+        item_id=item_id,
+        run_id=run.run_id,
+        actor_user_id=run.created_by_user_id,
+        data={
+            "automationId": str(run.automation_id),
+            "runId": str(run.run_id),
+            "nodeId": key.node_id,
+            "scopeKey": key.scope_key,
+        },
+        key=f"{occasion}/{key.run_id}/{key.node_id}/{key.scope_key}",
+    )

@@ -1,0 +1,68 @@
+"""Approvals: who may decide, and what the decisions add up to (decisions C8)."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from models.automation.automations.rules.graph.configs import ApprovalConfig
+from models.automation.automations.rules.graph.configs.waits import ApprovalTerms
+from models.automation.automations.rules.graph.kinds import EdgeOutcome
+from models.automation.waits.errors import DecidedAlreadyError, OwnRunError
+from models.automation.waits.rules.answers import check_answers
+from models.automation.waits.rules.said import Resolution, Said
+from models.core.access.rules import Actor
+from models.core.base import Id, JsonObject
+
+
+def is_asked(config: ApprovalConfig, actor: Actor) -> bool:
+    """Whether the actor is one of those whose decision the node asks for."""
+    return actor.user_id in config.assignees or actor.role is config.role
+
+
+def decide(
+    terms: ApprovalTerms, starter: Id | None, earlier: Sequence[Said], said: Said
+) -> Resolution | None:
+    """What a decision adds up to with the earlier ones; None while more are needed.
+
+    A rejection needs no answers, an approval needs those that are required. Raises OwnRunError,
+    DecidedAlreadyError and ValidationError.
+    """
+    if not terms.allow_self and starter is not None and said.user_id == str(starter):
+        raise OwnRunError
+    if any(one.user_id == said.user_id for one in earlier):
+        raise DecidedAlreadyError
+    approves = said.decision == EdgeOutcome.APPROVED
+    check_answers(terms.form, said.data or {}, whole=approves)
+    decisions = [*earlier, said]
+    if not approves:
+        return Resolution(EdgeOutcome.REJECTED, decided(said, decisions))
+    approvals = sum(one.decision == EdgeOutcome.APPROVED for one in decisions)
+    if approvals < terms.required:
+        return None
+    return Resolution(EdgeOutcome.APPROVED, decided(said, decisions))
+
+
+def undecided(decisions: Sequence[Said]) -> Resolution:
+    """The end of an approval whose time is over."""
+    output = {**decided(None, decisions), "decision": EdgeOutcome.TIMEOUT.value}
+    return Resolution(EdgeOutcome.TIMEOUT, output)
+
+
+def decided(last: Said | None, decisions: Sequence[Said]) -> JsonObject:
+    """`{decision, comment, data, decisions}`; of answers to the same question the later wins."""
+    data: dict[str, Any] = {}
+    for one in decisions:
+        data |= one.data or {}
+    return {
+        "decision": None if last is None else last.decision,
+        "comment": None if last is None else last.comment,
+        "data": data,
+        "decisions": shown(decisions),
+    }
+
+
+def shown(decisions: Sequence[Said]) -> list[JsonObject]:
+    """Who decided what, oldest first."""
+    return [
+        {"userId": one.user_id, "decision": one.decision, "comment": one.comment, "at": one.at}
+        for one in decisions
+    ]

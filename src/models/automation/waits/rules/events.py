@@ -1,0 +1,36 @@
+"""What a wait_event node lets through (decisions C8)."""
+
+from models.automation.automations.rules.graph.configs import WaitEventConfig
+from models.automation.automations.rules.graph.configs.waits import event_filter
+from models.automation.automations.rules.graph.kinds import EdgeOutcome
+from models.automation.waits.rules.said import Resolution, Said
+from models.core.base import JsonObject
+from models.core.expressions.rules.errors import ExpressionError
+from models.core.expressions.rules.json_values import readable
+from runtime.errors import NotFoundError, ValidationError
+
+
+def receive(config: WaitEventConfig, variables: JsonObject, said: Said) -> Resolution:
+    """The end of the wait by this data; `variables` are what the filter reads of the run.
+
+    Raises ValidationError for data that the node's filter does not let through, NotFoundError for
+    what came with a URL that the node does not have.
+    """
+    if said.by_url and not config.resume_url:
+        raise NotFoundError("resume URL")
+    data = said.data or {}
+    if config.filter is not None:
+        try:
+            known = readable({**variables, "data": data})
+            passes = event_filter(config.filter).run(known) is True
+        except ExpressionError as error:
+            raise ValidationError.at("data", f"The node's filter fails: {error}") from None
+        if not passes:
+            raise ValidationError.at("data", f"The node waits for other data: {config.filter}")
+    by = {} if said.user_id is None else {"resumedBy": said.user_id}
+    return Resolution(EdgeOutcome.ALWAYS, {"data": data, **by})
+
+
+def unheard() -> Resolution:
+    """The end of a wait whose time is over."""
+    return Resolution(EdgeOutcome.TIMEOUT, {"data": None})

@@ -1,0 +1,173 @@
+"""Rows of waits: a wait changes only under the lock of its row, and ends once."""
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from sqlalchemy import (
+    ARRAY,
+    Row,
+    TableValuedAlias,
+    exists,
+    func,
+    insert,
+    literal,
+    select,
+    update,
+)
+
+from models.automation.automation_runs.node_writes import NodeKey
+from models.automation.automation_runs.tables import automation_run
+from models.automation.waits.rules.said import Resolution, Said
+from models.automation.waits.tables import automation_event, run_wait
+from models.core.base import Id, JsonObject
+from runtime import outbox
+from runtime.clock import wire_timestamp
+from runtime.database import UnitOfWork
+from runtime.families import Family
+
+RESOLVE_NODE = "resolve-node"
+"""The signal to the execution that hosts a node: its wait has been resolved."""
+
+MAX_EVENTS = 100
+"""Events kept from before that a node looks at when it begins to wait."""
+
+
+async def lock_wait(work: UnitOfWork, key: NodeKey) -> Row[Any] | None:
+    """The wait of a node, which nobody else changes until the transaction ends."""
+    return await work.first(select(run_wait).where(*_this(key)).with_for_update())
+
+
+async def find_wait(work: UnitOfWork, key: NodeKey) -> Row[Any] | None:
+    """The wait of a node as it is."""
+    return await work.first(select(run_wait).where(*_this(key)))
+
+
+async def insert_wait(work: UnitOfWork, key: NodeKey, **values: Any) -> None:
+    """A node that waits, or will."""
+    row = {"terms": {}, "said": [], **values}
+    await work.execute(
+        insert(run_wait).values(
+            run_id=key.run_id,
+            node_id=key.node_id,
+            scope_key=key.scope_key,
+            workspace_id=key.workspace_id,
+            kind=key.kind,
+            created_at=work.now,
+            **row,
+        )
+    )
+
+
+async def update_wait(work: UnitOfWork, key: NodeKey, **values: Any) -> None:
+    """Change a wait whose lock is held."""
+    await work.execute(update(run_wait).where(*_this(key)).values(**values))
+
+
+def ending(work: UnitOfWork, resolution: Resolution, said: Said | None = None) -> JsonObject:
+    """The values of a wait that ends; `said` is what ended it."""
+    event_id = None if said is None else said.event_id
+    return {
+        "outcome": resolution.outcome,
+        "output": resolution.output,
+        "event_id": None if event_id is None else uuid.UUID(event_id),
+        "resolved_at": work.now,
+    }
+
+
+async def end_waits(
+    work: UnitOfWork, waits: Sequence[Any], resolution: Resolution, said: Said
+) -> None:
+    """End waits whose locks are held in the same way, and wake their executions."""
+    ended = _keys_of(waits)
+    changed = update(run_wait).where(
+        run_wait.c.run_id == ended.c.run_id,
+        run_wait.c.node_id == ended.c.node_id,
+        run_wait.c.scope_key == ended.c.scope_key,
+    )
+    await work.execute(changed.values(ending(work, resolution, said)))
+    await wake(work, waits)
+
+
+def _keys_of(waits: Sequence[Any]) -> TableValuedAlias:
+    """A table of the waits' keys: one event may end very many, and a list of them is slow."""
+    names = ("run_id", "node_id", "scope_key")
+    columns = [
+        literal([getattr(wait, name) for wait in waits], ARRAY(run_wait.c[name].type))
+        for name in names
+    ]
+    return func.unnest(*columns).table_valued(*names).render_derived("ended")
+
+
+async def wake(work: UnitOfWork, waits: Sequence[Any]) -> None:
+    """Tell the executions that host these nodes to look again."""
+    intents = [
+        {
+            "intent": outbox.Intent.SIGNAL,
+            "family": Family.AUTOMATION_RUN,
+            "workspace_id": wait.workspace_id,
+            "subject_id": wait.run_id,
+            "facts": {
+                "workflowId": wait.workflow_id,
+                "signal": RESOLVE_NODE,
+                "arguments": [wait.node_id, wait.scope_key],
+            },
+        }
+        for wait in waits
+    ]
+    await outbox.append_all(work, intents)
+
+
+async def lock_event_key(work: UnitOfWork, workspace_id: Id, event_key: str) -> None:
+    """Until the transaction ends, no event of this key comes and no node begins to wait for one.
+
+    It is taken after the lock of a run and before that of a wait.
+    """
+    place = f"event/{workspace_id}/{event_key}"
+    await work.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(place, 0))))
+
+
+async def events_before(work: UnitOfWork, key: NodeKey, event_key: str) -> list[Said]:
+    """The events of a key since the run was accepted that have resumed nothing in it yet."""
+    event, run = automation_event.c, automation_run.c
+    accepted = select(run.created_at).where(run.id == key.run_id).scalar_subquery()
+    heard = exists().where(run_wait.c.run_id == key.run_id, run_wait.c.event_id == event.id)
+    rows = await work.rows(
+        select(event.id, event.user_id, event.data, event.created_at)
+        .where(
+            event.workspace_id == key.workspace_id,
+            event.event_key == event_key,
+            event.created_at >= accepted,
+            ~heard,
+        )
+        .order_by(event.id)
+        .limit(MAX_EVENTS)
+    )
+    return [
+        Said(
+            user_id=None if row.user_id is None else str(row.user_id),
+            at=wire_timestamp(row.created_at),
+            data=row.data,
+            event_id=str(row.id),
+        )
+        for row in rows
+    ]
+
+
+def read_said(row: Any) -> list[Said]:
+    """What was said to a node, oldest first."""
+    return [Said(**one) for one in row.said]
+
+
+def written(said: Sequence[Said]) -> list[JsonObject]:
+    """The same as it is stored."""
+    return [asdict(one) for one in said]
+
+
+def _this(key: NodeKey) -> tuple[Any, ...]:
+    return (
+        run_wait.c.run_id == key.run_id,
+        run_wait.c.node_id == key.node_id,
+        run_wait.c.scope_key == key.scope_key,
+    )

@@ -1,0 +1,69 @@
+"""URLs that resume a node without an account.
+
+The token names the node and is signed, so that it is known before the node waits and is kept
+nowhere.
+"""
+
+import base64
+import binascii
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from models.automation.automation_runs.rules import NodeStatus
+from models.automation.automation_runs.shapes import NodeRunShape
+from models.core.base import Id
+from runtime.crypto import KeyRing
+
+_LABEL = b"resume url/1/"
+_SIGNATURE_BYTES = 16
+_ID_BYTES = 16
+_MAX_TOKEN = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A node in a scope of a run."""
+
+    run_id: Id
+    node_id: str
+    scope_key: str = ""
+
+
+def resume_path(keys: KeyRing, address: Address) -> str:
+    """The path that resumes the node; the same for ever."""
+    names = f"{address.node_id}\x00{address.scope_key}".encode()
+    message = address.run_id.bytes + names
+    signature = keys.sign(_LABEL + message)[:_SIGNATURE_BYTES]
+    return f"/v1/resume/{_written(signature + message)}"
+
+
+def read_token(keys: KeyRing, token: str) -> Address | None:
+    """The node a token names; None when we did not make it."""
+    if len(token) > _MAX_TOKEN:
+        return None
+    try:
+        padded = token.encode("ascii") + b"=" * (-len(token) % 4)
+        raw = base64.b64decode(padded, altchars=b"-_", validate=True)
+    except (ValueError, binascii.Error):
+        return None
+    if _written(raw) != token:
+        return None
+    signature, message = raw[:_SIGNATURE_BYTES], raw[_SIGNATURE_BYTES:]
+    if not keys.verify(_LABEL + message, signature, _SIGNATURE_BYTES):
+        return None
+    node_id, _, scope_key = message[_ID_BYTES:].decode().partition("\x00")
+    return Address(UUID(bytes=message[:_ID_BYTES]), node_id, scope_key)
+
+
+def _written(raw: bytes) -> str:
+    return base64.urlsafe_b64encode(raw).decode().rstrip("=")
+
+
+def show_resume_urls(keys: KeyRing, nodes: Sequence[NodeRunShape]) -> None:
+    """Add the path that resumes each node which waits for one to its metadata."""
+    for node in nodes:
+        waits = node.status == NodeStatus.WAITING and node.metadata.get("wait", {}).get("byUrl")
+        if waits:
+            address = Address(node.run_id, node.node_id, node.scope_key)
+            node.metadata["wait"]["resumeUrl"] = resume_path(keys, address)

@@ -1,0 +1,62 @@
+"""Which calls start a run: what the filter lets through, and what makes two calls one."""
+
+import json
+from datetime import datetime
+from typing import Any
+
+from models.automation.automations.rules.language.filters import matches
+from models.automation.automations.rules.language.paths import compile_path
+from models.automation.automations.rules.triggers.webhooks import Deduplication, Webhook
+from models.automation.webhooks.rules.delivery import Delivery
+from models.core.base import JsonObject
+from models.core.expressions.rules.errors import BindingError
+from models.core.expressions.rules.expressions import compile_expression
+from runtime.crypto import fingerprint
+
+_BY_DEFAULT = (
+    Deduplication(source="header", name="webhook-id"),
+    Deduplication(source="header", name="idempotency-key"),
+)
+"""What makes a message unique by Standard Webhooks, and a request by the Idempotency-Key draft."""
+
+
+def lets_through(webhook: Webhook, payload: JsonObject, now: datetime) -> bool:
+    """Whether the filter holds now for the payload, which it reads as `trigger`.
+
+    An expression that fails on it, such as one that reads a key it does not have, does not hold.
+    """
+    if webhook.filter is None:
+        return True
+    try:
+        if isinstance(webhook.filter, dict):
+            return matches(webhook.filter, {"trigger": payload}, now)
+        return compile_expression(webhook.filter).evaluate({"trigger": payload}) is True
+    except BindingError:
+        return False
+
+
+def deduplication(webhook: Webhook, delivery: Delivery) -> Deduplication | None:
+    """What makes two calls one: as configured, else a header of the call that is for this."""
+    given = (how for how in _BY_DEFAULT if delivery.header(str(how.name)))
+    return webhook.dedupe or next(given, None)
+
+
+def call_key(how: Deduplication, delivery: Delivery, payload: JsonObject) -> bytes | None:
+    """What two calls must have in common to be one; None when this call has no such thing."""
+    if how.source == "body_hash":
+        return fingerprint(b"body", delivery.query, delivery.body)
+    assert how.name is not None, "the compiler asks for it"
+    if how.source == "header":
+        value = delivery.header(how.name)
+        return None if not value else fingerprint(b"header", value.encode("latin-1"))
+    found = _value_at(how.name, payload)
+    if found is None:
+        return None
+    return fingerprint(b"path", json.dumps(found, sort_keys=True).encode())
+
+
+def _value_at(path: str, payload: JsonObject) -> Any:
+    """Where a path leads: from `trigger`, as in filters, from the payload, or from its body."""
+    roots = ({"trigger": payload}, payload, payload["body"])
+    found = (compile_path(path).get(root) for root in roots)
+    return next((value for value in found if value not in (None, [])), None)

@@ -1,0 +1,17 @@
+"""What a webhook answers by itself."""
+
+from typing import Literal
+
+from models.automation.automation_runs.rules import RunStatus
+from models.core.base import Id, Shape
+
+
+class WebhookReceiptBody(Shape):
+    """What came of a call: the run it started, or why it started none.
+
+    With `duplicate` the run was started by an earlier call; its status is null once it is gone.
+    """
+
+    run_id: Id | None
+    status: RunStatus | Literal["filtered", "skipped"] | None
+    duplicate: bool

@@ -1,0 +1,33 @@
+"""The table of calls that must not start a second run."""
+
+from datetime import datetime
+
+from sqlalchemy import ForeignKeyConstraint, Index, LargeBinary
+from sqlmodel import Field, SQLModel
+
+from models.core.base import Id
+from runtime.schema import Timestamp, table_of
+
+
+class WebhookReceipt(SQLModel, table=True):
+    """A call and the run it started; until it expires, calls with the same key are this one.
+
+    The run may be gone by then, so the row does not hold on to it.
+    """
+
+    __tablename__ = "webhook_receipt"
+    __table_args__ = (
+        ForeignKeyConstraint(
+            ["workspace_id", "automation_id"], ["automation.workspace_id", "automation.id"]
+        ),
+        Index("ix_webhook_receipt_expires_at", "expires_at"),
+    )
+
+    automation_id: Id = Field(primary_key=True)
+    key_hash: bytes = Field(sa_type=LargeBinary, primary_key=True)
+    workspace_id: Id
+    run_id: Id
+    expires_at: datetime = Field(sa_type=Timestamp)
+
+
+webhook_receipt = table_of(WebhookReceipt)

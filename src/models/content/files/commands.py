@@ -1,0 +1,206 @@
+"""Recording files whose bytes are in the object store, and taking both away again."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import (
+    ARRAY,
+    CompoundSelect,
+    Row,
+    Text,
+    any_,
+    bindparam,
+    delete,
+    insert,
+    select,
+    union_all,
+    update,
+)
+
+from models.content.files.queries import as_stored_file, placing, stored_file
+from models.content.files.rules import Content, file_name
+from models.content.files.shapes import StoredFile
+from models.content.files.tables import file
+from models.content.items.commands import trash_item
+from models.content.items.tables import item
+from models.core.access.placement import Placement
+from models.core.access.rules import Actor
+from models.core.base import Id
+from runtime.crypto import KeyRing
+from runtime.database import Database, UnitOfWork
+from runtime.errors import NotFoundError
+from runtime.ids import new_id
+from runtime.object_store import ObjectStore
+
+OBJECTS = "files"
+"""What the keys of all objects begin with that rows of this noun speak of."""
+_ON_ITS_WAY = timedelta(days=1)
+"""An object younger than this may still get its row."""
+_PURGED = 200
+"""Files that one call of `purge_files` takes away."""
+
+
+def new_object_key(workspace_id: Id) -> str:
+    """A key that no object had before."""
+    return f"{OBJECTS}/{workspace_id}/{new_id()}"
+
+
+async def record_upload(
+    work: UnitOfWork, actor: Actor, keys: KeyRing, file_id: Id, upload: Content, name: str | None
+) -> StoredFile:
+    """Record what a client sent, under the name it chose last."""
+    named = upload if name is None else replace(upload, name=file_name(name))
+    return await register_file(
+        work,
+        keys,
+        named,
+        file_id=file_id,
+        workspace_id=actor.workspace_id,
+        user_id=actor.user_id,
+    )
+
+
+async def register_file(
+    work: UnitOfWork,
+    keys: KeyRing,
+    content: Content,
+    *,
+    file_id: Id,
+    workspace_id: Id,
+    user_id: Id,
+) -> StoredFile:
+    """Record a file whose object is whole; `content.name` is one that `file_name` gave."""
+    row = await _insert(work, content, file_id, workspace_id, user_id, private=False)
+    return as_stored_file(row, keys)
+
+
+async def register_private_file(
+    work: UnitOfWork, content: Content, *, file_id: Id, workspace_id: Id, user_id: Id
+) -> None:
+    """Record a file that only this user and those who manage the workspace see."""
+    await _insert(work, content, file_id, workspace_id, user_id, private=True)
+
+
+async def _insert(
+    work: UnitOfWork, content: Content, file_id: Id, workspace_id: Id, user_id: Id, *, private: bool
+) -> Row[Any]:
+    values = {
+        "id": file_id,
+        "workspace_id": workspace_id,
+        "private": private,
+        "name": content.name,
+        "mime_type": content.mime_type,
+        "byte_size": content.byte_size,
+        "sha256": content.sha256,
+        "object_key": content.object_key,
+        "created_by_user_id": user_id,
+        "created_at": work.now,
+    }
+    return (await work.execute(insert(file).values(values).returning(*file.c))).one()
+
+
+async def copy_file(work: UnitOfWork, actor: Actor, file_id: Id) -> Id:
+    """A second file of the same bytes. Raises `NotFoundError`."""
+    found = await work.first(
+        select(file)
+        .where(
+            file.c.workspace_id == actor.workspace_id,
+            file.c.id == file_id,
+            file.c.deleted_at.is_(None),
+        )
+        .with_for_update(read=True)
+    )
+    if found is None:
+        raise NotFoundError("file")
+    made = new_id()
+    own = {"id": made, "created_by_user_id": actor.user_id, "created_at": work.now}
+    await work.execute(insert(file).values({**found._mapping, **own}))
+    return made
+
+
+async def delete_file(
+    work: UnitOfWork, actor: Actor, keys: KeyRing, file_id: Id, place: Placement | None
+) -> StoredFile:
+    """Put a file in the trash for 30 days; its download URL stops at once.
+
+    A placed one goes with its item, and comes back with it. Raises what `trash_item` raises.
+    """
+    shown = await stored_file(work, actor.workspace_id, file_id, keys)
+    if place is not None and place.item_id is not None:
+        await trash_item(work, actor, place.item_id)
+    else:
+        await work.execute(
+            update(file)
+            .where(file.c.workspace_id == actor.workspace_id, file.c.id == file_id)
+            .values(deleted_at=work.now)
+        )
+    return shown
+
+
+async def purge_files(
+    database: Database, store: ObjectStore, before: datetime, limit: int = _PURGED
+) -> int:
+    """Remove files that were deleted before a moment, and objects that no file needs then.
+
+    A private file that nothing ever placed lasts no longer than a deleted one. Gives how many
+    files were removed, at most `limit`; to be called until it is 0. A row goes before its object:
+    an object without a row is an orphan, a row without an object would be a broken file.
+    """
+    async with database.transaction() as work:
+        held = await work.rows(
+            select(file.c.id)
+            .where(file.c.id.in_(_old(before)))
+            .limit(limit)
+            .with_for_update(skip_locked=True)
+        )
+        # Asked again under the lock: who places a file holds it, and may have done so meanwhile.
+        gone = await work.rows(
+            delete(file)
+            .where(file.c.id.in_([row.id for row in held]), file.c.id.in_(_old(before)))
+            .returning(file.c.object_key)
+        )
+        purged = [row.object_key for row in gone]
+        orphans = await _unspoken(work, purged)
+    for key in orphans:
+        await store.delete(key)
+    return len(purged)
+
+
+def _old(before: datetime) -> CompoundSelect[Any]:
+    """The ids of files to purge, each part found by its own index."""
+    old = file.alias("old")
+    placed = select(item.c.id).where(placing(old))
+    forgotten = (old.c.private, old.c.created_at < before, ~placed.exists())
+    return union_all(
+        select(old.c.id).where(old.c.deleted_at < before),
+        select(old.c.id).join(item, placing(old)).where(item.c.deleted_at < before),
+        select(old.c.id).where(*forgotten),
+    )
+
+
+async def sweep_orphans(database: Database, store: ObjectStore, now: datetime) -> int:
+    """Remove objects of which no row speaks although they are a day old; how many.
+
+    Such an object is what is left of an upload whose process died, or whose commit had no answer.
+    """
+    removed = 0
+    await store.drop_unfinished(now - _ON_ITS_WAY)
+    async for object_keys in store.older_than(OBJECTS, now - _ON_ITS_WAY):
+        async with database.reading() as work:
+            orphans = await _unspoken(work, object_keys)
+        for key in orphans:
+            await store.delete(key)
+            removed += 1
+    return removed
+
+
+async def _unspoken(work: UnitOfWork, object_keys: Sequence[str]) -> set[str]:
+    """Those of these objects of which no row speaks; a copy of a file has the same object."""
+    known = await work.rows(
+        select(file.c.object_key).where(
+            file.c.object_key == any_(bindparam("keys", object_keys, type_=ARRAY(Text)))
+        )
+    )
+    return set(object_keys) - {row.object_key for row in known}

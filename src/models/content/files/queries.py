@@ -1,0 +1,179 @@
+"""Reading stored files."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import (
+    ARRAY,
+    ColumnElement,
+    FromClause,
+    Row,
+    Select,
+    Uuid,
+    and_,
+    any_,
+    bindparam,
+    literal,
+    or_,
+    select,
+    tuple_,
+)
+
+from models.content.files.rules import AssetClaim, download_url, read_asset_token
+from models.content.files.shapes import StoredFile, StoredFileList
+from models.content.files.tables import file
+from models.content.items.queries import PlacementOf, closed_items, placed_items
+from models.content.items.rules import ItemKind
+from models.content.items.tables import item
+from models.core.access.placement import Placement
+from models.core.access.rules import MANAGERS, Actor, Level
+from models.core.base import Id
+from models.core.pagination import PageRequest
+from models.people.workspaces.tables import workspace
+from runtime.crypto import KeyRing
+from runtime.database import UnitOfWork
+from runtime.errors import NotFoundError
+from runtime.prepared import Prepared
+
+
+def placing(placed: FromClause) -> ColumnElement[bool]:
+    """The condition of the item that places a file."""
+    return and_(
+        item.c.workspace_id == placed.c.workspace_id,
+        item.c.kind == ItemKind.FILE.value,
+        item.c.target_id == placed.c.id,
+    )
+
+
+_WHERE = Prepared(
+    select(
+        file.c.workspace_id,
+        file.c.created_by_user_id,
+        file.c.private,
+        item.c.id.label("item_id"),
+    )
+    .outerjoin(item, placing(file))
+    .where(
+        file.c.id == bindparam("id", type_=Uuid),
+        file.c.workspace_id == any_(bindparam("workspace_ids", type_=ARRAY(Uuid))),
+        file.c.deleted_at.is_(None),
+    )
+    .limit(1)
+)
+
+_placed = PlacementOf(
+    placed_items().join(file, placing(file)).where(file.c.id == bindparam("id", type_=Uuid))
+)
+
+
+async def visible(
+    work: UnitOfWork, workspace_ids: Sequence[Id], resource_id: Id, user_id: Id
+) -> Placement | None:
+    """Where a file is: where its item is, or at the root of its workspace when it has none.
+
+    There it is also open to whoever stored it, until an item places it; to them alone when it is
+    private.
+    """
+    found = await _WHERE.first(work, {"id": resource_id, "workspace_ids": list(workspace_ids)})
+    if found is None:
+        return None
+    if found.item_id is None:
+        own = found.created_by_user_id == user_id
+        return Placement(
+            found.workspace_id,
+            restricted=found.private,
+            granted=Level.EDIT if own else Level.NONE,
+        )
+    return await _placed(work, [found.workspace_id], resource_id, user_id)
+
+
+async def stored_file(work: UnitOfWork, workspace_id: Id, file_id: Id, keys: KeyRing) -> StoredFile:
+    """A file, whether or not its item is in the trash. Raises `NotFoundError`."""
+    found = await work.first(_files(workspace_id).where(file.c.id == file_id))
+    if found is None:
+        raise NotFoundError("file")
+    return as_stored_file(found, keys)
+
+
+def as_stored_file(row: Any, keys: KeyRing, claim: AssetClaim | None = None) -> StoredFile:
+    """A row of the table as the interface shows it."""
+    return StoredFile(
+        file_id=row.id,
+        name=row.name,
+        mime_type=row.mime_type,
+        byte_size=row.byte_size,
+        download_url=download_url(keys, row.workspace_id, row.id, claim),
+        created_at=row.created_at,
+    )
+
+
+async def list_files(work: UnitOfWork, actor: Actor, page: PageRequest) -> StoredFileList:
+    """The files the actor sees, newest first."""
+    places = select(item.c.id).where(placing(file))
+    opened = places.where(item.c.id.not_in(select(closed_items(actor).c.id)))
+    own = file.c.created_by_user_id == actor.user_id
+    shared = and_(literal(actor.level >= Level.VIEW), file.c.private.is_(False))
+    seen = or_(literal(actor.role in MANAGERS), shared, own)
+    at_root = and_(seen, ~places.exists())
+    statement = (
+        _files(actor.workspace_id)
+        .where(or_(opened.exists(), at_root))
+        .order_by(file.c.created_at.desc(), file.c.id.desc())
+        .limit(page.fetch)
+    )
+    if page.after is not None:
+        statement = statement.where(tuple_(file.c.created_at, file.c.id) < tuple_(*page.after))
+    shown = page.of(await work.rows(statement), lambda row: (row.created_at, row.id))
+    return StoredFileList(
+        files=[as_stored_file(row, page.keys) for row in shown.items], cursor=shown.cursor
+    )
+
+
+def _files(workspace_id: Id) -> Select[Any]:
+    return select(file).where(file.c.workspace_id == workspace_id, file.c.deleted_at.is_(None))
+
+
+async def find_asset(
+    work: UnitOfWork, keys: KeyRing, file_id: Id | None, token: str
+) -> tuple[Row[Any], AssetClaim]:
+    """The file that a token opens, and what the token says.
+
+    Raises the same `NotFoundError` for a file that is unknown or in the trash and for a token
+    that was not made for it.
+    """
+    found = None if file_id is None else await _ASSET.first(work, {"id": file_id})
+    if found is None or file_id is None:
+        raise NotFoundError("file")
+    claim = read_asset_token(keys, found.workspace_id, file_id, token)
+    if claim is None:
+        raise NotFoundError("file")
+    if found.item_id is not None:
+        shown = await _placed(work, [found.workspace_id], file_id, found.created_by_user_id)
+        if shown is None:
+            raise NotFoundError("file")
+    return found, claim
+
+
+_ASSET = Prepared(
+    select(file, item.c.id.label("item_id"))
+    .join(workspace, workspace.c.id == file.c.workspace_id)
+    .outerjoin(item, placing(file))
+    .where(
+        file.c.id == bindparam("id", type_=Uuid),
+        file.c.deleted_at.is_(None),
+        workspace.c.deleted_at.is_(None),
+    )
+    .limit(1)
+)
+
+
+async def files_exist(work: UnitOfWork, workspace_id: Id, file_ids: Sequence[Id]) -> set[Id]:
+    """Which of these are files of the workspace."""
+    rows = await work.rows(
+        select(file.c.id).where(
+            file.c.workspace_id == workspace_id,
+            file.c.id == any_(bindparam("ids", list(file_ids), type_=ARRAY(Uuid))),
+            file.c.deleted_at.is_(None),
+        )
+    )
+    return {row.id for row in rows}

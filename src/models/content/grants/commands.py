@@ -1,0 +1,55 @@
+"""Deciding who may do what with an item."""
+
+from sqlalchemy import delete, insert, update
+
+from models.content.grants.queries import item_access
+from models.content.grants.shapes import ItemAccess, ReplaceAccess
+from models.content.grants.tables import item_grant
+from models.content.items.tables import item
+from models.core.access.rules import Actor
+from models.core.base import Id
+from models.people.members.queries import strangers
+from runtime.database import UnitOfWork
+from runtime.errors import NotFoundError, ValidationError
+
+
+async def replace_access(
+    work: UnitOfWork, actor: Actor, item_id: Id, body: ReplaceAccess
+) -> ItemAccess:
+    """Give an item this mode and these grants, and no others.
+
+    Raises `NotFoundError` for a user who is no member, `ValidationError` for one named twice.
+    """
+    user_ids = [grant.user_id for grant in body.grants]
+    if await strangers(work, actor.workspace_id, user_ids):
+        raise NotFoundError("user")
+    for place, user_id in enumerate(user_ids):
+        if user_id in user_ids[:place]:
+            raise ValidationError.at(f"grants.{place}.userId", "has a grant in this list already")
+    this = (item.c.workspace_id == actor.workspace_id, item.c.id == item_id)
+    # The item's row orders concurrent replacements.
+    await work.execute(
+        update(item).where(*this).values(access_mode=body.access_mode.value, updated_at=work.now)
+    )
+    await work.execute(
+        delete(item_grant).where(
+            item_grant.c.workspace_id == actor.workspace_id, item_grant.c.item_id == item_id
+        )
+    )
+    if body.grants:
+        await work.execute(
+            insert(item_grant).values(
+                [
+                    {
+                        "workspace_id": actor.workspace_id,
+                        "item_id": item_id,
+                        "user_id": grant.user_id,
+                        "level": grant.level.level.value,
+                        "created_at": work.now,
+                        "updated_at": work.now,
+                    }
+                    for grant in body.grants
+                ]
+            )
+        )
+    return await item_access(work, actor, item_id)

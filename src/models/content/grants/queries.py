@@ -1,0 +1,39 @@
+"""Reading who was granted what."""
+
+from sqlalchemy import select
+
+from models.content.grants.shapes import GrantBody, ItemAccess, LevelName
+from models.content.grants.tables import item_grant
+from models.content.items.tables import item
+from models.core.access.rules import Actor, Level
+from models.core.base import Id
+from models.people.users.tables import app_user
+from runtime.database import UnitOfWork
+from runtime.errors import NotFoundError
+
+
+async def item_access(work: UnitOfWork, actor: Actor, item_id: Id) -> ItemAccess:
+    """The access mode and the grants of one item. Raises `NotFoundError`."""
+    mode = await work.scalar(
+        select(item.c.access_mode).where(
+            item.c.workspace_id == actor.workspace_id, item.c.id == item_id
+        )
+    )
+    if mode is None:
+        raise NotFoundError("item")
+    rows = await work.rows(
+        select(item_grant.c.user_id, item_grant.c.level, app_user.c.email, app_user.c.name)
+        .join(app_user, app_user.c.id == item_grant.c.user_id)
+        .where(item_grant.c.workspace_id == actor.workspace_id, item_grant.c.item_id == item_id)
+        .order_by(item_grant.c.level.desc(), app_user.c.name, item_grant.c.user_id)
+    )
+    grants = [
+        GrantBody(
+            user_id=row.user_id,
+            email=row.email,
+            name=row.name,
+            level=LevelName(Level(row.level).name.lower()),
+        )
+        for row in rows
+    ]
+    return ItemAccess(item_id=item_id, access_mode=mode, grants=grants)

@@ -1,0 +1,252 @@
+"""Placing resources in the tree of items, moving them, and their way to the trash and back."""
+
+from collections.abc import Mapping, Sequence, Set
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ColumnElement, func, insert, select, update
+
+from models.automation.automations.schedules import announce
+from models.automation.automations.tables import automation
+from models.automation.triggers.subscriptions import subscribe_all
+from models.content.items.locks import own_tree, share_tree
+from models.content.items.queries import placement
+from models.content.items.rules import MAX_TREE_DEPTH, WRITE_SCOPES, ItemKind
+from models.content.items.shapes import MoveItem
+from models.content.items.tables import item
+from models.content.items.tree import live, subtree, way_up
+from models.core.access.placement import level_on
+from models.core.access.rules import Actor, Level
+from models.core.base import Id
+from models.core.revisions import later
+from runtime.database import UnitOfWork
+from runtime.errors import ConflictError, DeniedError, NotFoundError, ValidationError
+from runtime.ids import new_id
+
+
+async def check_parent(work: UnitOfWork, actor: Actor, parent_item_id: Id | None) -> None:
+    """Whether the actor may put things below an item, or at the root when it is None.
+
+    A command whose body names a parent asks this before it judges the rest (decisions C2). The
+    parent stays where it is until the transaction ends. Raises `NotFoundError` when the actor does
+    not see it, `DeniedError` without edit access, `ValidationError` when it is too far down.
+    """
+    await share_tree(work, actor.workspace_id)
+    if parent_item_id is None:
+        level = actor.level
+    else:
+        found = await placement(work, [actor.workspace_id], parent_item_id, actor.user_id)
+        level = Level.NONE if found is None else level_on(found, actor.role)
+        if level < Level.VIEW:
+            raise NotFoundError
+    if level < Level.EDIT:
+        raise DeniedError("Putting something here needs edit access to the place.")
+    if parent_item_id is not None:
+        above = await way_up(work, actor.workspace_id, parent_item_id)
+        _check_depth(len(above) + 1)
+
+
+async def create_item_for(
+    work: UnitOfWork,
+    actor: Actor,
+    kind: ItemKind,
+    target_id: Id | None,
+    title: str,
+    *,
+    parent_item_id: Id | None = None,
+    icon: str | None = None,
+    order: float | None = None,
+) -> Id:
+    """Give a new resource its item, last among its siblings unless `order` says where.
+
+    Raises what `check_parent` raises.
+    """
+    await check_parent(work, actor, parent_item_id)
+    item_id = new_id()
+    last = last_position(actor.workspace_id, parent_item_id)
+    await work.execute(
+        insert(item).values(
+            id=item_id,
+            workspace_id=actor.workspace_id,
+            parent_item_id=parent_item_id,
+            kind=kind.value,
+            target_id=target_id,
+            title=title,
+            icon=icon,
+            position=last if order is None else order,
+            metadata={},
+            created_at=work.now,
+            updated_at=work.now,
+        )
+    )
+    return item_id
+
+
+def last_position(workspace_id: Id, parent_item_id: Id | None) -> ColumnElement[Any]:
+    """The position after the last child of a parent."""
+    return (
+        select(func.coalesce(func.max(item.c.position), -1) + 1)
+        .where(
+            item.c.workspace_id == workspace_id,
+            item.c.parent_item_id.is_not_distinct_from(parent_item_id),
+            item.c.deleted_at.is_(None),
+        )
+        .scalar_subquery()
+    )
+
+
+async def rename_item(work: UnitOfWork, actor: Actor, item_id: Id, title: str) -> None:
+    """Let an item carry the new label of what it places."""
+    await change_item(work, actor, item_id, {"title": title})
+
+
+async def change_item(
+    work: UnitOfWork,
+    actor: Actor,
+    item_id: Id,
+    values: Mapping[str, Any],
+    expected: datetime | None = None,
+) -> Any:
+    """Set columns of an item and return its row; `expected` is the `updatedAt` last read.
+
+    Raises `NotFoundError`, and `ConflictError` when the item is no longer the one that was read.
+    """
+    statement = (
+        update(item)
+        .where(*live(actor.workspace_id, item_id))
+        .values(**values, updated_at=later(item.c.updated_at, work.now))
+        .returning(item)
+    )
+    if expected is not None:
+        statement = statement.where(item.c.updated_at == expected)
+    row = await work.first(statement)
+    if row is None and expected is not None:
+        raise ConflictError("The item was changed since it was read. Read it again.")
+    if row is None:
+        raise NotFoundError
+    return row
+
+
+async def move_item(work: UnitOfWork, actor: Actor, item_id: Id, body: MoveItem) -> Any:
+    """Hang an item and what is below it elsewhere; the row as it is then.
+
+    Raises what `check_parent` raises, `ValidationError` for a place below the item itself and
+    `DeniedError` without the kind's write scope.
+    """
+    await own_tree(work, actor.workspace_id)
+    await check_parent(work, actor, body.parent_item_id)
+    below = subtree(actor.workspace_id, item_id)
+    height = await work.scalar(select(func.max(below.c.depth)))
+    if height is None:
+        raise NotFoundError
+    if body.parent_item_id is not None:
+        above = await way_up(work, actor.workspace_id, body.parent_item_id)
+        if item_id in above:
+            raise ValidationError.at("parentItemId", "An item cannot be put below itself.")
+        _check_depth(len(above) + 1 + height)
+    last = last_position(actor.workspace_id, body.parent_item_id)
+    position = last if body.order is None else body.order
+    values = {"parent_item_id": body.parent_item_id, "position": position}
+    row = await change_item(work, actor, item_id, values)
+    check_scopes(actor, {row.kind})
+    return row
+
+
+async def trash_item(work: UnitOfWork, actor: Actor, item_id: Id) -> Any:
+    """Put an item and everything below it into the trash; its row as it is there.
+
+    What is below remembers the item it went with. Raises `NotFoundError`, and `DeniedError` when
+    the actor lacks the write scope of a kind below.
+    """
+    await own_tree(work, actor.workspace_id)
+    below = subtree(actor.workspace_id, item_id)
+    rows = await work.rows(
+        update(item)
+        .where(item.c.workspace_id == actor.workspace_id, item.c.id.in_(select(below.c.id)))
+        .values(
+            deleted_at=work.now, deleted_with=item_id, updated_at=later(item.c.updated_at, work.now)
+        )
+        .returning(item)
+    )
+    await _announce(work, rows)
+    return _checked(actor, item_id, rows)
+
+
+async def restore_item(work: UnitOfWork, actor: Actor, item_id: Id) -> Any:
+    """Bring an item back with all that went to the trash with it; one not there is un-archived.
+
+    Raises `NotFoundError`, `ConflictError` when what is above it is still in the trash, and
+    `DeniedError` as `trash_item`.
+    """
+    await own_tree(work, actor.workspace_id)
+    above = item.alias("above")
+    found = await work.first(
+        select(item, above.c.deleted_at.label("above_deleted_at"))
+        .outerjoin(
+            above,
+            (above.c.workspace_id == item.c.workspace_id) & (above.c.id == item.c.parent_item_id),
+        )
+        .where(item.c.workspace_id == actor.workspace_id, item.c.id == item_id)
+    )
+    if found is None:
+        raise NotFoundError
+    if found.deleted_at is None:
+        return await archive_item(work, actor, item_id, archived=False)
+    if found.above_deleted_at is not None:
+        raise ConflictError("What is above the item is in the trash too. Restore that first.")
+    rows = await work.rows(
+        update(item)
+        .where(item.c.workspace_id == actor.workspace_id, item.c.deleted_with == item_id)
+        .values(deleted_at=None, deleted_with=None, updated_at=later(item.c.updated_at, work.now))
+        .returning(item)
+    )
+    await _announce(work, rows)
+    return _checked(actor, item_id, rows)
+
+
+async def archive_item(work: UnitOfWork, actor: Actor, item_id: Id, *, archived: bool) -> Any:
+    """Take an item out of the everyday lists or put it back; nothing changes when it is so.
+
+    Raises `NotFoundError`, and `DeniedError` without the kind's write scope.
+    """
+    row = await work.first(select(item).where(*live(actor.workspace_id, item_id)).with_for_update())
+    if row is None:
+        raise NotFoundError
+    check_scopes(actor, {row.kind})
+    if row.archived is archived:
+        return row
+    changed = await change_item(work, actor, item_id, {"archived": archived})
+    await _announce(work, [changed])
+    return changed
+
+
+def check_scopes(actor: Actor, kinds: Set[str]) -> None:
+    """Whether the actor may write items of these kinds. Raises `DeniedError`."""
+    needed = {WRITE_SCOPES[ItemKind(kind)] for kind in kinds}
+    missing = sorted(needed - actor.scopes)
+    if missing:
+        raise DeniedError(f"The credential lacks the scope {' and '.join(missing)}.")
+
+
+async def _announce(work: UnitOfWork, rows: Sequence[Any]) -> None:
+    """The automations among these items may fire and listen no longer, or again."""
+    ids = [row.target_id for row in rows if row.kind == ItemKind.AUTOMATION.value]
+    if ids:
+        await announce(work, automation.c.id.in_(ids))
+        await subscribe_all(work, rows[0].workspace_id, ids)
+
+
+def _checked(actor: Actor, item_id: Id, rows: Any) -> Any:
+    """The item among the rows that went one way, if the actor may send all of them."""
+    check_scopes(actor, {row.kind for row in rows})
+    found = next((row for row in rows if row.id == item_id), None)
+    if found is None:
+        raise NotFoundError
+    return found
+
+
+def _check_depth(depth: int) -> None:
+    if depth > MAX_TREE_DEPTH:
+        raise ValidationError.at(
+            "parentItemId", f"The tree would be more than {MAX_TREE_DEPTH} levels deep here."
+        )

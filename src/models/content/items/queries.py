@@ -1,0 +1,287 @@
+"""Where items are, and which of them a caller sees."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any, Literal
+
+from sqlalchemy import (
+    ARRAY,
+    CTE,
+    ColumnElement,
+    Integer,
+    Row,
+    Select,
+    Uuid,
+    and_,
+    any_,
+    bindparam,
+    case,
+    func,
+    literal,
+    or_,
+    select,
+    tuple_,
+)
+
+from models.content.grants.tables import item_grant
+from models.content.items.rules import TRASH_DAYS, AccessMode, ItemKind
+from models.content.items.shapes import ItemDetail, ItemList
+from models.content.items.tables import item
+from models.content.items.tree import live
+from models.core.access.placement import Placement, level_on
+from models.core.access.rules import MANAGERS, Actor, Level
+from models.core.base import Id
+from models.core.pagination import PageRequest
+from runtime.database import UnitOfWork
+from runtime.errors import NotFoundError
+from runtime.prepared import Prepared
+
+_PARENT = item.alias("parent")
+_CHILD = item.alias("child")
+_RESTRICTED = AccessMode.RESTRICTED.value
+
+
+def placed_items() -> Select[Any]:
+    """The start of a `PlacementOf`: narrowed by its maker, by joins if need be.
+
+    It must take the parameters `id` and `workspace_ids`.
+    """
+    return select(
+        item.c.workspace_id,
+        item.c.id.label("item_id"),
+        item.c.id.label("passed_id"),
+        item.c.parent_item_id,
+        item.c.access_mode,
+        item.c.deleted_at,
+        literal(0, Integer).label("restrictions"),
+    ).where(item.c.workspace_id == any_(bindparam("workspace_ids", type_=ARRAY(Uuid))))
+
+
+class PlacementOf:
+    """Finds the one item that `start` selects, judged along its way to the root.
+
+    The nearest restricted item on the way ends what the role gives and bounds the grants that
+    count; an item in the trash hides what is below it.
+    """
+
+    def __init__(self, start: Select[Any], *, in_trash: bool = False) -> None:
+        """With `in_trash` the trash hides nothing."""
+        self._statement = Prepared(_judged(start, in_trash=in_trash))
+
+    async def __call__(
+        self, work: UnitOfWork, workspace_ids: Sequence[Id], resource_id: Id, user_id: Id
+    ) -> Placement | None:
+        """The placement, or None when none of these workspaces shows the resource."""
+        parameters = {
+            "id": resource_id,
+            "workspace_ids": list(workspace_ids),
+            "user_id": user_id,
+        }
+        found = await self._statement.first(work, parameters)
+        if found is None:
+            return None
+        return Placement(
+            workspace_id=found.workspace_id,
+            item_id=found.item_id,
+            restricted=found.restricted,
+            granted=Level(found.granted),
+        )
+
+
+def _judged(start: Select[Any], *, in_trash: bool) -> Select[Any]:
+    way = start.cte("way", recursive=True)
+    # UNION, not UNION ALL: a row met twice ends the walk even if the tree had a cycle.
+    way = way.union(
+        select(
+            _PARENT.c.workspace_id,
+            way.c.item_id,
+            _PARENT.c.id,
+            _PARENT.c.parent_item_id,
+            _PARENT.c.access_mode,
+            _PARENT.c.deleted_at,
+            case((way.c.access_mode == _RESTRICTED, 1), else_=way.c.restrictions),
+        ).where(_PARENT.c.workspace_id == way.c.workspace_id, _PARENT.c.id == way.c.parent_item_id)
+    )
+    judged = (
+        select(
+            way.c.workspace_id,
+            way.c.item_id,
+            func.bool_or(way.c.access_mode == _RESTRICTED).label("restricted"),
+            func.coalesce(
+                func.max(item_grant.c.level).filter(way.c.restrictions == 0), Level.NONE.value
+            ).label("granted"),
+        )
+        .outerjoin(
+            item_grant,
+            and_(
+                item_grant.c.workspace_id == way.c.workspace_id,
+                item_grant.c.item_id == way.c.passed_id,
+                item_grant.c.user_id == bindparam("user_id", type_=Uuid),
+            ),
+        )
+        .group_by(way.c.workspace_id, way.c.item_id)
+    )
+    return judged if in_trash else judged.having(func.bool_and(way.c.deleted_at.is_(None)))
+
+
+placement = PlacementOf(placed_items().where(item.c.id == bindparam("id", type_=Uuid)))
+"""Where an item is: `await placement(work, workspace_ids, item_id, user_id)`."""
+
+restorable = PlacementOf(
+    placed_items().where(
+        item.c.id == bindparam("id", type_=Uuid),
+        or_(
+            item.c.deleted_at.is_(None),
+            item.c.deleted_at > func.now() - timedelta(days=TRASH_DAYS),
+        ),
+    ),
+    in_trash=True,
+)
+"""Where an item is or was when it went to the trash, as long as it can come back."""
+
+
+def closed_items(actor: Actor, level: Level = Level.VIEW) -> CTE:
+    """Ids of the items on which this member is below a level, of the whole workspace.
+
+    In the trash or below it; for those who are no managers also what neither their role nor a
+    grant opens to that level (decisions C4).
+    """
+    mine = item.c.workspace_id == actor.workspace_id
+    if actor.role in MANAGERS:
+        closed = select(item.c.id).where(mine, item.c.deleted_at.is_not(None))
+        return _with_descendants(actor, closed.cte("closed", recursive=True))
+    return select(item.c.id).where(mine, item.c.id.not_in(_open_items(actor, level))).cte("closed")
+
+
+def _with_descendants(actor: Actor, top: CTE) -> CTE:
+    return top.union(
+        select(_CHILD.c.id).where(
+            _CHILD.c.workspace_id == actor.workspace_id, _CHILD.c.parent_item_id == top.c.id
+        )
+    )
+
+
+def _open_items(actor: Actor, level: Level) -> Select[Any]:
+    """From the root and from every grant downwards, until a restriction or the trash."""
+    granted = select(item_grant.c.item_id).where(
+        item_grant.c.workspace_id == actor.workspace_id,
+        item_grant.c.user_id == actor.user_id,
+        item_grant.c.level >= level,
+    )
+    by_role = and_(
+        literal(actor.level >= level),
+        item.c.parent_item_id.is_(None),
+        item.c.access_mode != _RESTRICTED,
+    )
+    top = (
+        select(item.c.id)
+        .where(
+            item.c.workspace_id == actor.workspace_id,
+            item.c.deleted_at.is_(None),
+            or_(by_role, item.c.id.in_(granted)),
+        )
+        .cte("opened", recursive=True)
+    )
+    opened = top.union(
+        select(_CHILD.c.id).where(
+            _CHILD.c.workspace_id == actor.workspace_id,
+            _CHILD.c.parent_item_id == top.c.id,
+            _CHILD.c.access_mode != _RESTRICTED,
+            _CHILD.c.deleted_at.is_(None),
+        )
+    )
+    return select(opened.c.id)
+
+
+_ITEM = Prepared(
+    select(item).where(*live(bindparam("workspace_id", type_=Uuid), bindparam("id", type_=Uuid)))
+)
+
+
+async def find_item(work: UnitOfWork, workspace_id: Id, item_id: Id) -> Any:
+    """An item's row. Raises `NotFoundError`, also when it is in the trash."""
+    found = await _ITEM.first(work, {"workspace_id": workspace_id, "id": item_id})
+    if found is None:
+        raise NotFoundError
+    return found
+
+
+async def get_item(work: UnitOfWork, workspace_id: Id, item_id: Id) -> ItemDetail:
+    """An item. Raises `NotFoundError`."""
+    return item_detail(await find_item(work, workspace_id, item_id))
+
+
+def item_detail(row: Any) -> ItemDetail:
+    """A row of the item table as the interface shows it."""
+    return ItemDetail.model_validate(
+        {
+            "id": row.id,
+            "workspace_id": row.workspace_id,
+            "parent_item_id": row.parent_item_id,
+            "kind": row.kind,
+            "target_id": row.target_id,
+            "title": row.title,
+            "icon": row.icon,
+            "color": row.color,
+            "order": row.position,
+            "archived": row.archived,
+            "access_mode": row.access_mode,
+            "metadata": row.metadata,
+            "created_at": row.created_at,
+            "updated_at": row.updated_at,
+        }
+    )
+
+
+async def list_items(
+    work: UnitOfWork,
+    actor: Actor,
+    page: PageRequest,
+    *,
+    kind: ItemKind | None = None,
+    parent_id: Id | Literal["root"] | None = None,
+    archived: bool = False,
+) -> ItemList:
+    """The items the actor sees: children in their order, all of the workspace newest first.
+
+    Raises `NotFoundError` for a parent the actor does not see.
+    """
+    statement = select(item).where(
+        item.c.workspace_id == actor.workspace_id,
+        item.c.deleted_at.is_(None),
+        item.c.archived.is_(archived),
+        item.c.id.not_in(select(closed_items(actor).c.id)),
+    )
+    if kind is not None:
+        statement = statement.where(item.c.kind == kind.value)
+    if parent_id is None:
+        statement, place = statement.order_by(item.c.id.desc()), _newest
+        if page.after is not None:
+            statement = statement.where(item.c.id < page.after[0])
+    else:
+        statement, place = statement.order_by(item.c.position, item.c.id), _in_order
+        statement = statement.where(await _children_of(work, actor, parent_id))
+        if page.after is not None:
+            statement = statement.where(tuple_(item.c.position, item.c.id) > tuple_(*page.after))
+    shown = page.of(await work.rows(statement.limit(page.fetch)), place)
+    return ItemList(items=[item_detail(row) for row in shown.items], cursor=shown.cursor)
+
+
+def _newest(row: Row[Any]) -> tuple[Any, ...]:
+    """Ids of items are made in the order of time."""
+    return (row.id,)
+
+
+def _in_order(row: Row[Any]) -> tuple[Any, ...]:
+    return (row.position, row.id)
+
+
+async def _children_of(
+    work: UnitOfWork, actor: Actor, parent_id: Id | Literal["root"]
+) -> ColumnElement[bool]:
+    if isinstance(parent_id, str):
+        return item.c.parent_item_id.is_(None)
+    found = await placement(work, [actor.workspace_id], parent_id, actor.user_id)
+    if found is None or level_on(found, actor.role) < Level.VIEW:
+        raise NotFoundError
+    return item.c.parent_item_id == parent_id

@@ -1,0 +1,99 @@
+"""What an item is (interface, Item), and the rules of the tree."""
+
+import json
+import re
+from collections.abc import Collection, Mapping
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Any
+
+from models.core.access.rules import Scope
+
+TRASH_DAYS = 30
+"""How long what was deleted can be restored (decisions C1)."""
+
+MAX_TREE_DEPTH = 50
+MAX_METADATA_BYTES = 64 * 1024
+MAX_METADATA_DEPTH = 16
+MAX_TITLE = 200
+
+
+class ItemKind(StrEnum):
+    FOLDER = "folder"
+    PAGE = "page"
+    NOTE = "note"
+    DASHBOARD = "dashboard"
+    CANVAS = "canvas"
+    VIEW = "view"
+    FORM = "form"
+    DATABASE = "database"
+    FILE = "file"
+    DATA_SOURCE = "data_source"
+    ACTION = "action"
+    AUTOMATION = "automation"
+    EXTERNAL_RESOURCE = "external_resource"
+
+
+class AccessMode(StrEnum):
+    """`open` inherits from the parent; `restricted` needs a grant (decisions C4)."""
+
+    OPEN = "open"
+    RESTRICTED = "restricted"
+
+
+WRITE_SCOPES: Mapping[ItemKind, Scope] = MappingProxyType(
+    {
+        ItemKind.FOLDER: Scope.RESOURCES_WRITE,
+        ItemKind.PAGE: Scope.SURFACES_WRITE,
+        ItemKind.NOTE: Scope.SURFACES_WRITE,
+        ItemKind.DASHBOARD: Scope.SURFACES_WRITE,
+        ItemKind.CANVAS: Scope.CANVAS_WRITE,
+        ItemKind.VIEW: Scope.VIEWS_WRITE,
+        ItemKind.FORM: Scope.VIEWS_WRITE,
+        ItemKind.DATABASE: Scope.DATABASES_WRITE,
+        ItemKind.FILE: Scope.FILES_WRITE,
+        ItemKind.DATA_SOURCE: Scope.DATA_SOURCES_WRITE,
+        ItemKind.ACTION: Scope.ACTIONS_WRITE,
+        ItemKind.AUTOMATION: Scope.AUTOMATIONS_WRITE,
+        ItemKind.EXTERNAL_RESOURCE: Scope.INTEGRATIONS_WRITE,
+    }
+)
+"""What writing an item of a kind needs beside resources:write (decisions C15).
+
+A form is a way of looking at its database, as a view is; edit access to that database is asked
+for by itself, and no field is made with it.
+"""
+
+
+def metadata_problem(value: Mapping[str, Any]) -> str | None:
+    """Why an object cannot be an item's metadata, or None."""
+    if len(json.dumps(value, ensure_ascii=False).encode()) > MAX_METADATA_BYTES:
+        return f"is larger than {MAX_METADATA_BYTES // 1024} KiB"
+    level: list[Any] = [value]
+    for _ in range(MAX_METADATA_DEPTH):
+        level = [child for one in level for child in _children(one)]
+    return f"is nested deeper than {MAX_METADATA_DEPTH} levels" if level else None
+
+
+def _children(value: Any) -> Collection[Any]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()
+
+
+_COPY = re.compile(r" copy(?: [0-9]{1,6})?$")
+
+
+def copy_stem(title: str) -> str:
+    """What the titles of an item's copies begin with: `Plan copy` for `Plan` and `Plan copy 3`."""
+    return f"{_COPY.sub('', title)[: MAX_TITLE - 12]} copy"
+
+
+def copy_title(title: str, taken: Collection[str]) -> str:
+    """`<title> copy`, or `<title> copy 2`, `<title> copy 3`, … if a sibling is called that."""
+    stem = copy_stem(title)
+    chosen, number = stem, 1
+    while chosen in taken:
+        number += 1
+        chosen = f"{stem} {number}"
+    return chosen

@@ -1,0 +1,84 @@
+"""Items on the wire (interface, Item; decisions C15, C17)."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
+
+from models.content.items.rules import AccessMode, ItemKind, metadata_problem
+from models.core.base import Id, Input, InputId, JsonObject, Label, Moment, Shape
+from models.data.databases.shapes import Color, Icon, Order
+from runtime.ids import parse_id
+
+
+def _bounded(value: JsonObject) -> JsonObject:
+    problem = metadata_problem(value)
+    if problem is not None:
+        raise ValueError(problem)
+    return value
+
+
+Metadata = Annotated[JsonObject, AfterValidator(_bounded)]
+
+ROOT = "root"
+
+
+def _parent(value: Any) -> Any:
+    if not isinstance(value, str) or value == ROOT:
+        return value
+    parsed = parse_id(value)
+    if parsed is None:
+        raise ValueError(f"A parent is the id of an item, or {ROOT}.")
+    return parsed
+
+
+ParentFilter = Annotated[
+    Id | Literal["root"],
+    BeforeValidator(_parent),
+    WithJsonSchema({"type": "string", "description": "The id of an item, or `root`."}),
+]
+"""Whose children a list shows; `root` has those without a parent."""
+
+
+class UpdateItem(Input):
+    """Body of update item: what is left out stays; null clears icon and color.
+
+    `metadata` is replaced as a whole. `accessMode` needs manage access.
+    """
+
+    title: Annotated[Label, Field(default="")]
+    icon: Icon | None = None
+    color: Color | None = None
+    order: Annotated[Order, Field(default=0.0)]
+    access_mode: Annotated[AccessMode, Field(default=AccessMode.OPEN, strict=False)]
+    metadata: Annotated[Metadata, Field(default_factory=dict)]
+
+
+class MoveItem(Input):
+    """Body of move item: null is the root; without `order` the item becomes the last there."""
+
+    parent_item_id: InputId | None
+    order: Order | None = None
+
+
+class ItemDetail(Shape):
+    """One item; `targetId` names the resource behind it."""
+
+    id: Id
+    workspace_id: Id
+    parent_item_id: Id | None
+    kind: ItemKind
+    target_id: Id | None
+    title: str
+    icon: str | None
+    color: str | None
+    order: float
+    archived: bool
+    access_mode: AccessMode
+    metadata: JsonObject
+    created_at: Moment
+    updated_at: Moment
+
+
+class ItemList(Shape):
+    items: list[ItemDetail]
+    cursor: str | None

@@ -1,0 +1,90 @@
+"""The table of items."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import CheckConstraint, ForeignKeyConstraint, Index, UniqueConstraint, text
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlmodel import Field, SQLModel
+
+from models.content.items.rules import AccessMode, ItemKind
+from models.core.base import Id
+from runtime.schema import Timestamp, table_of
+
+
+def _one_of(column: str, values: type[ItemKind] | type[AccessMode]) -> str:
+    return f"{column} IN ({', '.join(repr(value.value) for value in values)})"
+
+
+class Item(SQLModel, table=True):
+    """One place in the tree; `target_id` names the resource behind it.
+
+    `position` is the interface's `order`; `deleted_at` puts the item and its target in the trash,
+    and `deleted_with` names the item whose deletion did so: itself, or one above it.
+    """
+
+    __tablename__ = "item"
+    __table_args__ = (
+        UniqueConstraint("workspace_id", "id"),
+        ForeignKeyConstraint(["workspace_id"], ["workspace.id"]),
+        ForeignKeyConstraint(["workspace_id", "parent_item_id"], ["item.workspace_id", "item.id"]),
+        CheckConstraint(_one_of("kind", ItemKind), name="kind"),
+        CheckConstraint(_one_of("access_mode", AccessMode), name="access_mode"),
+        CheckConstraint("parent_item_id <> id", name="not_its_own_parent"),
+        Index(
+            "ix_item_workspace_id_parent_item_id_position_id",
+            "workspace_id",
+            "parent_item_id",
+            "position",
+            "id",
+        ),
+        Index(
+            "ix_item_closed",
+            "workspace_id",
+            "id",
+            postgresql_where=text("deleted_at IS NOT NULL OR access_mode = 'restricted'"),
+        ),
+        Index(
+            "ix_item_workspace_id_target_id",
+            "workspace_id",
+            "target_id",
+            postgresql_where=text("target_id IS NOT NULL"),
+        ),
+        Index(
+            "ix_item_trash",
+            "deleted_at",
+            "id",
+            postgresql_where=text("deleted_at IS NOT NULL"),
+        ),
+        Index(
+            "ix_item_workspace_id_deleted_with",
+            "workspace_id",
+            "deleted_with",
+            postgresql_where=text("deleted_with IS NOT NULL"),
+        ),
+    )
+
+    id: Id = Field(primary_key=True)
+    workspace_id: Id
+    parent_item_id: Id | None = None
+    kind: str
+    target_id: Id | None = None
+    title: str
+    icon: str | None = None
+    color: str | None = None
+    position: float
+    archived: bool = Field(default=False, sa_column_kwargs={"server_default": text("false")})
+    access_mode: str = Field(
+        default=AccessMode.OPEN, sa_column_kwargs={"server_default": text("'open'")}
+    )
+    metadata_: dict[str, Any] = Field(
+        sa_type=JSONB,
+        sa_column_kwargs={"name": "metadata", "server_default": text("'{}'::jsonb")},
+    )
+    created_at: datetime = Field(sa_type=Timestamp)
+    updated_at: datetime = Field(sa_type=Timestamp)
+    deleted_at: datetime | None = Field(default=None, sa_type=Timestamp)
+    deleted_with: Id | None = None
+
+
+item = table_of(Item)

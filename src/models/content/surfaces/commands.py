@@ -1,0 +1,238 @@
+"""Making surfaces, replacing what is on them, copying them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic import ValidationError as ShapeError
+from sqlalchemy import ARRAY, Uuid, column, delete, func, insert, literal, select, update
+
+from models.content.surfaces.queries import detail, find_surface
+from models.content.surfaces.references import check_references
+from models.content.surfaces.rules.kinds import SurfaceKind
+from models.content.surfaces.rules.tree import TOP, plan_blocks
+from models.content.surfaces.shapes import ReplaceSurface, SurfaceContent, SurfaceDetail
+from models.content.surfaces.tables import block, surface
+from models.content.surfaces.writing import (
+    check_settings,
+    check_version,
+    close_change,
+    hold_surface,
+    most_blocks,
+    store_blocks,
+)
+from models.core.access.rules import Actor, Scope
+from models.core.base import Id, JsonObject
+from models.core.problems import located, refusal
+from models.data.records.tables import record
+from runtime.database import UnitOfWork
+from runtime.errors import NotFoundError
+from runtime.ids import new_id
+
+
+async def create_surface(
+    work: UnitOfWork,
+    actor: Actor,
+    item_id: Id,
+    kind: SurfaceKind,
+    content: JsonObject | None = None,
+    *,
+    surface_id: Id | None = None,
+    path: str = "content",
+) -> Id:
+    """The surface of an item, with the content `{settings?, blocks?}` of a body if it has one.
+
+    Raises `ValidationError` below `path`, `NotFoundError` for what the content names.
+    """
+    made = surface_id or new_id()
+    given = _read(content or {}, path)
+    check_settings(given.settings or {}, f"{path}.settings")
+    planned = plan_blocks(
+        kind, given.blocks, TOP, new_id, most=most_blocks(kind), path=f"{path}.blocks"
+    )
+    contents, own = [one.content for one in planned], [one.id for one in planned]
+    await check_references(work, actor, made, contents, own)
+    await _insert(work, actor, made, kind, settings=given.settings or {}, item_id=item_id)
+    await store_blocks(work, actor, made, planned)
+    return made
+
+
+async def replace_surface(
+    work: UnitOfWork,
+    actor: Actor,
+    surface_id: Id,
+    body: ReplaceSurface,
+    expected: int | None = None,
+) -> SurfaceDetail:
+    """Replace the whole content of a surface.
+
+    Raises `NotFoundError`, also for what the content names, `ValidationError` at `settings` or
+    below `blocks`, and `ConflictError` when the surface is no longer the one that was read.
+    """
+    held = await hold_surface(work, actor, surface_id, Scope.SURFACES_WRITE)
+    kind = SurfaceKind(held.kind)
+    check_settings(body.settings, "settings")
+    planned = plan_blocks(kind, body.blocks, TOP, new_id, most=most_blocks(kind))
+    own = [one.id for one in planned]
+    await check_references(work, actor, surface_id, [one.content for one in planned], own)
+    check_version(held, body.expected_version if expected is None else expected)
+    # First what stays, then the rest goes: a block moved out of one that goes must outlive it.
+    await store_blocks(work, actor, surface_id, planned)
+    await work.execute(
+        delete(block).where(
+            block.c.workspace_id == actor.workspace_id,
+            block.c.surface_id == surface_id,
+            block.c.id != func.all(own),
+        )
+    )
+    return await detail(work, actor, await close_change(work, actor, held, body.settings))
+
+
+async def content_surface(work: UnitOfWork, actor: Actor, record_id: Id) -> SurfaceDetail:
+    """The content of a record with its blocks, made if it has none. Raises `NotFoundError`."""
+    surface_id = await record_surface(work, actor, record_id)
+    found = await find_surface(work, actor, surface_id, Scope.SURFACES_WRITE)
+    return await detail(work, actor, found)
+
+
+async def record_surface(work: UnitOfWork, actor: Actor, record_id: Id) -> Id:
+    """The content surface of a record, made if it has none: the record then names it.
+
+    Raises `NotFoundError`.
+    """
+    this = (record.c.workspace_id == actor.workspace_id, record.c.id == record_id)
+    held = await work.first(
+        select(record.c.database_id, record.c.content_surface_id)
+        .where(*this, record.c.deleted_at.is_(None))
+        .with_for_update(key_share=True)
+    )
+    if held is None:
+        raise NotFoundError("record")
+    if held.content_surface_id is not None:
+        existing: Id = held.content_surface_id
+        return existing
+    made = new_id()
+    await _insert(
+        work,
+        actor,
+        made,
+        SurfaceKind.RECORD,
+        settings={},
+        database_id=held.database_id,
+        record_id=record_id,
+    )
+    await work.execute(update(record).where(*this).values(content_surface_id=made))
+    return made
+
+
+async def template_surface(work: UnitOfWork, actor: Actor, database_id: Id) -> Id:
+    """A new surface for a record template of a database."""
+    made = new_id()
+    await _insert(work, actor, made, SurfaceKind.RECORD, settings={}, database_id=database_id)
+    return made
+
+
+async def copy_surface(work: UnitOfWork, actor: Actor, surface_id: Id, new_item_id: Id) -> Id:
+    """A copy of a surface, without its comments, for another item. Raises `NotFoundError`."""
+    made = new_id()
+    copied = await work.execute(
+        insert(surface).from_select(
+            ["id", "workspace_id", "item_id", "kind", "settings", "created_at", "updated_at"],
+            select(
+                literal(made),
+                surface.c.workspace_id,
+                literal(new_item_id),
+                surface.c.kind,
+                surface.c.settings,
+                literal(work.now),
+                literal(work.now),
+            ).where(surface.c.workspace_id == actor.workspace_id, surface.c.id == surface_id),
+        )
+    )
+    if copied.rowcount == 0:
+        raise NotFoundError("surface")
+    await _copy_blocks(work, actor, surface_id, literal(made))
+    return made
+
+
+async def copy_to_records(
+    work: UnitOfWork, actor: Actor, database_id: Id, copies: Sequence[tuple[Id, Id, Id]]
+) -> None:
+    """Give new records the blocks of templates' surfaces.
+
+    `copies` are (surface copied, surface made, record that names it already).
+    """
+    sources, targets, record_ids = (
+        literal(list(ids), ARRAY(Uuid)) for ids in zip(*copies, strict=True)
+    )
+    names = (column(name, Uuid) for name in ("source", "target", "record_id"))
+    made = func.unnest(sources, targets, record_ids).table_valued(*names).render_derived("made")
+    await work.execute(
+        insert(surface).from_select(
+            ["id", "workspace_id", "database_id", "record_id", "kind", "created_at", "updated_at"],
+            select(
+                made.c.target,
+                literal(actor.workspace_id),
+                literal(database_id),
+                made.c.record_id,
+                literal(SurfaceKind.RECORD.value),
+                literal(work.now),
+                literal(work.now),
+            ),
+        )
+    )
+    await _copy_blocks(work, actor, made.c.source, made.c.target)
+
+
+async def _copy_blocks(work: UnitOfWork, actor: Actor, source: Any, target: Any) -> None:
+    """Blocks keep their ids: what refers to one of them refers to the copy's.
+
+    Source and target are ids, or columns of ids.
+    """
+    kept = [
+        one
+        for one in block.c
+        if one.name not in {"workspace_id", "surface_id", "created_at", "updated_at"}
+    ]
+    given = ["workspace_id", "surface_id", "created_at", "updated_at"]
+    await work.execute(
+        insert(block).from_select(
+            [*given, *(one.name for one in kept)],
+            select(
+                block.c.workspace_id,
+                target,
+                literal(work.now),
+                literal(work.now),
+                *kept,
+            ).where(block.c.workspace_id == actor.workspace_id, block.c.surface_id == source),
+        )
+    )
+
+
+async def _insert(
+    work: UnitOfWork,
+    actor: Actor,
+    surface_id: Id,
+    kind: SurfaceKind,
+    *,
+    settings: JsonObject,
+    **home: Any,
+) -> None:
+    """`home` is the item, or the database with the record if there is one."""
+    await work.execute(
+        insert(surface).values(
+            id=surface_id,
+            workspace_id=actor.workspace_id,
+            kind=kind.value,
+            settings=settings,
+            created_at=work.now,
+            updated_at=work.now,
+            **home,
+        )
+    )
+
+
+def _read(content: JsonObject, path: str) -> SurfaceContent:
+    try:
+        return SurfaceContent.model_validate(content)
+    except ShapeError as error:
+        raise refusal(list(located(error, path))) from None

@@ -1,0 +1,183 @@
+"""Surfaces, blocks and comments on the wire (decisions C16)."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from models.content.surfaces.rules.kinds import SurfaceKind
+from models.core.base import Id, Input, InputId, JsonObject, Moment, Shape
+
+MAX_ADDED = 500
+MAX_BLOCKS = 5_000
+
+Order = Annotated[float, Field(allow_inf_nan=False, ge=-1e15, le=1e15)]
+Side = Annotated[float, Field(allow_inf_nan=False, ge=-1e6, le=1e6)]
+Version = Annotated[int, Field(ge=1)]
+Words = Annotated[str, Field(min_length=1, max_length=10_000)]
+
+
+class BlockInput(Input):
+    """A block with what is nested in it.
+
+    `kind` and `content` are those the kind of surface knows. `id` is one of this surface, or a new
+    one of the client's choice. `order` counts among siblings; without it a block follows the one
+    before. A canvas needs `x`, `y`, `w`, `h` in its own units, a dashboard in cells of a grid of
+    12 columns.
+    """
+
+    id: InputId | None = None
+    kind: Annotated[str, Field(max_length=50)]
+    content: JsonObject = Field(default_factory=dict)
+    order: Order | None = None
+    x: Side | None = None
+    y: Side | None = None
+    w: Side | None = None
+    h: Side | None = None
+    children: "list[BlockInput]" = Field(default_factory=list, max_length=MAX_BLOCKS)
+
+
+class SurfaceContent(Input):
+    """The content of a surface: free-form settings, and the blocks from top to bottom."""
+
+    settings: JsonObject | None = None
+    blocks: list[BlockInput] = Field(default_factory=list, max_length=MAX_BLOCKS)
+
+
+class ReplaceSurface(Input):
+    """Body of replace surface: the whole content.
+
+    A block whose `id` is on the surface stays that block; those not named are gone. With
+    `expectedVersion` (or the header `If-Match`) a surface changed since is left as it is.
+    """
+
+    settings: JsonObject = Field(default_factory=dict)
+    blocks: Annotated[list[BlockInput], Field(max_length=MAX_BLOCKS)]
+    expected_version: Version | None = None
+
+
+class AddBlocks(Input):
+    """Body of add blocks: at most 500 with those nested in them."""
+
+    blocks: Annotated[list[BlockInput], Field(min_length=1, max_length=MAX_ADDED)]
+    parent_block_id: InputId | None = None
+
+
+class UpdateBlock(Input):
+    """Body of update block: what is given is replaced; `parentBlockId: null` moves to the top."""
+
+    kind: Annotated[str, Field(max_length=50)] | None = None
+    content: JsonObject | None = None
+    parent_block_id: InputId | None = None
+    order: Order | None = None
+    x: Side | None = None
+    y: Side | None = None
+    w: Side | None = None
+    h: Side | None = None
+
+
+class BlockBody(Shape):
+    """One block; `x`, `y`, `w`, `h` are null where the kind of surface gives no place."""
+
+    id: Id
+    parent_block_id: Id | None
+    kind: str
+    content: JsonObject
+    order: float
+    x: float | None
+    y: float | None
+    w: float | None
+    h: float | None
+    created_at: Moment
+    updated_at: Moment
+
+
+class BlockDetail(BlockBody):
+    """A block by itself; `hasChildren` says whether others are nested in it."""
+
+    has_children: bool
+
+
+class BlockTree(BlockBody):
+    """A block with what is nested in it, in order."""
+
+    children: "list[BlockTree]"
+
+
+class BlockList(Shape):
+    blocks: list[BlockDetail]
+    cursor: str | None
+
+
+class ChangedBlock(Shape):
+    """A block after a change, and the version its surface has now."""
+
+    block: BlockDetail
+    version: int
+
+
+class AddedBlocks(Shape):
+    """The new blocks with what is nested in them, and the version their surface has now."""
+
+    blocks: list[BlockTree]
+    version: int
+
+
+class DeletedBlock(Shape):
+    """A block that is gone with what was nested in it, and its surface's version now."""
+
+    id: Id
+    version: int
+
+
+class SurfaceDetail(Shape):
+    """A surface with its blocks; `itemId` is null for the content of a record."""
+
+    id: Id
+    workspace_id: Id
+    item_id: Id | None
+    record_id: Id | None
+    kind: SurfaceKind
+    version: int
+    settings: JsonObject
+    blocks: list[BlockTree]
+    created_at: Moment
+    updated_at: Moment
+
+
+class CreateComment(Input):
+    """Body of create comment: on the surface, on a block, or in answer to a thread."""
+
+    body: Words
+    block_id: InputId | None = None
+    parent_comment_id: InputId | None = None
+
+
+class UpdateComment(Input):
+    """Body of update comment: its author changes `body`; `resolved` is of a whole thread."""
+
+    body: Words | None = None
+    resolved: bool | None = None
+
+
+class CommentDetail(Shape):
+    """A comment; `parentCommentId` is null for the one that begins a thread."""
+
+    id: Id
+    surface_id: Id
+    block_id: Id | None
+    parent_comment_id: Id | None
+    body: str
+    author_user_id: Id
+    resolved_at: Moment | None
+    resolved_by_user_id: Id | None
+    created_at: Moment
+    updated_at: Moment
+
+
+class CommentList(Shape):
+    comments: list[CommentDetail]
+    cursor: str | None
+
+
+class DeletedComment(Shape):
+    id: Id

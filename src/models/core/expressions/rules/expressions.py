@@ -1,0 +1,76 @@
+"""The expressions of automations behind one small protocol (decisions C11).
+
+Two habits of CEL to know when writing one. A key that a map does not have is an error, not null:
+`has(trigger.x)` asks, `coalesce(trigger.x, 0)` falls back. Integers and doubles do not mix in
+arithmetic: `double(trigger.count) * 1.5`. The extensions for strings, math and optionals are on.
+"""
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, Protocol
+
+from models.core.expressions.rules.cel_text import names, selections
+from models.core.expressions.rules.errors import ExpressionError
+from models.core.expressions.rules.json_values import readable
+from models.core.expressions.rules.programs import MAX_LENGTH, Program, Type, environment
+
+__all__ = ["MAX_LENGTH", "VARIABLES", "Expression", "ExpressionError", "compile_expression"]
+
+VARIABLES = ("trigger", "nodes", "item", "index", "run", "vars", "record")
+
+_ENVIRONMENT = environment(dict.fromkeys(VARIABLES, Type.ANY))
+
+
+class Expression(Protocol):
+    """A compiled expression."""
+
+    def reads(self, variable: str) -> frozenset[str] | None:
+        """The keys of a variable it can read; None when that depends on the data."""
+
+    @property
+    def decides(self) -> bool:
+        """Whether it can give true or false, as far as types are known without data."""
+
+    def evaluate(self, variables: Mapping[str, Any]) -> Any:
+        """The JSON value for these variables; an absent variable is null.
+
+        Raises ExpressionError for every error of the evaluation, an exceeded budget included.
+        """
+
+
+def compile_expression(text: str) -> Expression:
+    """Check and compile CEL text. Raises ExpressionError that says what is wrong and where."""
+    compiled = _compiled(text)
+    if isinstance(compiled, str):
+        raise ExpressionError(compiled)
+    return compiled
+
+
+@lru_cache(maxsize=4_096)
+def _compiled(text: str) -> Expression | str:
+    """The expression, or what is wrong with the text: a refused one is not read again, either."""
+    try:
+        return _CelExpression(text, Program(_ENVIRONMENT, text))
+    except ExpressionError as error:
+        return error.message
+
+
+class _CelExpression:
+    __slots__ = ("_program", "_text", "_used")
+
+    def __init__(self, text: str, program: Program) -> None:
+        self._text = text
+        self._program = program
+        used = names(text)
+        self._used = tuple(name for name in VARIABLES if name in used)
+
+    def reads(self, variable: str) -> frozenset[str] | None:
+        return selections(self._text, variable)
+
+    @property
+    def decides(self) -> bool:
+        return self._program.type in ("BOOL", "DYN")
+
+    def evaluate(self, variables: Mapping[str, Any]) -> Any:
+        # CEL copies a variable whole when it is read, so the others are not even looked at.
+        return self._program.run({name: readable(variables.get(name)) for name in self._used})

@@ -1,0 +1,122 @@
+"""Between Python and the values CEL can read and JSON can hold."""
+
+import base64
+import math
+import uuid
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from models.core.expressions.rules.errors import ExpressionError
+
+MAX_DEPTH = 100
+"""Levels of nesting; bodies are refused at 64 already (design I12)."""
+
+MAX_RESULT_SIZE = 8 * 1024 * 1024
+"""Characters and elements of one result."""
+
+_INT64 = 2**63
+
+
+def readable(value: Any, depth: int = 0) -> Any:
+    """A value as CEL reads it: plain JSON, integers beyond 64 bits as doubles.
+
+    CEL turns a datetime, Decimal, UUID or tuple anywhere in a variable into an error.
+    """
+    if isinstance(value, str | bool | float) or value is None:
+        return value
+    if isinstance(value, int):
+        return value if -_INT64 <= value < _INT64 else _double(value)
+    if depth >= MAX_DEPTH:
+        raise ExpressionError(f"The data is nested deeper than {MAX_DEPTH} levels.")
+    if isinstance(value, Mapping):
+        return {str(key): readable(item, depth + 1) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [readable(item, depth + 1) for item in value]
+    return _scalar(value)
+
+
+def _double(value: int | Decimal) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+def _scalar(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return iso_timestamp(value)
+    if isinstance(value, Decimal):
+        return _double(value)
+    if isinstance(value, uuid.UUID):
+        return str(value)
+    if isinstance(value, timedelta):
+        return seconds(value)
+    raise ExpressionError(f"The data holds a {type(value).__name__}, which is no JSON value.")
+
+
+class ResultReader:
+    """Turns one CEL result into plain JSON, and gives up on a result that is too large."""
+
+    def __init__(self) -> None:
+        self._size = 0
+
+    def read(self, value: Any, depth: int = 0) -> Any:
+        """The JSON value: timestamps as ISO text, durations in seconds, bytes in base64.
+
+        Raises ExpressionError for what JSON cannot hold (NaN, infinity, NUL) and beyond the size.
+        """
+        self._grow(1)
+        if isinstance(value, str):
+            return self._text(value)
+        if isinstance(value, bool | int) or value is None:
+            return value
+        if isinstance(value, float):
+            if not math.isfinite(value):
+                raise ExpressionError("The result is not a number that JSON can hold.")
+            return value
+        if depth >= MAX_DEPTH:
+            raise ExpressionError(f"The result is nested deeper than {MAX_DEPTH} levels.")
+        if isinstance(value, list):
+            return [self.read(item, depth + 1) for item in value]
+        if isinstance(value, dict):
+            return {self._key(key): self.read(item, depth + 1) for key, item in value.items()}
+        return self._special(value)
+
+    def _grow(self, size: int) -> None:
+        self._size += size
+        if self._size > MAX_RESULT_SIZE:
+            raise ExpressionError("The result is too large; select less of the data.")
+
+    def _text(self, value: str) -> str:
+        self._grow(len(value))
+        if "\x00" in value:
+            raise ExpressionError("The result holds a NUL character, which cannot be stored.")
+        return value
+
+    def _key(self, key: Any) -> str:
+        if isinstance(key, bool):
+            return "true" if key else "false"
+        return self._text(str(key))
+
+    def _special(self, value: Any) -> Any:
+        if isinstance(value, datetime):
+            return iso_timestamp(value)
+        if isinstance(value, timedelta):
+            return seconds(value)
+        if isinstance(value, bytes | bytearray):
+            return self._text(base64.b64encode(value).decode())
+        raise ExpressionError("The result is a type, not a value.")
+
+
+def iso_timestamp(moment: datetime) -> str:
+    """ISO 8601 in UTC with milliseconds (interface, general rule 4); naive means UTC."""
+    utc = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    return utc.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def seconds(duration: timedelta) -> int | float:
+    """Seconds, whole ones as an integer."""
+    total = duration.total_seconds()
+    return int(total) if total.is_integer() else total

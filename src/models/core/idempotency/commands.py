@@ -1,0 +1,147 @@
+"""Finding and keeping the reply to a call that may be repeated (decisions C3)."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import BigInteger, Row, bindparam, delete, func, select, update
+from sqlalchemy.dialects.postgresql import insert
+
+from models.core.base import Id
+from models.core.idempotency.rules import WINDOW
+from models.core.idempotency.tables import idempotency_reply
+from models.core.purging import MAX_ROWS
+from runtime.crypto import KeyRing, UnreadableError
+from runtime.database import UnitOfWork
+from runtime.errors import ConflictingMutationError, InProgressError
+from runtime.ids import new_id
+from runtime.prepared import Prepared
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a call was answered."""
+
+    status: int
+    body: bytes
+
+
+async def claim(
+    work: UnitOfWork, keys: KeyRing, fingerprint: bytes, request_hash: bytes
+) -> Reply | Id:
+    """The stored reply; or, when there is none yet, the claim's id: the call ends in `remember`.
+
+    The row of a first call is written now, in the transaction of its effect: a refusal takes it
+    back. A call whose answer a job gives commits before it has one; repeated meanwhile, it gets
+    the id of the first. Raises InProgressError while another call with this key runs,
+    ConflictingMutationError when the key was used for another request.
+    """
+    while (taken := await _take(work, fingerprint, request_hash)) is None:
+        lock = select(func.pg_try_advisory_xact_lock(_lock(fingerprint)))
+        if not await work.scalar(lock):
+            raise InProgressError(
+                "A call with this Idempotency-Key is still running; try again soon."
+            )
+        row = await work.first(
+            select(idempotency_reply).where(idempotency_reply.c.fingerprint == fingerprint)
+        )
+        if row is not None and row.expires_at > work.now:
+            return _found(keys, row, request_hash)
+        # Past its window, or rolled back meanwhile: the key is free again.
+        await work.execute(
+            delete(idempotency_reply).where(
+                idempotency_reply.c.fingerprint == fingerprint,
+                idempotency_reply.c.expires_at <= work.now,
+            )
+        )
+    return taken
+
+
+async def forget(work: UnitOfWork, fingerprint: bytes) -> None:
+    """Free the key of a call that was refused after its commit."""
+    await work.execute(
+        delete(idempotency_reply).where(
+            idempotency_reply.c.fingerprint == fingerprint, idempotency_reply.c.reply.is_(None)
+        )
+    )
+
+
+async def remember(work: UnitOfWork, keys: KeyRing, fingerprint: bytes, reply: Reply) -> None:
+    """Keep the reply to a claimed call for the window."""
+    sealed = keys.seal(reply.body, _place(fingerprint))
+    parameters = {"of": fingerprint, "status": reply.status, "reply": sealed}
+    await _REMEMBER.execute(work, parameters)
+
+
+async def _take(work: UnitOfWork, fingerprint: bytes, request_hash: bytes) -> Id | None:
+    """Write the row of a running call, and its id; None when another call has the key.
+
+    The lock keeps a second call from waiting for the first one's commit: it is told at once.
+    """
+    parameters = {
+        "_id": new_id(),
+        "_fingerprint": fingerprint,
+        "_request_hash": request_hash,
+        "_created_at": work.now,
+        "_expires_at": work.now + WINDOW,
+        "_lock": _lock(fingerprint),
+    }
+    row = await _TAKE.first(work, parameters)
+    return None if row is None else Id(str(row.id))
+
+
+_COLUMNS = ("id", "fingerprint", "request_hash", "created_at", "expires_at")
+
+_TAKE = Prepared(
+    insert(idempotency_reply)
+    .from_select(
+        list(_COLUMNS),
+        select(
+            *(bindparam(f"_{name}", type_=idempotency_reply.c[name].type) for name in _COLUMNS)
+        ).where(func.pg_try_advisory_xact_lock(bindparam("_lock", type_=BigInteger))),
+    )
+    .on_conflict_do_nothing()
+    .returning(idempotency_reply.c.id)
+)
+
+_REMEMBER = Prepared(
+    update(idempotency_reply)
+    .where(idempotency_reply.c.fingerprint == bindparam("of"))
+    .values(status=bindparam("status"), reply=bindparam("reply"))
+)
+
+
+def _found(keys: KeyRing, row: Row[Any], request_hash: bytes) -> Reply | Id:
+    if row.request_hash != request_hash:
+        raise ConflictingMutationError(
+            "This Idempotency-Key was used for another request; send a new key."
+        )
+    if row.reply is None:
+        return Id(str(row.id))
+    try:
+        return Reply(row.status, keys.unseal(row.reply, _place(row.fingerprint)))
+    except UnreadableError:
+        raise ConflictingMutationError(
+            "The reply kept for this Idempotency-Key can no longer be read; send a new key."
+        ) from None
+
+
+async def purge_replies(work: UnitOfWork, limit: int = MAX_ROWS) -> int:
+    """Remove replies whose window has passed; how many. To be called until it gives 0."""
+    old = (
+        select(idempotency_reply.c.id)
+        .where(idempotency_reply.c.expires_at <= work.now)
+        .order_by(idempotency_reply.c.expires_at)
+        .limit(limit)
+        .with_for_update(skip_locked=True)
+    )
+    purged = delete(idempotency_reply).where(idempotency_reply.c.id.in_(old))
+    return (await work.execute(purged)).rowcount
+
+
+def _lock(fingerprint: bytes) -> int:
+    """The advisory lock of a key: one of 2^64, so that a clash only ever delays."""
+    return int.from_bytes(fingerprint[:8], "big", signed=True)
+
+
+def _place(fingerprint: bytes) -> str:
+    return f"idempotency_reply|{fingerprint.hex()}|reply"

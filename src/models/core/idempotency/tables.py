@@ -1,0 +1,38 @@
+"""The table of stored replies."""
+
+from datetime import datetime
+
+from sqlalchemy import Index, UniqueConstraint
+from sqlalchemy.dialects.postgresql import BYTEA
+from sqlmodel import Field, SQLModel
+
+from models.core.base import Id
+from runtime.schema import Timestamp, table_of
+
+
+class IdempotencyReply(SQLModel, table=True):
+    """What a call was answered, encrypted: replies may carry a secret shown once.
+
+    Status and reply are empty inside the transaction of the call, and while a job works on its
+    answer.
+
+    `fingerprint` is SHA-256 of principal, method, path and key: a path may be longer than an
+    index entry can be.
+    """
+
+    __tablename__ = "idempotency_reply"
+    __table_args__ = (
+        UniqueConstraint("fingerprint"),
+        Index("ix_idempotency_reply_expires_at", "expires_at"),
+    )
+
+    id: Id = Field(primary_key=True)
+    fingerprint: bytes = Field(sa_type=BYTEA)
+    request_hash: bytes = Field(sa_type=BYTEA)
+    status: int | None = None
+    reply: bytes | None = Field(default=None, sa_type=BYTEA)
+    created_at: datetime = Field(sa_type=Timestamp)
+    expires_at: datetime = Field(sa_type=Timestamp)
+
+
+idempotency_reply = table_of(IdempotencyReply)

@@ -1,0 +1,63 @@
+"""Keys of things: slugs derived from a label, unique among their siblings (decisions C1)."""
+
+import re
+import unicodedata
+from collections.abc import Collection
+from typing import Annotated
+
+from pydantic import Field
+from sqlalchemy import Table, func, select
+
+from models.core.base import Id
+from runtime.database import UnitOfWork
+from runtime.errors import ConflictError
+
+LONGEST = 63
+
+Key = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,62}$")]
+"""A key a client chose."""
+
+
+def slug(text: str, fallback: str) -> str:
+    """`^[a-z][a-z0-9_]{0,62}$` from any text; led by `fallback` when it starts with no letter."""
+    ascii_text = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
+    words = re.sub(r"[^a-z0-9]+", "_", ascii_text).strip("_")
+    return (words if re.match(r"[a-z]", words) else f"{fallback}_{words}".strip("_"))[:LONGEST]
+
+
+def first_free(base: str, taken: Collection[str]) -> str:
+    """`base`, or `base_2`, `base_3`, … if it is taken."""
+    key, number = base, 1
+    while key in taken:
+        number += 1
+        suffix = f"_{number}"
+        key = base[: LONGEST - len(suffix)] + suffix
+    return key
+
+
+async def free_key(work: UnitOfWork, table: Table, workspace_id: Id, base: str) -> str:
+    """`base`, numbered so that no row of `table` in the workspace has it."""
+    stem = base[: LONGEST - 5].replace("_", r"\_")
+    rows = await work.rows(
+        select(table.c.key).where(
+            table.c.workspace_id == workspace_id, table.c.key.like(f"{stem}%")
+        )
+    )
+    return first_free(base, {row.key for row in rows})
+
+
+async def reserve_key(
+    work: UnitOfWork, table: Table, workspace_id: Id, chosen: str | None, label: str
+) -> str:
+    """The chosen key, or the first free one the label suggests; nobody else gets it meanwhile.
+
+    Raises `ConflictError` when the chosen one is in use.
+    """
+    place = f"{table.name}-key/{workspace_id}"
+    await work.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(place, 0))))
+    key = await free_key(work, table, workspace_id, chosen or slug(label, table.name))
+    if chosen not in {None, key}:
+        raise ConflictError(
+            f"The key {chosen} is in use, perhaps by something in the trash. Choose another key."
+        )
+    return key

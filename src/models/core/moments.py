@@ -1,0 +1,24 @@
+"""Points in time that clients send."""
+
+from datetime import datetime
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, WithJsonSchema
+
+from models.data.databases.rules.values import FieldValueError, moment
+from runtime.clock import truncate
+
+
+def _moment(value: Any) -> Any:
+    try:
+        return None if value is None else truncate(moment(value))
+    except FieldValueError as problem:
+        raise ValueError(str(problem)) from problem
+
+
+InputMoment = Annotated[
+    datetime,
+    BeforeValidator(_moment),
+    WithJsonSchema({"type": "string", "format": "date-time"}),
+]
+"""A date and time with its offset from UTC (RFC 3339)."""

@@ -1,0 +1,109 @@
+"""Removing rows for good, with all that is theirs, a bounded piece at a time.
+
+What belongs to a row is found by following foreign keys, so a new table needs no line here: a row
+whose key must be there, or that would be deleted along, goes before what it names; one whose key
+may be null lets go of it.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from sqlalchemy import (
+    ARRAY,
+    Column,
+    ColumnElement,
+    ForeignKeyConstraint,
+    Select,
+    Table,
+    Uuid,
+    any_,
+    delete,
+    literal,
+    literal_column,
+    select,
+    tuple_,
+    update,
+)
+
+from runtime.database import UnitOfWork
+from runtime.schema import BELONGS_TO, metadata
+
+MAX_ROWS = 5_000
+"""Rows that one call removes or changes."""
+MAX_HEADS = 500
+"""Rows that one call removes with all that is theirs."""
+
+_OWNING = "item_id"
+"""A key of this name makes a row its item's, even where it may be null."""
+
+
+async def purge(work: UnitOfWork, table: Table, old: Select[Any], limit: int = MAX_ROWS) -> int:
+    """Remove the rows whose ids `old` selects, the first of them first, with all that is theirs.
+
+    Gives how many rows were removed or changed, at most `limit`; to be called until it is 0. Rows
+    that another transaction holds are left for a later call.
+    """
+    rows = await work.rows(old.limit(MAX_HEADS).with_for_update(skip_locked=True))
+    if not rows:
+        return 0
+    removal = _Removal(work, limit)
+    heads = literal([row.id for row in rows], ARRAY(Uuid))
+    await removal.remove(table, table.c.id == any_(heads))
+    return limit - removal.left
+
+
+class _Removal:
+    """Removes rows, those that refer to them first, until so many are gone."""
+
+    def __init__(self, work: UnitOfWork, limit: int) -> None:
+        self._work = work
+        self.left = limit
+
+    async def remove(
+        self, table: Table, condition: ColumnElement[bool], above: frozenset[str] = frozenset()
+    ) -> None:
+        """Remove the rows of a condition; `above` are the tables this came from."""
+        for referring, key in _references(table):
+            if referring.name in above | {table.name}:
+                continue
+            named = select(*(element.column for element in key.elements)).where(condition)
+            theirs = tuple_(*key.columns).in_(named)
+            if _is_owned(key):
+                await self.remove(referring, theirs, above | {table.name})
+            else:
+                columns = {column.name: None for column in key.columns if column.nullable}
+                await self._change(referring, theirs, update(referring).values(columns))
+        for unbound, naming in _unbound(table):
+            theirs = tuple_(*naming).in_(select(table.c.workspace_id, table.c.id).where(condition))
+            await self._change(unbound, theirs, delete(unbound))
+        await self._change(table, condition, delete(table))
+
+    async def _change(self, table: Any, condition: ColumnElement[bool], change: Any) -> None:
+        if not self.left:
+            return
+        row: ColumnElement[Any] = literal_column(f"{table.name}.ctid")
+        some = select(row).select_from(table).where(condition).limit(self.left).correlate(None)
+        changed = await self._work.execute(change.where(row.in_(some)))
+        self.left -= changed.rowcount
+
+
+def _references(table: Table) -> Iterator[tuple[Table, ForeignKeyConstraint]]:
+    for referring in metadata.sorted_tables:
+        for key in referring.foreign_key_constraints:
+            if key.referred_table is table:
+                yield referring, key
+
+
+def _unbound(table: Table) -> Iterator[tuple[Table, list[Column[Any]]]]:
+    """Tables that declare their rows as belonging to a table, and the columns that name it."""
+    for other in metadata.sorted_tables:
+        declared = other.info.get(BELONGS_TO, {})
+        if table.name in declared:
+            yield other, [other.c[name] for name in declared[table.name]]
+
+
+def _is_owned(key: ForeignKeyConstraint) -> bool:
+    if key.ondelete is not None:
+        return key.ondelete == "CASCADE"
+    names = {column.name for column in key.columns}
+    return _OWNING in names or not any(column.nullable for column in key.columns)

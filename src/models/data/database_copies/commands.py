@@ -1,0 +1,34 @@
+"""Asking for a copy of a database."""
+
+from models.core.access.rules import Actor
+from models.core.base import Id
+from models.data.database_copies.places import check_others, check_place
+from models.data.database_copies.shapes import DuplicateDatabase
+from models.data.databases.queries import load_schema
+from models.messages.jobs.commands import accept_job
+from runtime.database import UnitOfWork
+from runtime.families import Family
+
+
+async def accept_copy(
+    work: UnitOfWork, actor: Actor, database_id: Id, copy_id: Id, body: DuplicateDatabase
+) -> None:
+    """Have a job make a copy, which gets the id `copy_id`; asked again, it is the same job.
+
+    Raises `NotFoundError` for the database, `DeniedError` without edit access to its place or to a
+    database that would get the other side of a relation.
+    """
+    schema = await load_schema(work, actor.workspace_id, database_id)
+    await check_place(work, actor, database_id)
+    await check_others(work, actor, database_id, schema.fields)
+    await accept_job(
+        work,
+        actor,
+        Family.DATABASE_DUPLICATE,
+        copy_id,
+        database_id,
+        summary="Duplicate a database with its records"
+        if body.include_records
+        else "Duplicate a database",
+        input={"includeRecords": body.include_records},
+    )

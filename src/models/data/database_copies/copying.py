@@ -1,0 +1,157 @@
+"""The steps of a copy: begun, filled span by span, and shown in the last one.
+
+Until the last step the copy has no item, so it has no place and nobody finds it; a copy that fails
+is removed. Its records are those that were there when it began, each as it was when its span was
+copied; one that is deleted meanwhile may be left out. The fields must stay what they are.
+"""
+
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import delete, func, select
+
+from models.content.items.queries import closed_items
+from models.content.items.tables import item
+from models.core.base import Id, JsonObject
+from models.data.database_copies.publishing import acting, place, publish
+from models.data.database_copies.rows import (
+    Copy,
+    Span,
+    copy_links,
+    copy_records,
+    last_of,
+    remove_records,
+)
+from models.data.database_copies.rules import copied_field, copy_label, digest
+from models.data.databases.commands import insert_with_key
+from models.data.databases.locks import own_fields, share_schema
+from models.data.databases.queries import load_schema, removed_keys
+from models.data.databases.rules.fields import FieldSpecs
+from models.data.databases.rules.kinds import FieldKind
+from models.data.databases.store import insert_fields
+from models.data.databases.tables import database, field
+from models.data.records.tables import record
+from runtime.database import UnitOfWork
+from runtime.errors import ConflictError
+
+CHUNK = 5_000
+"""Records of one transaction."""
+
+_RECORDS, _LINKS, _PUBLISH = "records", "links", "publish"
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """Where a copy stands; kept as the progress of its job."""
+
+    fields: str
+    """What they were when it began."""
+    phase: str
+    newest: str | None = None
+    after: str | None = None
+    copied: int = 0
+
+
+async def copy_chunk(work: UnitOfWork, job: Any, size: int = CHUNK) -> JsonObject | None:
+    """One step of a held job; gives the progress from which the next goes on, None after the last.
+
+    Raises `NotFoundError` when the database is gone, `DeniedError` when who asked may no longer
+    put a copy there, `ConflictError` when the fields changed meanwhile.
+    """
+    copy = Copy(job.workspace_id, job.subject_id, job.id)
+    step = _Step(**job.progress) if job.progress else None
+    if step is not None and step.phase == _PUBLISH:
+        await own_fields(work, copy.workspace_id)
+    await share_schema(work, copy.source_id)
+    fields = (await load_schema(work, copy.workspace_id, copy.source_id)).fields
+    if step is None:
+        return asdict(await _begin(work, job, copy, fields))
+    if step.fields != digest(fields):
+        raise ConflictError("The fields were changed while the database was being copied.")
+    if step.phase != _PUBLISH:
+        return asdict(await _go_on(work, copy, fields, step, size))
+    await publish(work, job, copy, fields, with_records=step.newest is not None)
+    return None
+
+
+async def _begin(work: UnitOfWork, job: Any, copy: Copy, fields: FieldSpecs) -> _Step:
+    """The row and the fields of the copy; without records to copy there is no more to do."""
+    actor = await acting(work, job)
+    source = await place(work, copy)
+    siblings = await work.rows(
+        select(item.c.title).where(
+            item.c.workspace_id == copy.workspace_id,
+            item.c.parent_item_id.is_not_distinct_from(source.parent_item_id),
+            item.c.id.not_in(select(closed_items(actor).c.id)),
+        )
+    )
+    label = copy_label(source.label, {row.title for row in siblings})
+    values = {
+        "id": copy.copy_id,
+        "label": label,
+        "description": source.description,
+        "settings": source.settings,
+        "record_layout": source.record_layout,
+        "created_at": work.now,
+        "updated_at": work.now,
+    }
+    await insert_with_key(work, copy.workspace_id, values, None)
+    copies = [copied_field(spec, copy.source_id, copy.copy_id) for spec in fields.values()]
+    await insert_fields(work, copy.workspace_id, copy.copy_id, copies)
+    newest = await _newest(work, copy) if job.input["includeRecords"] else None
+    if newest is None:
+        return _Step(digest(fields), _PUBLISH)
+    return _Step(digest(fields), _RECORDS, newest.isoformat())
+
+
+async def _newest(work: UnitOfWork, copy: Copy) -> datetime | None:
+    """When the last of the records was made; None without any."""
+    found: datetime | None = await work.scalar(
+        select(func.max(record.c.created_at)).where(
+            record.c.workspace_id == copy.workspace_id,
+            record.c.database_id == copy.source_id,
+            record.c.deleted_at.is_(None),
+        )
+    )
+    return found
+
+
+async def _go_on(work: UnitOfWork, copy: Copy, fields: FieldSpecs, step: _Step, size: int) -> _Step:
+    """Copy the next records, or the links of the next when all records are there."""
+    assert step.newest is not None
+    after = None if step.after is None else Id(step.after)
+    span = Span(copy, datetime.fromisoformat(step.newest), after)
+    upto = await last_of(work, span, size)
+    span = replace(span, upto=upto)
+    if step.phase == _LINKS:
+        await copy_links(work, span, fields)
+    else:
+        gone = (await removed_keys(work, copy.workspace_id, [copy.source_id]))[copy.source_id]
+        timers = [spec.key for spec in fields.values() if spec.kind is FieldKind.TIMER]
+        made = await copy_records(work, span, gone, timers)
+        step = replace(step, copied=step.copied + made)
+    if upto is not None:
+        return replace(step, after=str(upto))
+    links = step.phase == _RECORDS and any(spec.relation for spec in fields.values())
+    return replace(step, after=None, phase=_LINKS if links else _PUBLISH)
+
+
+async def remove_chunk(work: UnitOfWork, job: Any, size: int = CHUNK) -> bool:
+    """Remove a part of a copy that failed; True when nothing is left of it."""
+    copy = Copy(job.workspace_id, job.subject_id, job.id)
+    if await remove_records(work, copy, size) == size:
+        return False
+    await work.execute(
+        delete(field).where(
+            field.c.workspace_id == copy.workspace_id, field.c.database_id == copy.copy_id
+        )
+    )
+    await work.execute(
+        delete(database).where(
+            database.c.workspace_id == copy.workspace_id,
+            database.c.id == copy.copy_id,
+            database.c.item_id.is_(None),
+        )
+    )
+    return True

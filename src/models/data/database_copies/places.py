@@ -1,0 +1,43 @@
+"""Where a copy may be put, and what it may touch there."""
+
+from sqlalchemy import select
+
+from models.content.items.commands import check_parent
+from models.content.items.tables import item
+from models.core.access.placement import level_on
+from models.core.access.rules import Actor, Level
+from models.core.base import Id
+from models.data.database_copies.rules import outward
+from models.data.databases.queries import visible as visible_database
+from models.data.databases.rules.fields import FieldSpecs
+from models.data.databases.tables import database
+from runtime.database import UnitOfWork
+from runtime.errors import DeniedError, NotFoundError
+
+
+async def check_place(work: UnitOfWork, actor: Actor, database_id: Id) -> None:
+    """Whether the actor may put a copy beside a database. Raises `DeniedError`."""
+    parent_id: Id | None = await work.scalar(
+        select(item.c.parent_item_id)
+        .join(database, database.c.item_id == item.c.id)
+        .where(
+            item.c.workspace_id == actor.workspace_id,
+            database.c.workspace_id == actor.workspace_id,
+            database.c.id == database_id,
+        )
+    )
+    try:
+        await check_parent(work, actor, parent_id)
+    except NotFoundError as error:
+        raise DeniedError("The copy is put beside the database, where you see nothing.") from error
+
+
+async def check_others(work: UnitOfWork, actor: Actor, source_id: Id, fields: FieldSpecs) -> None:
+    """Raise `DeniedError` for a relation into a database the actor does not edit."""
+    for target_id in sorted({spec.target_id for spec in outward(fields, source_id)}):
+        place = await visible_database(work, [actor.workspace_id], target_id, actor.user_id)
+        if place is not None and level_on(place, actor.role) < Level.EDIT:
+            raise DeniedError(
+                "The copy of a relation needs edit access to the database it points into, which"
+                " gets its other side."
+            )

@@ -1,0 +1,266 @@
+"""The last step of a copy: everything that is seen of it comes into being in one transaction."""
+
+from dataclasses import replace
+from typing import Any
+
+from sqlalchemy import Row, insert, or_, select, update
+
+from models.content.grants.tables import item_grant
+from models.content.items.commands import create_item_for
+from models.content.items.rules import AccessMode, ItemKind
+from models.content.items.tables import item
+from models.core.access.rules import Actor, Level, Principal, PrincipalType, Role
+from models.core.base import Id
+from models.core.keys import first_free, slug
+from models.data.database_copies.places import check_others
+from models.data.database_copies.rows import Copy, copy_surfaces
+from models.data.database_copies.rules import (
+    copied_field,
+    copied_id,
+    copied_layout,
+    copied_other_side,
+    copied_relation_ids,
+    copied_relations,
+    outward,
+)
+from models.data.databases.locks import own_schema
+from models.data.databases.queries import removed_keys
+from models.data.databases.rules.fields import FieldSpec, FieldSpecs
+from models.data.databases.shapes import MAX_FIELDS
+from models.data.databases.specs import field_specs
+from models.data.databases.store import insert_fields, lay_out, write_database, write_field
+from models.data.databases.tables import database, field
+from models.data.record_templates.tables import record_template
+from models.data.records.recomputation import request_recomputation
+from models.data.records.rules.write.dependencies import FOLLOWING, Stale
+from models.data.views.rules.kinds import ViewScope
+from models.data.views.tables import view
+from models.people.workspaces.tables import workspace_member
+from runtime.database import UnitOfWork
+from runtime.errors import ConflictError, DeniedError, NotFoundError
+
+
+async def acting(work: UnitOfWork, job: Any) -> Actor:
+    """The member who asked for the copy, as they are now. Raises `DeniedError` for one who left."""
+    role = await work.scalar(
+        select(workspace_member.c.role).where(
+            workspace_member.c.workspace_id == job.workspace_id,
+            workspace_member.c.user_id == job.actor_user_id,
+        )
+    )
+    if role is None:
+        raise DeniedError("Who asked for the copy is no member of the workspace any more.")
+    user_id = job.actor_user_id
+    principal = Principal(type=PrincipalType.SYSTEM, id=job.id, user_id=user_id)
+    return Actor(
+        principal=principal,
+        workspace_id=job.workspace_id,
+        role=Role(role),
+        scopes=principal.effective_scopes(Role(role)),
+    )
+
+
+async def place(work: UnitOfWork, copy: Copy) -> Row[Any]:
+    """The row of the source with that of its item. Raises `NotFoundError`."""
+    found = await work.first(
+        select(
+            database,
+            *(item.c[name] for name in ("parent_item_id", "icon", "color", "access_mode")),
+            item.c.metadata.label("item_metadata"),
+        )
+        .join(item, item.c.id == database.c.item_id)
+        .where(
+            database.c.workspace_id == copy.workspace_id,
+            item.c.workspace_id == copy.workspace_id,
+            database.c.id == copy.source_id,
+            item.c.deleted_at.is_(None),
+        )
+    )
+    if found is None:
+        raise NotFoundError("database")
+    return found
+
+
+async def publish(
+    work: UnitOfWork, job: Any, copy: Copy, fields: FieldSpecs, *, with_records: bool
+) -> None:
+    """Give a copy its views, templates and place; the fields of the workspace are the caller's.
+
+    Raises `DeniedError` when the actor may no longer put it there.
+    """
+    actor = await acting(work, job)
+    source = await place(work, copy)
+    await check_others(work, actor, copy.source_id, fields)
+    label = await work.scalar(
+        select(database.c.label).where(
+            database.c.workspace_id == copy.workspace_id, database.c.id == copy.copy_id
+        )
+    )
+    await _refresh_fields(work, copy, fields)
+    await _add_other_sides(work, copy, fields, label)
+    views = await _copy_views(work, actor, copy, fields)
+    await _copy_templates(work, copy, fields, with_records=with_records)
+    item_id = await _put(work, actor, copy, source, label)
+    await write_database(
+        work,
+        copy.workspace_id,
+        copy.copy_id,
+        item_id=item_id,
+        description=source.description,
+        settings=source.settings,
+        record_layout=copied_layout(source.record_layout, fields, copy.source_id, views),
+        next_number=source.next_number if with_records else 1,
+    )
+    following = [spec.key for spec in fields.values() if spec.kind in FOLLOWING]
+    if with_records and following:
+        # Links and values were not copied at one moment: what follows from both is computed.
+        stale = Stale(copy.copy_id, (), following)
+        await request_recomputation(work, copy.workspace_id, stale, user_id=actor.user_id)
+
+
+async def _refresh_fields(work: UnitOfWork, copy: Copy, fields: FieldSpecs) -> None:
+    """Labels, defaults and options as they are now: options may have grown meanwhile.
+
+    Raises `ConflictError` for options that are gone, which records may have chosen.
+    """
+    rows = await work.rows(
+        select(field).where(
+            field.c.workspace_id == copy.workspace_id, field.c.database_id == copy.copy_id
+        )
+    )
+    before = field_specs(rows)
+    for key, spec in fields.items():
+        now = copied_field(spec, copy.source_id, copy.copy_id)
+        if before[key].option_keys.keys() - now.option_keys.keys():
+            raise ConflictError("The options of a field were changed while records were copied.")
+        if now != before[key]:
+            await write_field(work, copy.workspace_id, now)
+
+
+async def _add_other_sides(work: UnitOfWork, copy: Copy, fields: FieldSpecs, label: str) -> None:
+    """The fields by which other databases show that the copy's records point at theirs."""
+    relations = outward(fields, copy.source_id)
+    for target_id in sorted({spec.target_id for spec in relations}):
+        await own_schema(work, target_id)
+        rows = await work.rows(
+            select(field).where(
+                field.c.workspace_id == copy.workspace_id, field.c.database_id == target_id
+            )
+        )
+        known = field_specs(rows)
+        removed = await removed_keys(work, copy.workspace_id, [target_id])
+        taken = {*known, *removed[target_id]}
+        by_id = {spec.id: spec for spec in known.values()}
+        added: list[FieldSpec] = []
+        for relation in relations:
+            if relation.target_id == target_id:
+                other = by_id[relation.inverse_id]
+                key = first_free(slug(label, "field"), taken)
+                taken.add(key)
+                added.append(copied_other_side(other, relation, copy.copy_id, label, key))
+        if len(known) + len(added) > MAX_FIELDS:
+            raise ConflictError(
+                f"A relation points into a database that has {MAX_FIELDS} fields already."
+            )
+        last = max(spec.position for spec in known.values())
+        added = [replace(spec, position=last + 1 + place) for place, spec in enumerate(added)]
+        await insert_fields(work, copy.workspace_id, target_id, added)
+        shown = {**known, **{spec.key: spec for spec in added}}
+        await lay_out(work, copy.workspace_id, target_id, shown, [spec.key for spec in added])
+
+
+async def _copy_views(
+    work: UnitOfWork, actor: Actor, copy: Copy, fields: FieldSpecs
+) -> dict[Id, Id]:
+    """Copy the views that all see and the actor's own; gives the ids of their copies."""
+    rows = await work.rows(
+        select(view)
+        .where(
+            view.c.workspace_id == copy.workspace_id,
+            view.c.database_id == copy.source_id,
+            view.c.item_id.is_(None),
+            or_(view.c.scope == ViewScope.SHARED.value, view.c.owner_user_id == actor.user_id),
+        )
+        .order_by(view.c.position, view.c.id)
+    )
+    copied = {row.id: copied_id(copy.copy_id, row.id) for row in rows}
+    relation_ids = copied_relation_ids(fields, copy.source_id, copy.copy_id)
+    values = [
+        {
+            **row._mapping,
+            "id": copied[row.id],
+            "database_id": copy.copy_id,
+            "relation_field_id": relation_ids.get(row.relation_field_id),
+            "definition_version": 1,
+            "created_at": work.now,
+            "updated_at": work.now,
+        }
+        for row in rows
+    ]
+    await work.execute(insert(view), values)
+    return copied
+
+
+async def _copy_templates(
+    work: UnitOfWork, copy: Copy, fields: FieldSpecs, *, with_records: bool
+) -> None:
+    """Copy the record templates with what stands on their surfaces."""
+    mine = (
+        record_template.c.workspace_id == copy.workspace_id,
+        record_template.c.database_id == copy.source_id,
+    )
+    rows = await work.rows(select(record_template).where(*mine))
+    if not rows:
+        return
+    await copy_surfaces(work, copy, select(record_template.c.content_surface_id).where(*mine))
+    inward = {
+        spec.key for spec in fields.values() if spec.relation and spec.target_id == copy.source_id
+    }
+    values = [
+        {
+            **row._mapping,
+            "id": copied_id(copy.copy_id, row.id),
+            "database_id": copy.copy_id,
+            "relations": copied_relations(
+                row.relations, inward, copy.copy_id, with_records=with_records
+            ),
+            "content_surface_id": copied_id(copy.copy_id, row.content_surface_id),
+            "created_at": work.now,
+            "updated_at": work.now,
+        }
+        for row in rows
+    ]
+    await work.execute(insert(record_template), values)
+
+
+async def _put(work: UnitOfWork, actor: Actor, copy: Copy, source: Row[Any], label: str) -> Id:
+    """The item of the copy, beside the source and as closed as it is.
+
+    Of a restricted one only its maker has a grant: whom else it is for is theirs to say.
+    """
+    item_id = await create_item_for(
+        work,
+        actor,
+        ItemKind.DATABASE,
+        copy.copy_id,
+        label,
+        parent_item_id=source.parent_item_id,
+        icon=source.icon,
+    )
+    await work.execute(
+        update(item)
+        .where(item.c.workspace_id == copy.workspace_id, item.c.id == item_id)
+        .values(color=source.color, metadata=source.item_metadata, access_mode=source.access_mode)
+    )
+    if source.access_mode == AccessMode.RESTRICTED:
+        await work.execute(
+            insert(item_grant).values(
+                workspace_id=copy.workspace_id,
+                item_id=item_id,
+                user_id=actor.user_id,
+                level=Level.MANAGE.value,
+                created_at=work.now,
+                updated_at=work.now,
+            )
+        )
+    return item_id

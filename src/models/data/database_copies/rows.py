@@ -1,0 +1,225 @@
+"""The statements that copy and remove records, a range of ids at a time.
+
+Which row of a copy stands for which row of the source follows from the ids alone
+(`rules.copied_id`), so no list of what was copied is needed.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import (
+    ARRAY,
+    ColumnElement,
+    Insert,
+    Select,
+    Table,
+    Text,
+    Uuid,
+    case,
+    cast,
+    delete,
+    func,
+    insert,
+    literal,
+    select,
+)
+from sqlalchemy.dialects.postgresql import JSONB
+
+from models.content.surfaces.tables import block, surface
+from models.core.base import Id
+from models.data.database_copies.rules import copied_id
+from models.data.databases.rules.fields import FieldSpecs
+from models.data.records.rules.link.sides import side_of
+from models.data.records.tables import record, record_link
+from runtime.database import UnitOfWork
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """A copy that is being made: of which database, under which id."""
+
+    workspace_id: Id
+    source_id: Id
+    copy_id: Id
+
+    def id_of(self, source: ColumnElement[Any]) -> ColumnElement[Any]:
+        """`rules.copied_id` in SQL."""
+        text = func.encode(func.uuid_send(source), "hex")
+        rest = func.left(func.md5(literal(self.copy_id.hex).concat(text)), 15)
+        return cast(func.left(text, 16).concat("8").concat(rest), Uuid)
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Records of the source, from after one id to another; those made later are not copied."""
+
+    copy: Copy
+    newest: datetime
+    after: Id | None
+    upto: Id | None = None
+
+    @property
+    def condition(self) -> tuple[ColumnElement[bool], ...]:
+        return (
+            record.c.workspace_id == self.copy.workspace_id,
+            record.c.database_id == self.copy.source_id,
+            record.c.deleted_at.is_(None),
+            record.c.created_at <= self.newest,
+            *self.within(record.c.id),
+        )
+
+    def within(self, record_id: ColumnElement[Any]) -> list[ColumnElement[bool]]:
+        """Whether an id lies between the two."""
+        bounds = []
+        if self.after is not None:
+            bounds.append(record_id > self.after)
+        if self.upto is not None:
+            bounds.append(record_id <= self.upto)
+        return bounds
+
+
+async def last_of(work: UnitOfWork, span: Span, size: int) -> Id | None:
+    """The id that ends the next `size` records; None when no more follow."""
+    found: Id | None = await work.scalar(
+        select(record.c.id).where(*span.condition).order_by(record.c.id).offset(size - 1).limit(1)
+    )
+    return found
+
+
+async def copy_records(
+    work: UnitOfWork, span: Span, gone: Collection[str], timers: Collection[str]
+) -> int:
+    """Copy records with everything but their links, and what stands on their surfaces.
+
+    Left out are values under the keys of fields that are `gone`, and those of timers, whose time
+    entries stay with the source. One statement, so all of it is of one moment. Gives how many
+    records were copied.
+    """
+    copy = span.copy
+    values = {
+        "id": copy.id_of(record.c.id),
+        "database_id": literal(copy.copy_id),
+        "content_surface_id": copy.id_of(record.c.content_surface_id),
+        "data": _without(record.c.data, gone),
+        "computed": _without(record.c.computed, [*gone, *timers]),
+    }
+    made = _copying(record, values, span.condition).returning(record.c.id).cte("made")
+    filled = select(record.c.content_surface_id).where(
+        *span.condition, record.c.content_surface_id.is_not(None)
+    )
+    surfaces, blocks = _surfaces(copy, filled)
+    counted = select(func.count()).select_from(made)
+    count: int = await work.scalar(counted.add_cte(surfaces.cte("surfaces"), blocks.cte("blocks")))
+    return count
+
+
+async def copy_surfaces(work: UnitOfWork, copy: Copy, ids: Select[Any]) -> None:
+    """Copy these surfaces with what stands on them."""
+    for statement in _surfaces(copy, ids):
+        await work.execute(statement)
+
+
+def _surfaces(copy: Copy, ids: Select[Any]) -> tuple[Insert, Insert]:
+    """The insertions of surfaces, and of their blocks, whose ids are their surface's own."""
+    # An array, so that the index serves whatever the planner believes of tables that just grew.
+    these = func.array(ids.scalar_subquery())
+    values = {
+        "id": copy.id_of(surface.c.id),
+        "database_id": literal(copy.copy_id),
+        "record_id": copy.id_of(surface.c.record_id),
+    }
+    own = (surface.c.workspace_id == copy.workspace_id, surface.c.id == func.any(these))
+    on_them = (block.c.workspace_id == copy.workspace_id, block.c.surface_id == func.any(these))
+    of_surface = {"surface_id": copy.id_of(block.c.surface_id)}
+    return _copying(surface, values, own), _copying(block, of_surface, on_them)
+
+
+async def copy_links(work: UnitOfWork, span: Span, fields: FieldSpecs) -> None:
+    """Copy the links of records that were copied; within the database both ends are the copies'."""
+    copy, link = span.copy, record_link.c
+    own, other = copy.id_of(link.record_id), copy.id_of(link.target_id)
+    inward, outward, backward = _link_fields(copy, fields)
+    # Stored under the other side, which the copy has last: there the ends change places.
+    turned = {
+        "record_id": other,
+        "target_id": link.record_id,
+        "position": link.target_position,
+        "target_position": link.position,
+    }
+    for ids, end, made, values in (
+        (inward, link.record_id, (own, other), {"record_id": own, "target_id": other}),
+        (outward, link.record_id, (own,), {"record_id": own}),
+        (backward, link.target_id, (other,), turned),
+    ):
+        if ids:
+            condition = (
+                link.workspace_id == copy.workspace_id,
+                link.field_id == func.any(literal(list(ids), ARRAY(Uuid))),
+                *span.within(end),
+                *(_is_made(copy, one) for one in made),
+            )
+            of_field = {"field_id": case(ids, value=link.field_id)}
+            await work.execute(_copying(record_link, {**values, **of_field}, condition))
+
+
+def _is_made(copy: Copy, record_id: ColumnElement[Any]) -> ColumnElement[bool]:
+    """Whether the copy has this record; asked one by one, which no plan makes slow."""
+    made = record.alias("made")
+    found = select(made.c.id).where(
+        made.c.workspace_id == copy.workspace_id, made.c.id == record_id
+    )
+    return found.correlate(record_link).limit(1).scalar_subquery().is_not(None)
+
+
+def _link_fields(copy: Copy, fields: FieldSpecs) -> tuple[dict[Id, Id], dict[Id, Id], dict[Id, Id]]:
+    """The fields under which links are stored, and those under which their copies are.
+
+    First links between records of the database, then those outwards, then those that the other
+    database stores.
+    """
+    inward, outward, backward = {}, {}, {}
+    for spec in fields.values():
+        if not spec.relation:
+            continue
+        side = side_of(spec)
+        if spec.target_id == copy.source_id:
+            inward[side.field_id] = copied_id(copy.copy_id, side.field_id)
+        elif side.forward:
+            outward[side.field_id] = copied_id(copy.copy_id, spec.id)
+        else:
+            backward[side.field_id] = copied_id(copy.copy_id, spec.id)
+    return inward, outward, backward
+
+
+async def remove_records(work: UnitOfWork, copy: Copy, size: int) -> int:
+    """Remove up to `size` records of a copy, and with them what hangs on them."""
+    some = (
+        select(record.c.id)
+        .where(record.c.workspace_id == copy.workspace_id, record.c.database_id == copy.copy_id)
+        .order_by(record.c.id)
+        .limit(size)
+    )
+    removed = await work.execute(
+        delete(record).where(
+            record.c.workspace_id == copy.workspace_id, record.c.id.in_(some.scalar_subquery())
+        )
+    )
+    return removed.rowcount
+
+
+def _without(column: ColumnElement[Any], keys: Collection[str]) -> ColumnElement[Any]:
+    if not keys:
+        return column
+    return column.op("-", return_type=JSONB())(literal(sorted(keys), ARRAY(Text)))
+
+
+def _copying(
+    table: Table, values: Mapping[str, ColumnElement[Any]], condition: Sequence[ColumnElement[bool]]
+) -> Insert:
+    """The insertion of copies of rows, all columns but `values` as they are."""
+    columns = [values.get(one.name, one) for one in table.c]
+    found = select(*columns).where(*condition)
+    names = [one.name for one in table.c]
+    return insert(table).from_select(names, found, include_defaults=False)

@@ -1,0 +1,130 @@
+"""What a copy of a database is called, and what its parts are. Pure."""
+
+import hashlib
+import json
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import Any
+from uuid import UUID
+
+from models.core.base import Id, JsonObject
+from models.data.databases.rules.fields import FieldSpec, FieldSpecs
+
+LONGEST_LABEL = 200
+
+_NUMBERED = re.compile(r"(?P<stem>.*) copy(?: [0-9]+)?", re.DOTALL)
+
+
+def copied_id(copy_id: Id, source_id: Id) -> Id:
+    """The id in a copy of what has `source_id` in the source; `rows.Copy.id_of` says it in SQL.
+
+    It keeps the time of the source's id, so that what is sorted by ids stays sorted: rows made
+    together, and the two fields of a relation.
+    """
+    rest = hashlib.md5((copy_id.hex + source_id.hex).encode(), usedforsecurity=False).hexdigest()
+    return UUID(f"{source_id.hex[:16]}8{rest[:15]}")
+
+
+def copy_label(label: str, taken: Collection[str]) -> str:
+    """`<label> copy`, or `<label> copy 2`, … if it is taken; a copy's copy has the same stem."""
+    numbered = _NUMBERED.fullmatch(label)
+    stem = label if numbered is None else numbered["stem"]
+    number = 1
+    while True:
+        suffix = " copy" if number == 1 else f" copy {number}"
+        name = stem[: LONGEST_LABEL - len(suffix)] + suffix
+        if name not in taken:
+            return name
+        number += 1
+
+
+def digest(fields: FieldSpecs) -> str:
+    """What must stay the same while records are copied: what types their values."""
+    typing = sorted(
+        (key, str(spec.id), spec.kind.value, spec.settings) for key, spec in fields.items()
+    )
+    return hashlib.sha256(json.dumps(typing, sort_keys=True).encode()).hexdigest()
+
+
+def copied_field(spec: FieldSpec, source_id: Id, copy_id: Id) -> FieldSpec:
+    """A field in the copy; a relation of a database to itself is one of the copy to itself.
+
+    The side index is built anew when queries ask for it.
+    """
+    own = replace(spec, id=copied_id(copy_id, spec.id), index_id=None, index_ready=False)
+    if not spec.relation:
+        return own
+    if spec.target_id == source_id:
+        inverse_id = copied_id(copy_id, spec.inverse_id)
+        settings = {**spec.settings, "databaseId": str(copy_id)}
+    else:
+        inverse_id = other_side_id(own.id)
+        settings = spec.settings
+    return replace(own, settings={**settings, "inverseFieldId": str(inverse_id)})
+
+
+def other_side_id(relation_id: Id) -> Id:
+    """The id of the field by which another database shows a copied relation.
+
+    Links are stored under the older of two fields: this one comes into being last, so it follows.
+    """
+    return UUID(int=relation_id.int + 1)
+
+
+def outward(fields: FieldSpecs, source_id: Id) -> list[FieldSpec]:
+    """The relations that point into other databases, which get the other side of each copy."""
+    return [spec for spec in fields.values() if spec.relation and spec.target_id != source_id]
+
+
+def copied_other_side(
+    other: FieldSpec, relation: FieldSpec, copy_id: Id, label: str, key: str
+) -> FieldSpec:
+    """The field by which another database shows a copied relation, called as the copy is."""
+    settings = {
+        **other.settings,
+        "databaseId": str(copy_id),
+        "inverseFieldId": str(copied_id(copy_id, relation.id)),
+    }
+    side_id = other_side_id(copied_id(copy_id, relation.id))
+    return FieldSpec(id=side_id, key=key, label=label, kind=other.kind, settings=settings)
+
+
+def copied_relation_ids(fields: FieldSpecs, source_id: Id, copy_id: Id) -> dict[Id, Id]:
+    """The relation fields of a database and their other sides, with the copy of each."""
+    copies = {}
+    for spec in fields.values():
+        if spec.relation:
+            copies[spec.id] = copied_id(copy_id, spec.id)
+            if spec.target_id != source_id:
+                copies[spec.inverse_id] = other_side_id(copies[spec.id])
+    return copies
+
+
+def copied_relations(
+    relations: JsonObject, inward: Collection[str], copy_id: Id, *, with_records: bool
+) -> JsonObject:
+    """What a template links; the records of the copy stand for those of the source, if copied."""
+    return {
+        key: [str(copied_id(copy_id, Id(target))) for target in targets]
+        if key in inward
+        else targets
+        for key, targets in relations.items()
+        if with_records or key not in inward
+    }
+
+
+def copied_layout(
+    layout: JsonObject, fields: FieldSpecs, source_id: Id, views: Mapping[Id, Id]
+) -> JsonObject:
+    """The layout with the copies of the views it names; `views` maps those that were copied."""
+    shown: dict[str, Any] = {}
+    for key, entry in layout["relationViews"].items():
+        view_id = entry.get("defaultViewId")
+        inward = key in fields and fields[key].relation and fields[key].target_id == source_id
+        if view_id is not None and inward:
+            copy = views.get(Id(view_id))
+            shown[key] = {**entry, "defaultViewId": None if copy is None else str(copy)}
+        else:
+            shown[key] = entry
+    return {**layout, "relationViews": shown}

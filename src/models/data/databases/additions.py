@@ -1,0 +1,89 @@
+"""New fields with what belongs to them: the other sides of relations, the results of formulas."""
+
+from collections.abc import Callable, Collection, Sequence
+
+from models.core.access.rules import Actor
+from models.core.base import Id
+from models.data.databases.queries import load_catalog, removed_keys
+from models.data.databases.rules.buttons import button_problems
+from models.data.databases.rules.derivation import Derivation, Place, derive
+from models.data.databases.rules.fields import FieldSpec, FieldSpecs
+from models.data.databases.rules.plan import refuse
+from models.data.databases.rules.relations import Pairs, pair
+from models.data.databases.store import insert_fields, lay_out
+from runtime.database import UnitOfWork
+from runtime.errors import Detail
+from runtime.ids import new_id
+
+
+async def add_fields(
+    work: UnitOfWork,
+    actor: Actor,
+    database_id: Id,
+    label: str,
+    known: FieldSpecs,
+    added: Sequence[FieldSpec],
+    path_of: Callable[[str], str],
+) -> list[FieldSpec]:
+    """Insert planned fields of a database beside those it has; gives them as they are stored.
+
+    `label` is that of the database; `path_of` says where in the request the field of a key stands.
+    Raises `ValidationError`. The caller owns the fields of the workspace when one of the added is
+    a relation or derived.
+    """
+    keys = {*known, *(spec.key for spec in added)}
+    refuse([each for spec in added for each in _button_problems(spec, keys, path_of)])
+    whole = list(added)
+    pairs = Pairs()
+    if any(spec.relation or spec.derived for spec in added):
+        targets = {spec.target_id for spec in added if spec.relation}
+        catalog = await load_catalog(work, actor.workspace_id, {database_id, *targets})
+        catalog[database_id] = {**known, **{spec.key: spec for spec in added}}
+        taken = await removed_keys(work, actor.workspace_id, list(targets))
+        relations = [spec for spec in added if spec.relation]
+        pairs = pair(database_id, label, relations, catalog, taken, new_id)
+        found = derive(catalog)
+        refuse(_problems(database_id, added, pairs, found, path_of))
+        whole = _completed(database_id, added, pairs, found)
+    await insert_fields(work, actor.workspace_id, database_id, whole)
+    for target_id, inverses in pairs.inverses.items():
+        await insert_fields(work, actor.workspace_id, target_id, inverses)
+        shown = {**catalog[target_id], **{spec.key: spec for spec in inverses}}
+        new_keys = [spec.key for spec in inverses]
+        await lay_out(work, actor.workspace_id, target_id, shown, new_keys)
+    return whole
+
+
+def _button_problems(
+    spec: FieldSpec, keys: Collection[str], path_of: Callable[[str], str]
+) -> list[Detail]:
+    return [
+        Detail(f"{path_of(spec.key)}{problem.path}", problem.message)
+        for problem in button_problems(spec, keys)
+    ]
+
+
+def _completed(
+    database_id: Id, added: Sequence[FieldSpec], pairs: Pairs, found: Derivation
+) -> list[FieldSpec]:
+    """The added fields, relations with their other side and derived ones with what they give."""
+    known = {place.key: spec for place, spec in found.fields.items() if place[0] == database_id}
+    known |= {relation.key: relation for relation in pairs.relations}
+    return [known.get(spec.key, spec) for spec in added]
+
+
+def _problems(
+    database_id: Id,
+    added: Sequence[FieldSpec],
+    pairs: Pairs,
+    found: Derivation,
+    path_of: Callable[[str], str],
+) -> list[Detail]:
+    """What is wrong with the added fields; what is wrong elsewhere is not for this request."""
+    problems = []
+    for spec in added:
+        derived = found.problems.get(Place(database_id, spec.key))
+        problem = pairs.problems.get(spec.key) or derived
+        if problem is not None:
+            problems.append(Detail(f"{path_of(spec.key)}{problem.path}", problem.message))
+    return problems

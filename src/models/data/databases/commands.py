@@ -1,0 +1,212 @@
+"""Creating, changing and deleting databases."""
+
+from collections.abc import Collection
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Row, select, update
+from sqlalchemy.dialects.postgresql import insert as postgres_insert
+
+from models.content.items.commands import change_item, check_parent, create_item_for, trash_item
+from models.content.items.rules import ItemKind
+from models.core.access.rules import Actor
+from models.core.base import Id, JsonObject
+from models.core.keys import free_key, slug
+from models.data.databases.additions import add_fields
+from models.data.databases.locks import own_fields, share_schema
+from models.data.databases.queries import get_database, load_schema
+from models.data.databases.references import check_references
+from models.data.databases.rules.fields import Schema
+from models.data.databases.rules.layout import changed_layout, default_layout, layout_problems
+from models.data.databases.rules.plan import plan_fields, refuse
+from models.data.databases.rules.settings import MAX_SETTINGS_DEPTH
+from models.data.databases.rules.values import FieldValueError, check_storable
+from models.data.databases.shapes import (
+    ChangeRecordLayout,
+    CreateDatabase,
+    DatabaseDetail,
+    UpdateDatabase,
+)
+from models.data.databases.specs import field_specs
+from models.data.databases.store import hold_database, write_database
+from models.data.databases.tables import database, field
+from models.data.views.commands import create_views
+from models.data.views.queries import get_view
+from runtime.database import UnitOfWork
+from runtime.errors import ConflictError, ValidationError
+from runtime.ids import new_id
+
+_KEY_ATTEMPTS = 5
+
+
+async def create_database(work: UnitOfWork, actor: Actor, body: CreateDatabase) -> DatabaseDetail:
+    """A new database with its fields, its views and its item (decisions C17).
+
+    Raises `NotFoundError` or `DeniedError` for the parent and for what fields name,
+    `ValidationError` for the fields and views, `ConflictError` for a key in use.
+    """
+    await check_parent(work, actor, body.parent_item_id)
+    bodies = body.fields or []
+    await check_references(work, actor, [(each.kind, each.settings) for each in bodies])
+    settings = _settings(body.settings)
+    planned = plan_fields(bodies, new_id)
+    if any(spec.relation for spec in planned):
+        await own_fields(work, actor.workspace_id)
+    database_id = new_id()
+    item_id = await create_item_for(
+        work,
+        actor,
+        ItemKind.DATABASE,
+        database_id,
+        body.label,
+        parent_item_id=body.parent_item_id,
+        icon=body.icon,
+        order=body.order,
+    )
+    values = {
+        "id": database_id,
+        "item_id": item_id,
+        "label": body.label,
+        "description": body.description,
+        "settings": settings,
+        "record_layout": default_layout(),
+        "created_at": work.now,
+        "updated_at": work.now,
+    }
+    await insert_with_key(work, actor.workspace_id, values, body.key)
+    first = len(planned) - len(bodies)
+    places = {spec.key: f"fields.{place - first}." for place, spec in enumerate(planned)}
+    fields = await add_fields(work, actor, database_id, body.label, {}, planned, places.__getitem__)
+    schema = Schema(actor.workspace_id, database_id, {spec.key: spec for spec in fields})
+    await create_views(work, actor, schema, body.views or [])
+    return await get_database(work, actor, database_id)
+
+
+async def update_database(
+    work: UnitOfWork,
+    actor: Actor,
+    database_id: Id,
+    body: UpdateDatabase,
+    expected: datetime | None = None,
+) -> DatabaseDetail:
+    """Change what the body names; `expected` is the `updatedAt` last read.
+
+    The label is the title of the database's item too. Raises `NotFoundError` for a view the layout
+    names, `ValidationError`, and `ConflictError` when the database or its layout is no longer the
+    one that was read.
+    """
+    await share_schema(work, database_id)
+    held = await hold_database(work, actor.workspace_id, database_id)
+    if expected is not None and held.updated_at != expected:
+        raise ConflictError("The database was changed since it was read. Read it again.")
+    changes = body.model_dump(include={"label"}, exclude_none=True)
+    if "description" in body.model_fields_set:
+        changes["description"] = body.description
+    if body.record_layout is not None:
+        changes["record_layout"] = await _layout(work, actor, held, body.record_layout)
+    if body.settings is not None:
+        changes["settings"] = _settings(body.settings)
+    placed = _placed(body)
+    if placed:
+        await change_item(work, actor, held.item_id, placed)
+    if changes or placed:
+        await write_database(work, actor.workspace_id, database_id, **changes)
+    return await get_database(work, actor, database_id)
+
+
+def _placed(body: UpdateDatabase) -> JsonObject:
+    """The columns of the database's item that a body names."""
+    values: JsonObject = body.model_dump(include={"archived"}, exclude_none=True)
+    if body.label is not None:
+        values["title"] = body.label
+    if body.order is not None:
+        values["position"] = body.order
+    if "icon" in body.model_fields_set:
+        values["icon"] = body.icon
+    return values
+
+
+async def _layout(
+    work: UnitOfWork, actor: Actor, held: Row[Any], body: ChangeRecordLayout
+) -> JsonObject:
+    """The layout a body asks for, checked against the fields and views as they are."""
+    fields = (await load_schema(work, actor.workspace_id, held.id)).fields
+    for key, shown in (body.relation_views or {}).items():
+        if shown.default_view_id is not None and key in fields and fields[key].relation:
+            await get_view(work, actor, fields[key].target_id, shown.default_view_id)
+    if body.version not in {None, held.record_layout["version"]}:
+        raise ConflictError("The layout was changed since it was read. Read it again.")
+    layout = changed_layout(held.record_layout, body)
+    refuse(layout_problems(layout, fields, "recordLayout"))
+    return layout
+
+
+async def delete_database(work: UnitOfWork, actor: Actor, database_id: Id) -> DatabaseDetail:
+    """Put a database into the trash with all below its item; gives it as it was.
+
+    Raises `NotFoundError`, and `DeniedError` without the write scope of an item below.
+    """
+    deleted = await get_database(work, actor, database_id)
+    await trash_item(work, actor, deleted.item_id)
+    return deleted
+
+
+def _settings(given: JsonObject | None) -> JsonObject:
+    try:
+        check_storable(given or {}, MAX_SETTINGS_DEPTH)
+    except FieldValueError as problem:
+        raise ValidationError.at("settings", str(problem)) from problem
+    return given or {}
+
+
+async def insert_with_key(
+    work: UnitOfWork, workspace_id: Id, values: dict[str, object], key: str | None
+) -> None:
+    """Insert under the given key, or under the first free one the label suggests.
+
+    A key taken by a transaction that commits meanwhile makes the insert a no-op, not an error.
+    """
+    wanted = key or slug(str(values["label"]), "database")
+    for _ in range(1 if key else _KEY_ATTEMPTS):
+        chosen = key or await free_key(work, database, workspace_id, wanted)
+        inserted = await work.first(
+            postgres_insert(database)
+            .values(**values, workspace_id=workspace_id, key=chosen)
+            .on_conflict_do_nothing(index_elements=["workspace_id", "key"])
+            .returning(database.c.id)
+        )
+        if inserted is not None:
+            return
+    raise ConflictError(
+        f"The key {wanted} is in use, perhaps by a database in the trash. Choose another key."
+    )
+
+
+async def lock_fields(work: UnitOfWork, schema: Schema, keys: Collection[str]) -> Schema:
+    """The schema with these fields as they are now, held until the transaction ends.
+
+    Locked in the order of their ids: two writers never wait for each other in a circle.
+    """
+    rows = await work.rows(
+        select(field)
+        .where(
+            field.c.workspace_id == schema.workspace_id,
+            field.c.database_id == schema.database_id,
+            field.c.key.in_(keys),
+        )
+        .order_by(field.c.id)
+        .with_for_update()
+    )
+    return replace(schema, fields={**schema.fields, **field_specs(rows)})
+
+
+async def store_options(work: UnitOfWork, schema: Schema, keys: Collection[str]) -> None:
+    """Write the options of locked fields."""
+    for key in keys:
+        spec = schema.fields[key]
+        await work.execute(
+            update(field)
+            .where(field.c.workspace_id == schema.workspace_id, field.c.id == spec.id)
+            .values(options=[option.wire() for option in spec.options], updated_at=work.now)
+        )

@@ -1,0 +1,255 @@
+"""Converting a field: values are prepared beside the records, then all change at once.
+
+Until the last transaction nothing of it is visible, and a conversion that fails leaves nothing.
+"""
+
+from typing import Any
+
+from sqlalchemy import func, select
+
+from models.core.access.rules import Actor
+from models.core.base import Id, JsonObject
+from models.data.databases.conversion_values import (
+    CHUNK,
+    Source,
+    apply_values,
+    changed_values,
+    count_values,
+    drop_values,
+    keep_values,
+    next_values,
+)
+from models.data.databases.dependents import check_change, recompute_dependents, settle
+from models.data.databases.fields import expect, held_field
+from models.data.databases.locks import own_fields, own_schema
+from models.data.databases.mentions import refit_field
+from models.data.databases.queries import get_field, load_schema
+from models.data.databases.rules.converter import Converter, as_described, described, still
+from models.data.databases.rules.derivation import Place
+from models.data.databases.rules.fields import FieldSpec
+from models.data.databases.rules.plan import plan_conversion
+from models.data.databases.rules.values import FieldValueError, moment
+from models.data.databases.shapes import (
+    ConversionPreview,
+    ConversionSample,
+    ConvertedField,
+    ConvertField,
+    FieldShape,
+)
+from models.data.databases.store import write_database, write_field
+from models.data.records.tables import record
+from models.messages.jobs.commands import accept_job, record_progress
+from models.messages.jobs.queries import find_job
+from models.messages.jobs.rules import OPEN_JOB, JobStatus
+from models.messages.jobs.tables import job
+from runtime.clock import truncate
+from runtime.database import UnitOfWork
+from runtime.errors import ConflictError, InProgressError, ValidationError
+from runtime.families import Family
+from runtime.ids import new_id
+
+MAX_EXAMINED = 10_000
+MAX_SAMPLES = 20
+
+
+async def preview_conversion(
+    work: UnitOfWork, actor: Actor, database_id: Id, field_id: Id, body: ConvertField
+) -> ConversionPreview:
+    """What a conversion would do, judged by the values of the first records.
+
+    Raises what `accept_conversion` raises.
+    """
+    spec, target, shown = await _planned(work, actor, database_id, field_id, body)
+    source = Source(actor.workspace_id, database_id, spec.key)
+    live = (source.filled, record.c.deleted_at.is_(None))
+    rows = await work.rows(source.read().where(*live).order_by(record.c.id).limit(MAX_EXAMINED))
+    converter = Converter(spec, target, new_id, grows=_grows(target, body))
+    values = converter.convert(row.value for row in rows)
+    pairs = list(zip(rows, values, strict=True))
+    # What is lost is shown first: it is what the preview is for.
+    pairs.sort(key=lambda pair: pair[1] is not None)
+    lost = sum(value is None for value in values)
+    return ConversionPreview(
+        field=_as_it_would_be(shown, converter.with_default()),
+        total=await work.scalar(
+            select(func.count()).select_from(record).where(*source.records, *live)
+        ),
+        examined=len(rows),
+        convertible=len(rows) - lost,
+        lost=lost,
+        samples=[
+            ConversionSample(record_id=row.id, from_=row.value, to=value)
+            for row, value in pairs[:MAX_SAMPLES]
+        ],
+    )
+
+
+async def accept_conversion(
+    work: UnitOfWork,
+    actor: Actor,
+    database_id: Id,
+    field_id: Id,
+    job_id: Id,
+    body: ConvertField,
+) -> None:
+    """Have a field converted by a job; a job of this id that was accepted before is that one.
+
+    Raises `NotFoundError`, `UnsupportedError` for kinds without values in common,
+    `ValidationError`, `ConflictError` when the field is no longer the one that was read or others
+    that follow from it could not any more, `InProgressError` while another conversion runs.
+    """
+    if await _accepted(work, actor, field_id, job_id):
+        return
+    spec, target, _ = await _planned(work, actor, database_id, field_id, body)
+    await accept_job(
+        work,
+        actor,
+        Family.FIELD_CONVERSION,
+        job_id,
+        field_id,
+        summary=f"Convert a field from {spec.kind} to {target.kind}",
+        input={
+            "databaseId": str(database_id),
+            "from": described(spec),
+            "to": described(target),
+            "grows": _grows(target, body),
+        },
+    )
+
+
+async def conversion_outcome(
+    work: UnitOfWork, actor: Actor, database_id: Id, field_id: Id, job_id: Id, *, last: bool
+) -> ConvertedField | None:
+    """The field when its conversion is done, None while it is not.
+
+    Raises `ConflictError` when it failed, `InProgressError` when this is the last time to ask.
+    """
+    found = await find_job(work, actor.workspace_id, Family.FIELD_CONVERSION, job_id)
+    if found.status == JobStatus.SUCCEEDED:
+        field = await get_field(work, actor.workspace_id, database_id, field_id)
+        return ConvertedField(field=field, **found.result)
+    if found.status not in OPEN_JOB:
+        raise ConflictError(found.error or "The conversion was ended; the field is as it was.")
+    if last:
+        raise InProgressError(
+            "The field is still being converted; until that is done it is as it was. Repeat the"
+            " request with the same Idempotency-Key for the outcome."
+        )
+    return None
+
+
+async def _accepted(work: UnitOfWork, actor: Actor, field_id: Id, job_id: Id) -> bool:
+    """Whether this conversion is under way or done. Raises `InProgressError` for another."""
+    rows = await work.rows(
+        select(job.c.id, job.c.status).where(
+            job.c.workspace_id == actor.workspace_id,
+            job.c.family == Family.FIELD_CONVERSION.value,
+            job.c.subject_id == field_id,
+        )
+    )
+    if any(row.id == job_id for row in rows):
+        return True
+    if any(row.status in OPEN_JOB for row in rows):
+        raise InProgressError("The field is being converted already. Try again later.")
+    return False
+
+
+async def _planned(
+    work: UnitOfWork, actor: Actor, database_id: Id, field_id: Id, body: ConvertField
+) -> tuple[FieldSpec, FieldSpec, FieldShape]:
+    """The field as it is, as its conversion begins, and as it is shown."""
+    expected = None
+    if body.expected_updated_at is not None:
+        try:
+            expected = truncate(moment(body.expected_updated_at))
+        except FieldValueError as problem:
+            raise ValidationError.at("expectedUpdatedAt", str(problem)) from problem
+    schema = await load_schema(work, actor.workspace_id, database_id)
+    spec = held_field(schema, field_id)
+    shown = await expect(work, actor, database_id, field_id, expected)
+    target = plan_conversion(spec, body, new_id)
+    await check_change(work, actor.workspace_id, Place(database_id, spec.key), target, actor)
+    return spec, target, shown
+
+
+def _grows(target: FieldSpec, body: ConvertField) -> bool:
+    """Options that a body lists are all there are, unless the field lets writers add some."""
+    return body.options is None or target.settings.get("allowCreate") is True
+
+
+def _as_it_would_be(shown: FieldShape, target: FieldSpec) -> FieldShape:
+    return FieldShape.model_validate(
+        {
+            **shown.model_dump(),
+            "kind": target.kind,
+            "settings": target.settings,
+            "options": [option.wire() for option in target.options],
+            "default_value": target.default,
+        }
+    )
+
+
+async def convert_chunk(work: UnitOfWork, found: Any) -> JsonObject | None:
+    """One step of the job: prepare the values of more records, or change all of them.
+
+    Gives the progress from which the next step goes on, None after the last. Raises
+    `ConflictError` when the field is no longer the one whose conversion was asked for.
+    """
+    progress: JsonObject = found.progress
+    if progress.get("read"):
+        return await _finish(work, found)
+    source, converter = await _resumed(work, found)
+    after = progress.get("after")
+    rows = await next_values(work, source, None if after is None else Id(after))
+    filled = [row for row in rows if row.value is not None]
+    await keep_values(work, source, found.id, filled, converter.convert(r.value for r in filled))
+    state = {"options": described(converter.to_spec)["options"]}
+    if len(rows) < CHUNK:
+        return {**state, "read": True}
+    return {**state, "after": str(rows[-1].id)}
+
+
+async def _finish(work: UnitOfWork, found: Any) -> JsonObject | None:
+    """Catch up with the writers, and change everything in one transaction without them."""
+    database_id = Id(found.input["databaseId"])
+    await own_fields(work, found.workspace_id)
+    await own_schema(work, database_id)
+    source, converter = await _resumed(work, found)
+    rows = await changed_values(work, source, found.id)
+    behind = rows[:CHUNK]
+    await keep_values(work, source, found.id, behind, converter.convert(r.value for r in behind))
+    if len(rows) > CHUNK:
+        return {**found.progress, "options": described(converter.to_spec)["options"]}
+    changed = converter.with_default()
+    await settle(work, found.workspace_id, Place(database_id, source.key), changed)
+    await write_field(work, found.workspace_id, changed, values_change=True)
+    await write_database(work, found.workspace_id, database_id)
+    await refit_field(work, await load_schema(work, found.workspace_id, database_id), source.key)
+    converted, lost = await count_values(work, source, found.id)
+    await record_progress(work, found.id, {"converted": converted, "lost": lost})
+    await apply_values(work, source, found.id)
+    while not await drop_values(work, found.workspace_id, found.id):
+        pass
+    place = Place(database_id, source.key)
+    await recompute_dependents(work, found.workspace_id, place, found.actor_user_id)
+    return None
+
+
+async def _resumed(work: UnitOfWork, found: Any) -> tuple[Source, Converter]:
+    """The field as it is now, and its converter as the last step left it."""
+    database_id = Id(found.input["databaseId"])
+    schema = await load_schema(work, found.workspace_id, database_id)
+    spec = held_field(schema, found.subject_id)
+    if not still(spec, found.input["from"]):
+        raise ConflictError("The field was changed while it was being converted.")
+    target = {**found.input["to"], **found.progress}
+    kept = {name: target[name] for name in ("kind", "settings", "options")}
+    converter = Converter(spec, as_described(spec, kept), new_id, grows=found.input["grows"])
+    return Source(found.workspace_id, database_id, spec.key), converter
+
+
+async def conversion_result(work: UnitOfWork, found: Any) -> JsonObject:
+    """How many values were converted and lost, as the last step of the job left it."""
+    done = await find_job(work, found.workspace_id, Family.FIELD_CONVERSION, found.id)
+    counts: JsonObject = done.progress
+    return counts

@@ -1,0 +1,223 @@
+"""The values a conversion prepares, beside the records they are for.
+
+Records in the trash are converted too, for they may come back; nobody counts them.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from pydantic_core import to_json
+from sqlalchemy import (
+    ColumnElement,
+    Row,
+    Select,
+    Text,
+    Uuid,
+    and_,
+    bindparam,
+    case,
+    cast,
+    column,
+    delete,
+    func,
+    literal,
+    or_,
+    select,
+    update,
+)
+from sqlalchemy.dialects.postgresql import JSONB, insert
+
+from models.core.base import Id
+from models.data.databases.tables import conversion_value
+from models.data.records.tables import record
+from runtime.database import UnitOfWork
+from runtime.prepared import Prepared
+from runtime.schema import Timestamp
+
+CHUNK = 2_000
+"""Records that one transaction prepares."""
+APPLIED_AT_ONCE = 20_000
+"""Records that one statement changes, well within its time."""
+
+
+class Source(NamedTuple):
+    """The values of one field."""
+
+    workspace_id: Id
+    database_id: Id
+    key: str
+
+    @property
+    def records(self) -> tuple[ColumnElement[bool], ...]:
+        return (
+            record.c.workspace_id == self.workspace_id,
+            record.c.database_id == self.database_id,
+        )
+
+    @property
+    def filled(self) -> ColumnElement[bool]:
+        """Whether a record has a value."""
+        return record.c.data.op("?")(self.key)
+
+    def read(self) -> Select[Any]:
+        """Records with their values."""
+        return select(
+            record.c.id, record.c.data[self.key].label("value"), record.c.updated_at
+        ).where(*self.records)
+
+
+async def next_values(work: UnitOfWork, source: Source, after: Id | None) -> Sequence[Row[Any]]:
+    """The next records after one, in the order of their ids; their `value` may be None."""
+    statement = source.read().order_by(record.c.id).limit(CHUNK)
+    if after is not None:
+        statement = statement.where(record.c.id > after)
+    return await work.rows(statement)
+
+
+async def changed_values(work: UnitOfWork, source: Source, job_id: Id) -> Sequence[Row[Any]]:
+    """Records whose value was not prepared, or was changed since; at most one more than a chunk."""
+    prepared = and_(
+        conversion_value.c.job_id == job_id,
+        conversion_value.c.workspace_id == source.workspace_id,
+        conversion_value.c.record_id == record.c.id,
+    )
+    return await work.rows(
+        source.read()
+        .outerjoin(conversion_value, prepared)
+        .where(
+            source.filled,
+            or_(
+                conversion_value.c.record_id.is_(None),
+                conversion_value.c.record_updated_at != record.c.updated_at,
+            ),
+        )
+        .limit(CHUNK + 1)
+    )
+
+
+async def keep_values(
+    work: UnitOfWork, source: Source, job_id: Id, rows: Sequence[Row[Any]], values: Sequence[Any]
+) -> None:
+    """Prepare what the values of these records become."""
+    prepared = [
+        {"record_id": row.id, "value": value, "record_updated_at": row.updated_at}
+        for row, value in zip(rows, values, strict=True)
+    ]
+    parameters = {
+        "job_id": job_id,
+        "workspace_id": source.workspace_id,
+        "rows": to_json(prepared).decode(),
+    }
+    await _KEEP.execute(work, parameters)
+
+
+_ROWS = (
+    func.jsonb_to_recordset(cast(bindparam("rows", type_=Text), JSONB))
+    .table_valued(
+        column("record_id", Uuid), column("value", JSONB), column("record_updated_at", Timestamp)
+    )
+    .render_derived(name="entry", with_types=True)
+)
+_GIVEN = insert(conversion_value).from_select(
+    ["job_id", "workspace_id", "record_id", "value", "record_updated_at"],
+    select(
+        bindparam("job_id", type_=Uuid),
+        bindparam("workspace_id", type_=Uuid),
+        _ROWS.c.record_id,
+        _ROWS.c.value,
+        _ROWS.c.record_updated_at,
+    ),
+)
+_KEEP = Prepared(
+    _GIVEN.on_conflict_do_update(
+        index_elements=["job_id", "record_id"],
+        set_={
+            "value": _GIVEN.excluded.value,
+            "record_updated_at": _GIVEN.excluded.record_updated_at,
+        },
+    )
+)
+
+
+async def apply_values(work: UnitOfWork, source: Source, job_id: Id) -> None:
+    """Let every record hold what was prepared for it."""
+    upto: Id | None = None
+    while (last := await _slice(work, source.workspace_id, job_id, upto)) is not None:
+        without = record.c.data.op("-", return_type=JSONB())(literal(source.key, Text))
+        value = func.jsonb_build_object(source.key, conversion_value.c.value, type_=JSONB)
+        await work.execute(
+            update(record)
+            .where(
+                *source.records,
+                source.filled,
+                *_prepared(source.workspace_id, job_id),
+                *([] if upto is None else [conversion_value.c.record_id > upto]),
+                conversion_value.c.record_id <= last,
+                record.c.id == conversion_value.c.record_id,
+                record.c.updated_at == conversion_value.c.record_updated_at,
+            )
+            .values(
+                data=case(
+                    (conversion_value.c.value.is_(None), without),
+                    else_=record.c.data.op("||", return_type=JSONB())(value),
+                )
+            )
+        )
+        upto = last
+
+
+async def _slice(work: UnitOfWork, workspace_id: Id, job_id: Id, after: Id | None) -> Id | None:
+    """The last record of the next slice after one; None when nothing is left."""
+    ids = (
+        select(conversion_value.c.record_id)
+        .where(*_prepared(workspace_id, job_id))
+        .order_by(conversion_value.c.record_id)
+        .limit(APPLIED_AT_ONCE)
+    )
+    if after is not None:
+        ids = ids.where(conversion_value.c.record_id > after)
+    chosen = ids.subquery()
+    last = select(chosen.c.record_id).order_by(chosen.c.record_id.desc()).limit(1)
+    found: Id | None = await work.scalar(last)
+    return found
+
+
+async def count_values(work: UnitOfWork, source: Source, job_id: Id) -> tuple[int, int]:
+    """How many records outside the trash get a value, and how many lose theirs."""
+    kept = conversion_value.c.value.is_not(None)
+    counted = await work.first(
+        select(
+            func.count().filter(kept).label("converted"),
+            func.count().filter(~kept).label("lost"),
+        )
+        .select_from(conversion_value)
+        .join(record, record.c.id == conversion_value.c.record_id)
+        .where(
+            *_prepared(source.workspace_id, job_id),
+            *source.records,
+            source.filled,
+            record.c.deleted_at.is_(None),
+        )
+    )
+    assert counted is not None, "a count always gives a row"
+    return counted.converted, counted.lost
+
+
+async def drop_values(work: UnitOfWork, workspace_id: Id, job_id: Id) -> bool:
+    """Forget prepared values; True when none are left."""
+    last = await _slice(work, workspace_id, job_id, None)
+    if last is None:
+        return True
+    await work.execute(
+        delete(conversion_value).where(
+            *_prepared(workspace_id, job_id), conversion_value.c.record_id <= last
+        )
+    )
+    return False
+
+
+def _prepared(workspace_id: Id, job_id: Id) -> tuple[ColumnElement[bool], ...]:
+    return (
+        conversion_value.c.job_id == job_id,
+        conversion_value.c.workspace_id == workspace_id,
+    )

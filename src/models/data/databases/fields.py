@@ -1,0 +1,175 @@
+"""Adding, changing and removing fields of a database that is in use."""
+
+from collections.abc import Collection
+from dataclasses import replace
+from datetime import datetime
+
+from models.core.access.rules import Actor
+from models.core.base import Id
+from models.data.databases.additions import add_fields
+from models.data.databases.dependents import refuse_dependents, settle
+from models.data.databases.locks import own_fields, own_schema
+from models.data.databases.mentions import refit_field
+from models.data.databases.queries import get_field, load_catalog, load_schema, removed_keys
+from models.data.databases.record_values import clear_options, number_records, refuse_several
+from models.data.databases.references import check_references
+from models.data.databases.removal import remove_field
+from models.data.databases.rules.buttons import button_problems
+from models.data.databases.rules.derivation import Place
+from models.data.databases.rules.fields import FieldSpec, FieldSpecs, Schema
+from models.data.databases.rules.kinds import FieldKind
+from models.data.databases.rules.plan import plan_change, plan_field, refuse
+from models.data.databases.shapes import MAX_FIELDS, CreateField, FieldShape, UpdateField
+from models.data.databases.store import (
+    hold_database,
+    lay_out,
+    write_database,
+    write_field,
+)
+from models.data.records.computed import recompute, recompute_field
+from models.data.records.index import index_records
+from runtime.database import UnitOfWork
+from runtime.errors import ConflictError, NotFoundError
+from runtime.ids import new_id
+
+
+async def create_field(
+    work: UnitOfWork, actor: Actor, database_id: Id, body: CreateField
+) -> FieldShape:
+    """One more field, and the other side of a relation in the database it points into.
+
+    Raises `NotFoundError` or `DeniedError` for what the settings name, `ValidationError` for what
+    is wrong with the field, `ConflictError` for a key in use or too many fields.
+    """
+    await check_references(work, actor, [(body.kind, body.settings)])
+    schema = await _own(work, actor, database_id)
+    removed = await removed_keys(work, actor.workspace_id, [database_id])
+    spec = _planned(schema.fields, body, removed[database_id])
+    held = await hold_database(work, actor.workspace_id, database_id)
+    (spec,) = await add_fields(
+        work, actor, database_id, held.label, schema.fields, [spec], lambda _: ""
+    )
+    fields = (await load_schema(work, actor.workspace_id, database_id)).fields
+    await lay_out(work, actor.workspace_id, database_id, fields, [spec.key])
+    if spec.kind is FieldKind.AUTO_NUMBER:
+        await number_records(work, actor.workspace_id, database_id)
+    if spec.derived:
+        now = Schema(actor.workspace_id, database_id, fields)
+        await recompute_field(work, actor, now, spec.key)
+    return await get_field(work, actor.workspace_id, database_id, spec.id)
+
+
+async def update_field(
+    work: UnitOfWork,
+    actor: Actor,
+    database_id: Id,
+    field_id: Id,
+    body: UpdateField,
+    expected: datetime | None = None,
+) -> FieldShape:
+    """Change what the body names; `expected` is the `updatedAt` last read.
+
+    An option that the list leaves out is taken out of the records that chose it. Raises what
+    `create_field` raises, and `ConflictError` when the field is no longer the one that was read.
+    """
+    schema = await _own(work, actor, database_id)
+    before = held_field(schema, field_id)
+    await expect(work, actor, database_id, field_id, expected)
+    if body.settings is not None:
+        await check_references(work, actor, [(before.kind, body.settings)])
+    changed = plan_change(before, body, new_id)
+    refuse(button_problems(changed, schema.fields))
+    if changed.relation and changed.settings["cardinality"] != before.settings["cardinality"]:
+        await own_schema(work, changed.target_id)
+        if changed.settings["cardinality"] == "one":
+            await refuse_several(work, actor.workspace_id, changed)
+    derived_anew = changed.derived and changed.settings != before.settings
+    if derived_anew:
+        place = Place(database_id, changed.key)
+        changed = await settle(work, actor.workspace_id, place, changed, actor)
+    await write_field(work, actor.workspace_id, changed, values_change=derived_anew)
+    await write_database(work, actor.workspace_id, database_id)
+    now = replace(schema, fields={**schema.fields, changed.key: changed})
+    if derived_anew:
+        await recompute_field(work, actor, now, changed.key)
+    removed = before.option_keys.keys() - changed.option_keys.keys()
+    if removed:
+        await refit_field(work, now, changed.key)
+        cleared = await clear_options(work, schema, changed, removed)
+        await recompute(work, now, cleared, [changed.key])
+        await index_records(work, now, cleared, [changed.key])
+    return await get_field(work, actor.workspace_id, database_id, field_id)
+
+
+async def delete_field(
+    work: UnitOfWork,
+    actor: Actor,
+    database_id: Id,
+    field_id: Id,
+    job_id: Id,
+    expected: datetime | None = None,
+) -> FieldShape:
+    """Remove a field for good, with the other side of a relation; gives it as it was.
+
+    Its values are gone at once; where there are many, the job takes them out of the records, and
+    no other field gets the key meanwhile. Raises `NotFoundError`, and `ConflictError` for the
+    title, while other fields follow from this one, and when it is no longer the one that was read.
+    """
+    schema = await _own(work, actor, database_id)
+    spec = held_field(schema, field_id)
+    shown = await expect(work, actor, database_id, field_id, expected)
+    if spec.title:
+        raise ConflictError("The title field cannot be deleted: every record has a title.")
+    gone = {Place(database_id, spec.key): spec}
+    catalog = await load_catalog(work, actor.workspace_id, [database_id])
+    if spec.relation and spec.inverse_id != spec.id:
+        await own_schema(work, spec.target_id)
+        other = _inverse(catalog[spec.target_id], spec)
+        gone[Place(spec.target_id, other.key)] = other
+    await refuse_dependents(work, actor, catalog, gone)
+    for place, each in gone.items():
+        await remove_field(work, actor, place, each, job_id)
+    return shown
+
+
+async def expect(
+    work: UnitOfWork, actor: Actor, database_id: Id, field_id: Id, expected: datetime | None
+) -> FieldShape:
+    """The field, if it is the one that was read. Raises `ConflictError`."""
+    shown = await get_field(work, actor.workspace_id, database_id, field_id)
+    if expected is not None and shown.updated_at != expected:
+        raise ConflictError("The field was changed since it was read. Read it again.")
+    return shown
+
+
+def held_field(schema: Schema, field_id: Id) -> FieldSpec:
+    """The field of this id. Raises `NotFoundError`."""
+    found = next((spec for spec in schema.fields.values() if spec.id == field_id), None)
+    if found is None:
+        raise NotFoundError("field")
+    return found
+
+
+async def _own(work: UnitOfWork, actor: Actor, database_id: Id) -> Schema:
+    """The fields of a database, which nobody else changes or writes by meanwhile."""
+    await own_fields(work, actor.workspace_id)
+    await own_schema(work, database_id)
+    return await load_schema(work, actor.workspace_id, database_id)
+
+
+def _planned(known: FieldSpecs, body: CreateField, removed: Collection[str]) -> FieldSpec:
+    if len(known) >= MAX_FIELDS:
+        raise ConflictError(f"A database has at most {MAX_FIELDS} fields. Delete one first.")
+    if body.key in known:
+        raise ConflictError(f"The key {body.key} is in use. Choose another key.")
+    if body.key in removed:
+        raise ConflictError(
+            f"The values of a removed field are still being taken out of the key {body.key}."
+            " Choose another key, or try again later."
+        )
+    position = 1 + max(spec.position for spec in known.values())
+    return plan_field(body, new_id, {*known, *removed}, position)
+
+
+def _inverse(fields: FieldSpecs, relation: FieldSpec) -> FieldSpec:
+    return next(spec for spec in fields.values() if spec.id == relation.inverse_id)

@@ -1,0 +1,235 @@
+"""Reading databases and their fields."""
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from sqlalchemy import (
+    ARRAY,
+    Row,
+    Select,
+    Uuid,
+    bindparam,
+    cast,
+    func,
+    literal,
+    select,
+    tuple_,
+)
+
+from models.content.items.queries import PlacementOf, closed_items, placed_items
+from models.content.items.tables import item
+from models.core.access.rules import Actor
+from models.core.base import Id
+from models.core.pagination import PageRequest
+from models.data.databases.rules.fields import FieldSpecs, Schema
+from models.data.databases.rules.kinds import FieldKind
+from models.data.databases.shapes import DatabaseDetail, DatabaseList, FieldShape
+from models.data.databases.specs import field_spec, field_specs
+from models.data.databases.tables import database, field, removed_field
+from models.data.views.queries import shown_views
+from models.data.views.shapes import ViewShape
+from runtime.database import UnitOfWork
+from runtime.errors import NotFoundError
+from runtime.prepared import Prepared
+
+visible = PlacementOf(
+    placed_items()
+    .join(database, database.c.item_id == item.c.id)
+    .where(
+        database.c.id == bindparam("id", type_=Uuid),
+        database.c.workspace_id == item.c.workspace_id,
+    )
+)
+"""Where a database is placed: `await visible(work, workspace_ids, database_id, user_id)`."""
+
+visible_field = PlacementOf(
+    placed_items()
+    .join(database, database.c.item_id == item.c.id)
+    .join(field, field.c.database_id == database.c.id)
+    .where(
+        field.c.id == bindparam("id", type_=Uuid),
+        field.c.workspace_id == item.c.workspace_id,
+        database.c.workspace_id == item.c.workspace_id,
+    )
+)
+"""Where a field's database is placed: `await visible_field(work, workspace_ids, field_id, …)`."""
+
+
+async def get_database(work: UnitOfWork, actor: Actor, database_id: Id) -> DatabaseDetail:
+    """A database with its fields and the views the actor sees. Raises `NotFoundError`."""
+    found = await work.first(_details(actor.workspace_id).where(database.c.id == database_id))
+    if found is None:
+        raise NotFoundError("database")
+    fields = await _shown_fields(work, actor.workspace_id, [database_id])
+    views = await shown_views(work, actor, [database_id])
+    return _detail(found, fields, views)
+
+
+async def list_databases(work: UnitOfWork, actor: Actor, page: PageRequest) -> DatabaseList:
+    """The databases the actor sees, newest first."""
+    statement = (
+        _details(actor.workspace_id)
+        .where(database.c.item_id.not_in(select(closed_items(actor).c.id)))
+        .order_by(database.c.created_at.desc(), database.c.id.desc())
+        .limit(page.fetch)
+    )
+    if page.after is not None:
+        statement = statement.where(
+            tuple_(database.c.created_at, database.c.id) < tuple_(*page.after)
+        )
+    shown = page.of(await work.rows(statement), lambda row: (row.created_at, row.id))
+    database_ids = [row.id for row in shown.items]
+    fields = await _shown_fields(work, actor.workspace_id, database_ids)
+    views = await shown_views(work, actor, database_ids)
+    return DatabaseList(
+        databases=[_detail(row, fields, views) for row in shown.items], cursor=shown.cursor
+    )
+
+
+async def load_schema(work: UnitOfWork, workspace_id: Id, database_id: Id) -> Schema:
+    """The fields of a database, in order. Raises `NotFoundError` when there is no such database.
+
+    One statement answers both, for every database has a title field.
+    """
+    parameters = {"workspace_id": workspace_id, "database_id": database_id}
+    return schema_of(await _SCHEMA.rows(work, parameters))
+
+
+async def get_field(
+    work: UnitOfWork, workspace_id: Id, database_id: Id, field_id: Id
+) -> FieldShape:
+    """A field of a database. Raises `NotFoundError`."""
+    found = await work.first(
+        select(field).where(
+            field.c.workspace_id == workspace_id,
+            field.c.database_id == database_id,
+            field.c.id == field_id,
+        )
+    )
+    if found is None:
+        raise NotFoundError("field")
+    return field_shape(found)
+
+
+async def load_catalog(
+    work: UnitOfWork, workspace_id: Id, database_ids: Collection[Id]
+) -> dict[Id, FieldSpecs]:
+    """The fields of these databases and of all that relations connect with them.
+
+    Those in the trash are among them: they may come back.
+    """
+    start = select(func.unnest(literal(list(database_ids), ARRAY(Uuid))).label("id")).cte(
+        "connected", recursive=True
+    )
+    connected = start.union(
+        select(cast(field.c.settings["databaseId"].astext, Uuid))
+        .join(start, start.c.id == field.c.database_id)
+        .where(field.c.workspace_id == workspace_id, field.c.kind == FieldKind.RELATION.value)
+    )
+    rows = await work.rows(
+        select(field)
+        .where(
+            field.c.workspace_id == workspace_id, field.c.database_id.in_(select(connected.c.id))
+        )
+        .order_by(field.c.position, field.c.key)
+    )
+    catalog: dict[Id, FieldSpecs] = {database_id: {} for database_id in database_ids}
+    for row in rows:
+        catalog.setdefault(row.database_id, {})[row.key] = field_spec(row)
+    return catalog
+
+
+async def removed_keys(
+    work: UnitOfWork, workspace_id: Id, database_ids: Collection[Id]
+) -> dict[Id, set[str]]:
+    """Keys that records of these databases still hold values of removed fields under."""
+    rows = await work.rows(
+        select(removed_field.c.database_id, removed_field.c.key).where(
+            removed_field.c.workspace_id == workspace_id,
+            removed_field.c.database_id == func.any(list(database_ids)),
+        )
+    )
+    keys: dict[Id, set[str]] = {database_id: set() for database_id in database_ids}
+    for row in rows:
+        keys[row.database_id].add(row.key)
+    return keys
+
+
+def schema_of(rows: Sequence[Row[Any]], noun: str = "database") -> Schema:
+    """The schema these field rows make up. Raises `NotFoundError` of `noun` without any."""
+    if not rows:
+        raise NotFoundError(noun)
+    return Schema(rows[0].workspace_id, rows[0].database_id, field_specs(rows))
+
+
+def fields_of() -> Select[Any]:
+    """Fields of the databases that are not in the trash; a caller says of which.
+
+    It takes the parameter `workspace_id`.
+    """
+    workspace_id = bindparam("workspace_id", type_=Uuid)
+    return (
+        select(field)
+        .join(database, database.c.id == field.c.database_id)
+        .join(item, item.c.id == database.c.item_id)
+        .where(
+            field.c.workspace_id == workspace_id,
+            database.c.workspace_id == workspace_id,
+            item.c.workspace_id == workspace_id,
+            item.c.deleted_at.is_(None),
+        )
+        .order_by(field.c.position, field.c.key)
+    )
+
+
+_SCHEMA = Prepared(fields_of().where(field.c.database_id == bindparam("database_id", type_=Uuid)))
+
+
+def _details(workspace_id: Id) -> Select[Any]:
+    return (
+        select(
+            database,
+            item.c.parent_item_id,
+            item.c.icon,
+            item.c.position,
+            item.c.archived,
+        )
+        .join(item, item.c.id == database.c.item_id)
+        .where(
+            database.c.workspace_id == workspace_id,
+            item.c.workspace_id == workspace_id,
+            item.c.deleted_at.is_(None),
+        )
+    )
+
+
+async def _shown_fields(
+    work: UnitOfWork, workspace_id: Id, database_ids: Sequence[Id]
+) -> dict[Id, list[FieldShape]]:
+    rows = await work.rows(
+        select(field)
+        .where(field.c.workspace_id == workspace_id, field.c.database_id.in_(database_ids))
+        .order_by(field.c.position, field.c.key)
+    )
+    fields: dict[Id, list[FieldShape]] = {database_id: [] for database_id in database_ids}
+    for row in rows:
+        fields[row.database_id].append(field_shape(row))
+    return fields
+
+
+def field_shape(row: Row[Any]) -> FieldShape:
+    """A row of the field table on the wire."""
+    return FieldShape.model_validate({**row._mapping, "order": row.position})
+
+
+def _detail(
+    row: Row[Any], fields: dict[Id, list[FieldShape]], views: dict[Id, list[ViewShape]]
+) -> DatabaseDetail:
+    return DatabaseDetail.model_validate(
+        {
+            **row._mapping,
+            "order": row.position,
+            "fields": fields[row.id],
+            "views": views[row.id],
+        }
+    )

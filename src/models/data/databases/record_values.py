@@ -1,0 +1,147 @@
+"""What a change of a field does to the values that records hold under its key.
+
+Records in the trash are changed too: they may come back.
+"""
+
+from collections.abc import Collection
+from typing import Any
+
+from sqlalchemy import ARRAY, Column, ColumnElement, Text, func, literal, select, update
+from sqlalchemy.dialects.postgresql import JSONB
+
+from models.core.base import Id
+from models.core.revisions import later
+from models.data.databases.rules.fields import FieldSpec, Schema
+from models.data.databases.rules.kinds import FieldKind
+from models.data.databases.tables import database
+from models.data.records.linked import seen_links, sides_of
+from models.data.records.tables import record
+from runtime.database import UnitOfWork
+from runtime.errors import ConflictError
+
+MAX_AT_ONCE = 10_000
+"""Records that a request changes itself; more are changed by a job."""
+
+
+async def strip_values(
+    work: UnitOfWork,
+    workspace_id: Id,
+    database_id: Id,
+    key: str,
+    after: Id | None,
+    *,
+    computed: bool,
+) -> Id | None:
+    """Take what is under a key out of the next records after one, in the order of their ids.
+
+    Gives the last of them, or None when none are left.
+    """
+    holder: Column[Any] = record.c.computed if computed else record.c.data
+    chunk = (
+        select(record.c.id)
+        .where(*_of(workspace_id, database_id), *([] if after is None else [record.c.id > after]))
+        .order_by(record.c.id)
+        .limit(MAX_AT_ONCE)
+    )
+    ids = [row.id for row in await work.rows(chunk)]
+    await work.execute(
+        update(record)
+        .where(
+            *_of(workspace_id, database_id),
+            record.c.id == func.any(ids),
+            holder.op("?")(key),
+        )
+        .values({holder: holder.op("-", return_type=JSONB())(literal(key, Text))})
+    )
+    return ids[-1] if len(ids) == MAX_AT_ONCE else None
+
+
+async def clear_options(
+    work: UnitOfWork, schema: Schema, spec: FieldSpec, removed: Collection[str]
+) -> list[Id]:
+    """Take options that are no more out of the records that chose them; gives their ids.
+
+    Raises `ConflictError` when too many did.
+    """
+    value = record.c.data[spec.key]
+    keys = literal(sorted(removed), ARRAY(Text))
+    many = spec.kind is FieldKind.MULTI_SELECT
+    chosen = value.op("?|")(keys) if many else value.astext == func.any(keys)
+    ids = [
+        row.id
+        for row in await work.rows(
+            select(record.c.id)
+            .where(*_of(schema.workspace_id, schema.database_id), chosen)
+            .limit(MAX_AT_ONCE + 1)
+        )
+    ]
+    if len(ids) > MAX_AT_ONCE:
+        raise ConflictError(
+            f"More than {MAX_AT_ONCE} records chose an option that the list leaves out. Change"
+            " them first, or convert the field."
+        )
+    await work.execute(
+        update(record)
+        .where(*_of(schema.workspace_id, schema.database_id), record.c.id == func.any(ids))
+        .values(data=_without(spec.key, keys, many=many), updated_at=later_than(work))
+    )
+    return ids
+
+
+def _without(key: str, removed: ColumnElement[Any], *, many: bool) -> ColumnElement[Any]:
+    """A record's data without these options; a value of which nothing is left is cleared."""
+    cleared = record.c.data.op("-", return_type=JSONB())(literal(key, Text))
+    if not many:
+        return cleared
+    left = record.c.data[key].op("-", return_type=JSONB())(removed)
+    kept = func.jsonb_build_object(literal(key, Text), left, type_=JSONB)
+    merged: ColumnElement[Any] = cleared.op("||", return_type=JSONB())(kept)
+    return merged
+
+
+def later_than(work: UnitOfWork) -> ColumnElement[Any]:
+    """The next `updatedAt` of a record."""
+    return later(record.c.updated_at, work.now)
+
+
+async def number_records(work: UnitOfWork, workspace_id: Id, database_id: Id) -> None:
+    """Number the records that have no number, oldest first, and count on from there."""
+    mine = (database.c.workspace_id == workspace_id, database.c.id == database_id)
+    first = select(database.c.next_number).where(*mine).scalar_subquery()
+    numbered = (
+        select(
+            record.c.id,
+            (func.row_number().over(order_by=(record.c.created_at, record.c.id)) - 1 + first).label(
+                "number"
+            ),
+        )
+        .where(*_of(workspace_id, database_id), record.c.number.is_(None))
+        .cte("numbered")
+    )
+    written = await work.execute(
+        update(record)
+        .where(*_of(workspace_id, database_id), record.c.id == numbered.c.id)
+        .values(number=numbered.c.number)
+    )
+    await work.execute(
+        update(database).where(*mine).values(next_number=database.c.next_number + written.rowcount)
+    )
+
+
+def _of(workspace_id: Id, database_id: Id) -> tuple[ColumnElement[bool], ...]:
+    return (record.c.workspace_id == workspace_id, record.c.database_id == database_id)
+
+
+async def refuse_several(work: UnitOfWork, workspace_id: Id, relation: FieldSpec) -> None:
+    """Refuse that a relation points at one record while a record points at several.
+
+    Raises `ConflictError`.
+    """
+    seen = seen_links(workspace_id, sides_of({relation.key: relation}), None).subquery("link")
+    several = await work.first(
+        select(seen.c.own).group_by(seen.c.own).having(func.count() > 1).limit(1)
+    )
+    if several is not None:
+        raise ConflictError(
+            "Some records point at several others in this field. Leave one to each of them first."
+        )

@@ -1,0 +1,71 @@
+"""Taking a field out of everything that shows it, and its values out of the records."""
+
+from typing import Any
+
+from sqlalchemy import delete, insert, select
+
+from models.core.access.rules import Actor
+from models.core.base import Id, JsonObject
+from models.data.databases.mentions import forget_field
+from models.data.databases.record_values import strip_values
+from models.data.databases.rules.derivation import Place
+from models.data.databases.rules.fields import FieldSpec
+from models.data.databases.store import drop_field, unlay
+from models.data.databases.tables import removed_field
+from models.messages.jobs.commands import accept_job
+from runtime.database import UnitOfWork
+from runtime.families import Family
+
+
+async def remove_field(
+    work: UnitOfWork, actor: Actor, place: Place, spec: FieldSpec, job_id: Id
+) -> None:
+    """Remove a field whose database nobody writes to meanwhile; a job takes out many values."""
+    workspace_id, database_id = actor.workspace_id, place.database_id
+    await forget_field(work, workspace_id, database_id, spec.key)
+    await unlay(work, workspace_id, database_id, spec.key)
+    await drop_field(work, workspace_id, spec.id)
+    if not (spec.stored or spec.computed):
+        return
+    last = await strip_values(
+        work, workspace_id, database_id, spec.key, None, computed=spec.computed
+    )
+    if last is None:
+        return
+    removed = {"id": spec.id, "database_id": database_id, "key": spec.key}
+    await work.execute(
+        insert(removed_field).values(**removed, workspace_id=workspace_id, removed_at=work.now)
+    )
+    await accept_job(
+        work,
+        actor,
+        Family.FIELD_REMOVAL,
+        job_id,
+        spec.id,
+        summary=f"Remove the values of a {spec.kind} field",
+        input={"computed": spec.computed, "after": str(last)},
+    )
+
+
+async def remove_chunk(work: UnitOfWork, job: Any) -> JsonObject | None:
+    """Take the values out of more records; the progress to go on from, None after the last."""
+    here = (
+        removed_field.c.workspace_id == job.workspace_id,
+        removed_field.c.id == job.subject_id,
+    )
+    found = await work.first(select(removed_field).where(*here))
+    if found is None:
+        return None
+    after = Id(job.progress.get("after", job.input["after"]))
+    last = await strip_values(
+        work,
+        job.workspace_id,
+        found.database_id,
+        found.key,
+        after,
+        computed=job.input["computed"],
+    )
+    if last is not None:
+        return {"after": str(last)}
+    await work.execute(delete(removed_field).where(*here))
+    return None

@@ -1,0 +1,75 @@
+"""Aggregates of values (decisions C5): which stored forms take which, and what comes out."""
+
+from enum import StrEnum
+
+from models.data.databases.rules.registry import Comparison, ResultKind
+
+
+class Aggregate(StrEnum):
+    COUNT = "count"
+    COUNT_EMPTY = "count_empty"
+    COUNT_FILLED = "count_filled"
+    COUNT_UNIQUE = "count_unique"
+    PERCENT_EMPTY = "percent_empty"
+    PERCENT_FILLED = "percent_filled"
+    SUM = "sum"
+    AVG = "avg"
+    MIN = "min"
+    MAX = "max"
+    MEDIAN = "median"
+    RANGE = "range"
+    STDDEV = "stddev"
+    EARLIEST = "earliest"
+    LATEST = "latest"
+    CHECKED = "checked"
+    UNCHECKED = "unchecked"
+
+
+OF_ANYTHING = frozenset(
+    {
+        Aggregate.COUNT,
+        Aggregate.COUNT_EMPTY,
+        Aggregate.COUNT_FILLED,
+        Aggregate.COUNT_UNIQUE,
+        Aggregate.PERCENT_EMPTY,
+        Aggregate.PERCENT_FILLED,
+    }
+)
+_OF_NUMBERS = frozenset(
+    {
+        Aggregate.SUM,
+        Aggregate.AVG,
+        Aggregate.MEDIAN,
+        Aggregate.RANGE,
+        Aggregate.STDDEV,
+    }
+)
+_OF_TIMES = frozenset({Aggregate.EARLIEST, Aggregate.LATEST})
+_OF_CHECKBOXES = frozenset({Aggregate.CHECKED, Aggregate.UNCHECKED})
+
+_SCALARS = {
+    Comparison.NUMBER: ResultKind.NUMBER,
+    Comparison.TEXT: ResultKind.TEXT,
+    Comparison.TIME: ResultKind.TEXT,
+    Comparison.DAY: ResultKind.DATE,
+    Comparison.MOMENT: ResultKind.DATETIME,
+}
+"""Forms with an order of their own; the smallest and the largest value have the same form."""
+
+
+def aggregate_result(aggregate: Aggregate, form: Comparison) -> ResultKind | None:
+    """What an aggregate over values of this form gives; None where there is no such aggregate."""
+    if aggregate in OF_ANYTHING:
+        return ResultKind.NUMBER
+    if aggregate in _OF_NUMBERS:
+        return ResultKind.NUMBER if form is Comparison.NUMBER else None
+    if aggregate in _OF_CHECKBOXES:
+        return ResultKind.NUMBER if form is Comparison.BOOLEAN else None
+    if aggregate in _OF_TIMES and form not in {Comparison.DAY, Comparison.MOMENT}:
+        return None
+    return _SCALARS.get(form)
+
+
+def usable_aggregates(form: Comparison) -> list[Aggregate]:
+    """The aggregates that values of this form take."""
+    return [aggregate for aggregate in Aggregate if aggregate_result(aggregate, form)]

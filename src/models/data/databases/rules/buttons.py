@@ -1,0 +1,49 @@
+"""What a button hands to its action (decisions C6, Button binding)."""
+
+from collections.abc import Collection
+from typing import Any
+
+from models.core.expressions.rules.errors import ExpressionError
+from models.core.expressions.rules.expressions import compile_expression
+from models.data.databases.rules.fields import FieldSpec
+from models.data.databases.rules.kinds import FieldKind
+from runtime.errors import Detail
+
+RECORD_FACTS = frozenset({"id", "title", "databaseId"})
+
+
+def button_problems(spec: FieldSpec, keys: Collection[str]) -> list[Detail]:
+    """Bindings of a button that could never be read; `keys` are those of its database's fields."""
+    if spec.kind is not FieldKind.BUTTON:
+        return []
+    found = (
+        (name, _problem(binding["type"], binding["value"], keys))
+        for name, binding in spec.settings["bindings"].items()
+    )
+    return [
+        Detail(f"settings.bindings.{name}.value", problem) for name, problem in found if problem
+    ]
+
+
+def _problem(kind: str, value: Any, keys: Collection[str]) -> str | None:
+    match kind:
+        case "field":
+            known = isinstance(value, str) and value in keys
+            return None if known else "is not the key of a field of this database"
+        case "record":
+            known = isinstance(value, str) and value in RECORD_FACTS
+            return None if known else f"must be one of: {', '.join(sorted(RECORD_FACTS))}"
+        case "expression":
+            return _expression_problem(value)
+        case _:
+            return None
+
+
+def _expression_problem(value: Any) -> str | None:
+    if not isinstance(value, str):
+        return "must be a CEL expression"
+    try:
+        compile_expression(value)
+    except ExpressionError as problem:
+        return problem.message
+    return None

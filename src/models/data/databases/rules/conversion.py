@@ -1,0 +1,262 @@
+"""What a value of one kind becomes in another (decisions C5, Kind change).
+
+Nothing is guessed: a text that could mean two things, such as `01/02/2026`, has no value of the
+new kind, and the preview of a conversion counts it as lost.
+"""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from datetime import UTC, date, datetime, time
+from decimal import ROUND_HALF_UP, Decimal
+from typing import Any, Final, NoReturn
+
+from models.data.databases.rules.fields import FieldSpec
+from models.data.databases.rules.kinds import (
+    NUMERIC_KINDS,
+    OPTION_KINDS,
+    STORED_KINDS,
+    FieldKind,
+)
+from models.data.databases.rules.registry import KIND_RULES
+from models.data.databases.rules.settings import zone
+from models.data.databases.rules.values import FieldValueError, day, moment, number, stored_moment
+from models.data.databases.rules.written import (
+    clock,
+    digits,
+    read_clock,
+    read_day,
+    read_number,
+    read_yes_or_no,
+)
+
+
+class _Lost:
+    """The value that stands for none."""
+
+
+LOST: Final = _Lost()
+
+TEXT_KINDS = frozenset({FieldKind.TEXT, FieldKind.LONG_TEXT, FieldKind.RICH_TEXT})
+_WRITTEN = TEXT_KINDS | {FieldKind.EMAIL, FieldKind.URL, FieldKind.PHONE}
+_CHOSEN = frozenset({FieldKind.SELECT, FieldKind.STATUS})
+_COUNTED = NUMERIC_KINDS | {FieldKind.RATING}
+_NAMES = _WRITTEN | _COUNTED | {FieldKind.CHECKBOX, FieldKind.DATE, FieldKind.TIME}
+
+_SOURCES: Mapping[FieldKind, frozenset[FieldKind]] = {
+    **dict.fromkeys(TEXT_KINDS, STORED_KINDS),
+    FieldKind.JSON: STORED_KINDS,
+    **dict.fromkeys(_WRITTEN - TEXT_KINDS, _WRITTEN | _CHOSEN),
+    **dict.fromkeys(
+        NUMERIC_KINDS,
+        _WRITTEN | _CHOSEN | _COUNTED | {FieldKind.DURATION, FieldKind.CHECKBOX},
+    ),
+    FieldKind.RATING: _WRITTEN | _CHOSEN | NUMERIC_KINDS,
+    FieldKind.DURATION: _WRITTEN | NUMERIC_KINDS,
+    FieldKind.CHECKBOX: _WRITTEN | _CHOSEN | NUMERIC_KINDS,
+    FieldKind.DATE: _WRITTEN | _CHOSEN | {FieldKind.DATETIME},
+    FieldKind.DATETIME: _WRITTEN | _CHOSEN | {FieldKind.DATE},
+    FieldKind.TIME: _WRITTEN | _CHOSEN | {FieldKind.DATETIME},
+    **dict.fromkeys(OPTION_KINDS, OPTION_KINDS | _NAMES),
+    FieldKind.LOCATION: _WRITTEN | {FieldKind.JSON},
+}
+
+
+def convertible(from_kind: FieldKind, to_kind: FieldKind) -> bool:
+    """Whether values of one kind can mean something in another."""
+    return from_kind is not to_kind and from_kind in _SOURCES.get(to_kind, frozenset())
+
+
+def convert_value(from_spec: FieldSpec, to_spec: FieldSpec, value: Any) -> Any:
+    """The stored form in the new kind, which the new field would take; LOST where there is none."""
+    check = KIND_RULES[to_spec.kind].check
+    assert check is not None, "no field is converted to what nobody writes"
+    try:
+        return check(to_spec, _READERS[to_spec.kind](from_spec, to_spec, value))
+    except FieldValueError:
+        return LOST
+
+
+def option_names(from_spec: FieldSpec, to_spec: FieldSpec, value: Any) -> list[str]:
+    """The options a value asks for in a field of options, by name."""
+    if from_spec.kind in OPTION_KINDS:
+        known = from_spec.option_names
+        return [known[key] for key in _listed(value) if isinstance(key, str) and key in known]
+    try:
+        text = as_text(from_spec, value)
+    except FieldValueError:
+        return []
+    parts = re.split(r"[,;\n]", text) if to_spec.kind is FieldKind.MULTI_SELECT else [text]
+    return [name for part in parts if (name := part.strip())]
+
+
+def as_text(spec: FieldSpec, value: Any) -> str:
+    """A value as a person would write it."""
+    if spec.kind in OPTION_KINDS:
+        return ", ".join(_chosen_names(spec, value))
+    if spec.kind is FieldKind.DURATION and not isinstance(value, str):
+        return clock(value)
+    if spec.kind is FieldKind.LOCATION and isinstance(value, dict):
+        label = value.get("label")
+        return label if isinstance(label, str) else f"{value.get('lat')}, {value.get('lng')}"
+    if spec.kind is FieldKind.JSON and not isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        return ", ".join(str(entry) for entry in value)
+    return "true" if value is True else "false" if value is False else digits(value)
+
+
+def _chosen_names(spec: FieldSpec, value: Any) -> list[str]:
+    names = option_names(spec, spec, value)
+    if len(names) < len(_listed(value)):
+        raise FieldValueError("chose what is no option any more")
+    return names
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def _text(from_spec: FieldSpec, _to: FieldSpec, value: Any) -> str:
+    return as_text(from_spec, value)
+
+
+def _line(from_spec: FieldSpec, _to: FieldSpec, value: Any) -> str:
+    return as_text(from_spec, value).strip()
+
+
+_UNITS = {FieldKind.PERCENT: "%", FieldKind.CURRENCY: "$€£¥"}
+
+
+def _number(from_spec: FieldSpec, to_spec: FieldSpec, value: Any) -> int | float:
+    """A number, rounded half up to the decimals the new field shows."""
+    if isinstance(value, bool):
+        exact = Decimal(int(value))
+    elif isinstance(value, int | float):
+        exact = Decimal(repr(number(value)))
+    else:
+        exact = read_number(as_text(from_spec, value), _UNITS.get(to_spec.kind, ""))
+    precision = to_spec.settings.get("precision")
+    if precision is not None and abs(exact) < Decimal(10) ** 15:
+        exact = exact.quantize(Decimal(1).scaleb(-precision), ROUND_HALF_UP)
+    return int(exact) if exact == exact.to_integral_value() and abs(exact) < 2**53 else float(exact)
+
+
+def _duration(from_spec: FieldSpec, to_spec: FieldSpec, value: Any) -> int | float:
+    """Milliseconds: from a number of them, or from `H:MM`, `H:MM:SS`."""
+    written = read_clock(as_text(from_spec, value))
+    return _number(from_spec, to_spec, value) if written is None else written
+
+
+def _checkbox(from_spec: FieldSpec, _to: FieldSpec, value: Any) -> bool:
+    return read_yes_or_no(as_text(from_spec, value))
+
+
+def _date(from_spec: FieldSpec, _to: FieldSpec, value: Any) -> str:
+    """A day; that of a moment in the time zone of the field it comes from."""
+    text = as_text(from_spec, value).strip()
+    if from_spec.kind is FieldKind.DATETIME or "T" in text:
+        return _in_zone(moment(text), from_spec).date().isoformat()
+    return read_day(text).isoformat()
+
+
+_LOCAL = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})[T ]([0-9]{2}:[0-9]{2}(?::[0-9]{2})?)")
+
+
+def _datetime(from_spec: FieldSpec, to_spec: FieldSpec, value: Any) -> str:
+    """A moment; a day begins, and a time without an offset is, in the new field's time zone."""
+    text = as_text(from_spec, value).strip()
+    if found := _LOCAL.fullmatch(text):
+        return _local(day(found[1]), found[2], to_spec)
+    try:
+        return stored_moment(moment(text))
+    except FieldValueError:
+        return _local(read_day(text), "00:00", to_spec)
+
+
+def _local(on: date, at: str, spec: FieldSpec) -> str:
+    try:
+        local = datetime.combine(on, time.fromisoformat(at), zone(spec.timezone))
+        return stored_moment(local.astimezone(UTC))
+    except (ValueError, OverflowError) as error:
+        raise FieldValueError("is no moment") from error
+
+
+def _in_zone(at: datetime, spec: FieldSpec) -> datetime:
+    try:
+        return at.astimezone(zone(spec.timezone))
+    except OverflowError as error:
+        raise FieldValueError("is no moment there") from error
+
+
+def _time(from_spec: FieldSpec, _to: FieldSpec, value: Any) -> str:
+    text = as_text(from_spec, value).strip()
+    if from_spec.kind is FieldKind.DATETIME:
+        return _in_zone(moment(text), from_spec).time().isoformat("seconds")
+    return text
+
+
+def _option(from_spec: FieldSpec, to_spec: FieldSpec, value: Any) -> str:
+    """The one option meant: the same key, or the same name. Of several none is the one."""
+    keys = _options(from_spec, to_spec, value)
+    if len(keys) != 1:
+        raise FieldValueError("is not one option")
+    return keys[0]
+
+
+def _options(from_spec: FieldSpec, to_spec: FieldSpec, value: Any) -> list[str]:
+    if from_spec.kind in OPTION_KINDS:
+        keys = _listed(value)
+        same = [key for key in keys if isinstance(key, str) and key in to_spec.option_keys]
+        if len(same) == len(keys):
+            return same
+    named = to_spec.options_named
+    names = option_names(from_spec, to_spec, value)
+    if any(name.casefold() not in named for name in names) or not names:
+        raise FieldValueError("is not among the options")
+    return [named[name.casefold()] for name in names]
+
+
+def _json(from_spec: FieldSpec, _to: FieldSpec, value: Any) -> Any:
+    """The value itself; a text that is JSON is read as such."""
+    if from_spec.kind not in _WRITTEN or not isinstance(value, str):
+        return value
+    try:
+        read = json.loads(value, parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        return value
+    return value if read is None else read
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(constant)
+
+
+_PLACE = re.compile(r"(-?[0-9]{1,3}(?:[.][0-9]{1,20})?)\s*[,;]\s*(-?[0-9]{1,3}(?:[.][0-9]{1,20})?)")
+
+
+def _location(from_spec: FieldSpec, _to: FieldSpec, value: Any) -> Any:
+    if from_spec.kind is FieldKind.JSON and not isinstance(value, str):
+        return value
+    found = _PLACE.fullmatch(as_text(from_spec, value).strip())
+    if found is None:
+        raise FieldValueError("is no place")
+    return {"lat": float(found[1]), "lng": float(found[2])}
+
+
+_READERS: Mapping[FieldKind, Callable[[FieldSpec, FieldSpec, Any], Any]] = {
+    **dict.fromkeys(TEXT_KINDS, _text),
+    **dict.fromkeys(_WRITTEN - TEXT_KINDS, _line),
+    **dict.fromkeys(_COUNTED, _number),
+    FieldKind.DURATION: _duration,
+    FieldKind.CHECKBOX: _checkbox,
+    FieldKind.DATE: _date,
+    FieldKind.DATETIME: _datetime,
+    FieldKind.TIME: _time,
+    **dict.fromkeys(_CHOSEN, _option),
+    FieldKind.MULTI_SELECT: _options,
+    FieldKind.JSON: _json,
+    FieldKind.LOCATION: _location,
+}

@@ -1,0 +1,78 @@
+"""A field on its way to another kind: values are converted, and options grow by what they say."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from models.core.base import JsonObject
+from models.data.databases.rules.conversion import LOST, convert_value, option_names
+from models.data.databases.rules.defaults import default_text, default_value
+from models.data.databases.rules.fields import FieldSpec, Option
+from models.data.databases.rules.kinds import FieldKind
+from models.data.databases.rules.options import MakeId, OptionGrowth
+from models.data.databases.rules.values import FieldValueError
+
+_GROWING = frozenset({FieldKind.SELECT, FieldKind.MULTI_SELECT})
+
+
+class Converter:
+    """Converts the values of one field; `to_spec` is the field as it will be."""
+
+    def __init__(
+        self, from_spec: FieldSpec, to_spec: FieldSpec, make_id: MakeId, *, grows: bool
+    ) -> None:
+        self._from = from_spec
+        self._growth = OptionGrowth(to_spec.options, make_id)
+        self._grows = grows and to_spec.kind in _GROWING
+        self.to_spec = to_spec
+
+    def convert(self, values: Iterable[Any]) -> list[Any]:
+        """The stored forms of these values, None for those that are lost."""
+        wanted = list(values)
+        if self._grows:
+            for value in wanted:
+                for name in option_names(self._from, self.to_spec, value):
+                    self._growth.add(name)
+            self.to_spec = replace(self.to_spec, options=tuple(self._growth.options))
+        found = (convert_value(self._from, self.to_spec, value) for value in wanted)
+        return [None if value is LOST else value for value in found]
+
+    def with_default(self) -> FieldSpec:
+        """The field as it will be, with the default that is left of the old one."""
+        before = default_value(self._from)
+        after = LOST if before is None else convert_value(self._from, self.to_spec, before)
+        try:
+            kept = None if after is LOST else default_text(self.to_spec, after)
+        except FieldValueError:
+            kept = None
+        return replace(self.to_spec, default=kept)
+
+
+def described(spec: FieldSpec) -> JsonObject:
+    """What a job keeps of a field of its time."""
+    return {
+        "kind": spec.kind.value,
+        "settings": spec.settings,
+        "options": [option.wire() for option in spec.options],
+    }
+
+
+def as_described(spec: FieldSpec, kept: JsonObject) -> FieldSpec:
+    """A field with the kind, settings and options that a job kept."""
+    return replace(
+        spec,
+        kind=FieldKind(kept["kind"]),
+        settings=kept["settings"],
+        options=tuple(Option(**option) for option in kept["options"]),
+        default=None,
+        index_id=None,
+        index_ready=False,
+    )
+
+
+def still(spec: FieldSpec, kept: JsonObject) -> bool:
+    """Whether a field is what it was, but for options that were added."""
+    now = described(spec)
+    ids = {option["id"] for option in kept["options"]}
+    options = [option for option in now["options"] if option["id"] in ids]
+    return {**now, "options": options} == kept

@@ -1,0 +1,183 @@
+"""Which fields follow from which: rollups, lookups and formulas, across relations (decisions C5).
+
+A field may follow from others up to 10 levels deep, and never from itself.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from graphlib import CycleError, TopologicalSorter
+from typing import NamedTuple
+
+from models.core.base import Id
+from models.data.databases.rules.aggregates import Aggregate, aggregate_result, usable_aggregates
+from models.data.databases.rules.fields import FieldSpec, FieldSpecs
+from models.data.databases.rules.kinds import FieldKind
+from models.data.databases.rules.registry import ResultKind, comparison
+from models.data.databases.rules.values import FieldValueError
+from models.data.formulas.rules import compile_formula
+from runtime.errors import Detail
+
+MAX_DEPTH = 10
+
+
+class Place(NamedTuple):
+    """One field of one database."""
+
+    database_id: Id
+    key: str
+
+
+Catalog = Mapping[Id, FieldSpecs]
+"""The databases that relations connect, with their fields as far as they matter."""
+
+
+@dataclass(frozen=True, slots=True)
+class Derivation:
+    """The derived fields with what they give in their settings, and what is wrong with some."""
+
+    fields: dict[Place, FieldSpec] = field(default_factory=dict)
+    problems: dict[Place, Detail] = field(default_factory=dict)
+
+
+def derive(catalog: Catalog) -> Derivation:
+    """Check every derived field and find out what it gives."""
+    found = Derivation()
+    sources: dict[Place, frozenset[Place]] = {}
+    for place, spec in _derived(catalog):
+        try:
+            sources[place] = _sources(catalog, place, spec)
+        except _ProblemError as problem:
+            found.problems[place] = problem.detail
+    try:
+        order = list(TopologicalSorter(sources).static_order())
+    except CycleError as cycle:
+        round_trip = list(reversed(cycle.args[1]))
+        shown = " → ".join(place.key for place in round_trip)
+        message = f"follows from itself: {shown}"
+        found.problems.update(dict.fromkeys(round_trip, Detail("settings", message)))
+        return found
+    _resolve(catalog, order, sources, found)
+    return found
+
+
+def dependents(catalog: Catalog, place: Place) -> list[Place]:
+    """The derived fields that name this one: as what they read or as the way to it."""
+    found = []
+    for other, spec in _derived(catalog):
+        try:
+            named = _sources(catalog, other, spec)
+        except _ProblemError:
+            continue
+        by_way_of = Place(other.database_id, spec.settings.get("relationFieldKey", ""))
+        if place in named or place == by_way_of:
+            found.append(other)
+    return found
+
+
+class _ProblemError(Exception):
+    def __init__(self, path: str, message: str) -> None:
+        super().__init__(message)
+        self.detail = Detail(f"settings.{path}", message)
+
+
+def _derived(catalog: Catalog) -> Iterator[tuple[Place, FieldSpec]]:
+    for database_id, fields in catalog.items():
+        for key, spec in fields.items():
+            if spec.derived:
+                yield Place(database_id, key), spec
+
+
+def _resolve(
+    catalog: Catalog,
+    order: list[Place],
+    sources: Mapping[Place, frozenset[Place]],
+    found: Derivation,
+) -> None:
+    """Walk from the fields that follow from nothing to those that follow from most."""
+    resolved = {database_id: dict(fields) for database_id, fields in catalog.items()}
+    depths: dict[Place, int] = defaultdict(int)
+    for place in order:
+        if place not in sources:
+            continue
+        depths[place] = 1 + max((depths[source] for source in sources[place]), default=0)
+        spec = resolved[place.database_id][place.key]
+        try:
+            _check_depth(spec, depths[place])
+            settings = {**spec.settings, **_result(resolved, place, spec)}
+        except _ProblemError as problem:
+            found.problems[place] = problem.detail
+            continue
+        found.fields[place] = replace(spec, settings=settings)
+        resolved[place.database_id][place.key] = found.fields[place]
+
+
+def _check_depth(spec: FieldSpec, depth: int) -> None:
+    if depth > MAX_DEPTH:
+        name = "expression" if spec.kind is FieldKind.FORMULA else "targetFieldKey"
+        raise _ProblemError(name, f"follows from others over {MAX_DEPTH} levels deep")
+
+
+def _sources(catalog: Catalog, place: Place, spec: FieldSpec) -> frozenset[Place]:
+    if spec.kind is FieldKind.FORMULA:
+        fields = catalog[place.database_id]
+        try:
+            keys = compile_formula(spec.settings["expression"], fields).dependencies
+        except FieldValueError as problem:
+            raise _ProblemError("expression", str(problem)) from problem
+        return frozenset(Place(place.database_id, key) for key in keys)
+    return frozenset({_target(catalog, place, spec)})
+
+
+def _target(catalog: Catalog, place: Place, spec: FieldSpec) -> Place:
+    """The field at the other end of the relation a rollup or lookup goes along."""
+    way = catalog[place.database_id].get(spec.settings["relationFieldKey"])
+    if way is None or not way.relation:
+        raise _ProblemError(
+            "relationFieldKey", "is not the key of a relation field of this database"
+        )
+    target = catalog.get(way.target_id, {}).get(spec.settings["targetFieldKey"])
+    if target is None:
+        raise _ProblemError("targetFieldKey", "is not the key of a field of the related database")
+    if target.relation or target.kind is FieldKind.BUTTON:
+        raise _ProblemError(
+            "targetFieldKey", f"is a {target.kind} field, which has no value to read"
+        )
+    return Place(way.target_id, target.key)
+
+
+def _result(catalog: Catalog, place: Place, spec: FieldSpec) -> dict[str, str]:
+    """What becomes known of a derived field once its sources are."""
+    if spec.kind is FieldKind.FORMULA:
+        return {"resultKind": _formula_result(spec, catalog[place.database_id]).value}
+    if spec.kind is FieldKind.LOOKUP:
+        return {}
+    target = _target(catalog, place, spec)
+    form = comparison(catalog[target.database_id][target.key])
+    result = aggregate_result(Aggregate(spec.settings["aggregate"]), form)
+    if result is None:
+        usable = ", ".join(usable_aggregates(form))
+        raise _ProblemError("aggregate", f"must be an aggregate that {target.key} takes: {usable}")
+    return {"resultKind": result.value}
+
+
+def _formula_result(spec: FieldSpec, fields: FieldSpecs) -> ResultKind:
+    """The kind asked for, or the only one the formula can give; json where data decides."""
+    expression, wanted = spec.settings["expression"], spec.settings.get("resultKind")
+    if wanted is not None:
+        _fits(expression, fields, ResultKind(wanted), must=True)
+        return ResultKind(wanted)
+    likely = (ResultKind.CHECKBOX, ResultKind.NUMBER, ResultKind.TEXT, ResultKind.DATETIME)
+    fitting = [result for result in likely if _fits(expression, fields, result)]
+    anything = len(fitting) == len(likely)
+    return fitting[0] if fitting and not anything else ResultKind.JSON
+
+
+def _fits(expression: str, fields: FieldSpecs, result: ResultKind, *, must: bool = False) -> bool:
+    try:
+        compile_formula(expression, fields, result)
+    except FieldValueError as problem:
+        if must:
+            raise _ProblemError("expression", str(problem)) from problem
+        return False
+    return True

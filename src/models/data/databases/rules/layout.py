@@ -1,0 +1,136 @@
+"""How a record page is laid out (interface, recordLayout; defaults of decisions C5)."""
+
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from models.core.base import JsonObject
+from models.data.databases.rules.fields import FieldSpecs
+from runtime.errors import Detail
+
+if TYPE_CHECKING:
+    from models.data.databases.shapes import ChangeRecordLayout
+
+
+class PageWidth(StrEnum):
+    NARROW = "narrow"
+    STANDARD = "standard"
+    WIDE = "wide"
+    FULL = "full"
+
+
+class PropertyDensity(StrEnum):
+    COMPACT = "compact"
+    COMFORTABLE = "comfortable"
+    SPACIOUS = "spacious"
+
+
+class ContentPosition(StrEnum):
+    BELOW = "below"
+    ABOVE = "above"
+    SIDE = "side"
+    HIDDEN = "hidden"
+
+
+class RelationViewPosition(StrEnum):
+    SECTION = "section"
+    TAB = "tab"
+    SIDE = "side"
+    HIDDEN = "hidden"
+
+
+def default_layout() -> JsonObject:
+    """The layout of a database nobody has arranged yet."""
+    return {
+        "version": 1,
+        "pageWidth": PageWidth.STANDARD.value,
+        "propertyColumns": 1,
+        "propertyDensity": PropertyDensity.COMFORTABLE.value,
+        "propertyOrder": [],
+        "hiddenFieldKeys": [],
+        "sections": [],
+        "contentPosition": ContentPosition.BELOW.value,
+        "showComments": True,
+        "showActivity": True,
+        "pinnedFieldKeys": [],
+        "autoAddNewFields": True,
+        "collapsedSectionIds": [],
+        "relationViews": {},
+        "showReferences": True,
+    }
+
+
+_KEY_LISTS = ("propertyOrder", "hiddenFieldKeys", "pinnedFieldKeys")
+
+
+def changed_layout(layout: JsonObject, body: "ChangeRecordLayout") -> JsonObject:
+    """The layout with what a body names, one version on."""
+    named = body.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"version"})
+    return {**layout, **named, "version": layout["version"] + 1}
+
+
+def layout_problems(layout: JsonObject, fields: FieldSpecs, path: str) -> list[Detail]:
+    """Keys that name no field, sections that are no others' or are there twice."""
+    problems = [
+        Detail(f"{path}.{place}", "is not the key of a field of this database")
+        for place, key in _named_fields(layout)
+        if key not in fields
+    ]
+    sections = [section["id"] for section in layout["sections"]]
+    problems += [
+        Detail(f"{path}.sections.{place}.id", "is the id of an earlier section")
+        for place, id_ in enumerate(sections)
+        if id_ in sections[:place]
+    ]
+    problems += [
+        Detail(f"{path}.collapsedSectionIds.{place}", "is not the id of a section")
+        for place, id_ in enumerate(layout["collapsedSectionIds"])
+        if id_ not in sections
+    ]
+    problems += [
+        Detail(f"{path}.relationViews.{key}", "is not the key of a relation field")
+        for key in layout["relationViews"]
+        if key not in fields or not fields[key].relation
+    ]
+    return problems
+
+
+def _named_fields(layout: JsonObject) -> Iterator[tuple[str, str]]:
+    for name in _KEY_LISTS:
+        for place, key in enumerate(layout[name]):
+            yield f"{name}.{place}", key
+    for number, section in enumerate(layout["sections"]):
+        for place, key in enumerate(section["fieldKeys"]):
+            yield f"sections.{number}.fieldKeys.{place}", key
+
+
+def layout_with(layout: JsonObject, fields: FieldSpecs, added: list[str]) -> JsonObject:
+    """The layout after fields were added: last in the order, which begins with those there are."""
+    if not layout["autoAddNewFields"]:
+        return layout
+    order = layout["propertyOrder"] or [
+        key for key, spec in fields.items() if not spec.title and key not in added
+    ]
+    return {
+        **layout,
+        "propertyOrder": [*order, *(key for key in added if key not in order)],
+        "version": layout["version"] + 1,
+    }
+
+
+def layout_without(layout: JsonObject, key: str) -> JsonObject:
+    """The layout after a field was removed."""
+    left: dict[str, Any] = {name: _without(layout[name], key) for name in _KEY_LISTS}
+    left["sections"] = [
+        {**section, "fieldKeys": _without(section["fieldKeys"], key)}
+        for section in layout["sections"]
+    ]
+    left["relationViews"] = {
+        name: view for name, view in layout["relationViews"].items() if name != key
+    }
+    changed = {**layout, **left}
+    return layout if changed == layout else {**changed, "version": layout["version"] + 1}
+
+
+def _without(keys: list[str], key: str) -> list[str]:
+    return [each for each in keys if each != key]

@@ -1,0 +1,82 @@
+"""Relations come in pairs: a field here and the field that shows it from the other side."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from models.core.base import Id
+from models.core.keys import first_free, slug
+from models.data.databases.rules.fields import FieldSpec, FieldSpecs
+from models.data.databases.rules.kinds import FieldKind
+from models.data.databases.rules.options import MakeId
+from models.data.databases.shapes import MAX_FIELDS
+from runtime.errors import Detail
+
+
+@dataclass(slots=True)
+class Pairs:
+    """Relations of one database with their other sides, by the database these are put in."""
+
+    relations: list[FieldSpec] = field(default_factory=list)
+    inverses: dict[Id, list[FieldSpec]] = field(default_factory=dict)
+    problems: dict[str, Detail] = field(default_factory=dict)
+    """Key of a relation → what is wrong with it."""
+
+
+def pair(
+    database_id: Id,
+    label: str,
+    relations: Sequence[FieldSpec],
+    targets: Mapping[Id, FieldSpecs],
+    taken: Mapping[Id, Collection[str]],
+    make_id: MakeId,
+) -> Pairs:
+    """Give each relation of a database its other side in the database it points into.
+
+    `label` is that of the database, `targets` the fields of those it points into, `taken` further
+    keys that none of their new fields may have.
+    """
+    pairs = Pairs()
+    for relation in relations:
+        target_id = relation.target_id
+        if relation.settings["symmetric"]:
+            if target_id != database_id:
+                message = "can be set only for a relation of a database to itself"
+                pairs.problems[relation.key] = Detail("settings.symmetric", message)
+            pairs.relations.append(_with_inverse(relation, relation.id))
+            continue
+        known = targets[target_id]
+        added = pairs.inverses.setdefault(target_id, [])
+        if len(known) + len(added) >= MAX_FIELDS:
+            message = f"is a database that has {MAX_FIELDS} fields already"
+            pairs.problems[relation.key] = Detail("settings.databaseId", message)
+        keys = {*known, *taken.get(target_id, ()), *(spec.key for spec in added)}
+        last = max((spec.position for spec in (*known.values(), *added)), default=-1.0)
+        inverse = _inverse(relation, database_id, label, keys, make_id())
+        added.append(replace(inverse, position=last + 1))
+        pairs.relations.append(_with_inverse(relation, inverse.id))
+    return pairs
+
+
+def _inverse(
+    relation: FieldSpec, database_id: Id, label: str, taken: Collection[str], inverse_id: Id
+) -> FieldSpec:
+    shown = relation.settings.get("inverseLabel") or label
+    return FieldSpec(
+        id=inverse_id,
+        key=first_free(slug(shown, "field"), taken),
+        label=shown,
+        kind=FieldKind.RELATION,
+        settings={
+            "databaseId": str(database_id),
+            "cardinality": "many",
+            "symmetric": False,
+            "onDelete": "unlink",
+            "inverseFieldId": str(relation.id),
+        },
+    )
+
+
+def _with_inverse(relation: FieldSpec, inverse_id: Id) -> FieldSpec:
+    settings = {**relation.settings, "inverseFieldId": str(inverse_id)}
+    settings.pop("inverseLabel", None)
+    return replace(relation, settings=settings)

@@ -1,0 +1,79 @@
+"""How people write numbers, durations, days and answers, read where they mean one thing only."""
+
+import re
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+from models.data.databases.rules.values import FieldValueError, day, number
+
+_PLAIN = re.compile(r"[+-]?([0-9]{1,100}([.][0-9]{1,100})?|[.][0-9]{1,100})([eE][+-]?[0-9]{1,3})?")
+_GROUPED = re.compile(r"[+-]?[0-9]{1,3}((,[0-9]{3}){2,30}|(,[0-9]{3}){1,30}[.][0-9]{1,100})")
+
+
+def digits(value: Any) -> str:
+    """A number without an exponent."""
+    return format(Decimal(repr(number(value))).normalize(), "f")
+
+
+def read_number(text: str, units: str) -> Decimal:
+    """A number with none or one of the characters of `units` around it.
+
+    `1,234.5` is one number everywhere; `1,234` is two, depending on the reader.
+    """
+    written = text.strip().strip(units).strip()
+    if _PLAIN.fullmatch(written):
+        return Decimal(written)
+    if _GROUPED.fullmatch(written):
+        return Decimal(written.replace(",", ""))
+    raise FieldValueError("is no number")
+
+
+_CLOCK = re.compile(r"([0-9]{1,10}):([0-5][0-9])(?::([0-5][0-9])(?:[.]([0-9]{3}))?)?")
+
+
+def clock(value: Any) -> str:
+    """Milliseconds as `H:MM:SS`, with a fraction where there is one."""
+    if not isinstance(value, int):
+        raise FieldValueError("is no duration")
+    seconds, milliseconds = divmod(value, 1000)
+    shown = f"{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+    return f"{shown}.{milliseconds:03}" if milliseconds else shown
+
+
+def read_clock(text: str) -> int | None:
+    """The milliseconds of `H:MM`, `H:MM:SS` or `H:MM:SS.mmm`; None for any other text."""
+    written = _CLOCK.fullmatch(text.strip())
+    if written is None:
+        return None
+    hours, minutes, seconds, milliseconds = (int(part or 0) for part in written.groups())
+    return ((hours * 60 + minutes) * 60 + seconds) * 1000 + milliseconds
+
+
+_WORDS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+
+
+def read_yes_or_no(text: str) -> bool:
+    """Whether a text says yes."""
+    word = text.strip().lower()
+    if word not in _WORDS:
+        raise FieldValueError("is neither yes nor no")
+    return _WORDS[word]
+
+
+_YEAR_FIRST = re.compile(r"([0-9]{4})[/.]([0-9]{1,2})[/.]([0-9]{1,2})")
+_DAY_FIRST = re.compile(r"([0-9]{1,2})[.]([0-9]{1,2})[.]([0-9]{4})")
+
+
+def read_day(text: str) -> date:
+    """`2026-01-31`, `2026/1/31` or `31.1.2026`; `1/2/2026` is two days, depending on the reader."""
+    if found := _YEAR_FIRST.fullmatch(text):
+        parts = found.groups()
+    elif found := _DAY_FIRST.fullmatch(text):
+        parts = found.groups()[::-1]
+    else:
+        return day(text)
+    try:
+        return date(*map(int, parts))
+    except ValueError as error:
+        raise FieldValueError("is no day") from error

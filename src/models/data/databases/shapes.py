@@ -1,0 +1,268 @@
+"""Databases and fields on the wire (interface, Database detail, Field; decisions C17)."""
+
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from models.core.base import Id, Input, InputId, JsonObject, Label, Moment, Shape
+from models.core.keys import Key
+from models.data.databases.rules.kinds import FieldKind
+from models.data.databases.rules.layout import (
+    ContentPosition,
+    PageWidth,
+    PropertyDensity,
+    RelationViewPosition,
+)
+from models.data.views.shapes import MAX_VIEWS, CreateView, ViewShape
+
+MAX_FIELDS = 500
+MAX_OPTIONS = 1_000
+MAX_OPTION_NAME = 100
+
+Icon = Annotated[str, Field(min_length=1, max_length=100)]
+Color = Annotated[str, Field(min_length=1, max_length=32)]
+Order = Annotated[float, Field(allow_inf_nan=False, ge=-1e15, le=1e15)]
+
+
+class CreateOption(Input):
+    """One choice; its key is derived from the name unless given."""
+
+    name: Annotated[str, Field(min_length=1, max_length=MAX_OPTION_NAME)]
+    key: Key | None = None
+    color: Color | None = None
+
+
+class CreateField(Input):
+    """A field inside a body. `defaultValue` is the text of a value, or the value itself."""
+
+    label: Label
+    kind: Annotated[FieldKind, Field(strict=False)]
+    key: Key | None = None
+    required: bool = False
+    default_value: Any = None
+    options: Annotated[list[CreateOption], Field(max_length=MAX_OPTIONS)] | None = None
+    settings: JsonObject | None = None
+    order: Order | None = None
+
+
+class ChangeOption(Input):
+    """One choice of a changed list: by the id or key it has, or a new one by its name alone."""
+
+    id: Annotated[str, Field(max_length=36)] | None = None
+    name: Annotated[str, Field(min_length=1, max_length=MAX_OPTION_NAME)]
+    key: Key | None = None
+    color: Color | None = None
+    order: Order | None = None
+
+
+class UpdateField(Input):
+    """Body of update field: what it names is replaced as a whole; a null default clears it.
+
+    A key is for ever: records, views, formulas and automations name the field by it. A kind is
+    changed by converting the field.
+    """
+
+    label: Label | None = None
+    key: Key | None = None
+    required: bool | None = None
+    default_value: Any = None
+    options: Annotated[list[ChangeOption], Field(max_length=MAX_OPTIONS)] | None = None
+    settings: JsonObject | None = None
+    order: Order | None = None
+
+
+class CreateDatabase(Input):
+    """Body of create database. Without a field of the key `title`, one is put first."""
+
+    label: Label
+    key: Key | None = None
+    description: Annotated[str, Field(max_length=4_000)] | None = None
+    icon: Icon | None = None
+    parent_item_id: InputId | None = None
+    order: Order | None = None
+    settings: JsonObject | None = None
+    fields: Annotated[list[CreateField], Field(max_length=MAX_FIELDS)] | None = None
+    views: Annotated[list[CreateView], Field(max_length=MAX_VIEWS - 1)] | None = None
+
+
+class ConvertField(Input):
+    """Body of convert field. `options` are all there are; without them texts become options.
+
+    With `preview` nothing changes. `expectedUpdatedAt` is the field's `updatedAt` last read.
+    """
+
+    kind: Annotated[FieldKind, Field(strict=False)]
+    settings: JsonObject | None = None
+    options: Annotated[list[CreateOption], Field(max_length=MAX_OPTIONS)] | None = None
+    preview: bool = False
+    expected_updated_at: str | None = None
+
+
+FieldKeys = Annotated[list[str], Field(max_length=MAX_FIELDS)]
+
+
+class ChangeSection(Input):
+    """A group of properties on a record's page."""
+
+    id: Annotated[str, Field(min_length=1, max_length=100)]
+    label: Label
+    field_keys: Annotated[FieldKeys, Field(default_factory=list)]
+
+
+class ChangeRelationView(Input):
+    """How the records a relation points at are shown."""
+
+    default_view_id: InputId | None = None
+    position: Annotated[RelationViewPosition, Field(strict=False)] = RelationViewPosition.SECTION
+    collapsed: bool = False
+
+
+class ChangeRecordLayout(Input):
+    """What a body names of a layout is replaced, the rest stays.
+
+    `version` is the one last read: a layout that was changed since is left as it is.
+    """
+
+    version: int | None = None
+    page_width: Annotated[PageWidth, Field(strict=False)] | None = None
+    property_columns: Annotated[int, Field(ge=1, le=4)] | None = None
+    property_density: Annotated[PropertyDensity, Field(strict=False)] | None = None
+    property_order: FieldKeys | None = None
+    hidden_field_keys: FieldKeys | None = None
+    sections: Annotated[list[ChangeSection], Field(max_length=100)] | None = None
+    content_position: Annotated[ContentPosition, Field(strict=False)] | None = None
+    show_comments: bool | None = None
+    show_activity: bool | None = None
+    pinned_field_keys: FieldKeys | None = None
+    auto_add_new_fields: bool | None = None
+    collapsed_section_ids: Annotated[list[str], Field(max_length=100)] | None = None
+    relation_views: (
+        Annotated[dict[str, ChangeRelationView], Field(max_length=MAX_FIELDS)] | None
+    ) = None
+    show_references: bool | None = None
+
+
+class UpdateDatabase(Input):
+    """Body of update database; null clears a description or an icon."""
+
+    label: Label | None = None
+    description: Annotated[str, Field(max_length=4_000)] | None = None
+    icon: Icon | None = None
+    order: Order | None = None
+    settings: JsonObject | None = None
+    record_layout: ChangeRecordLayout | None = None
+    archived: bool | None = None
+
+
+class OptionShape(Shape):
+    id: str
+    key: str
+    name: str
+    color: str
+    order: float
+
+
+class FieldShape(Shape):
+    """One field; `defaultValue` is the text of the value a new record gets."""
+
+    id: Id
+    workspace_id: Id
+    database_id: Id
+    key: str
+    label: str
+    kind: FieldKind
+    required: bool
+    default_value: str | None
+    options: list[OptionShape]
+    settings: JsonObject
+    order: float
+    created_at: Moment
+    updated_at: Moment
+
+
+class ConversionSample(Shape):
+    """One record's value before and after; null where nothing of it remains."""
+
+    record_id: Id
+    from_: Annotated[Any, Field(alias="from")]
+    to: Any
+
+
+class ConversionPreview(Shape):
+    """What converting a field would do: `convertible` and `lost` of the `examined` values.
+
+    `total` counts the records that hold a value.
+    """
+
+    field: FieldShape
+    total: int
+    examined: int
+    convertible: int
+    lost: int
+    samples: list[ConversionSample]
+
+
+class ConvertedField(Shape):
+    """A field of another kind, with what became of its values."""
+
+    field: FieldShape
+    converted: int
+    lost: int
+
+
+class LayoutSection(Shape):
+    id: str
+    label: str
+    field_keys: list[str]
+
+
+class RelationViewLayout(Shape):
+    default_view_id: str | None = None
+    position: RelationViewPosition
+    collapsed: bool
+
+
+class RecordLayout(Shape):
+    """How a record page is laid out."""
+
+    version: int
+    page_width: PageWidth
+    property_columns: int
+    property_density: PropertyDensity
+    property_order: list[str]
+    hidden_field_keys: list[str]
+    sections: list[LayoutSection]
+    content_position: ContentPosition
+    show_comments: bool
+    show_activity: bool
+    pinned_field_keys: list[str]
+    auto_add_new_fields: bool
+    collapsed_section_ids: list[str]
+    relation_views: dict[str, RelationViewLayout]
+    show_references: bool
+
+
+class DatabaseDetail(Shape):
+    """A database with its fields and views; `order`, `icon` and `archived` are its item's."""
+
+    id: Id
+    workspace_id: Id
+    item_id: Id
+    parent_item_id: Id | None
+    key: str
+    label: str
+    description: str | None
+    icon: str | None
+    order: float
+    settings: JsonObject
+    record_layout: RecordLayout
+    archived: bool
+    fields: list[FieldShape]
+    views: list[ViewShape]
+    created_at: Moment
+    updated_at: Moment
+
+
+class DatabaseList(Shape):
+    databases: list[DatabaseDetail]
+    cursor: str | None

@@ -1,0 +1,85 @@
+"""Rows of the field table as the rules see them, read as rows or all at once as one text."""
+
+import json
+from collections.abc import Iterable
+from functools import lru_cache
+from types import SimpleNamespace
+from typing import Any
+
+from sqlalchemy import ScalarSelect, Text, cast, func, select
+from sqlalchemy.dialects.postgresql import aggregate_order_by
+
+from models.core.base import Id
+from models.data.databases.rules.fields import FieldSpec, FieldSpecs, Option
+from models.data.databases.rules.kinds import FieldKind
+from models.data.databases.tables import database, field
+
+
+def fields_as_text() -> ScalarSelect[Any]:
+    """The fields of the enclosing statement's `database`, as text that `read_fields` reads.
+
+    For statements that need a row and what types it at once.
+    """
+    described = func.jsonb_build_object(*(part for name in _SPEC for part in (name, field.c[name])))
+    ordered = aggregate_order_by(described, field.c.position, field.c.key)
+    return (
+        select(cast(func.jsonb_agg(ordered), Text))
+        .where(
+            field.c.workspace_id == database.c.workspace_id, field.c.database_id == database.c.id
+        )
+        .correlate(database)
+        .scalar_subquery()
+    )
+
+
+def read_fields(text: str) -> FieldSpecs:
+    """What `fields_as_text` gave, as the rules see it."""
+    return dict(_fields_of_text(text))
+
+
+@lru_cache(maxsize=512)
+def _fields_of_text(text: str) -> FieldSpecs:
+    """Read once for as long as the fields stay: the text itself is the key."""
+    return field_specs(
+        SimpleNamespace(
+            **{**row, "id": Id(row["id"]), "index_id": row["index_id"] and Id(row["index_id"])}
+        )
+        for row in json.loads(text)
+    )
+
+
+_SPEC = (
+    "id",
+    "key",
+    "label",
+    "kind",
+    "required",
+    "default_value",
+    "options",
+    "settings",
+    "position",
+    "index_id",
+    "index_ready",
+)
+
+
+def field_specs(rows: Iterable[Any]) -> FieldSpecs:
+    """Rows of the field table as the rules see them."""
+    return {row.key: field_spec(row) for row in rows}
+
+
+def field_spec(row: Any) -> FieldSpec:
+    """One row of the field table as the rules see it."""
+    return FieldSpec(
+        id=row.id,
+        key=row.key,
+        label=row.label,
+        kind=FieldKind(row.kind),
+        required=row.required,
+        default=row.default_value,
+        options=tuple(Option(**option) for option in row.options),
+        settings=row.settings,
+        position=row.position,
+        index_id=row.index_id,
+        index_ready=row.index_ready,
+    )

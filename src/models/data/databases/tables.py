@@ -1,0 +1,120 @@
+"""Tables of databases and their fields."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import BigInteger, ForeignKeyConstraint, Index, UniqueConstraint, text
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlmodel import Field, SQLModel
+
+from models.core.base import Id
+from runtime.schema import Timestamp, table_of
+
+
+class Database(SQLModel, table=True):
+    """A database; where it is placed, archived or in the trash is its item's to say.
+
+    A copy that is still being made has no item yet, so nobody finds it.
+    `next_number` is the next value of an auto_number field.
+    """
+
+    __tablename__ = "database"
+    __table_args__ = (
+        UniqueConstraint("workspace_id", "id"),
+        UniqueConstraint("workspace_id", "key"),
+        ForeignKeyConstraint(["workspace_id", "item_id"], ["item.workspace_id", "item.id"]),
+        Index("ix_database_workspace_id_created_at_id", "workspace_id", "created_at", "id"),
+    )
+
+    id: Id = Field(primary_key=True)
+    workspace_id: Id
+    item_id: Id | None = Field(default=None, unique=True)
+    key: str
+    label: str
+    description: str | None = None
+    settings: dict[str, Any] = Field(sa_type=JSONB)
+    record_layout: dict[str, Any] = Field(sa_type=JSONB)
+    next_number: int = Field(
+        default=1, sa_type=BigInteger, sa_column_kwargs={"server_default": text("1")}
+    )
+    created_at: datetime = Field(sa_type=Timestamp)
+    updated_at: datetime = Field(sa_type=Timestamp)
+
+
+class DatabaseField(SQLModel, table=True):
+    """A field; `position` is the interface's `order`, `default_value` the text form of a value.
+
+    `index_id` names its entries in the side index, which queries use once `index_ready` is true.
+    Whoever changes what the values of a field are sets it to NULL.
+    """
+
+    __tablename__ = "field"
+    __table_args__ = (
+        UniqueConstraint("workspace_id", "database_id", "key"),
+        ForeignKeyConstraint(
+            ["workspace_id", "database_id"], ["database.workspace_id", "database.id"]
+        ),
+    )
+
+    id: Id = Field(primary_key=True)
+    workspace_id: Id
+    database_id: Id
+    key: str
+    label: str
+    kind: str
+    required: bool
+    default_value: str | None = None
+    options: list[dict[str, Any]] = Field(sa_type=JSONB)
+    settings: dict[str, Any] = Field(sa_type=JSONB)
+    position: float
+    index_id: Id | None = None
+    index_ready: bool = Field(default=False, sa_column_kwargs={"server_default": text("false")})
+    created_at: datetime = Field(sa_type=Timestamp)
+    updated_at: datetime = Field(sa_type=Timestamp)
+
+
+class RemovedField(SQLModel, table=True):
+    """A field that is gone, while records still hold values under its key.
+
+    Until they are taken out no other field gets the key: it would show them.
+    """
+
+    __tablename__ = "removed_field"
+    __table_args__ = (
+        UniqueConstraint("workspace_id", "database_id", "key"),
+        ForeignKeyConstraint(
+            ["workspace_id", "database_id"], ["database.workspace_id", "database.id"]
+        ),
+    )
+
+    id: Id = Field(primary_key=True)
+    workspace_id: Id
+    database_id: Id
+    key: str
+    removed_at: datetime = Field(sa_type=Timestamp)
+
+
+class FieldConversionValue(SQLModel, table=True):
+    """What a record's value becomes when the conversion `job_id` is done; None when it is lost.
+
+    `record_updated_at` is that of the record whose value was converted.
+    """
+
+    __tablename__ = "field_conversion_value"
+    __table_args__ = (
+        ForeignKeyConstraint(
+            ["workspace_id", "job_id"], ["job.workspace_id", "job.id"], ondelete="CASCADE"
+        ),
+    )
+
+    job_id: Id = Field(primary_key=True)
+    record_id: Id = Field(primary_key=True)
+    workspace_id: Id
+    value: Any = Field(default=None, sa_type=JSONB(none_as_null=True), nullable=True)
+    record_updated_at: datetime = Field(sa_type=Timestamp)
+
+
+database = table_of(Database)
+field = table_of(DatabaseField)
+removed_field = table_of(RemovedField)
+conversion_value = table_of(FieldConversionValue)

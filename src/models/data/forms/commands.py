@@ -1,0 +1,224 @@
+"""Making and changing forms, and taking what the public submits."""
+
+from typing import Any
+
+from pydantic import ValidationError as ShapeError
+from sqlalchemy import insert, literal, select, update
+
+from models.automation.automations.rules.triggers.configs import TriggerKind
+from models.core.access.placement import level_on
+from models.core.access.rules import Actor, Level, Principal, PrincipalType, Role, Scope
+from models.core.base import Id, JsonObject
+from models.core.problems import located, refusal
+from models.data.databases.queries import load_schema
+from models.data.databases.queries import visible as database_visible
+from models.data.forms.queries import find_public, takes_answers
+from models.data.forms.rules.questions import check_fields, default_fields, read_answers
+from models.data.forms.shapes import (
+    CreateForm,
+    FormDetail,
+    FormField,
+    SubmitForm,
+    SubmittedForm,
+    UpdateForm,
+)
+from models.data.forms.tables import form, form_submission
+from models.data.records.commands import create_record
+from models.data.records.shapes import CreateRecord, RecordDetail
+from models.messages.events.commands import emit
+from runtime.clock import wire_timestamp
+from runtime.database import UnitOfWork
+from runtime.errors import ConflictError, DeniedError, NotFoundError
+from runtime.ids import new_id
+
+
+async def create_form(
+    work: UnitOfWork,
+    actor: Actor,
+    item_id: Id,
+    config: JsonObject,
+    *,
+    form_id: Id | None = None,
+    path: str = "config",
+) -> Id:
+    """The form of an item, made of the `config` of a body.
+
+    Raises `ValidationError` below `path`, `NotFoundError` for the database, `DeniedError` without
+    edit access to it: a form lets others write there.
+    """
+    body = _read(config, path)
+    await _check_database(work, actor, body.database_id)
+    schema = await load_schema(work, actor.workspace_id, body.database_id)
+    asked = default_fields(schema.fields) if body.fields is None else body.fields
+    check_fields(asked, schema.fields, work.now, path=f"{path}.fields")
+    made = form_id or new_id()
+    await work.execute(
+        insert(form).values(
+            **body.model_dump(exclude={"fields"}),
+            id=made,
+            workspace_id=actor.workspace_id,
+            item_id=item_id,
+            fields=_stored(asked),
+            created_by_user_id=actor.user_id,
+            created_at=work.now,
+            updated_at=work.now,
+        )
+    )
+    return made
+
+
+async def update_form(
+    work: UnitOfWork,
+    actor: Actor,
+    form_id: Id,
+    body: UpdateForm,
+    expected: int | None = None,
+) -> FormDetail:
+    """Change a form, publish it or take it back.
+
+    Raises `NotFoundError`, `DeniedError` without edit access to the form's database,
+    `ValidationError` below `fields`, `ConflictError` for a form changed since.
+    """
+    this = (form.c.workspace_id == actor.workspace_id, form.c.id == form_id)
+    held = await work.first(select(form).where(*this).with_for_update(key_share=True))
+    if held is None:
+        raise NotFoundError("form")
+    await _check_database(work, actor, held.database_id)
+    values = _changes(body)
+    if body.fields is not None:
+        schema = await load_schema(work, actor.workspace_id, held.database_id)
+        check_fields(body.fields, schema.fields, work.now)
+        values["fields"] = _stored(body.fields)
+    if expected is not None and expected != held.version:
+        raise ConflictError(
+            f"The form was changed since: its version is {held.version}. Read it again."
+        )
+    changed = await work.first(
+        update(form)
+        .where(*this)
+        .values(**values, version=form.c.version + 1, updated_at=work.now)
+        .returning(form)
+    )
+    return FormDetail.model_validate(changed)
+
+
+async def copy_form(work: UnitOfWork, actor: Actor, form_id: Id, new_item_id: Id) -> Id:
+    """A copy of a form for another item; it is not public. Raises `NotFoundError`."""
+    made = new_id()
+    given: dict[str, Any] = {
+        "id": made,
+        "item_id": new_item_id,
+        "public": False,
+        "submission_count": 0,
+        "version": 1,
+        "created_by_user_id": actor.user_id,
+        "created_at": work.now,
+        "updated_at": work.now,
+    }
+    columns = [one.name for one in form.c]
+    copied = await work.execute(
+        insert(form).from_select(
+            columns,
+            select(
+                *(
+                    literal(given[name], form.c[name].type) if name in given else form.c[name]
+                    for name in columns
+                )
+            ).where(form.c.workspace_id == actor.workspace_id, form.c.id == form_id),
+        )
+    )
+    if copied.rowcount == 0:
+        raise NotFoundError("form")
+    return made
+
+
+async def submit_form(work: UnitOfWork, item_id: Id | None, body: SubmitForm) -> SubmittedForm:
+    """Make a record of what somebody answered.
+
+    Raises `ValidationError` at `data.<key>`, and the one `NotFoundError` for a form that is not
+    there for the public or takes no answer now.
+    """
+    found = await find_public(work, item_id, writing=True)
+    if not found.open:
+        raise NotFoundError("form")
+    answers = read_answers(found.questions, body.data)
+    row = found.row
+    made = await create_record(
+        work, _public_actor(row), row.database_id, CreateRecord(data=answers)
+    )
+    submission_id = new_id()
+    await _emit(work, row, made, submission_id)
+    await work.execute(
+        insert(form_submission).values(
+            id=submission_id,
+            workspace_id=row.workspace_id,
+            form_id=row.id,
+            record_id=made.id,
+            created_at=work.now,
+        )
+    )
+    # Last, so that others who answer wait for this row as briefly as can be.
+    counted = await work.execute(
+        update(form)
+        .where(form.c.workspace_id == row.workspace_id, form.c.id == row.id)
+        .where(takes_answers(work.now))
+        .values(submission_count=form.c.submission_count + 1)
+    )
+    if counted.rowcount == 0:
+        raise NotFoundError("form")
+    return SubmittedForm(submission_id=submission_id, confirmation=row.confirmation)
+
+
+async def _emit(work: UnitOfWork, row: Any, made: RecordDetail, submission_id: Id) -> None:
+    """Tell the automations that listen to the form."""
+    submission = {
+        "id": str(submission_id),
+        "formId": str(row.id),
+        "formItemId": str(row.item_id),
+        "submittedAt": wire_timestamp(work.now),
+    }
+    payload = {"record": made.model_dump(mode="json", by_alias=True), "submission": submission}
+    kind = TriggerKind.FORM_SUBMITTED
+    await emit(work, row.workspace_id, kind, row.item_id, payload, event_id=submission_id)
+
+
+def _public_actor(row: Any) -> Actor:
+    """Whoever answers: a stranger whom the form lets make records, in its maker's name."""
+    return Actor(
+        principal=Principal(
+            type=PrincipalType.SHARE_LINK, id=row.id, user_id=row.created_by_user_id
+        ),
+        workspace_id=row.workspace_id,
+        role=Role.EDITOR,
+        scopes=frozenset({Scope.RECORDS_WRITE}),
+    )
+
+
+async def _check_database(work: UnitOfWork, actor: Actor, database_id: Id) -> None:
+    found = await database_visible(work, [actor.workspace_id], database_id, actor.user_id)
+    level = Level.NONE if found is None else level_on(found, actor.role)
+    if level < Level.VIEW:
+        raise NotFoundError("database")
+    if level < Level.EDIT:
+        raise DeniedError("A form needs edit access to the database its answers go to.")
+
+
+_MAY_BE_ABSENT = frozenset({"title", "description", "closes_at", "max_submissions"})
+
+
+def _changes(body: UpdateForm) -> dict[str, Any]:
+    given = body.model_dump(exclude_unset=True, exclude={"fields"})
+    return {
+        name: value for name, value in given.items() if value is not None or name in _MAY_BE_ABSENT
+    }
+
+
+def _stored(asked: list[FormField]) -> list[JsonObject]:
+    return [one.model_dump(mode="json", by_alias=True, exclude_none=True) for one in asked]
+
+
+def _read(config: JsonObject, path: str) -> CreateForm:
+    try:
+        return CreateForm.model_validate(config)
+    except ShapeError as error:
+        raise refusal(list(located(error, path))) from None

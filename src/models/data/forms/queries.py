@@ -1,0 +1,135 @@
+"""Reading forms: for those who make them, and for the public."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import ColumnElement, Row, Uuid, and_, bindparam, func, literal, or_, select
+
+from models.content.items.queries import PlacementOf, placed_items, placement
+from models.content.items.tables import item
+from models.core.access.rules import Actor
+from models.core.base import Id
+from models.data.databases.locks import share_schema
+from models.data.databases.queries import load_schema
+from models.data.databases.queries import visible as database_visible
+from models.data.databases.rules.fields import Schema
+from models.data.forms.rules.questions import Question, questions, unmet
+from models.data.forms.shapes import FormDetail, FormField, PublicField, PublicForm, PublicOption
+from models.data.forms.tables import form
+from models.people.workspaces.tables import workspace
+from runtime.database import UnitOfWork
+from runtime.errors import NotFoundError
+from runtime.prepared import Prepared
+from runtime.schema import Timestamp
+
+visible = PlacementOf(
+    placed_items()
+    .join(form, form.c.item_id == item.c.id)
+    .where(
+        form.c.id == bindparam("id", type_=Uuid),
+        form.c.workspace_id == item.c.workspace_id,
+    )
+)
+"""Where a form is placed: `await visible(work, workspace_ids, form_id, user_id)`."""
+
+
+def takes_answers(now: Any) -> ColumnElement[bool]:
+    """The condition of a form that takes one more answer at this moment."""
+    moment = literal(now, Timestamp) if not isinstance(now, ColumnElement) else now
+    return and_(
+        form.c.public,
+        form.c.accepting,
+        or_(form.c.closes_at.is_(None), form.c.closes_at > moment),
+        or_(form.c.max_submissions.is_(None), form.c.submission_count < form.c.max_submissions),
+    )
+
+
+_PUBLIC = Prepared(
+    # The one query that knows no workspace yet: the public names a form by its item alone.
+    select(
+        form,
+        func.coalesce(form.c.title, item.c.title).label("shown_title"),
+        and_(takes_answers(bindparam("now", type_=Timestamp)), ~item.c.archived).label("open"),
+    )
+    .join(item, and_(item.c.workspace_id == form.c.workspace_id, item.c.id == form.c.item_id))
+    .join(workspace, workspace.c.id == form.c.workspace_id)
+    .where(
+        form.c.item_id == bindparam("item_id", type_=Uuid),
+        form.c.public,
+        workspace.c.deleted_at.is_(None),
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FoundForm:
+    """A public form with what it asks now; `open` says whether it takes an answer."""
+
+    row: Row[Any]
+    schema: Schema
+    questions: list[Question]
+    open: bool
+
+
+async def get_form(work: UnitOfWork, actor: Actor, form_id: Id) -> FormDetail:
+    """A form as its makers see it. Raises `NotFoundError`."""
+    found = await work.first(
+        select(form).where(form.c.workspace_id == actor.workspace_id, form.c.id == form_id)
+    )
+    if found is None:
+        raise NotFoundError("form")
+    return FormDetail.model_validate(found)
+
+
+async def find_public(work: UnitOfWork, item_id: Id | None, *, writing: bool = False) -> FoundForm:
+    """The public form of an item; when `writing`, its database's fields then stay as they are.
+
+    Raises the one `NotFoundError` for all that is not there for the public: unknown, not public,
+    or in the trash with its item, its database or its workspace.
+    """
+    found = None
+    if item_id is not None:
+        found = await _PUBLIC.first(work, {"item_id": item_id, "now": work.now})
+    if found is None:
+        raise NotFoundError("form")
+    place = [found.workspace_id], found.created_by_user_id
+    if await placement(work, place[0], found.item_id, place[1]) is None:
+        raise NotFoundError("form")
+    if await database_visible(work, place[0], found.database_id, place[1]) is None:
+        raise NotFoundError("form")
+    if writing:
+        await share_schema(work, found.database_id)
+    schema = await load_schema(work, found.workspace_id, found.database_id)
+    asked = questions(
+        [FormField.model_validate(one) for one in found.fields], schema.fields, work.now
+    )
+    return FoundForm(found, schema, asked, found.open and not unmet(asked, schema.fields))
+
+
+async def public_form(work: UnitOfWork, item_id: Id | None) -> PublicForm:
+    """A form as the public sees it. Raises `NotFoundError`."""
+    found = await find_public(work, item_id)
+    return PublicForm(
+        title=found.row.shown_title,
+        description=found.row.description,
+        fields=[_public_field(question) for question in found.questions],
+        submit_label=found.row.submit_label,
+        accepting=found.open,
+    )
+
+
+def _public_field(question: Question) -> PublicField:
+    spec, asked = question.field, question.asked
+    options = {option.key: option for option in spec.options}
+    return PublicField(
+        key=spec.key,
+        label=asked.label or spec.label,
+        kind=spec.kind,
+        required=question.required,
+        help=asked.help,
+        options=[
+            PublicOption(key=key, name=options[key].name, color=options[key].color)
+            for key in spec.option_keys
+        ],
+        visible_if=asked.visible_if,
+    )

@@ -1,0 +1,163 @@
+"""What a form asks, worked out against the fields its database has now."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from models.core.problems import refuse
+from models.data.databases.rules.fields import FieldSpec, FieldSpecs
+from models.data.databases.rules.kinds import FieldKind
+from models.data.databases.rules.registry import KIND_RULES
+from models.data.databases.rules.values import FieldValueError
+from models.data.forms.shapes import MAX_QUESTIONS, FormField
+from models.data.records.rules.query.filters import Filter, read_filter
+from models.data.records.rules.query.memory import holds
+from runtime.errors import Detail, ValidationError
+
+ASKABLE = frozenset(
+    {
+        FieldKind.TEXT,
+        FieldKind.LONG_TEXT,
+        FieldKind.RICH_TEXT,
+        FieldKind.NUMBER,
+        FieldKind.CURRENCY,
+        FieldKind.PERCENT,
+        FieldKind.RATING,
+        FieldKind.DURATION,
+        FieldKind.CHECKBOX,
+        FieldKind.DATE,
+        FieldKind.DATETIME,
+        FieldKind.TIME,
+        FieldKind.SELECT,
+        FieldKind.MULTI_SELECT,
+        FieldKind.STATUS,
+        FieldKind.EMAIL,
+        FieldKind.URL,
+        FieldKind.PHONE,
+        FieldKind.LOCATION,
+    }
+)
+"""Kinds whose values a stranger can give. To choose a person, a file or a related record, the
+public would have to see some; JSON is no question."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A field as a form asks for it; `required` also when the database demands it."""
+
+    field: FieldSpec
+    asked: FormField
+    required: bool
+    condition: Filter | None
+
+
+def check_fields(
+    asked: Sequence[FormField], fields: FieldSpecs, now: datetime, path: str = "fields"
+) -> None:
+    """Refuse what a form cannot ask, and a form whose answers could never become records.
+
+    Raises `ValidationError` at `path` or below it.
+    """
+    known: dict[str, FieldSpec] = {}
+    problems: list[Detail] = []
+    for place, one in enumerate(asked):
+        here = f"{path}.{place}"
+        spec = fields.get(one.key)
+        if spec is None:
+            problems.append(Detail(f"{here}.key", "is not the key of a field of the database"))
+        elif spec.kind not in ASKABLE:
+            problems.append(Detail(f"{here}.key", f"is a {spec.kind} field: no form asks for it"))
+        elif one.key in known:
+            problems.append(Detail(f"{here}.key", "is asked for already"))
+        else:
+            if one.visible_if is not None:
+                problems += _condition_problems(one.visible_if, known, now, here)
+            known[one.key] = spec
+    problems += [
+        Detail(path, f"must ask for {key} always: the database requires it")
+        for key in unmet(questions(asked, fields, now), fields)
+    ]
+    refuse(problems)
+
+
+def _condition_problems(
+    raw: Mapping[str, Any], known: FieldSpecs, now: datetime, path: str
+) -> Iterable[Detail]:
+    try:
+        read_filter(raw, known, now)
+    except ValidationError as error:
+        for detail in error.details:
+            where = detail.path.removeprefix("filter")
+            yield Detail(f"{path}.visibleIf{where}", detail.message)
+
+
+def default_fields(fields: FieldSpecs) -> list[FormField]:
+    """Every field a form can ask for, in order."""
+    return [
+        FormField(key=key, required=spec.required)
+        for key, spec in fields.items()
+        if spec.kind in ASKABLE
+    ][:MAX_QUESTIONS]
+
+
+def questions(asked: Iterable[FormField], fields: FieldSpecs, now: datetime) -> list[Question]:
+    """The questions that can be asked now.
+
+    One whose field is gone, or whose condition no longer reads, is left out.
+    """
+    found: dict[str, Question] = {}
+    for one in asked:
+        spec = fields.get(one.key)
+        if spec is None or spec.kind not in ASKABLE or one.key in found:
+            continue
+        condition = None
+        if one.visible_if is not None:
+            known = {key: question.field for key, question in found.items()}
+            try:
+                condition = read_filter(one.visible_if, known, now)
+            except ValidationError:
+                continue
+        found[one.key] = Question(spec, one, one.required or spec.required, condition)
+    return list(found.values())
+
+
+def unmet(asked: Iterable[Question], fields: FieldSpecs) -> list[str]:
+    """Keys of what the database demands and a submission might lack."""
+    always = {question.field.key for question in asked if question.condition is None}
+    return [
+        key
+        for key, spec in fields.items()
+        if spec.required and spec.default is None and not spec.system and key not in always
+    ]
+
+
+def read_answers(asked: Sequence[Question], given: Mapping[str, Any]) -> dict[str, Any]:
+    """The values a submission brings, each checked by its field.
+
+    Questions are taken in order: the condition of each is judged by the answers kept so far, and
+    an answer to one that is hidden is dropped. Raises `ValidationError` at `data.<key>`.
+    """
+    kept: dict[str, Any] = {}
+    known = {question.field.key for question in asked}
+    problems = [
+        Detail(f"data.{key[:100]}", "is not a question of this form")
+        for key in sorted(given.keys() - known)
+    ]
+    for question in asked:
+        key = question.field.key
+        if question.condition is not None and not holds(question.condition, kept):
+            continue
+        value = given.get(key)
+        if value in (None, "", []):
+            if question.required:
+                problems.append(Detail(f"data.{key}", "is required"))
+            continue
+        check = KIND_RULES[question.field.kind].check
+        assert check is not None, "a form asks for no field that only the platform writes"
+        try:
+            kept[key] = check(question.field, value)
+        except FieldValueError as problem:
+            problems.append(Detail(f"data.{key}", str(problem)))
+    refuse(problems)
+    return kept

@@ -1,0 +1,88 @@
+"""Tables of forms and of what was submitted through them."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ForeignKeyConstraint, Index, UniqueConstraint, text
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlmodel import Field, SQLModel
+
+from models.core.base import Id
+from runtime.schema import Timestamp, table_of
+
+_ZERO = {"server_default": text("0")}
+
+
+class Form(SQLModel, table=True):
+    """What stands behind an item of kind form; its answers become records of a database.
+
+    `submission_count` is counted in the transaction of each submission, so that no two of them
+    pass `max_submissions` together. The form acts for whoever made it.
+    """
+
+    __tablename__ = "form"
+    __table_args__ = (
+        UniqueConstraint("workspace_id", "id"),
+        ForeignKeyConstraint(
+            ["workspace_id", "item_id"], ["item.workspace_id", "item.id"], ondelete="CASCADE"
+        ),
+        ForeignKeyConstraint(
+            ["workspace_id", "database_id"],
+            ["database.workspace_id", "database.id"],
+            ondelete="CASCADE",
+        ),
+        ForeignKeyConstraint(["created_by_user_id"], ["app_user.id"]),
+        Index("uq_form_item_id", "item_id", unique=True),
+        Index("ix_form_workspace_id_database_id", "workspace_id", "database_id"),
+    )
+
+    id: Id = Field(primary_key=True)
+    workspace_id: Id
+    item_id: Id
+    database_id: Id
+    title: str | None = None
+    description: str | None = None
+    fields: list[dict[str, Any]] = Field(sa_type=JSONB)
+    submit_label: str
+    confirmation: str
+    public: bool
+    accepting: bool
+    closes_at: datetime | None = Field(default=None, sa_type=Timestamp)
+    max_submissions: int | None = None
+    submission_count: int = Field(default=0, sa_column_kwargs=_ZERO)
+    version: int = Field(default=1, sa_column_kwargs={"server_default": text("1")})
+    created_by_user_id: Id
+    created_at: datetime = Field(sa_type=Timestamp)
+    updated_at: datetime = Field(sa_type=Timestamp)
+
+
+class FormSubmission(SQLModel, table=True):
+    """One answer, and the record it became."""
+
+    __tablename__ = "form_submission"
+    __table_args__ = (
+        ForeignKeyConstraint(
+            ["workspace_id", "form_id"], ["form.workspace_id", "form.id"], ondelete="CASCADE"
+        ),
+        ForeignKeyConstraint(
+            ["workspace_id", "record_id"], ["record.workspace_id", "record.id"], ondelete="CASCADE"
+        ),
+        Index(
+            "ix_form_submission_workspace_id_form_id_created_at_id",
+            "workspace_id",
+            "form_id",
+            "created_at",
+            "id",
+        ),
+        Index("ix_form_submission_workspace_id_record_id", "workspace_id", "record_id"),
+    )
+
+    id: Id = Field(primary_key=True)
+    workspace_id: Id
+    form_id: Id
+    record_id: Id
+    created_at: datetime = Field(sa_type=Timestamp)
+
+
+form = table_of(Form)
+form_submission = table_of(FormSubmission)

@@ -1,0 +1,278 @@
+"""What a formula reads, means and gives (decisions C5, C11).
+
+`record.<key>` is the value of a field, typed by its kind: text, double, bool, list, and for dates
+a timestamp (a day begins at midnight UTC). An empty value is null, an empty list `[]`, an unset
+checkbox false; null in arithmetic gives null: `record.price == null ? 0.0 : record.price`. Whole
+numbers in the text count as doubles where the formula has no meaning otherwise:
+`record.price * 2`.
+"""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, time
+from functools import lru_cache
+from typing import Any
+
+from models.core.expressions.rules import coalesce
+from models.core.expressions.rules.cel_text import dotted, names, selections, tokens, with_doubles
+from models.core.expressions.rules.errors import ExpressionError
+from models.core.expressions.rules.programs import Program, Type, environment
+from models.data.databases.rules.fields import FieldSpecs
+from models.data.databases.rules.kinds import FieldKind
+from models.data.databases.rules.registry import Comparison, ResultKind, comparison
+from models.data.databases.rules.values import (
+    MAX_JSON_DEPTH,
+    MAX_LONG_TEXT,
+    FieldValueError,
+    check_storable,
+    day,
+    moment,
+    number,
+    stored_moment,
+    text,
+)
+
+_KEYWORDS = frozenset({"false", "in", "null", "true"})
+"""Words of the language that can be keys: in a formula they are told apart by their case."""
+
+_NULLABLE = re.compile(r"wrapper\((\w+)\)")
+_EXACT = 2**53
+_TYPES: dict[Comparison, Any] = {
+    Comparison.NUMBER: Type.NUMBER,
+    Comparison.BOOLEAN: Type.BOOLEAN,
+    Comparison.DAY: Type.MOMENT,
+    Comparison.MOMENT: Type.MOMENT,
+    Comparison.OPTIONS: Type.TEXTS,
+    Comparison.USERS: Type.TEXTS,
+    Comparison.FILES: Type.TEXTS,
+    Comparison.VALUES: Type.LIST,
+    Comparison.OPAQUE: Type.ANY,
+}
+"""Any other form is text."""
+
+_LISTS = frozenset({Comparison.OPTIONS, Comparison.USERS, Comparison.FILES, Comparison.VALUES})
+_UNREADABLE = frozenset({FieldKind.RELATION, FieldKind.BUTTON, FieldKind.TIMER})
+_GIVEN: dict[ResultKind, frozenset[str]] = {
+    ResultKind.TEXT: frozenset({"STRING", "DYN"}),
+    ResultKind.NUMBER: frozenset({"INT", "UINT", "DOUBLE", "DURATION", "DYN"}),
+    ResultKind.CHECKBOX: frozenset({"BOOL", "DYN"}),
+    ResultKind.DATE: frozenset({"TIMESTAMP", "STRING", "DYN"}),
+    ResultKind.DATETIME: frozenset({"TIMESTAMP", "STRING", "DYN"}),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Input:
+    """A field a formula reads."""
+
+    key: str
+    comparison: Comparison
+    checkbox: bool
+
+    @property
+    def name(self) -> str:
+        """The variable."""
+        return f"record.{_spelled(self.key)}"
+
+    @property
+    def type(self) -> Any:
+        return _TYPES.get(self.comparison, Type.TEXT)
+
+    def read(self, value: Any) -> Any:
+        """A stored value as the formula sees it; one without its field's form is empty."""
+        reader: Callable[[Any], Any] = _READERS.get(self.comparison, _text)
+        try:
+            return reader(value)
+        except FieldValueError:
+            return self._nothing
+
+    @property
+    def _nothing(self) -> Any:
+        """What a formula sees of a field without a value."""
+        if self.comparison in _LISTS:
+            return []
+        return False if self.checkbox else None
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledFormula:
+    """A formula that fits the fields of its database."""
+
+    text: str
+    inputs: tuple[_Input, ...]
+    result: ResultKind
+
+    @property
+    def dependencies(self) -> frozenset[str]:
+        """The keys of the fields it reads."""
+        return frozenset(each.key for each in self.inputs)
+
+    def evaluate(self, values: Mapping[str, Any]) -> Any | None:
+        """The value for a record's values by field key, in its stored form.
+
+        None when an empty value leads to none, when the evaluation fails or goes over its budget,
+        and when the result is not of the kind it should be: a writer is never refused for it.
+        """
+        data = {each.name: each.read(values.get(each.key)) for each in self.inputs}
+        missing = frozenset(
+            each.name for each in self.inputs if each.type is Type.MOMENT and not data[each.name]
+        )
+        try:
+            return _RESULTS[self.result](_program(self.text, self.inputs, missing).run(data))
+        except (ExpressionError, FieldValueError):
+            return None
+
+
+def compile_formula(
+    expression: str, fields: FieldSpecs, result: ResultKind = ResultKind.JSON
+) -> CompiledFormula:
+    """Check a formula against the fields of its database.
+
+    Raises `FieldValueError` with the sentence that says what is wrong.
+    """
+    _refuse_questions(expression)
+    written = dotted(expression, "record", _spelled)
+    keys = selections(written, "record")
+    if keys is None:
+        raise FieldValueError("must name each field it reads, as record.<key>")
+    inputs = tuple(_input(fields, key) for key in sorted(keys))
+    return _compiled(written, inputs, result)
+
+
+def _refuse_questions(expression: str) -> None:
+    read = [token.text for token in tokens(expression)]
+    for place, word in enumerate(read):
+        if read[place : place + 3] == ["has", "(", "record"] or (
+            word == "record" and "?" in read[place + 1 : place + 3] and read[place + 1] in ".["
+        ):
+            raise FieldValueError(
+                "cannot ask with has(…) or ? for a field: compare it with null, or write "
+                "coalesce(record.price, 0)"
+            )
+
+
+def _spelled(key: str) -> str:
+    return key.upper() if key in _KEYWORDS else key
+
+
+def _input(fields: FieldSpecs, name: str) -> _Input:
+    spec = fields.get(name.lower() if name.lower() in _KEYWORDS else name)
+    if spec is None:
+        raise FieldValueError(f'reads "{name[:100]}", which is not the key of a field')
+    if spec.kind in _UNREADABLE:
+        raise FieldValueError(f'reads "{spec.key}", a {spec.kind} field, which a formula cannot')
+    return _Input(spec.key, comparison(spec), checkbox=spec.kind is FieldKind.CHECKBOX)
+
+
+@lru_cache(maxsize=4_096)
+def _compiled(written: str, inputs: tuple[_Input, ...], result: ResultKind) -> CompiledFormula:
+    try:
+        program, chosen = _checked(written, inputs)
+    except ExpressionError as problem:
+        raise FieldValueError(_sentence(problem.message)) from None
+    if program.type not in _GIVEN.get(result, {program.type}):
+        raise FieldValueError(f"gives {program.type.lower()} where resultKind is {result}")
+    return CompiledFormula(chosen, inputs, result)
+
+
+def _checked(written: str, inputs: tuple[_Input, ...]) -> tuple[Program, str]:
+    surrounding = environment({each.name: each.type for each in inputs})
+    spellings = [written, with_doubles(written)]
+    if coalesce.NAME in names(written):
+        # Its type is not known before there is data, and then numbers of fields are doubles.
+        spellings.reverse()
+    problems: dict[str, ExpressionError] = {}
+    for spelling in spellings:
+        try:
+            return Program(surrounding, spelling), spelling
+        except ExpressionError as problem:
+            problems[spelling] = problem
+    raise problems[written]
+
+
+def _sentence(message: str) -> str:
+    message = _NULLABLE.sub(r"\1", message)
+    if "overload" in message and "int" in message:
+        message += ". Numbers of fields are doubles: write 2.0 for 2, double(…) around an int"
+    return f"is not a formula: {message}"
+
+
+@lru_cache(maxsize=4_096)
+def _program(text_: str, inputs: tuple[_Input, ...], missing: frozenset[str]) -> Program:
+    """What is executed: checked before, it takes null wherever a value may be missing."""
+    present = {
+        each.name: each.type if each.type is Type.MOMENT and each.name not in missing else Type.ANY
+        for each in inputs
+    }
+    return Program(environment(present), text_)
+
+
+def _text(value: Any) -> str:
+    return text(value, longest=MAX_LONG_TEXT)
+
+
+def _double(value: Any) -> float:
+    return float(number(value))
+
+
+def _boolean(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise FieldValueError("must be true or false")
+    return value
+
+
+def _midnight(value: Any) -> datetime:
+    return datetime.combine(day(value), time(), UTC)
+
+
+def _list(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise FieldValueError("must be a list")
+    return [
+        float(each) if isinstance(each, int) and not isinstance(each, bool) else each
+        for each in value
+    ]
+
+
+_READERS: dict[Comparison, Callable[[Any], Any]] = {
+    Comparison.NUMBER: _double,
+    Comparison.BOOLEAN: _boolean,
+    Comparison.DAY: _midnight,
+    Comparison.MOMENT: moment,
+    Comparison.OPTIONS: _list,
+    Comparison.USERS: _list,
+    Comparison.FILES: _list,
+    Comparison.VALUES: _list,
+    Comparison.OPAQUE: lambda value: value,
+}
+
+
+def _finite(value: Any) -> int | float:
+    """A number; a whole one without a fraction, as JSON has one kind of number."""
+    given = number(value)
+    return int(given) if given == int(given) and abs(given) < _EXACT else given
+
+
+def _day(value: Any) -> str:
+    if isinstance(value, str) and len(value) > 10:
+        return moment(value).date().isoformat()
+    return day(value).isoformat()
+
+
+def _json(value: Any) -> Any:
+    check_storable(value, MAX_JSON_DEPTH)
+    if len(json.dumps(value)) > MAX_LONG_TEXT:
+        raise FieldValueError("is too large")
+    return value
+
+
+_RESULTS: dict[ResultKind, Callable[[Any], Any]] = {
+    ResultKind.TEXT: _text,
+    ResultKind.NUMBER: _finite,
+    ResultKind.CHECKBOX: _boolean,
+    ResultKind.DATE: _day,
+    ResultKind.DATETIME: lambda value: stored_moment(moment(value)),
+    ResultKind.JSON: _json,
+}

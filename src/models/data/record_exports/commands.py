@@ -1,0 +1,89 @@
+"""Asking for an export, and recording the file it became."""
+
+import re
+from typing import Any
+
+from sqlalchemy import select
+
+from models.content.files.commands import register_private_file
+from models.content.files.rules import Content, file_name
+from models.core.access.rules import Actor
+from models.core.base import Id
+from models.data.databases.queries import load_schema
+from models.data.databases.tables import database
+from models.data.record_exports.rules import columns
+from models.data.record_exports.shapes import CreateExport, ExportFormat
+from models.data.records.hidden import unseen_fields
+from models.data.records.rules.query.query import read_query
+from models.data.records.rules.query.views import through_view
+from models.data.records.shapes import RecordQuery
+from models.data.views.queries import view_query
+from models.messages.jobs.commands import accept_job
+from runtime.database import UnitOfWork
+from runtime.families import Family
+
+_SLASH = re.compile(r"[/\\]")
+"""In a label no directory begins with it."""
+_TYPES = {
+    ExportFormat.CSV: "text/csv; charset=utf-8",
+    ExportFormat.XLSX: "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+}
+
+
+async def accept_export(
+    work: UnitOfWork, actor: Actor, database_id: Id, export_id: Id, body: CreateExport
+) -> None:
+    """Have a job write the file; asked again with the same id, it is the same job.
+
+    What the view says and which fields there are is fixed here. Raises `NotFoundError` for the
+    database and the view, `ValidationError` for what is wrong with the query.
+    """
+    schema = await load_schema(work, actor.workspace_id, database_id)
+    asked = body.model_dump(by_alias=True, exclude_unset=True, exclude={"format"})
+    wanted = RecordQuery.model_validate(asked)
+    if wanted.view_id is not None:
+        manifest = await view_query(work, actor, database_id, wanted.view_id)
+        wanted = through_view(wanted, manifest)
+    unseen = await unseen_fields(work, actor, schema)
+    shown = columns(read_query(wanted, schema.fields, work.now, unseen).shown_fields)
+    settled = {
+        "fields": [spec.key for spec in shown],
+        **dict.fromkeys(("view_id", "group_by", "aggregates")),
+    }
+    query = wanted.model_copy(update=settled)
+    await accept_job(
+        work,
+        actor,
+        Family.EXPORT,
+        export_id,
+        database_id,
+        summary=f"Export records as {body.format.upper()}",
+        input={
+            "format": body.format.value,
+            "labels": [spec.label for spec in shown],
+            "query": query.model_dump(mode="json", by_alias=True, exclude_none=True),
+        },
+    )
+
+
+async def record_export(
+    work: UnitOfWork, job: Any, object_key: str, size: int, sha256: bytes
+) -> Id:
+    """Record the file of an export, which is its maker's alone; its id is the export's."""
+    label = await work.scalar(
+        select(database.c.label).where(
+            database.c.workspace_id == job.workspace_id, database.c.id == job.subject_id
+        )
+    )
+    file_format = ExportFormat(job.input["format"])
+    content = Content(
+        name=file_name(f"{_SLASH.sub('-', label)}.{file_format}"),
+        mime_type=_TYPES[file_format],
+        byte_size=size,
+        sha256=sha256,
+        object_key=object_key,
+    )
+    file_id: Id = job.id
+    whose = {"workspace_id": job.workspace_id, "user_id": job.actor_user_id}
+    await register_private_file(work, content, file_id=file_id, **whose)
+    return file_id

@@ -1,0 +1,146 @@
+"""Reading what an export is made of, and what became of it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import ARRAY, Uuid, any_, func, literal, select, union_all
+
+from models.content.files.queries import stored_file
+from models.content.files.tables import file
+from models.core.access.placement import level_on
+from models.core.access.rules import MANAGERS, Actor, Level, Principal, PrincipalType, Role
+from models.core.base import Id
+from models.core.pagination import native, plain
+from models.data.databases.queries import load_schema, visible
+from models.data.databases.rules.fields import FieldSpec
+from models.data.databases.rules.settings import zone
+from models.data.record_exports.rules import Cell, Legend, columns, named_ids, row_of
+from models.data.record_exports.shapes import ExportDetail, ExportFormat
+from models.data.records.details import record_details
+from models.data.records.finding import choose_route, in_time, read_page
+from models.data.records.hidden import unseen_fields
+from models.data.records.rules.query.query import read_query
+from models.data.records.shapes import RecordQuery
+from models.messages.jobs.queries import find_job
+from models.messages.jobs.rules import OPEN_JOB
+from models.people.users.tables import app_user
+from models.people.workspaces.tables import workspace_member
+from runtime.crypto import KeyRing
+from runtime.database import UnitOfWork
+from runtime.errors import DeniedError, NotFoundError
+from runtime.families import Family
+
+PAGE = 1_000
+"""Records read at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows of an export, and the position of the last one; None when they are the last."""
+
+    columns: list[FieldSpec]
+    rows: list[list[Cell]]
+    position: list[Any] | None
+
+
+async def read_rows(work: UnitOfWork, job: Any, position: Sequence[Any] | None) -> Rows:
+    """The next rows of an export, as the one who asked for it sees them now.
+
+    Raises `NotFoundError` when the database is gone, `DeniedError` when they may not see it any
+    more, `ValidationError` when its fields no longer fit the query.
+    """
+    actor = await _actor(work, job)
+    schema = await load_schema(work, job.workspace_id, job.subject_id)
+    body = RecordQuery.model_validate(job.input["query"])
+    unseen = await unseen_fields(work, actor, schema)
+    query = read_query(body, schema.fields, work.now, unseen)
+    after = None if position is None else tuple(native(value) for value in position)
+    async with in_time():
+        route = await choose_route(work, schema, query)
+        found = await read_page(work, schema, query, route, after, PAGE)
+    shown = columns(query.shown_fields)
+    records = await record_details(work, actor, schema, found, query.shown_fields)
+    names = await _names(work, job.workspace_id, set(named_ids(records, shown)))
+    legend = Legend(names, zone(body.timezone or "UTC"))
+    last = [plain(value) for value in query.order.position(found[-1])] if found else None
+    return Rows(
+        shown,
+        [row_of(record, shown, legend) for record in records],
+        last if len(found) == PAGE else None,
+    )
+
+
+async def _actor(work: UnitOfWork, job: Any) -> Actor:
+    """The one who asked, with the role they have now."""
+    role = await work.scalar(
+        select(workspace_member.c.role).where(
+            workspace_member.c.workspace_id == job.workspace_id,
+            workspace_member.c.user_id == job.actor_user_id,
+        )
+    )
+    if role is None:
+        raise DeniedError("Whoever asked for the export is no member of the workspace any more.")
+    user_id = job.actor_user_id
+    principal = Principal(type=PrincipalType.SYSTEM, id=user_id, user_id=user_id)
+    actor = Actor(principal=principal, workspace_id=job.workspace_id, role=Role(role))
+    if not await _sees(work, actor, job.subject_id):
+        raise NotFoundError("database")
+    return actor
+
+
+async def _sees(work: UnitOfWork, actor: Actor, database_id: Id) -> bool:
+    found = await visible(work, [actor.workspace_id], database_id, actor.user_id)
+    return found is not None and level_on(found, actor.role) >= Level.VIEW
+
+
+async def _names(work: UnitOfWork, workspace_id: Id, ids: set[str]) -> dict[str, str]:
+    """What people and files are called."""
+    if not ids:
+        return {}
+    wanted = any_(literal([Id(one) for one in ids], ARRAY(Uuid)))
+    people = (
+        select(app_user.c.id, func.coalesce(app_user.c.name, app_user.c.email).label("name"))
+        .join(workspace_member, workspace_member.c.user_id == app_user.c.id)
+        .where(workspace_member.c.workspace_id == workspace_id, app_user.c.id == wanted)
+    )
+    files = select(file.c.id, file.c.name).where(
+        file.c.workspace_id == workspace_id, file.c.id == wanted
+    )
+    rows = await work.rows(union_all(people, files))
+    return {str(row.id): row.name for row in rows if row.name is not None}
+
+
+async def export_detail(
+    work: UnitOfWork, actor: Actor, export_id: Id, keys: KeyRing
+) -> ExportDetail:
+    """An export of the actor's own; owners and administrators read everybody's.
+
+    Raises `NotFoundError`, also when the actor no longer sees the database.
+    """
+    found = await find_job(work, actor.workspace_id, Family.EXPORT, export_id)
+    own = found.actor_user_id == actor.user_id or actor.role in MANAGERS
+    if not own or not await _sees(work, actor, found.subject_id):
+        raise NotFoundError("export")
+    result = found.result or {}
+    stored = None
+    if "fileId" in result:
+        stored = await stored_file(work, actor.workspace_id, Id(result["fileId"]), keys)
+    return ExportDetail(
+        id=found.id,
+        status=found.status,
+        format=ExportFormat(found.input["format"]),
+        record_count=found.progress.get("count", 0),
+        file=stored,
+        error=found.error,
+        created_at=found.created_at,
+        completed_at=found.completed_at,
+    )
+
+
+async def export_outcome(
+    work: UnitOfWork, actor: Actor, export_id: Id, keys: KeyRing, *, last: bool
+) -> ExportDetail | None:
+    """The export when it has ended or this is the last time to ask, else None."""
+    detail = await export_detail(work, actor, export_id, keys)
+    return detail if last or detail.status not in OPEN_JOB else None

@@ -1,0 +1,118 @@
+"""What stands in the cells of an export. Pure."""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from models.data.databases.rules.fields import FieldSpec, FieldSpecs
+from models.data.databases.rules.kinds import FieldKind
+from models.data.databases.rules.registry import Comparison, comparison
+from models.data.databases.rules.values import moment
+from models.data.records.shapes import RecordDetail
+
+MAX_RECORDS = 1_000_000
+"""Records of one export: what a sheet holds (decisions C3)."""
+MAX_SHEET_CELLS = 5_000_000
+"""Cells of one sheet: written one by one, they take minutes already."""
+MAX_CELL = 32_767
+"""Characters of one cell of a sheet."""
+
+Cell = str | int | float | bool | None
+
+_FORMULA = tuple("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
+"""What a spreadsheet takes for the beginning of a formula (OWASP, CSV Injection); the last four are
+the full-width forms of the first."""
+_NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+"""Characters no XML document holds (XML 1.0, 2.2)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Legend:
+    """What values stand for: names of people and files by id, and the zone of moments."""
+
+    names: Mapping[str, str]
+    zone: ZoneInfo
+
+
+def columns(fields: FieldSpecs) -> list[FieldSpec]:
+    """The fields that have a value to show, in order."""
+    return [spec for spec in fields.values() if spec.kind is not FieldKind.BUTTON]
+
+
+def named_ids(records: Sequence[RecordDetail], shown: Sequence[FieldSpec]) -> Iterator[str]:
+    """The people and files that values name."""
+    for spec in shown:
+        form = comparison(spec)
+        if form in {Comparison.USER, Comparison.USERS, Comparison.FILES}:
+            for record in records:
+                value = _value(record, spec)
+                yield from value if isinstance(value, list) else [value] if value else ()
+
+
+def row_of(record: RecordDetail, shown: Sequence[FieldSpec], legend: Legend) -> list[Cell]:
+    """The cells of a record."""
+    return [_cell(record, spec, legend) for spec in shown]
+
+
+def _cell(record: RecordDetail, spec: FieldSpec, legend: Legend) -> Cell:
+    if spec.relation:
+        return _joined(each.title for each in record.related.get(spec.key, ()))
+    value = _value(record, spec)
+    return None if value is None else _shown(value, spec, legend)
+
+
+def _value(record: RecordDetail, spec: FieldSpec) -> Any:
+    if spec.computed:
+        return record.computed.get(spec.key)
+    return (record.system if spec.system else record.data).get(spec.key)
+
+
+def _shown(value: Any, spec: FieldSpec, legend: Legend) -> Cell:
+    match comparison(spec):
+        case Comparison.MOMENT:
+            return moment(value).astimezone(legend.zone).isoformat(timespec="milliseconds")
+        case Comparison.OPTION | Comparison.OPTIONS:
+            names = {option.key: option.name for option in spec.options}
+            return _joined(names.get(key, key) for key in _listed(value))
+        case Comparison.USER | Comparison.USERS | Comparison.FILES:
+            return _joined(legend.names.get(one, one) for one in _listed(value))
+        case Comparison.VALUES:
+            return _joined(str(_plain(one)) for one in _listed(value))
+        case Comparison.OPAQUE if spec.kind is FieldKind.TIMER:
+            return _plain(value.get("totalMs"))
+        case Comparison.OPAQUE if spec.kind is FieldKind.LOCATION:
+            return f"{value['lat']}, {value['lng']}"
+        case _:
+            return _plain(value)
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def _joined(texts: Iterable[str]) -> str | None:
+    return ", ".join(texts) or None
+
+
+def _plain(value: Any) -> Cell:
+    """A scalar as it is, anything else as JSON."""
+    if value is None or isinstance(value, str | int | float):
+        return value
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def csv_cell(cell: Cell) -> str:
+    """A cell as CSV has it; text that would be taken for a formula is led by an apostrophe."""
+    if isinstance(cell, str):
+        return f"'{cell}" if cell.startswith(_FORMULA) else cell
+    if isinstance(cell, bool):
+        return "TRUE" if cell else "FALSE"
+    return "" if cell is None else repr(cell)
+
+
+def sheet_text(text: str) -> str:
+    """A text as a cell of a sheet can hold it."""
+    return _NO_XML.sub("", text)[:MAX_CELL]

@@ -1,0 +1,112 @@
+"""Reading record templates."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import ARRAY, ColumnElement, Row, Uuid, exists, func, literal, select
+
+from models.content.surfaces.tables import block
+from models.core.base import Id, JsonObject
+from models.data.record_templates.shapes import RecordTemplateShape
+from models.data.record_templates.tables import record_template
+from runtime.database import UnitOfWork
+from runtime.errors import NotFoundError
+
+
+@dataclass(frozen=True, slots=True)
+class Prefill:
+    """What a template gives a new record; no surface where nothing stands on it."""
+
+    data: JsonObject
+    relations: JsonObject
+    content_surface_id: Id | None
+
+
+_FILLED = (
+    exists()
+    .where(
+        block.c.workspace_id == record_template.c.workspace_id,
+        block.c.surface_id == record_template.c.content_surface_id,
+    )
+    .label("filled")
+)
+"""Whether anything stands on a template's surface."""
+
+
+async def list_templates(
+    work: UnitOfWork, workspace_id: Id, database_id: Id
+) -> list[RecordTemplateShape]:
+    """The templates of a database by label; there are never many."""
+    rows = await work.rows(
+        select(record_template)
+        .where(
+            record_template.c.workspace_id == workspace_id,
+            record_template.c.database_id == database_id,
+        )
+        .order_by(record_template.c.label, record_template.c.id)
+    )
+    return [RecordTemplateShape.model_validate(row) for row in rows]
+
+
+async def template_prefills(
+    work: UnitOfWork, workspace_id: Id, database_id: Id, template_ids: Collection[Id]
+) -> dict[Id, Prefill]:
+    """What each of these templates of a database prefills; one statement.
+
+    Raises `NotFoundError` for an id that is no template of the database.
+    """
+    wanted = record_template.c.id == func.any(literal(list(template_ids), ARRAY(Uuid)))
+    rows = await _prefilling(work, workspace_id, database_id, wanted)
+    if len(rows) < len(set(template_ids)):
+        raise NotFoundError("record template")
+    return {row.id: _prefill(row) for row in rows}
+
+
+async def template_data(
+    work: UnitOfWork, workspace_id: Id, database_id: Id, template_id: Id | None
+) -> JsonObject:
+    """The values a template prefills, by field key; without an id, those of the default one.
+
+    A database without a default prefills nothing. Raises `NotFoundError` for an id that is no
+    template of the database.
+    """
+    if template_id is not None:
+        prefills = await template_prefills(work, workspace_id, database_id, [template_id])
+        return prefills[template_id].data
+    rows = await _prefilling(work, workspace_id, database_id, record_template.c.is_default)
+    return _prefill(rows[0]).data if rows else {}
+
+
+async def _prefilling(
+    work: UnitOfWork, workspace_id: Id, database_id: Id, wanted: ColumnElement[bool]
+) -> Sequence[Row[Any]]:
+    return await work.rows(
+        select(record_template, _FILLED).where(
+            record_template.c.workspace_id == workspace_id,
+            record_template.c.database_id == database_id,
+            wanted,
+        )
+    )
+
+
+def _prefill(row: Row[Any]) -> Prefill:
+    return Prefill(row.data, row.relations, row.content_surface_id if row.filled else None)
+
+
+async def find_template(
+    work: UnitOfWork, workspace_id: Id, database_id: Id, template_id: Id
+) -> Row[Any]:
+    """The row of a template, held until the transaction ends. Raises `NotFoundError`."""
+    found = await work.first(
+        select(record_template)
+        .where(
+            record_template.c.workspace_id == workspace_id,
+            record_template.c.database_id == database_id,
+            record_template.c.id == template_id,
+        )
+        .with_for_update()
+    )
+    if found is None:
+        raise NotFoundError("record template")
+    return found

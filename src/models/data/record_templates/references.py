@@ -1,0 +1,59 @@
+"""What the values of a template name elsewhere in the workspace (decisions C2)."""
+
+from collections.abc import Mapping, Sequence
+
+from sqlalchemy import ARRAY, Uuid, func, literal, select
+
+from models.content.items.queries import closed_items
+from models.core.access.rules import Actor
+from models.core.base import Id
+from models.data.databases.rules.fields import Schema
+from models.data.databases.tables import database
+from models.data.records.references import check_references
+from models.data.records.rules.write.data import Change, refuse
+from models.data.records.rules.write.writes import Checked, Write, WriteOp
+from models.data.records.tables import record
+from runtime.database import UnitOfWork
+from runtime.errors import NotFoundError
+
+
+async def check_named(
+    work: UnitOfWork,
+    actor: Actor,
+    schema: Schema,
+    change: Change,
+    links: Mapping[str, Sequence[Id]],
+) -> None:
+    """Whether the people, files and records exist, as for a record with these values.
+
+    Raises `NotFoundError` and `ValidationError`.
+    """
+    await _check_targets(work, actor, schema, links)
+    as_record = Checked(Write(op=WriteOp.CREATE), None, change, links)
+    refuse(await check_references(work, actor, schema, [as_record]))
+
+
+async def _check_targets(
+    work: UnitOfWork, actor: Actor, schema: Schema, links: Mapping[str, Sequence[Id]]
+) -> None:
+    wanted = {
+        (schema.fields[key].target_id, target)
+        for key, targets in links.items()
+        for target in targets
+    }
+    if not wanted:
+        return
+    ids = literal([target for _, target in wanted], ARRAY(Uuid))
+    rows = await work.rows(
+        select(record.c.database_id, record.c.id)
+        .join(database, database.c.id == record.c.database_id)
+        .where(
+            record.c.workspace_id == actor.workspace_id,
+            database.c.workspace_id == actor.workspace_id,
+            record.c.id == func.any(ids),
+            record.c.deleted_at.is_(None),
+            database.c.item_id.not_in(select(closed_items(actor).c.id)),
+        )
+    )
+    if wanted - {(row.database_id, row.id) for row in rows}:
+        raise NotFoundError("record")

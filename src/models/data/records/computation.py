@@ -1,0 +1,211 @@
+"""Computing fields of given records: held, read, computed, and written where something changed."""
+
+import time
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import psycopg
+from pydantic_core import to_json
+from sqlalchemy import (
+    ARRAY,
+    Select,
+    Text,
+    Uuid,
+    bindparam,
+    cast,
+    column,
+    func,
+    select,
+    update,
+)
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.exc import DBAPIError
+
+from models.core.base import Id, JsonObject
+from models.data.databases.rules.fields import FieldSpec, FieldSpecs, Schema
+from models.data.databases.rules.kinds import FieldKind
+from models.data.databases.specs import field_specs
+from models.data.databases.tables import field
+from models.data.formulas.rules import CompiledFormula
+from models.data.records.details import record_values
+from models.data.records.following import follow
+from models.data.records.linked import id_array
+from models.data.records.rules.write.dependencies import FOLLOWING, formula_of
+from models.data.records.tables import record
+from runtime.database import UnitOfWork
+from runtime.prepared import Prepared
+
+LOCK_TIMEOUT = "500ms"
+"""How long a record is waited for; shorter than PostgreSQL takes to look for a deadlock."""
+HURRIED_SECONDS = 0.25
+"""Processor time that formulas take of a request, whose process answers nobody else meanwhile."""
+UNHURRIED_SECONDS = 20.0
+
+_FIELDS = Prepared(
+    select(field)
+    .where(
+        field.c.workspace_id == bindparam("workspace_id", type_=Uuid),
+        field.c.database_id == bindparam("database_id", type_=Uuid),
+    )
+    .order_by(field.c.position, field.c.key)
+)
+_ROWS = (
+    func.jsonb_to_recordset(cast(bindparam("rows", type_=Text), JSONB))
+    .table_valued(column("id", Uuid), column("given", JSONB), column("gone", ARRAY(Text)))
+    .render_derived(name="entry", with_types=True)
+)
+_WRITE = Prepared(
+    update(record)
+    .where(
+        record.c.workspace_id == bindparam("of_workspace", type_=Uuid), record.c.id == _ROWS.c.id
+    )
+    .values(
+        computed=record.c.computed.op("-", return_type=JSONB())(_ROWS.c.gone).op(
+            "||", return_type=JSONB()
+        )(_ROWS.c.given)
+    )
+)
+
+
+async def load_fields(work: UnitOfWork, workspace_id: Id, database_id: Id) -> FieldSpecs:
+    """The fields of a database, also of one in the trash: it may come back."""
+    parameters = {"workspace_id": workspace_id, "database_id": database_id}
+    return field_specs(await _FIELDS.rows(work, parameters))
+
+
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """What was computed: the records whose values changed, by the key of the field.
+
+    `left` are those that were not computed, for lack of time.
+    """
+
+    changed: Mapping[str, Collection[Id]]
+    left: Collection[Id] = ()
+
+
+async def compute(
+    work: UnitOfWork,
+    schema: Schema,
+    record_ids: Collection[Id],
+    specs: Sequence[FieldSpec],
+    *,
+    hurry: bool,
+) -> Computed:
+    """Compute these fields, in this order, and write what changed.
+
+    The rows are held before anything is read, so that of two writers whose changes meet in one
+    record the later one sees both. Those who `hurry` leave records that somebody else holds for
+    long, and formulas that take long.
+    """
+    rows = await _held(work, schema, record_ids, hurry=hurry)
+    if rows is None:
+        return Computed({}, record_ids)
+    values = {row.id: record_values(row, schema.fields) for row in rows}
+    for spec in specs:
+        if spec.kind in FOLLOWING:
+            await _follow(work, schema, spec, values)
+    formulas = [(spec.key, formula_of(spec, schema.fields)) for spec in specs if _evaluated(spec)]
+    limit = HURRIED_SECONDS if hurry else UNHURRIED_SECONDS
+    done = _evaluate(formulas, values, limit) if formulas else list(values)
+    now = {each: {spec.key: values[each].get(spec.key) for spec in specs} for each in done}
+    changed = await _store(work, schema, {row.id: row.computed for row in rows}, now)
+    return Computed(changed, values.keys() - now.keys())
+
+
+def _evaluated(spec: FieldSpec) -> bool:
+    return spec.kind is FieldKind.FORMULA
+
+
+async def _follow(
+    work: UnitOfWork, schema: Schema, spec: FieldSpec, values: Mapping[Id, JsonObject]
+) -> None:
+    """Put the value of a rollup or lookup beside the others of every record."""
+    relation = schema.fields[spec.settings["relationFieldKey"]]
+    targets = await load_fields(work, schema.workspace_id, relation.target_id)
+    for record_id, value in (await follow(work, schema, spec, targets, values)).items():
+        values[record_id][spec.key] = value
+
+
+def _evaluate(
+    formulas: Sequence[tuple[str, CompiledFormula | None]],
+    values: Mapping[Id, JsonObject],
+    limit: float,
+) -> list[Id]:
+    """Put the results of formulas beside the other values; gives the records that had their turn.
+
+    CEL bounds the iterations of one evaluation, not what each of them costs. One record at least
+    has its turn. The limit is on the work, not on the time in which others had the machine.
+    """
+    end = time.thread_time() + limit
+    done: list[Id] = []
+    for record_id, known in values.items():
+        for key, formula in formulas:
+            known[key] = None if formula is None else formula.evaluate(known)
+        done.append(record_id)
+        if time.thread_time() > end:
+            break
+    return done
+
+
+async def _store(
+    work: UnitOfWork,
+    schema: Schema,
+    before: Mapping[Id, JsonObject],
+    now: Mapping[Id, JsonObject],
+) -> dict[str, set[Id]]:
+    """Write the values that are others than before, in one statement."""
+    changed: dict[str, set[Id]] = defaultdict(set)
+    written = []
+    for record_id, values in now.items():
+        held = before[record_id]
+        new = {key: value for key, value in values.items() if value != held.get(key)}
+        for key in new:
+            changed[key].add(record_id)
+        if new:
+            given = {key: value for key, value in new.items() if value is not None}
+            written.append({"id": record_id, "given": given, "gone": sorted(new.keys() - given)})
+    if written:
+        parameters = {"of_workspace": schema.workspace_id, "rows": to_json(written).decode()}
+        await _WRITE.execute(work, parameters)
+    return changed
+
+
+async def _held(
+    work: UnitOfWork, schema: Schema, record_ids: Collection[Id], *, hurry: bool
+) -> Sequence[Any] | None:
+    """The records, in the order of their ids, held until the transaction ends.
+
+    None when somebody else holds one of them for long.
+    """
+    free = await work.rows(_locking(schema, record_ids, skip_locked=True))
+    if len(free) == len(set(record_ids)):
+        return free
+    statement = _locking(schema, record_ids, skip_locked=False)
+    if not hurry:
+        return await work.rows(statement)
+    try:
+        async with work.savepoint():
+            await work.execute(select(func.set_config("lock_timeout", LOCK_TIMEOUT, True)))
+            rows = await work.rows(statement)
+            await work.execute(select(func.set_config("lock_timeout", "0", True)))
+    except DBAPIError as error:
+        if isinstance(error.orig, psycopg.errors.LockNotAvailable):
+            return None
+        raise
+    return rows
+
+
+def _locking(schema: Schema, record_ids: Collection[Id], *, skip_locked: bool) -> Select[Any]:
+    return (
+        select(record)
+        .where(
+            record.c.workspace_id == schema.workspace_id,
+            record.c.database_id == schema.database_id,
+            record.c.id == func.any(id_array(record_ids)),
+        )
+        .order_by(record.c.id)
+        .with_for_update(key_share=True, skip_locked=skip_locked)
+    )

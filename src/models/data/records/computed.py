@@ -1,0 +1,187 @@
+"""Computed values: rollups, lookups and formulas, kept up to date in the writer's transaction.
+
+What follows from a write is computed level by level: the records written, those that follow from
+them through relations, those that follow from these. Beyond `MAX_AT_ONCE` records a job does it.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import literal, select, union_all
+
+from models.core.access.rules import Actor
+from models.core.base import Id, JsonObject
+from models.data.databases.locks import own_schema, share_schema
+from models.data.databases.rules.derivation import MAX_DEPTH
+from models.data.databases.rules.fields import FieldSpec, Schema
+from models.data.records.computation import compute, load_fields
+from models.data.records.index import index_records
+from models.data.records.linked import Incoming, id_array, incoming_relations, seen_links
+from models.data.records.recomputation import next_stale, request_recomputation
+from models.data.records.rules.write.dependencies import FOLLOWING, Stale, merged, stale_after
+from models.data.records.tables import record
+from runtime.database import UnitOfWork
+
+MAX_AT_ONCE = 1_000
+"""Records that are computed anew in the transaction of the one who caused it."""
+
+Changed = Mapping[str, Collection[Id]]
+"""Key of a field → the records in which its value changed."""
+
+
+async def recompute(
+    work: UnitOfWork, schema: Schema, record_ids: Collection[Id], changed: Collection[str] | None
+) -> None:
+    """Bring what follows from these records up to date, here and in records linked to them.
+
+    `changed` are the keys of the fields that were written, relations and what every change moves
+    included; None means all of them, as for a record that is new, in the trash or back from it.
+    """
+    if not record_ids or not any(spec.relation or spec.derived for spec in schema.fields.values()):
+        return
+    written = dict.fromkeys(schema.fields if changed is None else changed, record_ids)
+    specs = stale_after(schema.fields, changed)
+    computed = await _compute(work, schema, record_ids, specs, hurry=True)
+    effects = await _effects(work, schema, {**written, **computed})
+    await propagate(work, schema.workspace_id, effects)
+
+
+async def recompute_field(work: UnitOfWork, actor: Actor, schema: Schema, field_key: str) -> None:
+    """Compute a field that is new, or was changed, for all records of its database.
+
+    At once where there are few, else by a job. The caller owns the fields of the workspace and
+    of the database.
+    """
+    spec = schema.fields[field_key]
+    if spec.kind in FOLLOWING:
+        # Who writes there without knowing of this field must have committed before it is read.
+        await own_schema(work, schema.fields[spec.settings["relationFieldKey"]].target_id)
+    rows = await work.rows(
+        select(record.c.id)
+        .where(
+            record.c.workspace_id == schema.workspace_id,
+            record.c.database_id == schema.database_id,
+        )
+        .limit(MAX_AT_ONCE + 1)
+    )
+    ids = [row.id for row in rows]
+    if len(ids) > MAX_AT_ONCE:
+        part = Stale(schema.database_id, (), [field_key])
+        await request_recomputation(work, actor.workspace_id, part, user_id=actor.user_id)
+        return
+    await propagate(work, schema.workspace_id, [Stale(schema.database_id, ids, [field_key])])
+
+
+async def recompute_next(work: UnitOfWork, asked: Any) -> JsonObject | None:
+    """One chunk of a held job; gives where the next one begins, None when all is done."""
+    await share_schema(work, asked.subject_id)
+    stale = await next_stale(work, asked)
+    if stale is None:
+        return None
+    await propagate(work, asked.workspace_id, [stale], hurry=False)
+    return {"after": str(max(stale.record_ids))}
+
+
+async def propagate(
+    work: UnitOfWork, workspace_id: Id, stale: Iterable[Stale], *, hurry: bool = True
+) -> None:
+    """Compute what is stale, then what follows from it.
+
+    Those who `hurry` leave a record that another transaction holds for long to a job: two writers
+    whose records follow from each other would else wait in a circle.
+    """
+    left = MAX_AT_ONCE
+    parts = merged(stale)
+    for _ in range(MAX_DEPTH):
+        effects: list[Stale] = []
+        for part in parts:
+            left -= len(part.record_ids)
+            if left < 0:
+                await request_recomputation(work, workspace_id, part)
+                continue
+            fields = await load_fields(work, workspace_id, part.database_id)
+            schema = Schema(workspace_id, part.database_id, fields)
+            specs = stale_after(fields, (), part.keys)
+            changed = await _compute(work, schema, part.record_ids, specs, hurry=hurry)
+            effects += await _effects(work, schema, changed)
+        parts = merged(effects)
+
+
+async def _compute(
+    work: UnitOfWork,
+    schema: Schema,
+    record_ids: Collection[Id],
+    specs: Sequence[FieldSpec],
+    *,
+    hurry: bool,
+) -> Changed:
+    """Compute these fields; a job does it for the records that cannot be waited for."""
+    if not specs:
+        return {}
+    done = await compute(work, schema, record_ids, specs, hurry=hurry)
+    if done.left:
+        part = Stale(schema.database_id, done.left, [spec.key for spec in specs])
+        await request_recomputation(work, schema.workspace_id, part)
+    ids = set().union(*done.changed.values())
+    if ids:
+        await index_records(work, schema, ids, list(done.changed))
+    return done.changed
+
+
+async def _effects(work: UnitOfWork, schema: Schema, changed: Changed) -> list[Stale]:
+    """What follows from these changes in related records."""
+    if not changed or not any(spec.relation for spec in schema.fields.values()):
+        return []
+    incoming = await incoming_relations(work, schema)
+    touched = [
+        (each, ids, keys)
+        for each in incoming
+        for ids, keys in [_reached(schema, each, changed)]
+        if ids and keys
+    ]
+    if not touched:
+        return []
+    found = await _at_the_other_end(work, schema.workspace_id, touched)
+    if found is not None:
+        return [
+            Stale(each.database_id, found[place], keys)
+            for place, (each, _, keys) in enumerate(touched)
+        ]
+    for each, ids, keys in touched:
+        part = Stale(each.database_id, ids, keys)
+        await request_recomputation(work, schema.workspace_id, part, through=each.id)
+    return []
+
+
+def _reached(schema: Schema, incoming: Incoming, changed: Changed) -> tuple[set[Id], set[str]]:
+    """The changed records that a relation's followers read, and the keys of these followers."""
+    relinked = {
+        each
+        for key, ids in changed.items()
+        if key in schema.fields and incoming.faces(schema.fields[key])
+        for each in ids
+    }
+    ids, keys = set(relinked), set()
+    for follower in incoming.followers:
+        if relinked or follower.target in changed:
+            keys.add(follower.key)
+            ids.update(changed.get(follower.target, ()))
+    return ids, keys
+
+
+async def _at_the_other_end(
+    work: UnitOfWork, workspace_id: Id, touched: list[tuple[Incoming, set[Id], set[str]]]
+) -> Mapping[int, set[Id]] | None:
+    """The records linked to these by each relation, in one statement; None where they are many."""
+    parts = []
+    for place, (each, ids, _) in enumerate(touched):
+        seen = seen_links(workspace_id, [each.side], None, id_array(ids)).subquery(f"seen_{place}")
+        parts.append(select(literal(place).label("place"), seen.c.own))
+    rows: Any = await work.rows(union_all(*parts).limit(MAX_AT_ONCE + 1))
+    if len(rows) > MAX_AT_ONCE:
+        return None
+    found: dict[int, set[Id]] = defaultdict(set)
+    for row in rows:
+        found[row.place].add(row.own)
+    return found

@@ -1,0 +1,108 @@
+"""Computed fields that would show someone what stands in a database they do not see."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping
+
+from sqlalchemy import ARRAY, Uuid, any_, bindparam, func, select
+
+from models.content.items.queries import closed_items
+from models.core.access.rules import MANAGERS, Actor
+from models.core.base import Id
+from models.data.databases.rules.derivation import MAX_DEPTH
+from models.data.databases.rules.fields import FieldSpecs, Schema
+from models.data.databases.specs import field_specs
+from models.data.databases.tables import database, field
+from models.data.records.linked import id_array
+from models.data.records.rules.write.dependencies import FOLLOWING, with_formulas
+from runtime.database import UnitOfWork
+from runtime.prepared import Prepared
+
+_FIELDS = Prepared(
+    select(field).where(
+        field.c.workspace_id == bindparam("workspace_id", type_=Uuid),
+        field.c.database_id == func.any(bindparam("ids", type_=ARRAY(Uuid))),
+    )
+)
+
+
+async def hidden_fields(work: UnitOfWork, actor: Actor, schema: Schema) -> frozenset[str]:
+    """Keys of the computed fields whose values come from where the actor sees nothing.
+
+    Over any number of relations; the statements depend on the fields alone. Nothing is hidden
+    from owners and administrators.
+    """
+    if actor.role in MANAGERS or not any(_targets(schema.fields)):
+        return frozenset()
+    databases: dict[Id, FieldSpecs] = {schema.database_id: schema.fields}
+    for _ in range(MAX_DEPTH):
+        named = {target for fields in databases.values() for target, _ in _targets(fields)}
+        unknown = named - databases.keys()
+        if not unknown:
+            break
+        databases |= await _load(work, schema.workspace_id, unknown)
+    closed = await closed_databases(work, actor, databases.keys() - {schema.database_id})
+    return frozenset(_hidden(databases, closed)[schema.database_id])
+
+
+async def unseen_fields(work: UnitOfWork, actor: Actor, schema: Schema) -> frozenset[str]:
+    """Keys of the fields that a query of the actor must not speak of, lest its answer tells.
+
+    What is hidden, and the relations to databases the actor does not see.
+    """
+    relations = {spec.key: spec.target_id for spec in schema.fields.values() if spec.relation}
+    if actor.role in MANAGERS or not relations:
+        return frozenset()
+    closed = await closed_databases(work, actor, set(relations.values()))
+    unseen = frozenset(key for key, target_id in relations.items() if target_id in closed)
+    return unseen | await hidden_fields(work, actor, schema)
+
+
+def foreign_fields(fields: FieldSpecs) -> set[str]:
+    """Keys of all computed fields whose values come from other databases."""
+    return with_formulas(fields, {key for _, key in _targets(fields)})
+
+
+def _targets(fields: FieldSpecs) -> Iterator[tuple[Id, str]]:
+    """The rollups and lookups of a database by key, each behind the database it reads."""
+    for spec in fields.values():
+        if spec.kind in FOLLOWING:
+            relation = fields[spec.settings["relationFieldKey"]]
+            yield relation.target_id, spec.key
+
+
+def _hidden(
+    databases: Mapping[Id, FieldSpecs], closed: Collection[Id]
+) -> Mapping[Id, Collection[str]]:
+    hidden: dict[Id, set[str]] = defaultdict(set)
+    while True:
+        before = sum(map(len, hidden.values()))
+        for database_id, fields in databases.items():
+            for target_id, key in _targets(fields):
+                read = fields[key].settings["targetFieldKey"]
+                if target_id in closed or read in hidden[target_id]:
+                    hidden[database_id].add(key)
+            hidden[database_id] = with_formulas(fields, hidden[database_id])
+        if sum(map(len, hidden.values())) == before:
+            return hidden
+
+
+async def _load(
+    work: UnitOfWork, workspace_id: Id, database_ids: Collection[Id]
+) -> dict[Id, FieldSpecs]:
+    rows = await _FIELDS.rows(work, {"workspace_id": workspace_id, "ids": list(database_ids)})
+    by_database = defaultdict(list)
+    for row in rows:
+        by_database[row.database_id].append(row)
+    return {each: field_specs(by_database[each]) for each in database_ids}
+
+
+async def closed_databases(work: UnitOfWork, actor: Actor, database_ids: Collection[Id]) -> set[Id]:
+    """Those of these databases that the actor does not see."""
+    rows = await work.rows(
+        select(database.c.id).where(
+            database.c.workspace_id == actor.workspace_id,
+            database.c.id == any_(id_array(database_ids)),
+            database.c.item_id.in_(select(closed_items(actor).c.id)),
+        )
+    )
+    return {row.id for row in rows}

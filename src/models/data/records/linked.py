@@ -1,0 +1,282 @@
+"""Reading links: what relation fields show, and which fields of others a record takes part in."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import (
+    ARRAY,
+    ColumnElement,
+    CompoundSelect,
+    FromClause,
+    Text,
+    Uuid,
+    and_,
+    any_,
+    bindparam,
+    func,
+    literal,
+    select,
+    true,
+    union_all,
+)
+
+from models.content.items.queries import closed_items
+from models.core.access.rules import Actor
+from models.core.base import Id
+from models.data.databases.rules.fields import FieldSpec, FieldSpecs, Schema
+from models.data.databases.rules.kinds import FieldKind
+from models.data.databases.tables import database, field
+from models.data.records.rules.link.sides import Side, make_side, side_of
+from models.data.records.tables import record, record_link
+from runtime.database import UnitOfWork
+from runtime.prepared import Prepared
+
+MAX_SHOWN = 1_000
+"""Links of one field that a record shows; the other side of a relation may hold more."""
+
+LinksOf = Mapping[Id, Mapping[str, Sequence[Id]]]
+"""Record → key of a relation field → the records it points at, in order."""
+
+Expression = ColumnElement[Any]
+
+
+def sides_of(fields: FieldSpecs, keys: Collection[str] | None = None) -> list[Side]:
+    """The sides of the relation fields among these keys (None: of all)."""
+    return [
+        side_of(spec)
+        for key, spec in fields.items()
+        if spec.relation and (keys is None or key in keys)
+    ]
+
+
+def seen_links(
+    workspace_id: Id, sides: Iterable[Side], own: Any, other: Any = None
+) -> CompoundSelect[Any]:
+    """The links these sides show: `field_id`, `own`, `other`, `place`, and `forward`.
+
+    `own` and `other` are arrays of ids the ends must be among; None asks nothing of an end.
+    """
+    chosen = list(sides)
+    ways = [
+        (True, record_link.c.record_id, record_link.c.target_id, record_link.c.position),
+        (False, record_link.c.target_id, record_link.c.record_id, record_link.c.target_position),
+    ]
+    parts = []
+    for forward, own_end, other_end, place in ways:
+        ids = [side.field_id for side in chosen if side.reads(forward)]
+        if not ids:
+            continue
+        ends = [
+            end == any_(wanted)
+            for end, wanted in ((own_end, own), (other_end, other))
+            if wanted is not None
+        ]
+        parts.append(
+            select(
+                record_link.c.workspace_id,
+                record_link.c.field_id,
+                own_end.label("own"),
+                other_end.label("other"),
+                place.label("place"),
+                literal(forward).label("forward"),
+            ).where(
+                record_link.c.workspace_id == workspace_id,
+                record_link.c.field_id == any_(literal(ids, ARRAY(Uuid))),
+                *ends,
+            )
+        )
+    return union_all(*parts)
+
+
+def at_the_end(end: Expression, seen: FromClause, *columns: Expression) -> FromClause:
+    """These columns of the record at one end of a link, to be joined; none if it is in the trash.
+
+    Looked up link by link, whatever PostgreSQL believes of the tables: just filled they count as
+    small, and it would rather go through all records for each of the links.
+    """
+    return (
+        select(*columns)
+        .where(
+            record.c.workspace_id == seen.c.workspace_id,
+            record.c.id == end,
+            record.c.deleted_at.is_(None),
+        )
+        .limit(1)
+        .lateral("at_the_end")
+    )
+
+
+def id_array(ids: Iterable[Id]) -> Expression:
+    """Ids as an array a column is compared with."""
+    return literal(sorted(ids), ARRAY(Uuid))
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A record at the other end of a link."""
+
+    id: Id
+    title: str
+    database_id: Id
+
+
+LinksShown = Mapping[Id, Mapping[str, Sequence[Shown]]]
+"""Record → key of a relation field → the records it shows, in order."""
+
+
+async def shown_links(
+    work: UnitOfWork, actor: Actor, schema: Schema, record_ids: Collection[Id], sides: list[Side]
+) -> LinksShown:
+    """What these sides show the actor, in one statement: nothing of the trash or out of sight.
+
+    At most `MAX_SHOWN` per record and field, in order.
+    """
+    if not sides or not record_ids:
+        return {}
+    seen = seen_links(schema.workspace_id, sides, id_array(record_ids)).subquery("link")
+    place = func.row_number().over(
+        partition_by=(seen.c.field_id, seen.c.forward, seen.c.own),
+        order_by=(seen.c.place, seen.c.other),
+    )
+    end = at_the_end(seen.c.other, seen, record.c.title, record.c.database_id)
+    open_databases = select(database.c.id).where(
+        database.c.workspace_id == schema.workspace_id,
+        database.c.item_id.not_in(select(closed_items(actor).c.id)),
+    )
+    ranked = (
+        select(seen, end.c.title, end.c.database_id, place.label("rank"))
+        .join(end, true())
+        .where(end.c.database_id.in_(open_databases))
+        .subquery("ranked")
+    )
+    rows = await work.rows(
+        select(ranked)
+        .where(ranked.c.rank <= MAX_SHOWN)
+        .order_by(ranked.c.own, ranked.c.place, ranked.c.other)
+    )
+    return _by_key(rows, sides)
+
+
+def _by_key(rows: Iterable[Any], sides: list[Side]) -> LinksShown:
+    readers: dict[tuple[Id, bool], list[str]] = defaultdict(list)
+    for side in sides:
+        for forward, reads in ((True, side.forward), (False, side.backward)):
+            if reads:
+                readers[side.field_id, forward].append(side.key)
+    # A dictionary per field: a symmetric relation reads the link of a record to itself twice.
+    found: dict[Id, dict[str, dict[Id, Shown]]] = defaultdict(lambda: defaultdict(dict))
+    for row in rows:
+        for key in readers[row.field_id, row.forward]:
+            found[row.own][key].setdefault(row.other, Shown(row.other, row.title, row.database_id))
+    return {
+        own: {key: list(others.values())[:MAX_SHOWN] for key, others in by_key.items()}
+        for own, by_key in found.items()
+    }
+
+
+async def links_of(
+    work: UnitOfWork,
+    actor: Actor,
+    schema: Schema,
+    record_ids: Collection[Id],
+    keys: Collection[str],
+) -> LinksOf:
+    """The records that relation fields of these records show the actor, in one statement."""
+    shown = await shown_links(work, actor, schema, record_ids, sides_of(schema.fields, keys))
+    return {
+        own: {key: [each.id for each in others] for key, others in by_key.items()}
+        for own, by_key in shown.items()
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Follower:
+    """A rollup or lookup that follows a relation to the field `target`."""
+
+    key: str
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
+class Incoming:
+    """A relation field that points at a database, and what follows it in its own."""
+
+    id: Id
+    label: str
+    side: Side
+    database_id: Id
+    inverse_id: Id
+    restricts: bool
+    followers: tuple[Follower, ...]
+
+    def faces(self, spec: FieldSpec) -> bool:
+        """Whether it shows the links of this field from their other end."""
+        return spec.relation and self.inverse_id == spec.id
+
+
+_RELATION = field.alias("relation")
+_FOLLOWER = field.alias("follower")
+_FOLLOWING = [FieldKind.ROLLUP.value, FieldKind.LOOKUP.value]
+_INCOMING = Prepared(
+    select(
+        _RELATION.c.id,
+        _RELATION.c.key,
+        _RELATION.c.label,
+        _RELATION.c.database_id,
+        _RELATION.c.settings,
+        _FOLLOWER.c.key.label("follower"),
+        _FOLLOWER.c.settings["targetFieldKey"].astext.label("target"),
+    )
+    .outerjoin(
+        _FOLLOWER,
+        and_(
+            _FOLLOWER.c.workspace_id == _RELATION.c.workspace_id,
+            _FOLLOWER.c.database_id == _RELATION.c.database_id,
+            _FOLLOWER.c.kind == any_(literal(_FOLLOWING, ARRAY(Text))),
+            _FOLLOWER.c.settings["relationFieldKey"].astext == _RELATION.c.key,
+        ),
+    )
+    .where(
+        _RELATION.c.workspace_id == bindparam("workspace_id", type_=Uuid),
+        _RELATION.c.id == func.any(bindparam("ids", type_=ARRAY(Uuid))),
+    )
+    .order_by(_RELATION.c.id, _FOLLOWER.c.key)
+)
+_SETTINGS = Prepared(
+    select(field.c.key, field.c.settings).where(
+        field.c.workspace_id == bindparam("workspace_id", type_=Uuid),
+        field.c.id == bindparam("id", type_=Uuid),
+    )
+)
+
+
+async def incoming_relations(work: UnitOfWork, schema: Schema) -> list[Incoming]:
+    """The relation fields that point at a database, its own included, in one statement."""
+    ids = [spec.inverse_id for spec in schema.fields.values() if spec.relation]
+    if not ids:
+        return []
+    rows = await _INCOMING.rows(work, {"workspace_id": schema.workspace_id, "ids": ids})
+    followers: dict[Id, list[Follower]] = defaultdict(list)
+    for row in rows:
+        if row.follower is not None:
+            followers[row.id].append(Follower(row.follower, row.target))
+    return [
+        Incoming(
+            id=row.id,
+            label=row.label,
+            side=make_side(row.id, row.key, row.settings),
+            database_id=row.database_id,
+            inverse_id=Id(row.settings["inverseFieldId"]),
+            restricts=row.settings.get("onDelete") == "restrict",
+            followers=tuple(followers[row.id]),
+        )
+        for row in {row.id: row for row in rows}.values()
+    ]
+
+
+async def relation_side(work: UnitOfWork, workspace_id: Id, field_id: Id) -> Side | None:
+    """The side of a relation field by its id; None when it is gone."""
+    found = await _SETTINGS.first(work, {"workspace_id": workspace_id, "id": field_id})
+    return None if found is None else make_side(field_id, found.key, found.settings)

@@ -1,0 +1,249 @@
+"""From writes to what they make of records: everything that may refuse them happens here."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import chain
+
+from models.core.access.rules import Actor
+from models.data.databases.commands import lock_fields, store_options
+from models.data.databases.rules.fields import Schema
+from models.data.records.linked import LinksOf, links_of
+from models.data.records.links import refuse_restricted, targets_to_hold
+from models.data.records.references import check_references
+from models.data.records.rules.link.relations import read_relations
+from models.data.records.rules.write.data import MAX_PROBLEMS, DataCheck, refuse
+from models.data.records.rules.write.operations import repeated
+from models.data.records.rules.write.options import grow_options
+from models.data.records.rules.write.writes import (
+    MAX_DATA_BYTES,
+    TRASH,
+    Checked,
+    Links,
+    Planned,
+    StoredRecord,
+    Write,
+    WriteOp,
+    data_bytes,
+    new_record,
+    plan_change,
+    plan_new,
+)
+from models.data.records.shapes import MAX_OPERATIONS
+from models.data.records.store import hold_records, lock_records
+from models.data.records.templates import with_templates
+from models.data.records.upsert import Matches, find_matches
+from runtime.database import UnitOfWork
+from runtime.errors import ConflictError, Detail, NotFoundError
+from runtime.ids import new_id
+
+CHANGED_MEANWHILE = "The record was changed since it was read. Read it again."
+
+
+async def plan_writes(
+    work: UnitOfWork,
+    actor: Actor,
+    schema: Schema,
+    writes: Sequence[Write],
+    problems: Sequence[Detail],
+) -> tuple[Schema, list[Planned]]:
+    """What the writes make of their records, which are locked, and the schema with new options.
+
+    `problems` are those of the writes themselves, told with the others. Raises `NotFoundError` for
+    records, templates and files, `ValidationError` with every problem, `ConflictError` for records
+    that are not as expected.
+    """
+    schema, writes = await _with_new_options(work, schema, writes)
+    upserts = [write for write in writes if write.op is WriteOp.UPSERT]
+    matches = await find_matches(work, schema, upserts) if upserts else Matches()
+    writes = _resolved(writes, matches)
+    writes = await with_templates(work, schema, writes)
+    checked, found = _checked(schema, writes)
+    checked = await _held(work, schema, checked)
+    wrong = [*problems, *matches.problems, *_repeated(writes, matches), *found]
+    wrong += await check_references(work, actor, schema, checked)
+    refuse(_told(wrong, writes), MAX_OPERATIONS)
+    _check_expected(checked)
+    await _refuse_restricted(work, schema, checked)
+    linked = await _links_before(work, actor, schema, checked)
+    return schema, _planned(work, actor, schema, checked, linked)
+
+
+def _resolved(writes: Sequence[Write], matches: Matches) -> Sequence[Write]:
+    """Upserts turned into what they are: a change of the record that was found, or a creation."""
+    if not matches.meant:
+        return writes
+    return [
+        write
+        if write.op is not WriteOp.UPSERT or write.at not in matches.meant
+        else replace(write, op=WriteOp.UPDATE, record_id=matches.found[write.at])
+        if write.at in matches.found
+        else replace(write, op=WriteOp.CREATE)
+        for write in writes
+    ]
+
+
+def _repeated(writes: Sequence[Write], matches: Matches) -> list[Detail]:
+    """Writes that mean a record which another means already."""
+    if len(writes) == 1:
+        return []
+    by_id = ((write, write.record_id) for write in writes if write.record_id is not None)
+    by_values = (
+        (write, matches.meant[write.at])
+        for write in writes
+        if write.record_id is None and write.at in matches.meant
+    )
+    return repeated(chain[tuple[Write, object]](by_id, by_values))
+
+
+async def _held(work: UnitOfWork, schema: Schema, checked: Sequence[Checked]) -> list[Checked]:
+    """The same, with the records that exist already, locked.
+
+    Raises `NotFoundError`, naming every write whose record does not.
+    """
+    ids = {one.write.record_id for one in checked if one.write.record_id is not None}
+    if not ids:
+        return list(checked)
+    linked = [one.links for one in checked if one.links]
+    if linked:
+        targets = await targets_to_hold(work, schema, linked)
+        await hold_records(work, schema.workspace_id, ids | targets)
+    rows = await lock_records(work, schema, ids)
+    held = [
+        one if one.write.record_id is None else replace(one, before=rows.get(one.write.record_id))
+        for one in checked
+    ]
+    missing = [
+        one.write
+        for one in held
+        if one.write.record_id is not None and not _reachable(one.before, one.write, work)
+    ]
+    if any(write.upsert_by for write in missing):
+        raise ConflictError("A record that an upsert found was deleted meanwhile. Try again.")
+    if missing:
+        raise RecordNotFoundError([write.at for write in missing])
+    return held
+
+
+def _reachable(row: StoredRecord | None, write: Write, work: UnitOfWork) -> bool:
+    """Whether a write may mean this row: only a restoration means one in the trash."""
+    if row is None:
+        return False
+    if row.deleted_at is None:
+        return True
+    return write.op is WriteOp.RESTORE and row.deleted_at > work.now - TRASH
+
+
+class RecordNotFoundError(NotFoundError):
+    """Records that a batch names by these paths, or the one a path names."""
+
+    def __init__(self, places: Sequence[str]) -> None:
+        super().__init__("record")
+        named = ", ".join(f"{at}recordId" for at in places if at)
+        if named:
+            self.message = f"{named}: {self.message}"
+
+
+async def _with_new_options(
+    work: UnitOfWork, schema: Schema, writes: Sequence[Write]
+) -> tuple[Schema, Sequence[Write]]:
+    """Add the options that the written values bring, where their fields allow it."""
+    wanted = grow_options(schema, [write.written for write in writes], new_id)
+    if wanted.grown:
+        locked = await lock_fields(work, schema, wanted.grown)
+        wanted = grow_options(locked, [write.written for write in writes], new_id)
+        await store_options(work, wanted.schema, wanted.grown)
+    if wanted.schema is schema:
+        return schema, writes
+    written = zip(writes, wanted.written, strict=True)
+    return wanted.schema, [replace(write, written=values) for write, values in written]
+
+
+def _checked(schema: Schema, writes: Sequence[Write]) -> tuple[list[Checked], list[Detail]]:
+    """What the writes say, as far as the fields take it, and everything that is wrong."""
+    check = DataCheck(schema.fields)
+    checked: list[Checked] = []
+    problems: list[Detail] = []
+    for write in writes:
+        read = check.new if write.op is WriteOp.CREATE else check.patch
+        change, wrong = read(write.written, write.at)
+        links: Links = {}
+        if write.relations:
+            links, unlinkable = read_relations(schema.fields, write.relations, write.at)
+            wrong += unlinkable
+        problems += wrong
+        checked.append(Checked(write, None, change, links))
+    return checked, problems
+
+
+def _told(problems: Sequence[Detail], writes: Sequence[Write]) -> list[Detail]:
+    """The problems to tell: of each write the first few, so that every bad one is named."""
+    most = min(MAX_PROBLEMS, MAX_OPERATIONS // len(writes))
+    if len(problems) <= most:
+        return list(problems)
+    told: dict[str, list[Detail]] = {write.at: [] for write in writes}
+    for problem in problems:
+        at = problem.path.split(".", 2)
+        own = f"{at[0]}.{at[1]}." if at[0] == "operations" else ""
+        told.setdefault(own, []).append(problem)
+    return [problem for some in told.values() for problem in some[:most]]
+
+
+def _check_expected(checked: Sequence[Checked]) -> None:
+    """Raise `ConflictError` unless every record is the one its writer read."""
+    stale = [
+        one.write
+        for one in checked
+        if one.write.expected is not None
+        and one.before is not None
+        and one.before.updated_at != one.write.expected
+    ]
+    if stale:
+        named = ", ".join(f"{write.at}recordId" for write in stale if write.at)
+        raise ConflictError(f"{named}: {CHANGED_MEANWHILE}" if named else CHANGED_MEANWHILE)
+
+
+async def _refuse_restricted(work: UnitOfWork, schema: Schema, checked: Sequence[Checked]) -> None:
+    """Raise `ConflictError` for a deletion that a relation field forbids."""
+    doomed = [
+        one.before.id
+        for one in checked
+        if one.write.op is WriteOp.DELETE and one.before is not None
+    ]
+    if doomed:
+        await refuse_restricted(work, schema, doomed)
+
+
+async def _links_before(
+    work: UnitOfWork, actor: Actor, schema: Schema, checked: Sequence[Checked]
+) -> LinksOf:
+    """What the relation fields hold now that writes of records name."""
+    linking = {one.before.id: one.links for one in checked if one.before is not None and one.links}
+    if not linking:
+        return {}
+    return await links_of(work, actor, schema, linking, set(chain(*linking.values())))
+
+
+def _planned(
+    work: UnitOfWork,
+    actor: Actor,
+    schema: Schema,
+    checked: Sequence[Checked],
+    linked: LinksOf,
+) -> list[Planned]:
+    """The records after the writes. Raises `ValidationError` for those that grow too large."""
+    planned: list[Planned] = []
+    problems: list[Detail] = []
+    for one in checked:
+        if one.before is None:
+            surface_id = None if one.write.content_from is None else new_id()
+            row = new_record(schema, new_id(), one.change, surface_id, actor.user_id, work.now)
+            plan = plan_new(row, one)
+        else:
+            now = linked.get(one.before.id, {})
+            links = {key: now.get(key, ()) for key in one.links}, one.links
+            plan = plan_change(one, one.before, links, actor.user_id, work.now)
+        if plan.change.values and data_bytes(plan.after.data) > MAX_DATA_BYTES:
+            problems.append(Detail(f"{one.write.at}data", "holds more than 1 MiB in all"))
+        planned.append(plan)
+    refuse(problems, MAX_OPERATIONS)
+    return planned

@@ -1,0 +1,180 @@
+"""Reading records: one by id, the newest first, or what a query asks for."""
+
+from typing import Any
+
+from sqlalchemy import ColumnElement, Integer, Uuid, bindparam, select
+
+from models.content.items.queries import PlacementOf, placed_items
+from models.content.items.tables import item
+from models.core.access.rules import Actor
+from models.core.base import Id
+from models.core.pagination import PageRequest, page_request
+from models.data.databases.queries import fields_of, load_schema, schema_of
+from models.data.databases.rules.fields import Schema
+from models.data.databases.specs import fields_as_text, read_fields
+from models.data.databases.tables import database
+from models.data.records.details import record_details
+from models.data.records.finding import QueryTooSlowError, find_records
+from models.data.records.hidden import unseen_fields
+from models.data.records.index import request_indexes
+from models.data.records.rules.query.ordering import NEWEST_FIRST
+from models.data.records.rules.query.query import read_query
+from models.data.records.rules.query.views import through_view
+from models.data.records.shapes import (
+    MAX_QUERY_LIMIT,
+    QueryResult,
+    RecordDetail,
+    RecordList,
+    RecordQuery,
+)
+from models.data.records.tables import record
+from models.data.views.queries import view_query
+from runtime.crypto import KeyRing
+from runtime.database import UnitOfWork
+from runtime.errors import NotFoundError
+from runtime.prepared import Prepared
+from runtime.schema import Timestamp
+
+visible = PlacementOf(
+    placed_items()
+    .join(database, database.c.item_id == item.c.id)
+    .join(record, record.c.database_id == database.c.id)
+    .where(
+        record.c.id == bindparam("id", type_=Uuid),
+        record.c.workspace_id == item.c.workspace_id,
+        database.c.workspace_id == item.c.workspace_id,
+        record.c.deleted_at.is_(None),
+    )
+)
+"""Where a record's database is placed: `await visible(work, workspace_ids, record_id, user_id)`."""
+
+
+def this_record(workspace_id: Any, record_id: Any) -> tuple[ColumnElement[bool], ...]:
+    """The conditions of one record that is not in the trash."""
+    return (
+        record.c.workspace_id == workspace_id,
+        record.c.id == record_id,
+        record.c.deleted_at.is_(None),
+    )
+
+
+def records_of(workspace_id: Any, database_id: Any) -> tuple[ColumnElement[bool], ...]:
+    """The conditions of the records of a database that are not in the trash."""
+    return (
+        record.c.workspace_id == workspace_id,
+        record.c.database_id == database_id,
+        record.c.deleted_at.is_(None),
+    )
+
+
+_THIS = this_record(bindparam("workspace_id", type_=Uuid), bindparam("record_id", type_=Uuid))
+_RECORD = Prepared(
+    select(record, fields_as_text().label("fields"))
+    .join(database, database.c.id == record.c.database_id)
+    .join(item, item.c.id == database.c.item_id)
+    .where(
+        *_THIS,
+        database.c.workspace_id == record.c.workspace_id,
+        item.c.workspace_id == record.c.workspace_id,
+        item.c.deleted_at.is_(None),
+    )
+)
+_SCHEMA_OF = Prepared(fields_of().join(record, record.c.database_id == database.c.id).where(*_THIS))
+
+_NEWEST = (
+    select(record)
+    .where(
+        *records_of(bindparam("workspace_id", type_=Uuid), bindparam("database_id", type_=Uuid)),
+        record.c.archived.is_(False),
+    )
+    .order_by(*NEWEST_FIRST.clauses)
+    .limit(bindparam("most", type_=Integer))
+)
+_FIRST_PAGE = Prepared(_NEWEST)
+_NEXT_PAGE = Prepared(
+    _NEWEST.where(
+        NEWEST_FIRST.after((bindparam("moment", type_=Timestamp), bindparam("id", type_=Uuid)))
+    )
+)
+
+
+async def get_record(work: UnitOfWork, actor: Actor, record_id: Id) -> RecordDetail:
+    """A record. Raises `NotFoundError`, also when its database is in the trash."""
+    parameters = {"workspace_id": actor.workspace_id, "record_id": record_id}
+    found = await _RECORD.first(work, parameters)
+    if found is None:
+        raise NotFoundError("record")
+    schema = Schema(found.workspace_id, found.database_id, read_fields(found.fields))
+    (shown,) = await record_details(work, actor, schema, [found])
+    return shown
+
+
+async def load_schema_of(work: UnitOfWork, workspace_id: Id, record_id: Id) -> Schema:
+    """The schema that types a record, in one statement. Raises `NotFoundError`."""
+    parameters = {"workspace_id": workspace_id, "record_id": record_id}
+    return schema_of(await _SCHEMA_OF.rows(work, parameters), "record")
+
+
+async def list_records(
+    work: UnitOfWork, actor: Actor, database_id: Id, page: PageRequest
+) -> RecordList:
+    """The records of a database that are not archived, newest first."""
+    schema = await load_schema(work, actor.workspace_id, database_id)
+    parameters = {
+        "workspace_id": actor.workspace_id,
+        "database_id": database_id,
+        "most": page.fetch,
+    }
+    if page.after is None:
+        rows = await _FIRST_PAGE.rows(work, parameters)
+    else:
+        moment, last_id = page.after
+        rows = await _NEXT_PAGE.rows(work, {**parameters, "moment": moment, "id": last_id})
+    shown = page.of(rows, NEWEST_FIRST.position)
+    records = await record_details(work, actor, schema, shown.items)
+    return RecordList(records=records, cursor=shown.cursor)
+
+
+async def ask_records(
+    work: UnitOfWork, actor: Actor, database_id: Id, body: RecordQuery, keys: KeyRing
+) -> QueryResult | None:
+    """What an actor's query finds, through the view it names.
+
+    Has the fields indexed that would have spared it records; None when it took too long without,
+    and the transaction has to commit so that they will be. Raises as `query_records` does, and
+    `NotFoundError` for the view.
+    """
+    schema = await load_schema(work, actor.workspace_id, database_id)
+    if body.view_id is not None:
+        manifest = await view_query(work, actor, database_id, body.view_id)
+        body = through_view(body, manifest)
+    unseen = await unseen_fields(work, actor, schema)
+    query = read_query(body, schema.fields, work.now, unseen)
+    page = _page(keys, schema, body)
+    if not await request_indexes(work, actor, schema, query):
+        return await find_records(work, actor, schema, query, page)
+    try:
+        async with work.savepoint():
+            return await find_records(work, actor, schema, query, page)
+    except QueryTooSlowError:
+        return None
+
+
+async def query_records(
+    work: UnitOfWork, workspace_id: Id, database_id: Id, body: RecordQuery, keys: KeyRing
+) -> QueryResult:
+    """The records a query asks for, at most 200 at once, with groups and figures (C3, C5).
+
+    It writes nothing, knows no views and shows nothing of other databases. Raises `NotFoundError`
+    for the database, `ValidationError` for what is wrong with the query, `QueryTooSlowError`.
+    """
+    schema = await load_schema(work, workspace_id, database_id)
+    query = read_query(body, schema.fields, work.now)
+    return await find_records(work, None, schema, query, _page(keys, schema, body))
+
+
+def _page(keys: KeyRing, schema: Schema, body: RecordQuery) -> PageRequest:
+    """The page asked for; its cursor continues the same query alone."""
+    asked = body.model_dump_json(exclude={"cursor", "limit", "fields"})
+    place = ("records/query", schema.workspace_id, schema.database_id, asked)
+    return page_request(keys, min(body.limit, MAX_QUERY_LIMIT), body.cursor, *place)

@@ -1,0 +1,115 @@
+"""Computing many records anew: asked for in the writer's transaction, done by a job in chunks."""
+
+from collections.abc import Collection
+from typing import Any
+
+from sqlalchemy import any_, select
+
+from models.core.access.rules import Actor, Principal, PrincipalType, Role
+from models.core.base import Id, JsonObject
+from models.data.records.linked import id_array, relation_side, seen_links
+from models.data.records.rules.write.dependencies import Stale
+from models.data.records.tables import record
+from models.messages.jobs.commands import accept_job
+from models.messages.jobs.rules import JobStatus
+from models.messages.jobs.tables import job
+from runtime.database import UnitOfWork
+from runtime.families import Family
+from runtime.ids import new_id
+
+CHUNK = 500
+"""Records of one chunk."""
+
+NOBODY = Id(int=0)
+
+
+async def request_recomputation(
+    work: UnitOfWork,
+    workspace_id: Id,
+    stale: Stale,
+    *,
+    through: Id | None = None,
+    user_id: Id = NOBODY,
+) -> None:
+    """Accept a job that computes these fields of these records.
+
+    Without record ids it is all records of the database; with `through` it is those that this
+    relation field links to them. A job of the same that has not begun does both.
+    """
+    wanted = {
+        "keys": sorted(stale.keys),
+        "recordIds": sorted(map(str, stale.record_ids)),
+        "through": None if through is None else str(through),
+    }
+    same = await work.first(
+        select(job.c.id)
+        .where(
+            job.c.workspace_id == workspace_id,
+            job.c.family == Family.RECOMPUTATION.value,
+            job.c.subject_id == stale.database_id,
+            job.c.status == JobStatus.QUEUED.value,
+            job.c.input == wanted,
+        )
+        .limit(1)
+        # Held, so that it does not begin before this transaction ends.
+        .with_for_update(skip_locked=True)
+    )
+    if same is None:
+        await accept_job(
+            work,
+            _system(workspace_id, user_id),
+            Family.RECOMPUTATION,
+            new_id(),
+            stale.database_id,
+            summary="Compute values anew",
+            input=wanted,
+        )
+
+
+def _system(workspace_id: Id, user_id: Id) -> Actor:
+    """The platform itself: it computes for whoever may read."""
+    principal = Principal(type=PrincipalType.SYSTEM, id=user_id, user_id=user_id)
+    return Actor(principal=principal, workspace_id=workspace_id, role=Role.OWNER)
+
+
+async def next_stale(work: UnitOfWork, asked: Any) -> Stale | None:
+    """The next records of a held job, in the order of their ids; None when none are left."""
+    wanted: JsonObject = asked.input
+    after = Id(asked.progress["after"]) if asked.progress else None
+    ids = [Id(each) for each in wanted["recordIds"]]
+    through = wanted["through"]
+    if through is None:
+        found = await _own(work, asked, ids, after)
+    else:
+        found = await _linked(work, asked, Id(through), ids, after)
+    return Stale(asked.subject_id, found, wanted["keys"]) if found else None
+
+
+async def _own(work: UnitOfWork, asked: Any, ids: Collection[Id], after: Id | None) -> list[Id]:
+    statement = (
+        select(record.c.id)
+        .where(
+            record.c.workspace_id == asked.workspace_id,
+            record.c.database_id == asked.subject_id,
+        )
+        .order_by(record.c.id)
+        .limit(CHUNK)
+    )
+    if ids:
+        statement = statement.where(record.c.id == any_(id_array(ids)))
+    if after is not None:
+        statement = statement.where(record.c.id > after)
+    return [row.id for row in await work.rows(statement)]
+
+
+async def _linked(
+    work: UnitOfWork, asked: Any, relation_id: Id, ids: Collection[Id], after: Id | None
+) -> list[Id]:
+    side = await relation_side(work, asked.workspace_id, relation_id)
+    if side is None:
+        return []
+    seen = seen_links(asked.workspace_id, [side], None, id_array(ids)).subquery("seen")
+    statement = select(seen.c.own).distinct().order_by(seen.c.own).limit(CHUNK)
+    if after is not None:
+        statement = statement.where(seen.c.own > after)
+    return [row.own for row in await work.rows(statement)]

@@ -1,0 +1,51 @@
+"""What a write to a record may say of its relations. Pure."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from models.core.base import Id
+from models.data.databases.rules.fields import FieldSpec, FieldSpecs
+from models.data.databases.rules.values import FieldValueError
+from models.data.records.rules.write.data import shown_key
+from runtime.errors import Detail
+from runtime.ids import parse_id
+
+MAX_LINKS = 1_000
+"""Records that one write names in one relation field."""
+
+
+def read_relations(
+    fields: FieldSpecs, relations: Mapping[str, Any], at: str = ""
+) -> tuple[dict[str, list[Id]], list[Detail]]:
+    """The records each relation field shall point at, and every problem at `relations.<key>`.
+
+    null empties a field. Whether the records exist is for the command to ask.
+    """
+    wanted: dict[str, list[Id]] = {}
+    problems: list[Detail] = []
+    for key, value in relations.items():
+        try:
+            wanted[key] = _targets(fields.get(key), value)
+        except FieldValueError as problem:
+            problems.append(Detail(f"{at}relations.{shown_key(key)}", str(problem)))
+    return wanted, problems
+
+
+def _targets(spec: FieldSpec | None, value: Any) -> list[Id]:
+    if spec is None or not spec.relation:
+        raise FieldValueError("is not the key of a relation field of this database")
+    if value is None:
+        value = []
+    if not isinstance(value, list) or len(value) > MAX_LINKS:
+        raise FieldValueError(f"must be a list of at most {MAX_LINKS} record ids")
+    targets = list(dict.fromkeys(_target(entry) for entry in value))
+    if spec.settings.get("cardinality") == "one" and len(targets) > 1:
+        raise FieldValueError("must be one record at most")
+    return targets
+
+
+def _target(value: Any) -> Id:
+    target = parse_id(value) if isinstance(value, str) else None
+    if target is None:
+        raise FieldValueError("must be a list of record ids")
+    return target

@@ -1,0 +1,129 @@
+"""Figures over the records a query finds: which a field takes, and how each is computed."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from sqlalchemy import Float, cast, distinct, false, func, not_, null
+
+from models.data.databases.rules.aggregates import Aggregate, usable_aggregates
+from models.data.databases.rules.fields import FieldSpec, FieldSpecs
+from models.data.databases.rules.registry import Comparison, comparison
+from models.data.records.rules.query.entries import ENTRY_TEXT
+from models.data.records.rules.query.extraction import Expression, extract
+from models.data.records.rules.query.operands import LISTS
+from models.data.records.rules.query.predicates import empty
+from models.data.records.shapes import Aggregation
+from runtime.clock import wire_timestamp
+from runtime.errors import ValidationError
+
+_LONGEST_WHOLE = 10**21
+"""From here on a whole number is written as JavaScript does, with an exponent."""
+
+_OPAQUE = LISTS | {Comparison.OPAQUE}
+"""Forms whose values are counted, but not told apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One aggregate under its name in the answer; a count may be of no field."""
+
+    name: str
+    op: Aggregate
+    field: FieldSpec | None
+
+    @property
+    def inputs(self) -> tuple[Expression, Expression]:
+        """What it needs of each record: the value, and whether that is empty."""
+        if self.field is None:
+            return null(), false()
+        return _value(self.field, self.op), empty(self.field)
+
+    def of(self, value: Expression, blank: Expression) -> Expression:
+        """The figure over these columns of all records."""
+        return _FIGURES[self.op](value, blank)
+
+
+def read_aggregates(wanted: Sequence[Aggregation], fields: FieldSpecs) -> tuple[Figure, ...]:
+    """The figures a client asked for. Raises `ValidationError` at `aggregates.<place>`."""
+    figures: dict[str, Figure] = {}
+    for place, one in enumerate(wanted):
+        figure = _figure(one, fields, f"aggregates.{place}")
+        if figure.name in figures:
+            raise ValidationError.at(
+                f"aggregates.{place}.as", f"{figure.name} is the name of an earlier aggregate"
+            )
+        figures[figure.name] = figure
+    return tuple(figures.values())
+
+
+def _figure(wanted: Aggregation, fields: FieldSpecs, path: str) -> Figure:
+    if wanted.field is None:
+        if wanted.op is not Aggregate.COUNT:
+            raise ValidationError.at(f"{path}.field", "is required: only count needs no field")
+        return Figure(wanted.name or "count", wanted.op, None)
+    field = fields.get(wanted.field)
+    if field is None:
+        raise ValidationError.at(f"{path}.field", "is not the key of a field of this database")
+    usable = _usable(field)
+    if wanted.op not in usable:
+        raise ValidationError.at(
+            f"{path}.op", f"must be an aggregate of a {field.kind} field: {', '.join(usable)}"
+        )
+    return Figure(wanted.name or f"{wanted.op}_{field.key}", wanted.op, field)
+
+
+def _usable(field: FieldSpec) -> list[Aggregate]:
+    form = comparison(field)
+    return [
+        aggregate
+        for aggregate in usable_aggregates(form)
+        if aggregate is not Aggregate.COUNT_UNIQUE or form not in _OPAQUE
+    ]
+
+
+def _value(field: FieldSpec, op: Aggregate) -> Expression:
+    form = comparison(field)
+    if form in _OPAQUE:
+        return null()
+    value = extract(field).expression
+    if form is not Comparison.TEXT:
+        return value
+    shown = value if op is Aggregate.COUNT_UNIQUE else func.left(value, ENTRY_TEXT)
+    return func.nullif(shown, "").collate("C")
+
+
+def _share(part: Expression) -> Expression:
+    """Percent of the records; NULL where there are none."""
+    return 100 * cast(func.count().filter(part), Float) / func.nullif(func.count(), 0)
+
+
+_FIGURES: dict[Aggregate, Callable[[Expression, Expression], Expression]] = {
+    Aggregate.COUNT: lambda _value, _blank: func.count(),
+    Aggregate.COUNT_EMPTY: lambda _value, blank: func.count().filter(blank),
+    Aggregate.COUNT_FILLED: lambda _value, blank: func.count().filter(not_(blank)),
+    Aggregate.COUNT_UNIQUE: lambda value, _blank: func.count(distinct(value)),
+    Aggregate.PERCENT_EMPTY: lambda _value, blank: _share(blank),
+    Aggregate.PERCENT_FILLED: lambda _value, blank: _share(not_(blank)),
+    Aggregate.SUM: lambda value, _blank: func.sum(value),
+    Aggregate.AVG: lambda value, _blank: func.avg(value),
+    Aggregate.MIN: lambda value, _blank: func.min(value),
+    Aggregate.MAX: lambda value, _blank: func.max(value),
+    Aggregate.MEDIAN: lambda value, _blank: func.percentile_cont(0.5).within_group(value),
+    Aggregate.RANGE: lambda value, _blank: func.max(value) - func.min(value),
+    Aggregate.STDDEV: lambda value, _blank: func.stddev_samp(value),
+    Aggregate.EARLIEST: lambda value, _blank: func.min(value),
+    Aggregate.LATEST: lambda value, _blank: func.max(value),
+    Aggregate.CHECKED: lambda value, _blank: func.count().filter(value),
+    Aggregate.UNCHECKED: lambda value, _blank: func.count().filter(not_(value)),
+}
+
+
+def shown_value(value: Any) -> Any:
+    """A value from the database as JSON has it."""
+    if isinstance(value, Decimal):
+        whole = value == value.to_integral_value() and abs(value) < _LONGEST_WHOLE
+        return int(value) if whole else float(value)
+    return wire_timestamp(value) if isinstance(value, datetime) else value

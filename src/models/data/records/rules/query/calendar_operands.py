@@ -1,0 +1,131 @@
+"""Operands of date and datetime fields: days, moments, stretches and named periods."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from models.data.databases.rules import values
+from models.data.databases.rules.registry import Comparison
+from models.data.databases.rules.values import FieldValueError
+from models.data.records.rules.query.calendar import (
+    CLOCK_UNITS,
+    PERIODS,
+    Direction,
+    Unit,
+    end_of,
+    period_days,
+    shift_days,
+    shift_moment,
+    start_of,
+)
+from models.data.records.rules.query.conditions import In, Range, Test, list_of, ordered, pair_of
+from models.data.records.rules.query.operators import Op
+from runtime.clock import truncate
+
+MAX_COUNT = 10_000
+
+
+def calendar_test(op: Op, form: Comparison, operand: Any, now: datetime, zone: ZoneInfo) -> Test:
+    """The test that an operator makes with days or moments, both read in a time zone.
+
+    Raises `FieldValueError`, and `OverflowError` for what lies beyond the calendar.
+    """
+    if op is Op.IN:
+        read = _day_text if form is Comparison.DAY else _instant
+        return In(tuple(read(value) for value in list_of(operand)))
+    if op is Op.WITHIN:
+        return _within(form, operand, now, zone)
+    if op is Op.RELATIVE:
+        first, after = period_days(_period(operand), now.astimezone(zone).date())
+        return _days(form, first, after, zone)
+    read_span = _day_span if form is Comparison.DAY else _moment_span
+    return _span_test(op, operand, lambda value: read_span(value, zone))
+
+
+@dataclass(frozen=True, slots=True)
+class _Span:
+    """What a calendar operand covers: one point, or a whole day up to its (excluded) end."""
+
+    start: str | datetime
+    end: str | datetime
+    point: bool
+
+
+def _span_test(op: Op, operand: Any, read: Callable[[Any], _Span]) -> Test:
+    if op is Op.BETWEEN:
+        lower, upper = (read(value) for value in pair_of(operand))
+        return ordered(Range(lower.start, upper.end, with_high=upper.point))
+    span = read(operand)
+    match op:
+        case Op.GT | Op.AFTER:
+            return Range(low=span.end, with_low=not span.point)
+        case Op.GTE:
+            return Range(low=span.start)
+        case Op.LT | Op.BEFORE:
+            return Range(high=span.start, with_high=False)
+        case Op.LTE:
+            return Range(high=span.end, with_high=span.point)
+        case _:
+            return Range(span.start, span.end, with_high=span.point)
+
+
+def _day_span(value: Any, _zone: ZoneInfo) -> _Span:
+    text = _day_text(value)
+    return _Span(text, text, point=True)
+
+
+def _moment_span(value: Any, zone: ZoneInfo) -> _Span:
+    """A moment is a point; a date is the whole day as the zone has it."""
+    if isinstance(value, str) and "T" in value:
+        point = _instant(value)
+        return _Span(point, point, point=True)
+    day = values.day(value)
+    return _Span(start_of(day, zone), end_of(day, zone), point=False)
+
+
+def _day_text(value: Any) -> str:
+    return values.day(value).isoformat()
+
+
+def _instant(value: Any) -> datetime:
+    return truncate(values.moment(value))
+
+
+def _days(form: Comparison, first: date, after: date, zone: ZoneInfo) -> Range:
+    """The range of whole days from `first` up to, and without, `after`."""
+    if form is Comparison.DAY:
+        return Range(first.isoformat(), after.isoformat(), with_high=False)
+    return Range(start_of(first, zone), start_of(after, zone), with_high=False)
+
+
+def _period(operand: Any) -> str:
+    if not isinstance(operand, str) or operand not in PERIODS:
+        raise FieldValueError(f"must be one of: {', '.join(PERIODS)}")
+    return operand
+
+
+def _within(form: Comparison, operand: Any, now: datetime, zone: ZoneInfo) -> Range:
+    unit, count = _stretch(operand)
+    if form is Comparison.DAY:
+        if unit in CLOCK_UNITS:
+            raise FieldValueError("must be in days or longer units for a date without a time")
+        today = now.astimezone(zone).date()
+        ends = sorted([today, shift_days(today, unit, count)])
+        return Range(ends[0].isoformat(), ends[1].isoformat())
+    first, last = sorted([now.astimezone(UTC), shift_moment(now, unit, count, zone)])
+    return Range(truncate(first), truncate(last))
+
+
+def _stretch(operand: Any) -> tuple[Unit, int]:
+    """`{unit, count, direction}` as a unit and a count that is negative for the past."""
+    if not isinstance(operand, dict) or operand.keys() != {"unit", "count", "direction"}:
+        raise FieldValueError("must be an object with unit, count and direction")
+    unit, direction = operand["unit"], operand["direction"]
+    if unit not in list(Unit):
+        raise FieldValueError(f"must have a unit that is one of: {', '.join(Unit)}")
+    if direction not in list(Direction):
+        raise FieldValueError("must have a direction that is past or future")
+    count = values.whole_number(operand["count"], 1, MAX_COUNT)
+    return Unit(unit), -count if direction == Direction.PAST else count

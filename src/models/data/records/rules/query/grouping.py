@@ -1,0 +1,155 @@
+"""Groups of records: by the value of one field or two, dates by the stretch they lie in."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Any, Literal
+
+from sqlalchemy import (
+    ARRAY,
+    Boolean,
+    Date,
+    DateTime,
+    FromClause,
+    Text,
+    case,
+    cast,
+    func,
+    literal,
+    nulls_last,
+)
+from sqlalchemy.dialects.postgresql import JSONB
+
+from models.data.databases.rules.fields import FieldSpec, FieldSpecs
+from models.data.databases.rules.registry import Comparison, comparison
+from models.data.records.rules.link.linked import linked_rows
+from models.data.records.rules.query.aggregation import shown_value
+from models.data.records.rules.query.entries import ENTRY_TEXT
+from models.data.records.rules.query.extraction import Expression, extract, json_of, json_type
+from models.data.records.rules.query.ordering import ordered_value
+from models.data.records.shapes import GroupBy
+from runtime.errors import ValidationError
+
+MAX_GROUPS = 200
+"""Groups of the first level that an answer shows."""
+MAX_ROWS = 1_000
+"""Groups of both levels that an answer shows."""
+
+_DATES = frozenset({Comparison.DAY, Comparison.MOMENT})
+_ELEMENTS = frozenset({Comparison.OPTIONS, Comparison.USERS, Comparison.FILES})
+_UNGROUPED = frozenset({Comparison.OPAQUE, Comparison.VALUES})
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """One level of groups: `value` is what the records of a group have in common."""
+
+    field: FieldSpec
+    granularity: str | None
+    descending: bool
+    value: Expression
+    elements: FromClause | None = None
+    """What has to be joined to a record for each of its values."""
+
+    def order(self, value: Expression) -> list[Expression]:
+        """The order of the groups, given the column that holds their value."""
+        columns = [value]
+        if comparison(self.field) in {Comparison.OPTION, Comparison.OPTIONS}:
+            keys = literal(list(self.field.option_keys), ARRAY(Text))
+            columns = [func.array_position(keys, value), value]
+        return [nulls_last(one.desc() if self.descending else one.asc()) for one in columns]
+
+    def shown(self, value: Any) -> tuple[str, Any]:
+        """The key and the value of a group on the wire."""
+        if value is None:
+            return "", None
+        if self.granularity is not None:
+            return _stretch_key(value, self.granularity), value
+        if isinstance(value, bool):
+            return str(value).lower(), value
+        shown = shown_value(value)
+        return str(shown), shown
+
+
+def read_groups(
+    wanted: Sequence[GroupBy], fields: FieldSpecs, timezone: str | None
+) -> tuple[Level, ...]:
+    """The levels a client asked for. Raises `ValidationError` at `groupBy.<place>`."""
+    levels = [_level(one, fields, timezone, f"groupBy.{place}") for place, one in enumerate(wanted)]
+    if len({level.field.key for level in levels}) < len(levels):
+        raise ValidationError.at("groupBy.1.field", "is the field of the first level")
+    return tuple(levels)
+
+
+def _level(wanted: GroupBy, fields: FieldSpecs, timezone: str | None, path: str) -> Level:
+    field = fields.get(wanted.field)
+    if field is None:
+        raise ValidationError.at(f"{path}.field", "is not the key of a field of this database")
+    form = comparison(field)
+    if form in _UNGROUPED:
+        raise ValidationError.at(
+            f"{path}.field", f"cannot be grouped by: it is a {field.kind} field"
+        )
+    if form not in _DATES and wanted.granularity is not None:
+        raise ValidationError.at(f"{path}.granularity", "is for dates alone")
+    descending = wanted.direction == "desc"
+    if form in _DATES:
+        granularity = wanted.granularity or "day"
+        stretch = _stretch(field, granularity, timezone or field.timezone)
+        return Level(field, granularity, descending, stretch)
+    if form in _ELEMENTS:
+        elements = _elements(field)
+        return Level(field, None, descending, elements.c.value.collate("C"), elements)
+    if form is Comparison.RECORDS:
+        targets = linked_rows(field)
+        return Level(field, None, descending, cast(targets.c.id, Text).collate("C"), targets)
+    return Level(field, None, descending, _value(field, form))
+
+
+def _value(field: FieldSpec, form: Comparison) -> Expression:
+    match form:
+        case Comparison.TEXT:
+            return ordered_value(field, ENTRY_TEXT)[0]
+        case Comparison.USER:
+            return cast(extract(field).expression, Text).collate("C")
+        case _:
+            return extract(field).expression
+
+
+def _stretch(field: FieldSpec, granularity: str, timezone: str) -> Expression:
+    """The first day of the stretch a date lies in; NULL for text that is no date."""
+    value = extract(field)
+    if comparison(field) is Comparison.DAY:
+        local = _parsed(value.expression, "date")
+    elif isinstance(value.sql_type, DateTime):
+        local = func.timezone(timezone, value.expression)
+    else:
+        local = func.timezone(timezone, _parsed(value.expression, "timestamptz"))
+    return func.to_char(func.date_trunc(granularity, local), "YYYY-MM-DD").collate("C")
+
+
+def _parsed(value: Expression, type_name: Literal["date", "timestamptz"]) -> Expression:
+    read = cast(value, Date() if type_name == "date" else DateTime(timezone=True))
+    return case((func.pg_input_is_valid(value, type_name, type_=Boolean), read))
+
+
+def _stretch_key(first_day: str, granularity: str) -> str:
+    match granularity:
+        case "year":
+            return first_day[:4]
+        case "quarter":
+            return f"{first_day[:4]}-Q{(int(first_day[5:7]) + 2) // 3}"
+        case "month":
+            return first_day[:7]
+        case "week":
+            year, week, _ = date.fromisoformat(first_day).isocalendar()
+            return f"{year:04d}-W{week:02d}"
+        case _:
+            return first_day
+
+
+def _elements(field: FieldSpec) -> FromClause:
+    """One row for each value of a list."""
+    listed = case((json_type(field) == "array", json_of(field)), else_=literal([], JSONB))
+    rows = func.jsonb_array_elements_text(listed).table_valued("value")
+    return rows.lateral(f"elements_of_{field.id.hex}")

@@ -1,0 +1,147 @@
+"""From an operator and its operand to a test of the stored value."""
+
+from collections.abc import Callable
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from models.data.databases.rules import values
+from models.data.databases.rules.fields import FieldSpec
+from models.data.databases.rules.registry import Comparison, comparison
+from models.data.databases.rules.values import FieldValueError
+from models.data.records.rules.query.calendar_operands import calendar_test
+from models.data.records.rules.query.conditions import (
+    Empty,
+    Has,
+    In,
+    Piece,
+    Range,
+    Scalar,
+    Test,
+    Where,
+    list_of,
+    ordered,
+    pair_of,
+)
+from models.data.records.rules.query.operators import Op
+from runtime.ids import parse_id
+
+LISTS = frozenset(
+    {
+        Comparison.OPTIONS,
+        Comparison.USERS,
+        Comparison.FILES,
+        Comparison.RECORDS,
+        Comparison.VALUES,
+    }
+)
+"""The stored forms that hold several values."""
+
+
+def read_test(op: Op, field: FieldSpec, operand: Any, now: datetime, zone: ZoneInfo) -> Test:
+    """The test that a positive operator makes with its operand.
+
+    Raises `FieldValueError` when the operand is not of the field's type.
+    """
+    form = comparison(field)
+    if op is Op.IS_EMPTY:
+        if operand not in (None, True):
+            raise FieldValueError("is not needed for this operator")
+        return Empty()
+    if operand is None:
+        raise FieldValueError("must not be null; empty values are found with is_empty")
+    if form in LISTS:
+        return _set_test(op, field, operand)
+    if form in {Comparison.DAY, Comparison.MOMENT}:
+        try:
+            return calendar_test(op, form, operand, now, zone)
+        except OverflowError as error:
+            raise FieldValueError("reaches beyond the calendar") from error
+    return _plain_test(op, _scalar_reader(field), operand)
+
+
+def _plain_test(op: Op, read: Callable[[Any], Scalar], operand: Any) -> Test:
+    match op:
+        case Op.EQ:
+            return In((read(operand),))
+        case Op.IN:
+            return In(tuple(read(value) for value in list_of(operand)))
+        case Op.BETWEEN:
+            low, high = pair_of(operand)
+            return ordered(Range(read(low), read(high)))
+        case Op.GT | Op.AFTER:
+            return Range(low=read(operand), with_low=False)
+        case Op.GTE:
+            return Range(low=read(operand))
+        case Op.LT | Op.BEFORE:
+            return Range(high=read(operand), with_high=False)
+        case Op.LTE:
+            return Range(high=read(operand))
+        case _:
+            return _piece(op, operand)
+
+
+def _piece(op: Op, operand: Any) -> Piece:
+    where = {Op.STARTS_WITH: Where.START, Op.ENDS_WITH: Where.END}.get(op, Where.ANYWHERE)
+    return Piece(values.text(operand), where)
+
+
+def _scalar_reader(field: FieldSpec) -> Callable[[Any], Scalar]:
+    match comparison(field):
+        case Comparison.NUMBER:
+            return _number
+        case Comparison.BOOLEAN:
+            return lambda value: values.check_checkbox(field, value)
+        case Comparison.TIME:
+            return lambda value: values.check_time(field, value)
+        case Comparison.OPTION:
+            return lambda value: _option(field, value)
+        case Comparison.USER:
+            return values.user
+        case _:
+            return values.text
+
+
+def _number(value: Any) -> Decimal:
+    return Decimal(repr(values.number(value)))
+
+
+def _option(field: FieldSpec, value: Any) -> str:
+    """A key that exists, or any text where records may bring options that do not exist yet."""
+    if field.settings.get("allowCreate"):
+        return values.text(value)
+    return values.check_option(field, value)
+
+
+def _set_test(op: Op, field: FieldSpec, operand: Any) -> Has:
+    elements = [operand] if op is Op.CONTAINS else list_of(operand)
+    return Has(tuple(_element(field, value) for value in elements), op is Op.HAS_ALL)
+
+
+def _element(field: FieldSpec, value: Any) -> Any:
+    match comparison(field):
+        case Comparison.OPTIONS:
+            return _option(field, value)
+        case Comparison.USERS:
+            return values.user(value)
+        case Comparison.FILES:
+            return _id(value, "file")
+        case Comparison.RECORDS:
+            return _id(value, "record")
+        case _:
+            return _scalar(value)
+
+
+def _id(value: Any, noun: str) -> str:
+    checked = parse_id(value) if isinstance(value, str) else None
+    if checked is None:
+        raise FieldValueError(f"must be the id of a {noun}")
+    return str(checked)
+
+
+def _scalar(value: Any) -> str | bool | int | float:
+    """Anything that a looked-up list can hold: text, a number, true or false."""
+    if isinstance(value, bool):
+        return value
+    return values.number(value) if isinstance(value, int | float) else values.text(value)

@@ -1,0 +1,124 @@
+"""From a filter to a condition of the record table: values bound, never NULL, never failing."""
+
+from typing import Any
+
+from sqlalchemy import ARRAY, Text, and_, any_, false, func, literal, not_, or_, select, true
+from sqlalchemy.dialects.postgresql import JSONB
+
+from models.data.databases.rules.fields import FieldSpec, FieldSpecs
+from models.data.databases.rules.registry import KIND_RULES, Comparison, comparison
+from models.data.records.rules.link.linked import links_all, links_any, links_none
+from models.data.records.rules.query.conditions import Empty, Has, In, Piece, Range, Test, Where
+from models.data.records.rules.query.extraction import (
+    Expression,
+    Extracted,
+    extract,
+    fold,
+    json_of,
+    json_type,
+)
+from models.data.records.rules.query.filters import AllOf, AnyOf, Filter, Leaf, Not
+from models.data.records.tables import record
+
+
+def condition(tree: Filter) -> Expression:
+    """The condition a filter stands for: true or false for every record, never NULL."""
+    match tree:
+        case Leaf(field, test):
+            return _test(field, test)
+        case Not(part):
+            return not_(condition(part))
+        case AllOf(parts):
+            return and_(true(), *(condition(part) for part in parts))
+        case AnyOf(parts):
+            return or_(false(), *(condition(part) for part in parts))
+
+
+def search_condition(text: str, fields: FieldSpecs) -> Expression:
+    """Whether the title or any searched field contains a text, whatever the case of letters."""
+    keys = [
+        field.key
+        for field in fields.values()
+        if not field.title and KIND_RULES[field.kind].searched
+    ]
+    title = _contains(record.c.title, text, Where.ANYWHERE)
+    if not keys:
+        return title
+    pair = func.jsonb_each_text(record.c.data).table_valued("key", "value")
+    found = select(literal(1)).where(
+        pair.c.key == any_(literal(keys, ARRAY(Text))),
+        _contains(pair.c.value, text, Where.ANYWHERE),
+    )
+    return or_(title, found.exists())
+
+
+def _test(field: FieldSpec, test: Test) -> Expression:
+    match test:
+        case Empty():
+            return empty(field)
+        case Has(elements, every):
+            return _has(field, elements, every)
+        case Piece(text, where):
+            return func.coalesce(_contains(extract(field).expression, text, where), False)
+        case In(members):
+            return _in(extract(field), members)
+        case Range():
+            return _range(extract(field), test)
+
+
+def _in(value: Extracted, members: tuple[Any, ...]) -> Expression:
+    bound = literal([value.bind(member) for member in members], ARRAY(value.sql_type))
+    return func.coalesce(value.expression == any_(bound), False)
+
+
+def _range(value: Extracted, span: Range) -> Expression:
+    bounds: list[Expression] = []
+    if span.low is not None:
+        low = value.literal(span.low)
+        bounds.append(value.expression >= low if span.with_low else value.expression > low)
+    if span.high is not None:
+        high = value.literal(span.high)
+        bounds.append(value.expression <= high if span.with_high else value.expression < high)
+    return func.coalesce(and_(*bounds), False)
+
+
+def _contains(value: Expression, text: str, where: Where) -> Expression:
+    """Wildcards in the text are text: `%` and `_` match themselves (attack 35)."""
+    piece = text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+    pattern = {
+        Where.ANYWHERE: f"%{piece}%",
+        Where.START: f"{piece}%",
+        Where.END: f"%{piece}",
+    }[where]
+    return fold(value).like(fold(literal(pattern, Text)), escape="\\")
+
+
+def _has(field: FieldSpec, elements: tuple[Any, ...], every: bool) -> Expression:
+    if comparison(field) is Comparison.RECORDS:
+        return links_all(field, elements) if every else links_any(field, elements)
+    stored = json_of(field)
+    if every:
+        found = stored.contains(literal(list(elements), JSONB))
+    elif comparison(field) is Comparison.VALUES:
+        found = or_(false(), *(stored.contains(literal([one], JSONB)) for one in elements))
+    else:
+        found = stored.has_any(literal(list(elements), ARRAY(Text)))
+    return func.coalesce(and_(json_type(field) == "array", found), False)
+
+
+def empty(field: FieldSpec) -> Expression:
+    """Whether a record has no value of a field."""
+    match comparison(field):
+        case Comparison.TEXT:
+            return func.coalesce(extract(field).expression, "") == ""
+        case Comparison.OPTIONS | Comparison.USERS | Comparison.FILES | Comparison.VALUES:
+            filled = and_(json_type(field) == "array", json_of(field) != literal([], JSONB))
+            return not_(func.coalesce(filled, False))
+        case Comparison.RECORDS:
+            return links_none(field)
+        case Comparison.BOOLEAN:
+            return func.coalesce(json_type(field) != "boolean", True)
+        case Comparison.OPAQUE:
+            return func.coalesce(json_type(field), "null") == "null"
+        case _:
+            return extract(field).expression.is_(None)

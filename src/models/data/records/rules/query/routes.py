@@ -1,0 +1,242 @@
+"""Three ways to the records of a query: through all of them, among few, or along an index.
+
+Whichever way a record is reached, what the side index has not answered exactly is asked of the
+record itself. Which way is short is for counts to say.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import (
+    ARRAY,
+    Select,
+    Uuid,
+    any_,
+    func,
+    literal,
+    literal_column,
+    select,
+    tuple_,
+    union_all,
+)
+
+from models.data.databases.rules.fields import FieldSpec, Schema
+from models.data.records.rules.query.conditions import Empty
+from models.data.records.rules.query.entries import (
+    blank_entries,
+    entries_of,
+    entry_condition,
+    is_exact,
+    is_indexable,
+    is_mirrored,
+    order_column,
+    order_key,
+)
+from models.data.records.rules.query.extraction import Expression
+from models.data.records.rules.query.filters import Leaf
+from models.data.records.rules.query.ordering import Column
+from models.data.records.rules.query.predicates import condition
+from models.data.records.rules.query.query import Query
+from models.data.records.tables import record, record_index
+
+Position = Sequence[Any] | None
+"""Where a page begins: after the record with these sort values and this id."""
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """`among` are the entries of a few records; without it and without `along` all are read."""
+
+    among: Expression | None = None
+    along: bool = False
+
+
+def wanted_indexes(query: Query) -> list[FieldSpec]:
+    """The fields whose index would spare this query records, and that have none."""
+    asked = [leaf.field for leaf in query.required if _entries(leaf) is not None]
+    asked += [column.field for column in query.order.columns[:1] if _orders(column)]
+    return list({field.key: field for field in asked if field.index_id is None}.values())
+
+
+def can_go_along(query: Query) -> bool:
+    """Whether an index has the records in the order of the first sort."""
+    return any(column.field.index_ready and _orders(column) for column in query.order.columns[:1])
+
+
+def candidates(schema: Schema, query: Query) -> list[Expression]:
+    """Entries among which all records of the query are, one condition for each required test."""
+    found: list[Expression] = []
+    for leaf in query.required:
+        condition = _entries(leaf)
+        if leaf.field.index_ready and condition is not None:
+            found.append(_mine(schema, leaf.field) & condition)
+    return found
+
+
+def _entries(leaf: Leaf) -> Expression | None:
+    return entry_condition(leaf.field, leaf.test) if is_indexable(leaf.field) else None
+
+
+def _orders(column: Column) -> bool:
+    return column.whole and order_column(column.field) is not None
+
+
+def _mine(schema: Schema, field: FieldSpec) -> Expression:
+    return (record_index.c.workspace_id == schema.workspace_id) & entries_of(field)
+
+
+def count_up_to(entries: Expression, most: int) -> Expression:
+    """How many entries there are, counted no further than to `most`."""
+    some = select(literal(1)).where(entries).limit(_rows(most)).subquery()
+    return select(func.count()).select_from(some).scalar_subquery()
+
+
+def _rows(count: int) -> Expression:
+    """A limit the planner knows: it plans for a tenth of all rows when the number is unknown."""
+    return literal_column(str(count))
+
+
+def _shown(schema: Schema) -> list[Expression]:
+    """The columns that records are shown from, beyond what the schema says of all of them."""
+    known = {"workspace_id", "database_id", "deleted_at"}
+    if not any(field.computed for field in schema.fields.values()):
+        known.add("computed")
+    return [column for column in record.c if column.name not in known]
+
+
+def matching(
+    schema: Schema, query: Query, route: Route, answered: Sequence[Leaf] = ()
+) -> list[Expression]:
+    """The conditions of the records of a query, without tests that were answered already."""
+    tests = [leaf for leaf in query.required if not any(leaf is one for one in answered)]
+    conditions = [
+        record.c.workspace_id == schema.workspace_id,
+        record.c.database_id == schema.database_id,
+        record.c.deleted_at.is_(None),
+        *(condition(leaf) for leaf in tests),
+        *query.further,
+    ]
+    if not query.with_archived:
+        conditions.append(record.c.archived.is_(False))
+    if route.among is not None:
+        ids = select(record_index.c.record_id).where(route.among).scalar_subquery()
+        conditions.append(record.c.id == any_(func.array(ids, type_=ARRAY(Uuid))))
+    return conditions
+
+
+def pages(
+    schema: Schema, query: Query, route: Route, after: Position, most: int
+) -> Iterator[Select[Any]]:
+    """Statements whose rows, one after the other, are the next `most` records."""
+    if route.along:
+        yield from _along(schema, query, after, most)
+        return
+    columns = [*_shown(schema), *query.order.selected()]
+    statement = select(*columns).where(*matching(schema, query, route))
+    statement = statement.order_by(*query.order.clauses)
+    if after is not None:
+        statement = statement.where(query.order.after(after))
+    statement = statement.limit(_rows(most))
+    if query.with_archived and not query.order.columns and route.among is None:
+        statement = _merged(statement, most)
+    yield statement
+
+
+def _merged(newest: Select[Any], most: int) -> Select[Any]:
+    """Archived records and others in one order: the table has each of them in it."""
+    halves = [newest.where(record.c.archived.is_(archived)) for archived in (False, True)]
+    both = union_all(*halves).subquery("newest")
+    return select(both).order_by(both.c.created_at.desc(), both.c.id.desc()).limit(_rows(most))
+
+
+def is_gamble(query: Query) -> bool:
+    """Whether it is unknown how many records of an order pass the conditions."""
+    return bool(query.further) or any(
+        not leaf.field.index_ready or _entries(leaf) is None for leaf in query.required
+    )
+
+
+def sample(schema: Schema, query: Query, size: int) -> Select[Any]:
+    """How many of the first entries along the index are of records the query finds."""
+    first = query.order.columns[0]
+    column = _ordered(first)
+    ids = (
+        select(record_index.c.record_id)
+        .where(_mine(schema, first.field), column.is_not(None))
+        .order_by(column.desc() if first.descending else column.asc())
+        .limit(_rows(size))
+        .subquery("first")
+    )
+    return (
+        select(func.count())
+        .select_from(ids.join(record, record.c.id == ids.c.record_id))
+        .where(*matching(schema, query, Route()))
+    )
+
+
+def _along(schema: Schema, query: Query, after: Position, most: int) -> Iterator[Select[Any]]:
+    """The filled and the empty values of the first sort, in their order."""
+    first = query.order.columns[0]
+    own = [leaf for leaf in query.required if leaf.field.key == first.field.key]
+    bounds = [(leaf, bound) for leaf in own if (bound := _entries(leaf)) is not None]
+    known = [_ordered(first)] if is_mirrored(first.field) else []
+    answered = [leaf for leaf, _ in bounds if is_exact(leaf.test)]
+    start = (
+        select(*_shown(schema), *query.order.selected(*known))
+        .select_from(record)
+        .join(record_index, record_index.c.record_id == record.c.id)
+        .where(
+            *matching(schema, query, Route(), answered),
+            _mine(schema, first.field),
+            *(bound for _, bound in bounds),
+        )
+        .limit(_rows(most))
+    )
+    sought = {isinstance(leaf.test, Empty) for leaf, _ in bounds}
+    for blank in (True, False) if first.nulls_first else (False, True):
+        begun = after is not None and (after[0] is None) == blank
+        passed = after is not None and not begun and blank == first.nulls_first
+        if passed or (not blank) in sought:
+            continue
+        yield (_blank if blank else _filled)(query, start, after if begun else None)
+
+
+def _ordered(column: Column) -> Expression:
+    found = order_column(column.field)
+    assert found is not None, "routes along an index are for fields that have an order"
+    return found
+
+
+def _filled(query: Query, start: Select[Any], after: Position) -> Select[Any]:
+    first, *others = query.order.columns
+    column = _ordered(first)
+    statement = start.where(column.is_not(None))
+    if after is not None:
+        key = order_key(first.field, first.read(after[0]))
+        if others:
+            beyond = column <= key if first.descending else column >= key
+            statement = statement.where(beyond, query.order.after(after))
+        else:
+            here = tuple_(column, record_index.c.record_id)
+            there = tuple_(key, literal(after[-1], Uuid()))
+            statement = statement.where(here < there if first.descending else here > there)
+    directed = column.desc() if first.descending else column.asc()
+    return statement.order_by(directed, *_rest(query))
+
+
+def _blank(query: Query, start: Select[Any], after: Position) -> Select[Any]:
+    statement = start.where(blank_entries())
+    if after is not None:
+        here, last = record_index.c.record_id, literal(after[-1], Uuid())
+        beyond = here < last if query.order.descending else here > last
+        others = query.order.columns[1:]
+        statement = statement.where(query.order.after(after) if others else beyond)
+    return statement.order_by(*_rest(query))
+
+
+def _rest(query: Query) -> list[Expression]:
+    """The order of records that are alike in the first sort."""
+    id_ = record_index.c.record_id
+    directed = id_.desc() if query.order.descending else id_.asc()
+    return [*(column.clause for column in query.order.columns[1:]), directed]

@@ -1,0 +1,135 @@
+"""What a write to a record may say, checked against the fields of its database (decisions C5)."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from models.data.databases.rules.defaults import default_value
+from models.data.databases.rules.fields import FieldSpec, FieldSpecs
+from models.data.databases.rules.kinds import TITLE_KEY, FieldKind
+from models.data.databases.rules.registry import KIND_RULES
+from models.data.databases.rules.values import FieldValueError
+from runtime.errors import Detail, ValidationError
+
+MAX_PROBLEMS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """The values a write sets and the keys it clears; both may name the title."""
+
+    values: dict[str, Any] = field(default_factory=dict)
+    cleared: frozenset[str] = frozenset()
+
+    @property
+    def title(self) -> str | None:
+        """The new title, empty when cleared, or None where it stays."""
+        if TITLE_KEY in self.cleared:
+            return ""
+        return self.values.get(TITLE_KEY)
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """The values without the title, which has its own column."""
+        return {key: value for key, value in self.values.items() if key != TITLE_KEY}
+
+
+def with_title(data: Mapping[str, Any] | None, title: str | None, at: str = "") -> dict[str, Any]:
+    """The written values with `title`, which may be given in either place or alike in both."""
+    written = dict(data or {})
+    if title is None:
+        return written
+    if written.get(TITLE_KEY, title) != title:
+        raise ValidationError.at(f"{at}data.title", "says another title than `title` does")
+    return {**written, TITLE_KEY: title}
+
+
+class DataCheck:
+    """Checks values against the fields of one database, for as many records as there are.
+
+    Problems stand at `data.<fieldKey>` behind the prefix `at`.
+    """
+
+    def __init__(self, fields: FieldSpecs) -> None:
+        self._fields = fields
+        self._checks = {
+            key: (spec, check)
+            for key, spec in fields.items()
+            if spec.stored and (check := KIND_RULES[spec.kind].check) is not None
+        }
+        self._defaults = {
+            key: value
+            for key, spec in fields.items()
+            if spec.stored and (value := default_value(spec)) is not None
+        }
+        self._required = [key for key, spec in fields.items() if spec.stored and spec.required]
+
+    def new(self, written: Mapping[str, Any], at: str = "") -> tuple[Change, list[Detail]]:
+        """The values of a new record: those written, then defaults; nothing required missing."""
+        change, problems = self.patch({**self._defaults, **written}, at)
+        problems += [
+            Detail(f"{at}data.{key}", "is required")
+            for key in self._required
+            if key not in change.values and key not in written
+        ]
+        return Change(change.values), problems
+
+    def patch(self, written: Mapping[str, Any], at: str = "") -> tuple[Change, list[Detail]]:
+        """The values that are set and the keys that are cleared, by null."""
+        values: dict[str, Any] = {}
+        cleared: set[str] = set()
+        problems: list[Detail] = []
+        for key, value in written.items():
+            try:
+                checked = self._checked(key, value)
+                if checked is None:
+                    cleared.add(key)
+                else:
+                    values[key] = checked
+            except FieldValueError as problem:
+                problems.append(Detail(f"{at}data.{shown_key(key)}", str(problem)))
+        return Change(values, frozenset(cleared)), problems
+
+    def unwritable(self, key: str) -> str | None:
+        """Why no value can be written under a key; None where one can."""
+        return None if key in self._checks else _why_not(self._fields.get(key))
+
+    def _checked(self, key: str, value: Any) -> Any:
+        """The stored form of a value, None for null."""
+        if key not in self._checks:
+            raise FieldValueError(_why_not(self._fields.get(key)))
+        spec, check = self._checks[key]
+        if spec.required and (value is None or value in ("", [])):
+            raise FieldValueError("is required and cannot be empty")
+        return None if value is None else check(spec, value)
+
+
+def ids_in(change: Change, fields: FieldSpecs, kind: FieldKind) -> Iterator[tuple[str, str]]:
+    """Each id in the values of the fields of a kind, behind the key of its field."""
+    for key, value in change.values.items():
+        if fields[key].kind is kind:
+            for entry in value:
+                yield key, entry
+
+
+def _why_not(spec: FieldSpec | None) -> str:
+    if spec is None:
+        return "is not the key of a field of this database"
+    if spec.system:
+        return "cannot be written: the platform writes this field"
+    if spec.relation:
+        return f"cannot be written here: set it as relations.{spec.key}"
+    return f"cannot be written: it is a {spec.kind} field"
+
+
+def shown_key(key: str) -> str:
+    """A client's key in a message: bounded, and printable whatever it contains."""
+    return key[:100].encode("utf-8", "backslashreplace").decode()
+
+
+def refuse(problems: Sequence[Detail], most: int = MAX_PROBLEMS) -> None:
+    """Raise `ValidationError` with the first problems, if there is any."""
+    if problems:
+        first = problems[0]
+        more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+        raise ValidationError(f"{first.path}: {first.message}{more}", problems[:most])

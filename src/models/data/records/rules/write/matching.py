@@ -1,0 +1,50 @@
+"""What an upsert finds its record by: the values of some fields (decisions C5)."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from models.data.databases.rules.fields import FieldSpec, FieldSpecs
+from models.data.databases.rules.registry import KIND_RULES, comparison
+from models.data.databases.rules.values import FieldValueError
+from models.data.records.rules.query.operators import OPERATORS, Op
+from runtime.errors import Detail
+
+MAX_BY = 5
+
+
+def meant_values(
+    fields: FieldSpecs, upsert_by: Sequence[str], written: Mapping[str, Any], at: str = ""
+) -> tuple[dict[str, Any], list[Detail]]:
+    """The values to find a record by, in their stored form, and what is wrong with them.
+
+    Problems stand at `upsertBy.<place>` and `data.<fieldKey>` behind the prefix `at`.
+    """
+    if not 1 <= len(upsert_by) <= MAX_BY:
+        return {}, [Detail(f"{at}upsertBy", f"must name 1 to {MAX_BY} fields")]
+    meant: dict[str, Any] = {}
+    problems: list[Detail] = []
+    for place, key in enumerate(upsert_by):
+        spec = fields.get(key)
+        by = f"{at}upsertBy.{place}"
+        if spec is None:
+            problems.append(Detail(by, "is not the key of a field of this database"))
+        elif not _matchable(spec):
+            problems.append(Detail(by, f"cannot be matched by: it is a {spec.kind} field"))
+        else:
+            try:
+                meant[key] = _checked(spec, written.get(key))
+            except FieldValueError as problem:
+                problems.append(Detail(f"{at}data.{key}", str(problem)))
+    return meant, problems
+
+
+def _matchable(spec: FieldSpec) -> bool:
+    return KIND_RULES[spec.kind].check is not None and Op.EQ in OPERATORS[comparison(spec)]
+
+
+def _checked(spec: FieldSpec, value: Any) -> Any:
+    if value is None:
+        raise FieldValueError("is needed to find the record")
+    check = KIND_RULES[spec.kind].check
+    assert check is not None, "fields without a check match nothing"
+    return check(spec, value)

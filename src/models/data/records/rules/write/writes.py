@@ -1,0 +1,228 @@
+"""What writes make of records: the state each leaves, and what its history keeps. Pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from pydantic_core import to_json
+
+from models.core.base import Id, JsonObject
+from models.data.databases.rules.fields import Schema
+from models.data.databases.rules.kinds import TITLE_KEY
+from models.data.record_changes.rules import ChangeKind, RecordedChange, changed_keys, recorded
+from models.data.records.rules.write.data import Change
+
+MAX_DATA_BYTES = 1 << 20
+TRASH = timedelta(days=30)
+"""How long a deleted record can be restored (decisions C1)."""
+
+Links = Mapping[str, Sequence[Id]]
+"""Key of a relation field → the records it points at, in order."""
+
+
+class WriteOp(StrEnum):
+    CREATE = "create"
+    UPDATE = "update"
+    UPSERT = "upsert"
+    DELETE = "delete"
+    ARCHIVE = "archive"
+    RESTORE = "restore"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Write:
+    """One record to write, as it was asked for; `at` is the path of that in the body.
+
+    `content_from` is the surface of its template, if anything stands on it. `expected` is the
+    `updatedAt` the record must still have.
+    """
+
+    op: WriteOp
+    at: str = ""
+    record_id: Id | None = None
+    written: Mapping[str, Any] = field(default_factory=dict)
+    relations: Mapping[str, Any] = field(default_factory=dict)
+    template_id: Id | None = None
+    content_from: Id | None = None
+    upsert_by: Sequence[str] = ()
+    archived: bool | None = None
+    expected: datetime | None = None
+
+
+class StoredRecord(NamedTuple):
+    """A row of the record table."""
+
+    id: Id
+    workspace_id: Id
+    database_id: Id
+    content_surface_id: Id | None
+    title: str
+    data: JsonObject
+    computed: JsonObject
+    number: int | None
+    archived: bool
+    created_by_user_id: Id | None
+    updated_by_user_id: Id | None
+    created_at: datetime
+    updated_at: datetime
+    deleted_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A write whose values its fields take; `before` is the record it finds, once that is held."""
+
+    write: Write
+    before: StoredRecord | None
+    change: Change
+    links: Links
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A record before and after a write; `before` is None for a new one.
+
+    `change` is what the row's `data` gets, `links` what the relation fields shall hold that the
+    write names, and `content_from` the surface whose blocks a new record gets.
+    """
+
+    before: StoredRecord | None
+    after: StoredRecord
+    kind: ChangeKind | None
+    change: Change = field(default_factory=Change)
+    links: Links = field(default_factory=dict)
+    history: RecordedChange | None = None
+    content_from: Id | None = None
+
+    @property
+    def appears(self) -> bool:
+        """Whether the record comes into sight or goes out of it, with everything it holds."""
+        if self.kind is ChangeKind.RESTORED:
+            return self.before is not None and self.before.deleted_at is not None
+        return self.kind in {ChangeKind.CREATED, ChangeKind.DELETED}
+
+    @property
+    def changed_keys(self) -> frozenset[str]:
+        """Keys of the fields whose values the write changed."""
+        if self.history is None:
+            return frozenset()
+        history = self.history
+        return frozenset(changed_keys(history.before, history.after, history.omitted))
+
+
+def new_record(
+    schema: Schema,
+    record_id: Id,
+    change: Change,
+    content_surface_id: Id | None,
+    user_id: Id,
+    now: datetime,
+) -> StoredRecord:
+    """The row of a new record with these values."""
+    return StoredRecord(
+        id=record_id,
+        workspace_id=schema.workspace_id,
+        database_id=schema.database_id,
+        content_surface_id=content_surface_id,
+        title=change.title or "",
+        data=change.data,
+        computed={},
+        number=None,
+        archived=False,
+        created_by_user_id=user_id,
+        updated_by_user_id=user_id,
+        created_at=now,
+        updated_at=now,
+        deleted_at=None,
+    )
+
+
+def plan_new(after: StoredRecord, checked: Checked) -> Planned:
+    """A new record with these values and links."""
+    links = {key: targets for key, targets in checked.links.items() if targets}
+    shown = {TITLE_KEY: after.title, **after.data, **_ids(links)}
+    history = recorded(after.id, ChangeKind.CREATED, None, shown)
+    content_from = checked.write.content_from
+    return Planned(None, after, ChangeKind.CREATED, checked.change, links, history, content_from)
+
+
+def plan_change(
+    checked: Checked,
+    before: StoredRecord,
+    links: tuple[Links, Links],
+    user_id: Id,
+    now: datetime,
+) -> Planned:
+    """What a write makes of a record; nothing at all where it asks for what is already so.
+
+    `links` are those before and after, of the relation fields the write names.
+    """
+    write, change = checked.write, checked.change
+    if write.op is WriteOp.DELETE:
+        gone = before._replace(deleted_at=now)
+        history = recorded(before.id, ChangeKind.DELETED, None, None)
+        return Planned(before, gone, ChangeKind.DELETED, history=history)
+    old, new = _changed(before, change, links)
+    archived = before.archived if write.archived is None else write.archived
+    kind = _kind(before, archived, changed=bool(old or new))
+    if kind is None:
+        return Planned(before, before, None, links=links[1])
+    stays = {key: value for key, value in before.data.items() if key not in change.cleared}
+    after = before._replace(
+        title=before.title if change.title is None else change.title,
+        data={**stays, **change.data},
+        archived=archived,
+        deleted_at=None,
+        updated_by_user_id=user_id,
+        # Never the same twice, so that If-Match sees every change.
+        updated_at=max(now, before.updated_at + timedelta(milliseconds=1)),
+    )
+    really = Change(
+        {key: value for key, value in change.values.items() if key in old or key in new},
+        frozenset(key for key in change.cleared if key in old),
+    )
+    return Planned(before, after, kind, really, links[1], recorded(before.id, kind, old, new))
+
+
+def _kind(before: StoredRecord, archived: bool, *, changed: bool) -> ChangeKind | None:
+    if before.deleted_at is not None or (before.archived and not archived):
+        return ChangeKind.RESTORED
+    if archived and not before.archived:
+        return ChangeKind.ARCHIVED
+    return ChangeKind.UPDATED if changed else None
+
+
+def _changed(
+    before: StoredRecord, change: Change, links: tuple[Links, Links]
+) -> tuple[JsonObject, JsonObject]:
+    """The values of what really changes, before and after; a key is absent where it has none."""
+    held = {TITLE_KEY: before.title, **before.data, **_ids(links[0])}
+    wanted: dict[str, Any] = {**change.values, **dict.fromkeys(change.cleared), **_ids(links[1])}
+    if TITLE_KEY in change.cleared:
+        wanted[TITLE_KEY] = ""
+    keys = [key for key, value in wanted.items() if not same_json(held.get(key), value)]
+    old = {key: held[key] for key in keys if key in held}
+    new = {key: wanted[key] for key in keys if wanted[key] is not None}
+    return old, new
+
+
+def _ids(links: Links) -> JsonObject:
+    return {key: [str(target) for target in targets] for key, targets in links.items()}
+
+
+def same_json(one: Any, other: Any) -> bool:
+    """Whether two JSON values are equal: 5 and 5.0 are, 1 and true are not."""
+    if isinstance(one, bool) or isinstance(other, bool):
+        return one is other
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(same_json(one[k], other[k]) for k in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(same_json, one, other))
+    return bool(one == other)
+
+
+def data_bytes(data: Mapping[str, Any]) -> int:
+    """The size of a record's data as JSON."""
+    return len(to_json(data))

@@ -1,0 +1,34 @@
+"""What types a record that is about to be written."""
+
+from sqlalchemy import Uuid, bindparam, select
+
+from models.core.base import Id
+from models.data.databases.locks import sharing
+from models.data.databases.queries import fields_of, schema_of
+from models.data.databases.rules.fields import Schema
+from models.data.databases.tables import field
+from models.data.records.tables import record
+from runtime.database import UnitOfWork
+from runtime.errors import NotFoundError
+from runtime.prepared import Prepared
+
+_SHARED = Prepared(
+    select(record.c.database_id, sharing(record.c.database_id)).where(
+        record.c.workspace_id == bindparam("workspace_id", type_=Uuid),
+        record.c.id == bindparam("record_id", type_=Uuid),
+    )
+)
+_FIELDS = Prepared(fields_of().where(field.c.database_id == bindparam("database_id", type_=Uuid)))
+
+
+async def share_schema_of(work: UnitOfWork, workspace_id: Id, record_id: Id) -> Schema:
+    """The schema of a record, in the trash or not, which stays as it is until the end.
+
+    Raises `NotFoundError`, also when its database is in the trash. The fields are read by a
+    statement of their own: one that waited for the lock would still see what was there before.
+    """
+    found = await _SHARED.first(work, {"workspace_id": workspace_id, "record_id": record_id})
+    if found is None:
+        raise NotFoundError("record")
+    parameters = {"workspace_id": workspace_id, "database_id": found.database_id}
+    return schema_of(await _FIELDS.rows(work, parameters), "record")

@@ -1,0 +1,198 @@
+"""Records and queries on the wire (interface, Record; decisions C5, C17)."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field
+
+from models.core.base import Id, Input, InputId, JsonObject, Moment, Shape
+from models.core.keys import Key
+from models.data.databases.rules.aggregates import Aggregate
+from models.data.records.rules.write.writes import WriteOp
+
+DEFAULT_QUERY_LIMIT = 50
+MAX_QUERY_LIMIT = 200
+MAX_SORTS = 5
+MAX_AGGREGATES = 50
+MAX_OPERATIONS = 500
+
+_LeftOut = Field(exclude_if=lambda value: value is None)
+"""A key that stands in the answer only where there is something to say."""
+
+
+class CreateRecord(Input):
+    """Body of create record; `title` and `data.title` are one value."""
+
+    title: str | None = None
+    data: JsonObject | None = None
+    relations: JsonObject | None = None
+    template_id: InputId | None = None
+
+
+class UpdateRecord(Input):
+    """Body of update record: `data` is merged per key, null clears."""
+
+    title: str | None = None
+    data: JsonObject | None = None
+    relations: JsonObject | None = None
+    archived: bool | None = None
+
+
+class BatchOperation(Input):
+    """One operation of a batch.
+
+    `create` takes title, data, relations and templateId; `update` takes recordId, title, data and
+    relations; `upsert` takes what `create` takes and upsertBy, the keys of the fields that tell
+    which record is meant; `delete`, `archive` and `restore` take recordId. What takes recordId
+    takes expectedUpdatedAt: nothing is done when the record was changed since.
+    """
+
+    op: WriteOp
+    record_id: InputId | None = None
+    title: str | None = None
+    data: JsonObject | None = None
+    relations: JsonObject | None = None
+    template_id: InputId | None = None
+    upsert_by: list[str] | None = None
+    expected_updated_at: str | None = None
+
+
+class RecordBatch(Input):
+    """Body of a batch: everything happens, or nothing does."""
+
+    operations: Annotated[list[BatchOperation], Field(min_length=1, max_length=MAX_OPERATIONS)]
+
+
+class Sort(Input):
+    """One key of an order; text is compared by its first characters.
+
+    Records that are alike in all sorts follow by their ids, in the direction of the last sort.
+    """
+
+    field: str
+    direction: Literal["asc", "desc"] = "asc"
+    nulls: Literal["first", "last"] = "last"
+
+
+def _listed(value: Any) -> Any:
+    return [value] if isinstance(value, dict) else value
+
+
+class GroupBy(Input):
+    """One level of groups; dates are grouped by the stretch they lie in, by day unless it says so.
+
+    A record whose field holds several values is in the group of each of them.
+    """
+
+    field: str
+    granularity: Literal["day", "week", "month", "quarter", "year"] | None = None
+    direction: Literal["asc", "desc"] = "asc"
+
+
+_Levels = Annotated[list[GroupBy], Field(min_length=1, max_length=2)]
+
+
+class Aggregation(Input):
+    """One figure over all matching records; `as` names it in the answer, `<op>_<field>` unless
+    given. Only `count` needs no field.
+    """
+
+    op: Annotated[Aggregate, Field(strict=False)]
+    field: str | None = None
+    name: Annotated[Key | None, Field(alias="as")] = None
+
+
+class RecordQuery(Input):
+    """Body of query records.
+
+    `filter` is a tree of `{and: […]}`, `{or: […]}`, `{not: …}` and leaves
+    `{field, op, value, timezone?}`. `fields` keeps only those keys in the records. `limit` above
+    the maximum is lowered to it. `timezone` (IANA) is where days begin unless a leaf says so.
+    `groupBy` is one level of groups or a list of two. `aggregates` are of all matching records,
+    and of each group. The filter of the view `viewId` holds too; what else it says serves where
+    the query is silent.
+    """
+
+    filter: JsonObject | None = None
+    sorts: Annotated[list[Sort], Field(max_length=MAX_SORTS)] | None = None
+    search: Annotated[str, Field(max_length=200)] | None = None
+    limit: Annotated[int, Field(ge=1)] = DEFAULT_QUERY_LIMIT
+    cursor: str | None = None
+    fields: Annotated[list[str], Field(max_length=500)] | None = None
+    timezone: str | None = None
+    include_archived: bool = False
+    view_id: InputId | None = None
+    group_by: Annotated[_Levels | None, BeforeValidator(_listed)] = None
+    aggregates: Annotated[list[Aggregation], Field(max_length=MAX_AGGREGATES)] | None = None
+
+
+class RelatedRecord(Shape):
+    """What a relation points at."""
+
+    id: Id
+    title: str
+    database_id: Id
+
+
+class RecordDetail(Shape):
+    """A record. `data` holds the values that are set; `system` those the platform writes."""
+
+    id: Id
+    workspace_id: Id
+    database_id: Id
+    content_surface_id: Id | None
+    title: str
+    data: JsonObject
+    relations: JsonObject
+    computed: JsonObject
+    system: JsonObject
+    related: dict[str, list[RelatedRecord]]
+    archived: bool
+    created_by_user_id: Id | None
+    updated_by_user_id: Id | None
+    created_at: Moment
+    updated_at: Moment
+
+
+class RecordList(Shape):
+    records: list[RecordDetail]
+    cursor: str | None
+
+
+class RecordGroup(Shape):
+    """Records that are alike in the grouped field: `value` as records show it, `key` as text.
+
+    A group of dates has the first day of its stretch as value. Records whose field is empty are
+    in the group with the value null and the key "". `groups` are those of the second level.
+    """
+
+    key: str
+    value: Any
+    count: int
+    aggregates: JsonObject
+    groups: Annotated[list["RecordGroup"] | None, _LeftOut] = None
+
+
+class QueryResult(Shape):
+    """One page of records; groups and aggregates are of all records, and only where asked for.
+
+    `groupsTruncated` says that there are more groups than are shown.
+    """
+
+    records: list[RecordDetail]
+    cursor: str | None
+    groups: Annotated[list[RecordGroup] | None, _LeftOut] = None
+    groups_truncated: Annotated[bool | None, _LeftOut] = None
+    aggregates: Annotated[JsonObject | None, _LeftOut] = None
+
+
+class BatchResult(Shape):
+    """The records in the order of the operations, a deleted one as it was.
+
+    `updated` counts every other operation on a record that was there, also one that asked for
+    nothing new.
+    """
+
+    records: list[RecordDetail]
+    created: int
+    updated: int
+    deleted: int

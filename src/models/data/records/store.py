@@ -1,0 +1,277 @@
+"""The statements that write records: one for all new ones, one for all changed ones.
+
+What they write travels as one JSON document, which PostgreSQL reads faster than arrays or COPY.
+The history is written by the statement that writes the records.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from pydantic_core import to_json
+from sqlalchemy import (
+    ARRAY,
+    CTE,
+    BigInteger,
+    Boolean,
+    ColumnElement,
+    FromClause,
+    Insert,
+    Integer,
+    Text,
+    Uuid,
+    bindparam,
+    cast,
+    column,
+    func,
+    insert,
+    literal,
+    literal_column,
+    null,
+    select,
+    update,
+)
+from sqlalchemy.dialects.postgresql import JSONB
+
+from models.core.access.rules import Actor
+from models.core.base import Id
+from models.data.databases.rules.fields import Schema
+from models.data.databases.rules.kinds import TITLE_KEY
+from models.data.databases.tables import database
+from models.data.record_changes.rules import ChangeKind, RecordedChange
+from models.data.record_changes.tables import record_change
+from models.data.records.rules.write.writes import Planned, StoredRecord
+from models.data.records.tables import record
+from runtime.database import UnitOfWork
+from runtime.prepared import Prepared
+from runtime.schema import Timestamp
+
+_WORKSPACE = bindparam("of_workspace", type_=Uuid)
+_DATABASE = bindparam("of_database", type_=Uuid)
+_USER = bindparam("by_user", type_=Uuid)
+_NOW = bindparam("now", type_=Timestamp)
+_COLUMNS = [record.c[name] for name in StoredRecord._fields]
+
+
+def _given(*columns: ColumnElement[Any]) -> CTE:
+    """The rows of the document."""
+    rows: FromClause = (
+        func.jsonb_to_recordset(cast(bindparam("rows", type_=Text), JSONB))
+        .table_valued(column("id", Uuid), column("omitted", ARRAY(Text)), *columns)
+        .render_derived(name="entry", with_types=True)
+    )
+    return select(rows).cte("given")
+
+
+def _history(given: CTE, kind: Any, before: Any, after: Any) -> CTE:
+    """The insertion of what the given rows say of themselves."""
+    values = {
+        "workspace_id": _WORKSPACE,
+        "database_id": _DATABASE,
+        "record_id": given.c.id,
+        "kind": kind,
+        "actor_user_id": _USER,
+        "principal_type": bindparam("principal_type", type_=Text),
+        "run_id": bindparam("run_id", type_=Uuid),
+        "before": before,
+        "after": after,
+        "omitted_keys": given.c.omitted,
+        "at": _NOW,
+    }
+    return insert(record_change).from_select(list(values), select(*values.values())).cte("history")
+
+
+def _insert(number: ColumnElement[Any], given: CTE) -> Insert:
+    values = {
+        "id": given.c.id,
+        "workspace_id": _WORKSPACE,
+        "database_id": _DATABASE,
+        "title": given.c.title,
+        "data": given.c.data,
+        "content_surface_id": given.c.content_surface_id,
+        "number": number,
+        "archived": literal(False, Boolean),
+        "created_by_user_id": _USER,
+        "updated_by_user_id": _USER,
+        "created_at": _NOW,
+        "updated_at": _NOW,
+    }
+    selected = select(*values.values())
+    # What the row says already is not sent again for its history.
+    said = func.jsonb_build_object(literal_column(f"'{TITLE_KEY}'"), given.c.title)
+    omitted = func.coalesce(given.c.omitted, literal_column("'{}'::text[]"))
+    kept = said.op("||")(given.c.data).op("||")(given.c.links).op("-")(omitted)
+    created = literal(ChangeKind.CREATED.value, Text)
+    history = _history(given, created, null(), kept)
+    return insert(record).from_select(list(values), selected).add_cte(history)
+
+
+_NEW = _given(
+    column("title", Text),
+    column("data", JSONB),
+    column("links", JSONB),
+    column("content_surface_id", Uuid),
+    column("place", Integer),
+)
+_INSERT = Prepared(_insert(literal(None, BigInteger), _NEW))
+
+_COUNTED = (
+    update(database)
+    .where(database.c.workspace_id == _WORKSPACE, database.c.id == _DATABASE)
+    .values(next_number=database.c.next_number + bindparam("count", type_=BigInteger))
+    .returning((database.c.next_number - bindparam("count", type_=BigInteger)).label("first"))
+    .cte("counted")
+)
+# One statement counts and inserts: the counter's row lock orders concurrent creations.
+_INSERT_NUMBERED = Prepared(
+    _insert(select(_COUNTED.c.first).scalar_subquery() + _NEW.c.place, _NEW).returning(
+        record.c.id, record.c.number
+    )
+)
+
+_CHANGED = _given(
+    column("kind", Text),
+    column("before", JSONB),
+    column("after", JSONB),
+    column("title", Text),
+    column("data", JSONB),
+    column("cleared", ARRAY(Text)),
+    column("archived", Boolean),
+    column("updated_by_user_id", Uuid),
+    column("updated_at", Timestamp),
+    column("deleted_at", Timestamp),
+)
+_KEPT = record.c.data.op("-", return_type=JSONB())(_CHANGED.c.cleared)
+_UPDATE = Prepared(
+    update(record)
+    .where(record.c.workspace_id == _WORKSPACE, record.c.id == _CHANGED.c.id)
+    .values(
+        data=_KEPT.op("||", return_type=JSONB())(_CHANGED.c.data),
+        **{
+            name: _CHANGED.c[name]
+            for name in ("title", "archived", "updated_by_user_id", "updated_at", "deleted_at")
+        },
+    )
+    .add_cte(_history(_CHANGED, _CHANGED.c.kind, _CHANGED.c.before, _CHANGED.c.after))
+)
+
+_THESE = (
+    select(*_COLUMNS)
+    .where(
+        record.c.workspace_id == _WORKSPACE,
+        record.c.database_id == _DATABASE,
+        record.c.id == func.any(bindparam("ids", type_=ARRAY(Uuid))),
+    )
+    .order_by(record.c.id)
+)
+_READ = Prepared(_THESE)
+# In the order of their ids: two writers never wait for each other in a circle.
+_LOCK = Prepared(_THESE.with_for_update(key_share=True))
+
+
+_HOLD = Prepared(
+    select(record.c.id)
+    .where(
+        record.c.workspace_id == _WORKSPACE,
+        record.c.id == func.any(bindparam("ids", type_=ARRAY(Uuid))),
+    )
+    .order_by(record.c.id)
+    .with_for_update(key_share=True)
+)
+
+
+async def hold_records(work: UnitOfWork, workspace_id: Id, ids: Iterable[Id]) -> None:
+    """Hold records of any database until the end."""
+    await _HOLD.rows(work, {"of_workspace": workspace_id, "ids": list(ids)})
+
+
+async def lock_records(
+    work: UnitOfWork, schema: Schema, ids: Iterable[Id]
+) -> dict[Id, StoredRecord]:
+    """Those of these records that the database has, also in the trash, held until the end."""
+    return await _these(work, schema, ids, _LOCK)
+
+
+async def read_records(
+    work: UnitOfWork, schema: Schema, ids: Iterable[Id]
+) -> dict[Id, StoredRecord]:
+    """Those of these records that the database has, also in the trash."""
+    return await _these(work, schema, ids, _READ)
+
+
+async def _these(
+    work: UnitOfWork, schema: Schema, ids: Iterable[Id], statement: Prepared
+) -> dict[Id, StoredRecord]:
+    parameters = {
+        "of_workspace": schema.workspace_id,
+        "of_database": schema.database_id,
+        "ids": list(ids),
+    }
+    return {row.id: StoredRecord(*row) for row in await statement.rows(work, parameters)}
+
+
+async def insert_records(
+    work: UnitOfWork, actor: Actor, schema: Schema, planned: Sequence[Planned], *, numbered: bool
+) -> Mapping[Id, int]:
+    """Write new records and their history; gives the number of each, if they are numbered."""
+    rows = [
+        {
+            "id": one.after.id,
+            "omitted": _kept(one).omitted or None,
+            "title": one.after.title,
+            "data": one.after.data,
+            "links": one.links,
+            "content_surface_id": one.after.content_surface_id,
+            "place": place,
+        }
+        for place, one in enumerate(planned)
+    ]
+    parameters = _parameters(work, actor, schema, rows)
+    if not numbered:
+        await _INSERT.execute(work, parameters)
+        return {}
+    parameters["count"] = len(rows)
+    written = await _INSERT_NUMBERED.rows(work, parameters)
+    return {row.id: row.number for row in written}
+
+
+async def update_records(
+    work: UnitOfWork, actor: Actor, schema: Schema, planned: Sequence[Planned]
+) -> None:
+    """Write the new state of locked records, and their history."""
+    rows = [
+        {
+            "id": one.after.id,
+            "omitted": _kept(one).omitted or None,
+            "kind": _kept(one).kind,
+            "before": _kept(one).before,
+            "after": _kept(one).after,
+            "title": one.after.title,
+            "data": one.change.data,
+            "cleared": sorted(one.change.cleared),
+            "archived": one.after.archived,
+            "updated_by_user_id": one.after.updated_by_user_id,
+            "updated_at": one.after.updated_at,
+            "deleted_at": one.after.deleted_at,
+        }
+        for one in planned
+    ]
+    await _UPDATE.execute(work, _parameters(work, actor, schema, rows))
+
+
+def _kept(planned: Planned) -> RecordedChange:
+    assert planned.history is not None, "what changes nothing is not written"
+    return planned.history
+
+
+def _parameters(
+    work: UnitOfWork, actor: Actor, schema: Schema, rows: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
+    return {
+        "of_workspace": schema.workspace_id,
+        "of_database": schema.database_id,
+        "by_user": actor.user_id,
+        "principal_type": actor.principal.type,
+        "run_id": actor.principal.run_id,
+        "now": work.now,
+        "rows": to_json(rows).decode(),
+    }

@@ -1,0 +1,158 @@
+"""The tables of records and of their side index."""
+
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    ForeignKeyConstraint,
+    Index,
+    Numeric,
+    Text,
+    UniqueConstraint,
+    text,
+)
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlmodel import Field, SQLModel
+
+from models.core.base import Id
+from runtime.schema import Timestamp, table_of
+
+_ByCodePoint = Text(collation="C")
+
+
+class Record(SQLModel, table=True):
+    """A record: `data` maps field keys to values; the title lives in its own column alone.
+
+    `computed` maps keys of computed fields to what last followed from other values; a key without a
+    value is left out. `number` is set when the database has an auto_number field.
+    """
+
+    __tablename__ = "record"
+    __table_args__ = (
+        UniqueConstraint("workspace_id", "id"),
+        ForeignKeyConstraint(
+            ["workspace_id", "database_id"], ["database.workspace_id", "database.id"]
+        ),
+        CheckConstraint("jsonb_typeof(data) = 'object'", name="data_is_object"),
+        CheckConstraint("NOT data ? 'title'", name="title_has_its_column"),
+        Index(
+            "ix_record_workspace_id_database_id_archived_created_at_id",
+            "workspace_id",
+            "database_id",
+            "archived",
+            text("created_at DESC"),
+            text("id DESC"),
+            postgresql_where=text("deleted_at IS NULL"),
+        ),
+        Index(
+            "ix_record_trash",
+            "deleted_at",
+            "id",
+            postgresql_where=text("deleted_at IS NOT NULL"),
+        ),
+        # For those who go through all records of a database, the trash included.
+        Index("ix_record_workspace_id_database_id_id", "workspace_id", "database_id", "id"),
+    )
+
+    id: Id = Field(primary_key=True)
+    workspace_id: Id
+    database_id: Id
+    content_surface_id: Id | None = None
+    title: str
+    data: dict[str, Any] = Field(sa_type=JSONB)
+    computed: dict[str, Any] = Field(
+        sa_type=JSONB, sa_column_kwargs={"server_default": text("'{}'::jsonb")}
+    )
+    number: int | None = Field(default=None, sa_type=BigInteger)
+    archived: bool
+    created_by_user_id: Id | None = None
+    updated_by_user_id: Id | None = None
+    created_at: datetime = Field(sa_type=Timestamp)
+    updated_at: datetime = Field(sa_type=Timestamp)
+    deleted_at: datetime | None = Field(default=None, sa_type=Timestamp)
+
+
+class RecordIndex(SQLModel, table=True):
+    """One value of one record in an order a btree can serve; `index_id` names the field's index.
+
+    An entry without a value is a record whose field is empty. Entries follow the values alone:
+    whether a record is archived or in the trash is asked of the record.
+    """
+
+    __tablename__ = "record_index"
+    __table_args__ = (
+        ForeignKeyConstraint(
+            ["workspace_id", "record_id"],
+            ["record.workspace_id", "record.id"],
+            ondelete="CASCADE",
+        ),
+        Index(
+            "ix_record_index_number",
+            *("workspace_id", "index_id", "number", "record_id"),
+            postgresql_where=text("number IS NOT NULL"),
+        ),
+        Index(
+            "ix_record_index_text",
+            *("workspace_id", "index_id", "text", "record_id"),
+            postgresql_where=text("text IS NOT NULL"),
+        ),
+        Index(
+            "ix_record_index_folded",
+            *("workspace_id", "index_id", "folded", "record_id"),
+            postgresql_where=text("folded IS NOT NULL"),
+        ),
+        Index(
+            "ix_record_index_blank",
+            *("workspace_id", "index_id", "record_id"),
+            postgresql_where=text("number IS NULL AND text IS NULL"),
+        ),
+    )
+
+    workspace_id: Id = Field(primary_key=True)
+    record_id: Id = Field(primary_key=True)
+    index_id: Id = Field(primary_key=True)
+    number: Decimal | None = Field(default=None, sa_type=Numeric)
+    text: str | None = Field(default=None, sa_type=_ByCodePoint)
+    folded: str | None = Field(default=None, sa_type=_ByCodePoint)
+
+
+class RecordLink(SQLModel, table=True):
+    """One link between two records, stored once: under the older of the two fields that show it.
+
+    `position` orders the targets of `record_id`, `target_position` the records that point at
+    `target_id`. A place counts from 0 where the list was written on its own side; a link that came
+    from the other side stands behind, in the order of time (milliseconds since 1970).
+    """
+
+    __tablename__ = "record_link"
+    __table_args__ = (
+        ForeignKeyConstraint(["field_id"], ["field.id"], ondelete="CASCADE"),
+        ForeignKeyConstraint(
+            ["workspace_id", "record_id"], ["record.workspace_id", "record.id"], ondelete="CASCADE"
+        ),
+        ForeignKeyConstraint(
+            ["workspace_id", "target_id"], ["record.workspace_id", "record.id"], ondelete="CASCADE"
+        ),
+        Index(
+            "ix_record_link_workspace_id_target_id_field_id",
+            "workspace_id",
+            "target_id",
+            "field_id",
+        ),
+        Index("ix_record_link_field_id", "field_id"),
+    )
+
+    workspace_id: Id = Field(primary_key=True)
+    record_id: Id = Field(primary_key=True)
+    field_id: Id = Field(primary_key=True)
+    target_id: Id = Field(primary_key=True)
+    position: int = Field(sa_type=BigInteger)
+    target_position: int = Field(sa_type=BigInteger)
+
+
+record = table_of(Record)
+record_link = table_of(RecordLink)
+record_index = table_of(RecordIndex)

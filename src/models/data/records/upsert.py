@@ -1,0 +1,176 @@
+"""Finding the records that upserts mean: those that have the same values in certain fields."""
+
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+from pydantic_core import to_json
+from sqlalchemy import (
+    ARRAY,
+    BigInteger,
+    ColumnElement,
+    Integer,
+    Text,
+    Uuid,
+    any_,
+    bindparam,
+    cast,
+    column,
+    func,
+    literal,
+    select,
+)
+from sqlalchemy.dialects.postgresql import JSONB, aggregate_order_by
+
+from models.core.base import Id
+from models.data.databases.rules.fields import FieldSpec, Schema
+from models.data.databases.rules.registry import Comparison, comparison
+from models.data.records.queries import records_of
+from models.data.records.rules.query.conditions import In
+from models.data.records.rules.query.entries import entries_of, entry_condition, is_indexable
+from models.data.records.rules.write.matching import meant_values
+from models.data.records.rules.write.writes import Write
+from models.data.records.tables import record, record_index
+from runtime.crypto import fingerprint
+from runtime.database import UnitOfWork
+from runtime.errors import ConflictError, Detail
+from runtime.prepared import Prepared
+
+_LOCKS = 32
+"""Locks per database that upserts share: a batch must not fill PostgreSQL's table of locks."""
+
+
+@dataclass(slots=True)
+class Matches:
+    """What upserts mean, by the paths of the writes.
+
+    `meant` are the values the record is found by, `found` the record where there is one.
+    """
+
+    meant: dict[str, str] = field(default_factory=dict)
+    found: dict[str, Id] = field(default_factory=dict)
+    problems: list[Detail] = field(default_factory=list)
+
+
+async def find_matches(work: UnitOfWork, schema: Schema, upserts: Sequence[Write]) -> Matches:
+    """The record each upsert changes, if there is one: all in one statement.
+
+    Two upserts of the same values wait for each other, so they never create it twice. All name the
+    same fields. Raises `ConflictError` when several records match.
+    """
+    matches = Matches()
+    wanted: dict[str, dict[str, Any]] = {}
+    first = next((write for write in upserts if write.upsert_by), upserts[0])
+    for write in upserts:
+        values, problems = _wanted(schema, write, first)
+        matches.problems += problems
+        if not problems:
+            wanted[write.at] = values
+            matches.meant[write.at] = _spelled(values)
+    if wanted:
+        await _lock(work, schema, matches.meant.values())
+        matches.found = await _find(work, schema, wanted)
+    return matches
+
+
+def _wanted(schema: Schema, write: Write, first: Write) -> tuple[dict[str, Any], list[Detail]]:
+    """The values to find the record by, in their stored form."""
+    if write.upsert_by and set(write.upsert_by) != set(first.upsert_by):
+        message = f"must name the fields that {first.at}upsertBy names"
+        return {}, [Detail(f"{write.at}upsertBy", message)]
+    return meant_values(schema.fields, write.upsert_by, write.written, write.at)
+
+
+def _spelled(values: Mapping[str, Any]) -> str:
+    """One spelling for equal values: 5 and 5.0 are one number."""
+    return repr(sorted((key, _spelling(value)) for key, value in values.items()))
+
+
+def _spelling(value: Any) -> str:
+    scalar = _scalar(value)
+    return str(scalar.normalize()) if isinstance(scalar, Decimal) else repr(value)
+
+
+_LOCK = Prepared(
+    select(func.pg_advisory_xact_lock(func.unnest(bindparam("keys", type_=ARRAY(BigInteger)))))
+)
+
+
+async def _lock(work: UnitOfWork, schema: Schema, meant: Any) -> None:
+    """Hold the locks of these values, in the order all take them."""
+    shares = {zlib.crc32(spelled.encode()) % _LOCKS for spelled in meant}
+    names = (fingerprint(b"upsert", schema.database_id.bytes, b"%d" % share) for share in shares)
+    keys = sorted(int.from_bytes(name[:8], "big", signed=True) for name in names)
+    await _LOCK.rows(work, {"keys": keys})
+
+
+async def _find(
+    work: UnitOfWork, schema: Schema, wanted: Mapping[str, Mapping[str, Any]]
+) -> dict[str, Id]:
+    """The one record that has each wanted set of values, by the key it is wanted under."""
+    places = list(wanted)
+    rows = [{"place": place, "values": wanted[at]} for place, at in enumerate(places)]
+    keys = list(wanted[places[0]])
+    entry = (
+        func.jsonb_to_recordset(cast(literal(to_json(rows).decode(), Text), JSONB))
+        .table_valued(column("place", Integer), column("values", JSONB))
+        .render_derived(name="entry", with_types=True)
+    )
+    statement = (
+        select(
+            entry.c.place,
+            func.count().label("times"),
+            func.array_agg(aggregate_order_by(record.c.id, record.c.id)).label("ids"),
+        )
+        .where(
+            *records_of(schema.workspace_id, schema.database_id),
+            *(_equal(schema.fields[key], entry.c["values"][key]) for key in keys),
+            *_among_few(schema, wanted),
+        )
+        .group_by(entry.c.place)
+    )
+    found: dict[str, Id] = {}
+    for row in await work.rows(statement):
+        if row.times > 1:
+            raise ConflictError(
+                f"{places[row.place]}upsertBy: several records have this {', '.join(keys)};"
+                " an upsert needs one."
+            )
+        found[places[row.place]] = row.ids[0]
+    return found
+
+
+def _among_few(
+    schema: Schema, wanted: Mapping[str, Mapping[str, Any]]
+) -> list[ColumnElement[bool]]:
+    """The entries of an index the records are among, where one of the fields has an index."""
+    for key in next(iter(wanted.values())):
+        spec = schema.fields[key]
+        if not spec.index_ready or not is_indexable(spec):
+            continue
+        entries = entry_condition(spec, In(tuple(_scalar(one[key]) for one in wanted.values())))
+        if entries is not None:
+            mine = record_index.c.workspace_id == schema.workspace_id
+            ids = select(record_index.c.record_id).where(mine, entries_of(spec), entries)
+            return [record.c.id == any_(func.array(ids.scalar_subquery(), type_=ARRAY(Uuid)))]
+    return []
+
+
+def _scalar(value: Any) -> Any:
+    """A stored value as tests know it."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return Decimal(repr(value))
+    return value
+
+
+def _equal(spec: FieldSpec, wanted: ColumnElement[Any]) -> ColumnElement[bool]:
+    """Equality of stored forms, which a hash join serves however many values are wanted."""
+    if spec.title:
+        return record.c.title == cast(wanted.astext, Text)
+    stored = record.c.data[spec.key]
+    if comparison(spec) is Comparison.BOOLEAN:
+        # A checkbox nobody touched is not checked.
+        stored = func.coalesce(stored, literal(False, JSONB))
+    return stored == wanted

@@ -1,0 +1,98 @@
+"""The one way records are written: planned as a whole, locked in one order, stored at once.
+
+A record alone and a batch of 500 take the same steps and the same number of statements. API calls,
+nodes of automations, forms, templates and imports all come through here.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+from models.automation.triggers.record_events import emit_changes
+from models.core.access.rules import Actor
+from models.data.databases.rules.fields import Schema
+from models.data.databases.rules.kinds import FieldKind
+from models.data.record_changes.rules import ChangeKind
+from models.data.records.computed import recompute
+from models.data.records.details import record_details
+from models.data.records.index import index_records
+from models.data.records.links import write_links
+from models.data.records.planning import plan_writes
+from models.data.records.rules.write.writes import Planned, Write
+from models.data.records.shapes import RecordDetail
+from models.data.records.store import insert_records, read_records, update_records
+from models.data.records.templates import copy_contents
+from runtime.database import UnitOfWork
+from runtime.errors import Detail
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A record as it is now, and what became of it; None for a write that changed nothing."""
+
+    record: RecordDetail
+    kind: ChangeKind | None
+
+
+async def write_records(
+    work: UnitOfWork,
+    actor: Actor,
+    schema: Schema,
+    writes: Sequence[Write],
+    problems: Sequence[Detail] = (),
+) -> list[Written]:
+    """Do all of these writes, or none; `schema` was read under its lock.
+
+    Raises what `plan_writes` raises, and for relations what `write_links` raises.
+    """
+    schema, planned = await plan_writes(work, actor, schema, writes, problems)
+    return await _store(work, actor, schema, planned)
+
+
+async def _store(
+    work: UnitOfWork, actor: Actor, schema: Schema, planned: Sequence[Planned]
+) -> list[Written]:
+    """Write what changes, and what follows from it."""
+    new = [one for one in planned if one.before is None]
+    changed = [one for one in planned if one.before is not None and one.kind is not None]
+    rows = {one.after.id: one.after for one in planned}
+    if new:
+        numbered = any(spec.kind is FieldKind.AUTO_NUMBER for spec in schema.fields.values())
+        numbers = await insert_records(work, actor, schema, new, numbered=numbered)
+        rows.update({id_: rows[id_]._replace(number=number) for id_, number in numbers.items()})
+        await copy_contents(work, actor, schema, new)
+    if changed:
+        await update_records(work, actor, schema, changed)
+    # A list that is so already is written with others: one of them may take from it.
+    moved = len(planned) > 1
+    linked = {one.after.id: one.links for one in planned if one.links and (one.kind or moved)}
+    if linked:
+        await write_links(work, actor, schema, linked)
+    await _follow(work, schema, [*new, *changed])
+    if any(spec.derived for spec in schema.fields.values()):
+        rows = await read_records(work, schema, rows)
+    await emit_changes(work, actor, schema, planned, rows)
+    shown = [rows[one.after.id] for one in planned]
+    details = await record_details(work, actor, schema, shown)
+    return [Written(detail, one.kind) for detail, one in zip(details, planned, strict=True)]
+
+
+async def _follow(work: UnitOfWork, schema: Schema, written: Sequence[Planned]) -> None:
+    """Bring up to date what is derived from the records that changed."""
+    if not written:
+        return
+    ids = [one.after.id for one in written]
+    whole = any(one.appears for one in written)
+    keys = None if whole else _touched(schema, written)
+    await recompute(work, schema, ids, keys)
+    await index_records(work, schema, ids, keys)
+
+
+def _touched(schema: Schema, written: Sequence[Planned]) -> frozenset[str]:
+    """Keys of the fields whose values changed: those written, and those every change moves."""
+    moved = (
+        key
+        for key, spec in schema.fields.items()
+        if spec.kind in {FieldKind.UPDATED_AT, FieldKind.UPDATED_BY}
+    )
+    return frozenset(chain(moved, *(one.changed_keys for one in written)))

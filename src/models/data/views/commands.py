@@ -1,0 +1,292 @@
+"""Making, changing and deleting views; what they say is checked against the fields as they are."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Row, delete, select, update
+
+from models.content.items.commands import rename_item
+from models.content.items.queries import placement as item_placement
+from models.core.access.placement import level_on
+from models.core.access.rules import Actor, Level
+from models.core.base import Id, JsonObject
+from models.core.inputs import read_part
+from models.core.revisions import later
+from models.data.databases.locks import share_schema
+from models.data.databases.queries import load_schema
+from models.data.databases.rules.fields import Schema
+from models.data.databases.tables import field
+from models.data.views.creation import (
+    check_relation_field,
+    database_level,
+    insert_item_view,
+    insert_views,
+    lock_views,
+)
+from models.data.views.queries import find_view, naming
+from models.data.views.rules.kinds import Placement, ViewKind, ViewScope
+from models.data.views.rules.manifest import read_manifest
+from models.data.views.rules.removal import without_field
+from models.data.views.shapes import (
+    CreateView,
+    DeletedView,
+    ItemViewConfig,
+    Manifest,
+    UpdateView,
+    ViewShape,
+)
+from models.data.views.tables import view
+from runtime.database import UnitOfWork
+from runtime.errors import ConflictError, DeniedError, NotFoundError, PlatformError
+
+DEFAULT_VIEW = CreateView.model_validate({"label": "All records"})
+"""What a database shows before anybody arranged it."""
+
+
+async def create_view(
+    work: UnitOfWork, actor: Actor, database_id: Id, body: CreateView
+) -> ViewShape:
+    """A new view of a database.
+
+    Raises `NotFoundError` for the relation field, `DeniedError` for a locked view without manage
+    access, `ValidationError` at `manifest.…`, `ConflictError` for a key in use or too many views.
+    """
+    await share_schema(work, database_id)
+    schema = await load_schema(work, actor.workspace_id, database_id)
+    (made,) = await insert_views(work, actor, schema, {"": body})
+    return made
+
+
+async def create_views(
+    work: UnitOfWork, actor: Actor, schema: Schema, bodies: Sequence[CreateView]
+) -> None:
+    """The views of a new database, led by the default one unless one of them is for all.
+
+    Raises what `create_view` raises, with places below `views`.
+    """
+    placed = {f"views.{place}.": body for place, body in enumerate(bodies)}
+    if all(body.scope is not ViewScope.SHARED for body in bodies):
+        placed = {"": DEFAULT_VIEW, **placed}
+    await insert_views(work, actor, schema, placed)
+
+
+async def update_view(
+    work: UnitOfWork,
+    actor: Actor,
+    database_id: Id,
+    view_id: Id,
+    body: UpdateView,
+    expected: datetime | None = None,
+) -> ViewShape:
+    """Change what the body names; `expected` is the `updatedAt` last read.
+
+    `definitionVersion` grows by one exactly when the manifest is another one afterwards.
+    Raises what `create_view` raises, and `ConflictError` when the view is no longer the one that
+    was read or was the last one that all can see.
+    """
+    row = await _hold(work, actor, database_id, view_id, touches_lock=body.locked is not None)
+    if expected is not None and row.updated_at != expected:
+        raise ConflictError("The view was changed since it was read. Read it again.")
+    changes = {
+        **body.model_dump(include={"label", "locked"}, exclude_none=True),
+        **({} if body.order is None else {"position": body.order}),
+        **await _placed(work, actor, row, body),
+        **await _owned(work, actor, row, body.scope),
+        **await _defined(work, actor, row, body),
+    }
+    if not changes:
+        return ViewShape.model_validate(row)
+    changed = await work.first(
+        update(view)
+        .where(view.c.workspace_id == actor.workspace_id, view.c.id == view_id)
+        .values(**changes, updated_at=later(view.c.updated_at, work.now))
+        .returning(view)
+    )
+    if row.item_id is not None and body.label is not None:
+        await rename_item(work, actor, row.item_id, body.label)
+    return ViewShape.model_validate(changed)
+
+
+async def delete_view(work: UnitOfWork, actor: Actor, database_id: Id, view_id: Id) -> DeletedView:
+    """Delete a view for good.
+
+    Raises `NotFoundError`, `DeniedError` for a locked one, `ConflictError` for the last one that
+    all can see and for one that is an item.
+    """
+    row = await _hold(work, actor, database_id, view_id)
+    if row.item_id is not None:
+        raise ConflictError("This view stands in the tree by itself: delete its item instead.")
+    if row.scope == ViewScope.SHARED:
+        await _refuse_last(work, row)
+    await work.execute(
+        delete(view).where(view.c.workspace_id == actor.workspace_id, view.c.id == view_id)
+    )
+    return DeletedView(id=view_id)
+
+
+async def create_item_view(
+    work: UnitOfWork,
+    actor: Actor,
+    item_id: Id,
+    label: str,
+    config: JsonObject,
+    *,
+    view_id: Id | None = None,
+) -> Id:
+    """The view behind an item of the kind view, which exists already; gives the view's id.
+
+    `config` is `{databaseId, kind?, manifest?}`. Raises `NotFoundError` for a database the actor
+    does not see, `ValidationError` at `config.…`.
+    """
+    body = read_part(ItemViewConfig, config, "config")
+    if await database_level(work, actor, body.database_id) < Level.VIEW:
+        raise NotFoundError("database")
+    await share_schema(work, body.database_id)
+    schema = await load_schema(work, actor.workspace_id, body.database_id)
+    return await insert_item_view(work, schema, item_id, label, body, view_id)
+
+
+async def forget_field(work: UnitOfWork, workspace_id: Id, database_id: Id, field_key: str) -> None:
+    """Take a field that is about to go out of the manifests of its database's views.
+
+    A view whose kind cannot do without it becomes a table, one placed at it as a relation stands
+    with the others.
+    """
+    gone = select(field.c.id).where(
+        field.c.workspace_id == workspace_id,
+        field.c.database_id == database_id,
+        field.c.key == field_key,
+    )
+    await work.execute(
+        update(view)
+        .where(
+            view.c.workspace_id == workspace_id,
+            view.c.relation_field_id == gone.scalar_subquery(),
+        )
+        .values(placement=Placement.DATABASE.value, relation_field_id=None, updated_at=work.now)
+    )
+    for row in await _naming(work, workspace_id, database_id, field_key):
+        await _drop_field(work, row, field_key)
+
+
+async def refit_field(work: UnitOfWork, schema: Schema, field_key: str) -> None:
+    """Take a field out of the manifests that no longer fit it, after it became another one."""
+    rows = await _naming(work, schema.workspace_id, schema.database_id, field_key)
+    for row in rows:
+        try:
+            manifest = Manifest.model_validate(row.manifest)
+            read_manifest(ViewKind(row.kind), manifest, schema.fields, work.now)
+        except PlatformError:
+            await _drop_field(work, row, field_key)
+
+
+async def _naming(
+    work: UnitOfWork, workspace_id: Id, database_id: Id, field_key: str
+) -> Sequence[Row[Any]]:
+    """The views of a database that name a field, held in the order of their ids."""
+    return await work.rows(
+        select(view)
+        .where(
+            view.c.workspace_id == workspace_id,
+            view.c.database_id == database_id,
+            naming(field_key),
+        )
+        .order_by(view.c.id)
+        .with_for_update()
+    )
+
+
+async def _drop_field(work: UnitOfWork, row: Row[Any], field_key: str) -> None:
+    kind, manifest = without_field(ViewKind(row.kind), row.manifest, field_key)
+    if manifest == row.manifest:
+        return
+    await work.execute(
+        update(view)
+        .where(view.c.workspace_id == row.workspace_id, view.c.id == row.id)
+        .values(
+            kind=kind.value,
+            manifest=manifest,
+            definition_version=view.c.definition_version + 1,
+            updated_at=later(view.c.updated_at, work.now),
+        )
+    )
+
+
+async def _hold(
+    work: UnitOfWork, actor: Actor, database_id: Id, view_id: Id, *, touches_lock: bool = False
+) -> Row[Any]:
+    """The view, kept as it is for others, if the actor may change it."""
+    await share_schema(work, database_id)
+    await lock_views(work, database_id)
+    row = await find_view(work, actor, database_id, view_id, locked=True)
+    if row.item_id is not None:
+        place = await item_placement(work, [actor.workspace_id], row.item_id, actor.user_id)
+        if place is None or level_on(place, actor.role) < Level.EDIT:
+            raise DeniedError("This needs edit access to the view's item.")
+    if row.locked or touches_lock:
+        level = await database_level(work, actor, database_id)
+        if level < Level.MANAGE:
+            raise DeniedError("A locked view is changed, and a view locked, with manage access.")
+    return row
+
+
+async def _placed(work: UnitOfWork, actor: Actor, row: Row[Any], body: UpdateView) -> JsonObject:
+    """Placement and relation field, when either is named; they must fit together."""
+    named = body.model_fields_set & {"placement", "relation_field_id"}
+    if not named:
+        return {}
+    placement = body.placement or row.placement
+    field_id = body.relation_field_id if "relation_field_id" in named else row.relation_field_id
+    if "relation_field_id" not in named and placement != row.placement:
+        field_id = None
+    if row.item_id is not None:
+        raise ConflictError("This view stands in the tree by itself: its placement stays.")
+    await check_relation_field(work, actor, row.database_id, placement, field_id)
+    return {"placement": placement, "relation_field_id": field_id}
+
+
+async def _owned(
+    work: UnitOfWork, actor: Actor, row: Row[Any], scope: ViewScope | None
+) -> JsonObject:
+    """The new scope; a view made personal is its changer's."""
+    if scope is None or scope == row.scope:
+        return {}
+    if scope is ViewScope.SHARED:
+        return {"scope": scope.value, "owner_user_id": None}
+    await _refuse_last(work, row)
+    return {"scope": scope.value, "owner_user_id": actor.user_id}
+
+
+async def _defined(work: UnitOfWork, actor: Actor, row: Row[Any], body: UpdateView) -> JsonObject:
+    """Kind and manifest, when either is named; they must fit together and the fields."""
+    if body.kind is None and body.manifest is None:
+        return {}
+    schema = await load_schema(work, actor.workspace_id, row.database_id)
+    kind = body.kind or ViewKind(row.kind)
+    manifest = body.manifest or Manifest.model_validate(row.manifest)
+    said = read_manifest(kind, manifest, schema.fields, work.now)
+    if said == row.manifest:
+        return {"kind": kind.value}
+    return {
+        "kind": kind.value,
+        "manifest": said,
+        "definition_version": row.definition_version + 1,
+    }
+
+
+async def _refuse_last(work: UnitOfWork, row: Row[Any]) -> None:
+    """Refuse to take away the last view of a database that all can see."""
+    other = await work.first(
+        select(view.c.id)
+        .where(
+            view.c.workspace_id == row.workspace_id,
+            view.c.database_id == row.database_id,
+            view.c.id != row.id,
+            view.c.scope == ViewScope.SHARED.value,
+            view.c.item_id.is_(None),
+        )
+        .limit(1)
+    )
+    if other is None and row.item_id is None:
+        raise ConflictError("A database keeps at least one shared view. Make another one first.")

@@ -1,0 +1,184 @@
+"""Writing new views: their keys, their order and what they name."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import func, insert, select
+
+from models.content.items.queries import closed_items
+from models.content.items.tables import item
+from models.core.access.placement import level_on
+from models.core.access.rules import Actor, Level
+from models.core.base import Id
+from models.core.keys import first_free, slug
+from models.data.databases.queries import visible as placed_database
+from models.data.databases.rules.fields import Schema
+from models.data.databases.rules.kinds import FieldKind
+from models.data.databases.tables import database, field
+from models.data.views.rules.kinds import Placement, ViewKind, ViewScope
+from models.data.views.rules.manifest import read_manifest
+from models.data.views.shapes import MAX_VIEWS, CreateView, ItemViewConfig, ViewShape
+from models.data.views.tables import view
+from runtime.database import UnitOfWork
+from runtime.errors import ConflictError, DeniedError, NotFoundError, ValidationError
+from runtime.ids import new_id
+
+
+async def insert_views(
+    work: UnitOfWork, actor: Actor, schema: Schema, bodies: Mapping[str, CreateView]
+) -> list[ViewShape]:
+    """New views, in order; the keys of `bodies` are where each stands in the request.
+
+    Raises `NotFoundError`, `DeniedError`, `ValidationError` and `ConflictError`.
+    """
+    for path, body in bodies.items():
+        await check_relation_field(
+            work, actor, schema.database_id, body.placement, body.relation_field_id, path
+        )
+    if any(body.locked for body in bodies.values()):
+        level = await database_level(work, actor, schema.database_id)
+        if level < Level.MANAGE:
+            raise DeniedError("Locking a view needs manage access to the database.")
+    shelf = await _Shelf.of(work, schema)
+    rows = [
+        {
+            **shelf.row(work, body.label, body.key, body.kind, f"{path}key"),
+            "placement": body.placement,
+            "manifest": read_manifest(
+                body.kind, body.manifest, schema.fields, work.now, f"{path}manifest"
+            ),
+            "relation_field_id": body.relation_field_id,
+            "owner_user_id": actor.user_id if body.scope is ViewScope.PERSONAL else None,
+            "scope": body.scope.value,
+            "locked": body.locked,
+            **({} if body.order is None else {"position": body.order}),
+        }
+        for path, body in bodies.items()
+    ]
+    await work.execute(insert(view), rows)
+    return [ViewShape.model_validate(row) for row in rows]
+
+
+async def insert_item_view(
+    work: UnitOfWork,
+    schema: Schema,
+    item_id: Id,
+    label: str,
+    body: ItemViewConfig,
+    view_id: Id | None,
+) -> Id:
+    """The view that stands behind an item."""
+    path = "config.manifest"
+    manifest = read_manifest(body.kind, body.manifest, schema.fields, work.now, path)
+    shelf = await _Shelf.of(work, schema)
+    row = {
+        **shelf.row(work, label, None, body.kind, "config.key"),
+        "item_id": item_id,
+        "placement": Placement.ITEM.value,
+        "manifest": manifest,
+        "scope": ViewScope.SHARED.value,
+        "locked": False,
+    }
+    made: Id = row["id"] if view_id is None else view_id
+    await work.execute(insert(view).values({**row, "id": made}))
+    return made
+
+
+class _Shelf:
+    """The keys and places that are taken in a database, whose views nobody else adds to."""
+
+    def __init__(self, schema: Schema, rows: Sequence[Any]) -> None:
+        self.schema = schema
+        self.keys = {row.key for row in rows}
+        self.last = max((row.position for row in rows), default=-1.0)
+
+    @classmethod
+    async def of(cls, work: UnitOfWork, schema: Schema) -> "_Shelf":
+        await lock_views(work, schema.database_id)
+        rows = await work.rows(
+            select(view.c.key, view.c.position).where(
+                view.c.workspace_id == schema.workspace_id,
+                view.c.database_id == schema.database_id,
+            )
+        )
+        return cls(schema, rows)
+
+    def row(
+        self, work: UnitOfWork, label: str, key: str | None, kind: ViewKind, path: str
+    ) -> dict[str, Any]:
+        """The part of a row that every new view has: after the last, under a free key."""
+        if len(self.keys) >= MAX_VIEWS:
+            raise ConflictError(f"A database has at most {MAX_VIEWS} views. Delete one first.")
+        if key in self.keys:
+            raise ConflictError(f"{path}: the key {key} is in use. Choose another key.")
+        chosen = key or first_free(slug(label, "view"), self.keys)
+        self.keys.add(chosen)
+        self.last += 1
+        return {
+            "id": new_id(),
+            "workspace_id": self.schema.workspace_id,
+            "database_id": self.schema.database_id,
+            "key": chosen,
+            "label": label,
+            "kind": kind.value,
+            "definition_version": 1,
+            "position": self.last,
+            "created_at": work.now,
+            "updated_at": work.now,
+        }
+
+
+async def lock_views(work: UnitOfWork, database_id: Id) -> None:
+    """Keep others from adding, changing or deleting views of a database meanwhile."""
+    place = f"views/{database_id}"
+    await work.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(place, 0))))
+
+
+async def database_level(work: UnitOfWork, actor: Actor, database_id: Id) -> Level:
+    """What the actor may do with a database; NONE when it is none of theirs."""
+    found = await placed_database(work, [actor.workspace_id], database_id, actor.user_id)
+    return Level.NONE if found is None else level_on(found, actor.role)
+
+
+async def check_relation_field(
+    work: UnitOfWork,
+    actor: Actor,
+    database_id: Id,
+    placement: str,
+    field_id: Id | None,
+    path: str = "",
+) -> None:
+    """A view placed at a relation names the field: of its database, or pointing at it.
+
+    Raises `NotFoundError` for a field the actor does not see, `ValidationError`.
+    """
+    place = f"{path}relationFieldId"
+    if field_id is not None and not await _relates(work, actor, database_id, field_id):
+        raise ValidationError.at(
+            place, "must be a relation field of this database, or one that points at it"
+        )
+    if placement == Placement.RELATION and field_id is None:
+        raise ValidationError.at(place, "is needed by a view that is placed at a relation")
+    if placement != Placement.RELATION and field_id is not None:
+        raise ValidationError.at(place, "belongs to views that are placed at a relation")
+
+
+async def _relates(work: UnitOfWork, actor: Actor, database_id: Id, field_id: Id) -> bool:
+    found = await work.first(
+        select(field.c.database_id, field.c.kind, field.c.settings)
+        .join(database, database.c.id == field.c.database_id)
+        .join(item, item.c.id == database.c.item_id)
+        .where(
+            field.c.workspace_id == actor.workspace_id,
+            database.c.workspace_id == actor.workspace_id,
+            item.c.workspace_id == actor.workspace_id,
+            field.c.id == field_id,
+            item.c.id.not_in(select(closed_items(actor).c.id)),
+        )
+    )
+    if found is None:
+        raise NotFoundError("field")
+    if found.kind != FieldKind.RELATION:
+        return False
+    sides = {str(found.database_id), found.settings.get("databaseId")}
+    return str(database_id) in sides

@@ -1,0 +1,121 @@
+"""Reading views: what stands beside the fields of a database, each caller with their own."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import ColumnElement, Row, cast, func, or_, select, tuple_
+from sqlalchemy.dialects.postgresql import JSONPATH
+
+from models.content.items.queries import closed_items
+from models.core.access.rules import Actor
+from models.core.base import Id, JsonObject
+from models.core.pagination import PageRequest
+from models.data.views.rules.kinds import ViewScope
+from models.data.views.shapes import ViewList, ViewShape
+from models.data.views.tables import view
+from runtime.database import UnitOfWork
+from runtime.errors import NotFoundError
+
+_ORDER = (view.c.position, view.c.id)
+
+
+async def shown_views(
+    work: UnitOfWork, actor: Actor, database_ids: Sequence[Id]
+) -> dict[Id, list[ViewShape]]:
+    """The views of each of these databases that the actor sees, in order; one statement."""
+    rows = await work.rows(
+        select(view)
+        .where(view.c.database_id == func.any(list(database_ids)), *_listed(actor))
+        .order_by(*_ORDER)
+    )
+    views: dict[Id, list[ViewShape]] = {database_id: [] for database_id in database_ids}
+    for row in rows:
+        views[row.database_id].append(ViewShape.model_validate(row))
+    return views
+
+
+async def list_views(
+    work: UnitOfWork, actor: Actor, database_id: Id, page: PageRequest
+) -> ViewList:
+    """The views of a database that the actor sees, in order; standalone ones are items."""
+    statement = (
+        select(view)
+        .where(view.c.database_id == database_id, *_listed(actor))
+        .order_by(*_ORDER)
+        .limit(page.fetch)
+    )
+    if page.after is not None:
+        statement = statement.where(tuple_(*_ORDER) > tuple_(*page.after))
+    shown = page.of(await work.rows(statement), lambda row: (row.position, row.id))
+    return ViewList(
+        views=[ViewShape.model_validate(row) for row in shown.items], cursor=shown.cursor
+    )
+
+
+async def get_view(work: UnitOfWork, actor: Actor, database_id: Id, view_id: Id) -> ViewShape:
+    """One view of a database. Raises `NotFoundError`, also for a view of somebody else's."""
+    return ViewShape.model_validate(await find_view(work, actor, database_id, view_id))
+
+
+async def view_query(work: UnitOfWork, actor: Actor, database_id: Id, view_id: Id) -> JsonObject:
+    """The manifest of a view the actor sees: what a query through it asks for.
+
+    Raises `NotFoundError`.
+    """
+    manifest: JsonObject = (await find_view(work, actor, database_id, view_id)).manifest
+    return manifest
+
+
+async def find_view(
+    work: UnitOfWork, actor: Actor, database_id: Id, view_id: Id, *, locked: bool = False
+) -> Row[Any]:
+    """The row of a view the actor sees, until the end of the transaction if `locked`.
+
+    Raises `NotFoundError`.
+    """
+    placed = view.c.item_id.not_in(select(closed_items(actor).c.id))
+    statement = select(view).where(
+        view.c.workspace_id == actor.workspace_id,
+        view.c.database_id == database_id,
+        view.c.id == view_id,
+        _seen_by(actor),
+        or_(view.c.item_id.is_(None), placed),
+    )
+    found = await work.first(statement.with_for_update(of=view) if locked else statement)
+    if found is None:
+        raise NotFoundError("view")
+    return found
+
+
+async def views_using(
+    work: UnitOfWork, workspace_id: Id, database_id: Id, field_key: str
+) -> list[Id]:
+    """Ids of the views of a database whose manifests name a field, whosever they are."""
+    rows = await work.rows(
+        select(view.c.id)
+        .where(
+            view.c.workspace_id == workspace_id,
+            view.c.database_id == database_id,
+            naming(field_key),
+        )
+        .order_by(*_ORDER)
+    )
+    return [row.id for row in rows]
+
+
+def naming(field_key: str) -> ColumnElement[bool]:
+    """Whether a manifest has the text of a field key for a value anywhere."""
+    path = f'$.** ? (@ == "{field_key}")'  # keys are slugs: nothing in them needs an escape
+    return func.jsonb_path_exists(view.c.manifest, cast(path, JSONPATH))
+
+
+def _listed(actor: Actor) -> tuple[ColumnElement[bool], ...]:
+    return (
+        view.c.workspace_id == actor.workspace_id,
+        view.c.item_id.is_(None),
+        _seen_by(actor),
+    )
+
+
+def _seen_by(actor: Actor) -> ColumnElement[bool]:
+    return or_(view.c.scope == ViewScope.SHARED.value, view.c.owner_user_id == actor.user_id)

@@ -1,0 +1,143 @@
+"""Reading a manifest: every key it names is a field of the database, of a kind that serves.
+
+What a view asks of its records is what a query may ask, so a query reads that part.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
+
+from pydantic import ValidationError as ShapeError
+
+from models.core.base import JsonObject
+from models.data.databases.rules.fields import FieldSpec, FieldSpecs
+from models.data.databases.rules.kinds import OPTION_KINDS, FieldKind
+from models.data.databases.rules.registry import Comparison, comparison
+from models.data.databases.rules.values import FieldValueError, check_storable
+from models.data.records.rules.query.filters import read_filter
+from models.data.records.rules.query.query import read_query
+from models.data.records.shapes import RecordQuery
+from models.data.views.rules.kinds import NEEDED, ChartType, ViewKind
+from models.data.views.shapes import Chart, FormLayout, Manifest
+from runtime.errors import Detail, ValidationError
+
+MAX_BYTES = 65_536
+MAX_DEPTH = 32
+MAX_PROBLEMS = 20
+
+_QUERY_KEYS = {"filter", "sorts", "search", "group_by", "aggregates"}
+_DATES = frozenset({Comparison.DAY, Comparison.MOMENT})
+_COVERS = frozenset({FieldKind.FILE, FieldKind.URL})
+
+_SERVES: dict[str, tuple[Callable[[FieldSpec], bool], str]] = {
+    "stack_field_key": (lambda spec: spec.kind in OPTION_KINDS, "an option field"),
+    "date_field_key": (lambda spec: comparison(spec) in _DATES, "a field with dates"),
+    "end_date_field_key": (lambda spec: comparison(spec) in _DATES, "a field with dates"),
+    "cover_field_key": (lambda spec: spec.kind in _COVERS, "a file or url field"),
+}
+
+
+def read_manifest(
+    kind: ViewKind, manifest: Manifest, fields: FieldSpecs, now: datetime, path: str = "manifest"
+) -> JsonObject:
+    """The manifest as it is kept: what was said, without what was left out.
+
+    Raises `ValidationError` with every problem at its place below `path`.
+    """
+    said: JsonObject = manifest.model_dump(by_alias=True, exclude_unset=True, mode="json")
+    problems = [
+        Detail(f"{path}.{problem.path}" if problem.path else path, problem.message)
+        for problem in _problems(kind, manifest, said, fields, now)
+    ]
+    if problems:
+        first = problems[0]
+        more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+        raise ValidationError(f"{first.path}: {first.message}{more}", problems[:MAX_PROBLEMS])
+    return said
+
+
+def _problems(
+    kind: ViewKind, manifest: Manifest, said: JsonObject, fields: FieldSpecs, now: datetime
+) -> Iterator[Detail]:
+    yield from _size_problems(said)
+    for name in NEEDED.get(kind, ()):
+        if said.get(name) is None:
+            yield Detail(name, f"is needed by a {kind} view")
+    asked = manifest.model_dump(by_alias=True, include=_QUERY_KEYS, exclude_unset=True)
+    yield from _query_problems(asked, fields, now)
+    yield from _single_key_problems(manifest, fields)
+    shown = [field.key for field in manifest.fields or ()]
+    yield from _key_problems(shown, fields, lambda place: f"fields.{place}.key")
+    yield from _key_problems(manifest.card_fields or (), fields, lambda n: f"cardFields.{n}")
+    if manifest.chart is not None:
+        yield from _chart_problems(manifest.chart, fields, now)
+    if manifest.form is not None:
+        yield from _form_problems(manifest.form, fields, now)
+
+
+def _size_problems(said: JsonObject) -> Iterator[Detail]:
+    try:
+        check_storable(said, MAX_DEPTH)
+    except FieldValueError as problem:
+        yield Detail("", str(problem))
+    if len(json.dumps(said, ensure_ascii=False).encode()) > MAX_BYTES:
+        yield Detail("", "holds more than 64 KiB")
+
+
+def _query_problems(asked: JsonObject, fields: FieldSpecs, now: datetime) -> Iterator[Detail]:
+    try:
+        read_query(RecordQuery.model_validate(asked), fields, now)
+    except ShapeError as error:
+        for problem in error.errors(include_url=False, include_context=False, include_input=False):
+            message = problem["msg"].removeprefix("Value error, ")
+            yield Detail(".".join(map(str, problem["loc"])), message)
+    except ValidationError as error:
+        yield from error.details
+
+
+def _single_key_problems(manifest: Manifest, fields: FieldSpecs) -> Iterator[Detail]:
+    for name, (serves, wanted) in _SERVES.items():
+        key = getattr(manifest, name)
+        if key is not None and not (key in fields and serves(fields[key])):
+            alias = Manifest.model_fields[name].alias or name
+            yield Detail(alias, f"must be the key of {wanted} of this database")
+
+
+def _key_problems(
+    keys: Sequence[str], fields: FieldSpecs, path: Callable[[int], str]
+) -> Iterator[Detail]:
+    for place, key in enumerate(keys):
+        if key not in fields:
+            yield Detail(path(place), "is not the key of a field of this database")
+        elif key in keys[:place]:
+            yield Detail(path(place), "is named twice")
+
+
+def _chart_problems(chart: Chart, fields: FieldSpecs, now: datetime) -> Iterator[Detail]:
+    if chart.x_field_key is None:
+        if chart.type is not ChartType.NUMBER:
+            yield Detail("chart.xFieldKey", f"is needed by a {chart.type} chart")
+    elif chart.x_field_key not in fields:
+        yield Detail("chart.xFieldKey", "is not the key of a field of this database")
+    if chart.aggregate is not None:
+        for problem in _query_problems({"aggregates": [chart.aggregate]}, fields, now):
+            inside = problem.path.removeprefix("aggregates.0")
+            yield Detail(f"chart.aggregate{inside}", problem.message)
+
+
+def _form_problems(form: FormLayout, fields: FieldSpecs, now: datetime) -> Iterator[Detail]:
+    keys = [question.key for question in form.fields]
+    yield from _key_problems(keys, fields, lambda place: f"form.fields.{place}.key")
+    for place, question in enumerate(form.fields):
+        path = f"form.fields.{place}"
+        spec = fields.get(question.key)
+        if spec is not None and not (spec.stored or spec.relation):
+            yield Detail(f"{path}.key", f"cannot be asked for: it is a {spec.kind} field")
+        if question.visible_if is None:
+            continue
+        try:
+            read_filter(question.visible_if, fields, now)
+        except ValidationError as error:
+            for problem in error.details:
+                inside = problem.path.removeprefix("filter")
+                yield Detail(f"{path}.visibleIf{inside}", problem.message)

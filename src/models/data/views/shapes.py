@@ -1,0 +1,142 @@
+"""Views on the wire (interface, View; decisions C5)."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import ConfigDict, Field
+
+from models.core.base import Id, Input, InputId, JsonObject, Label, Moment, Shape
+from models.core.keys import Key
+from models.data.views.rules.kinds import ChartType, Placement, ViewKind, ViewScope
+
+MAX_VIEWS = 200
+MAX_SHOWN_FIELDS = 500
+
+FieldKey = Annotated[str, Field(min_length=1, max_length=63)]
+Order = Annotated[float, Field(allow_inf_nan=False, ge=-1e15, le=1e15)]
+
+
+class ShownField(Input):
+    """One column or property; `width` is in pixels."""
+
+    key: FieldKey
+    visible: bool = True
+    width: Annotated[int, Field(ge=20, le=5_000)] | None = None
+
+
+class Chart(Input):
+    """What a chart draws: `aggregate` of the records for each value of `xFieldKey`."""
+
+    type: Annotated[ChartType, Field(strict=False)]
+    x_field_key: FieldKey | None = None
+    aggregate: JsonObject | None = None
+
+
+class FormQuestion(Input):
+    """One field a form asks for; `visibleIf` is a filter over what was answered so far."""
+
+    key: FieldKey
+    required: bool = False
+    label: Label | None = None
+    help: Annotated[str, Field(max_length=2_000)] | None = None
+    visible_if: JsonObject | None = None
+
+
+class FormLayout(Input):
+    title: Annotated[str, Field(max_length=200)] | None = None
+    description: Annotated[str, Field(max_length=4_000)] | None = None
+    fields: Annotated[list[FormQuestion], Field(min_length=1, max_length=MAX_SHOWN_FIELDS)]
+    submit_label: Annotated[str, Field(max_length=100)] | None = None
+    confirmation: Annotated[str, Field(max_length=4_000)] | None = None
+
+
+class Manifest(Input):
+    """What a view shows and how.
+
+    `filter`, `sorts`, `search`, `groupBy` and `aggregates` are those of a records query. It is a
+    free-form object (C1): what is named here is checked, further keys are kept for the clients
+    that know them.
+    """
+
+    model_config = ConfigDict(extra="allow")
+
+    filter: JsonObject | None = None
+    sorts: list[JsonObject] | None = None
+    search: str | None = None
+    group_by: Any = None
+    aggregates: list[JsonObject] | None = None
+    fields: Annotated[list[ShownField], Field(max_length=MAX_SHOWN_FIELDS)] | None = None
+    stack_field_key: FieldKey | None = None
+    date_field_key: FieldKey | None = None
+    end_date_field_key: FieldKey | None = None
+    cover_field_key: FieldKey | None = None
+    card_fields: Annotated[list[FieldKey], Field(max_length=MAX_SHOWN_FIELDS)] | None = None
+    chart: Chart | None = None
+    form: FormLayout | None = None
+
+
+ChosenPlacement = Literal["database", "relation", "dashboard"]
+"""What a body may say; a standalone view is made by creating an item of the kind view."""
+
+
+class CreateView(Input):
+    """Body of create view; last among its siblings unless `order` says where."""
+
+    label: Label
+    key: Key | None = None
+    kind: Annotated[ViewKind, Field(strict=False)] = ViewKind.TABLE
+    placement: ChosenPlacement = "database"
+    manifest: Manifest = Manifest()
+    relation_field_id: InputId | None = None
+    scope: Annotated[ViewScope, Field(strict=False)] = ViewScope.SHARED
+    locked: bool = False
+    order: Order | None = None
+
+
+class UpdateView(Input):
+    """Body of update view: what is given replaces what was there, the manifest as a whole."""
+
+    label: Label | None = None
+    kind: Annotated[ViewKind, Field(strict=False)] | None = None
+    placement: ChosenPlacement | None = None
+    manifest: Manifest | None = None
+    relation_field_id: InputId | None = None
+    scope: Annotated[ViewScope, Field(strict=False)] | None = None
+    locked: bool | None = None
+    order: Order | None = None
+
+
+class ItemViewConfig(Input):
+    """`config` of an item of the kind view."""
+
+    database_id: InputId
+    kind: Annotated[ViewKind, Field(strict=False)] = ViewKind.TABLE
+    manifest: Manifest = Manifest()
+
+
+class ViewShape(Shape):
+    """A view of a database."""
+
+    id: Id
+    workspace_id: Id
+    database_id: Id
+    key: str
+    label: str
+    kind: ViewKind
+    placement: Placement
+    manifest: JsonObject
+    relation_field_id: Id | None
+    owner_user_id: Id | None
+    scope: ViewScope
+    locked: bool
+    definition_version: int
+    created_at: Moment
+    updated_at: Moment
+
+
+class ViewList(Shape):
+    views: list[ViewShape]
+    cursor: str | None
+
+
+class DeletedView(Shape):
+    id: Id

@@ -1,0 +1,67 @@
+"""The table of views."""
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from sqlalchemy import CheckConstraint, ForeignKeyConstraint, Index, UniqueConstraint, text
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlmodel import Field, SQLModel
+
+from models.core.base import Id
+from models.data.views.rules.kinds import Placement, ViewKind, ViewScope
+from runtime.schema import Timestamp, table_of
+
+
+def _one_of(column: str, values: type[StrEnum]) -> str:
+    return f"{column} IN ({', '.join(repr(value.value) for value in values)})"
+
+
+class View(SQLModel, table=True):
+    """A view of a database; `item_id` is set for one that stands in the tree by itself.
+
+    `definition_version` counts the manifests it has had; `position` orders its siblings.
+    """
+
+    __tablename__ = "view"
+    __table_args__ = (
+        UniqueConstraint("workspace_id", "id"),
+        UniqueConstraint("workspace_id", "database_id", "key"),
+        ForeignKeyConstraint(
+            ["workspace_id", "database_id"], ["database.workspace_id", "database.id"]
+        ),
+        ForeignKeyConstraint(["workspace_id", "item_id"], ["item.workspace_id", "item.id"]),
+        ForeignKeyConstraint(["relation_field_id"], ["field.id"], ondelete="SET NULL"),
+        ForeignKeyConstraint(["owner_user_id"], ["app_user.id"]),
+        CheckConstraint(_one_of("kind", ViewKind), name="kind"),
+        CheckConstraint(_one_of("placement", Placement), name="placement"),
+        CheckConstraint(_one_of("scope", ViewScope), name="scope"),
+        CheckConstraint("(scope = 'personal') = (owner_user_id IS NOT NULL)", name="owner"),
+        CheckConstraint("(placement = 'item') = (item_id IS NOT NULL)", name="item"),
+        Index(
+            "ix_view_relation_field_id",
+            "relation_field_id",
+            postgresql_where=text("relation_field_id IS NOT NULL"),
+        ),
+    )
+
+    id: Id = Field(primary_key=True)
+    workspace_id: Id
+    database_id: Id
+    item_id: Id | None = None
+    key: str
+    label: str
+    kind: str
+    placement: str
+    manifest: dict[str, Any] = Field(sa_type=JSONB)
+    relation_field_id: Id | None = None
+    owner_user_id: Id | None = None
+    scope: str
+    locked: bool
+    definition_version: int
+    position: float
+    created_at: datetime = Field(sa_type=Timestamp)
+    updated_at: datetime = Field(sa_type=Timestamp)
+
+
+view = table_of(View)

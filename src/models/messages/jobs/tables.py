@@ -1,0 +1,50 @@
+"""The table of jobs."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import CheckConstraint, ForeignKeyConstraint, Index, UniqueConstraint, text
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlmodel import Field, SQLModel
+
+from models.core.base import Id
+from models.messages.jobs.rules import OPEN_JOB, JobStatus
+from runtime.schema import Timestamp, table_of
+
+
+def _listed(statuses: tuple[JobStatus, ...]) -> str:
+    return ", ".join(f"'{status.value}'" for status in statuses)
+
+
+class Job(SQLModel, table=True):
+    """One piece of long work on `subject_id`; `family` says what is done.
+
+    `input` is what was asked for, `progress` where the next chunk begins, `result` what came out.
+    """
+
+    __tablename__ = "job"
+    __table_args__ = (
+        UniqueConstraint("workspace_id", "id"),
+        ForeignKeyConstraint(["workspace_id"], ["workspace.id"]),
+        CheckConstraint(f"status IN ({_listed(tuple(JobStatus))})", name="status"),
+        Index("ix_job_workspace_id_family_subject_id", "workspace_id", "family", "subject_id"),
+        Index("ix_job_open", "id", postgresql_where=text(f"status IN ({_listed(OPEN_JOB)})")),
+    )
+
+    id: Id = Field(primary_key=True)
+    workspace_id: Id
+    family: str
+    subject_id: Id
+    actor_user_id: Id
+    status: str
+    input: dict[str, Any] = Field(sa_type=JSONB)
+    progress: dict[str, Any] = Field(sa_type=JSONB)
+    result: dict[str, Any] | None = Field(default=None, sa_type=JSONB)
+    error: str | None = None
+    error_code: str | None = None
+    created_at: datetime = Field(sa_type=Timestamp)
+    started_at: datetime | None = Field(default=None, sa_type=Timestamp)
+    completed_at: datetime | None = Field(default=None, sa_type=Timestamp)
+
+
+job = table_of(Job)

@@ -1,0 +1,62 @@
+"""Reading notifications: always one user's own, in the workspaces they may read."""
+
+from collections.abc import Collection, Mapping
+
+from sqlalchemy import select, tuple_
+
+from models.core.access.rules import Principal, Role, Scope
+from models.core.base import Id
+from models.core.pagination import PageRequest
+from models.messages.notifications.shapes import NotificationBody, NotificationList
+from models.messages.notifications.tables import notification
+from runtime.database import UnitOfWork
+from runtime.errors import DeniedError, NotFoundError
+
+
+def readable_places(
+    principal: Principal, roles: Mapping[Id, Role], workspace_id: Id | None
+) -> list[Id]:
+    """The workspaces whose notifications the caller may read; only the one that is named.
+
+    Raises `NotFoundError` for one the caller is not in, `DeniedError` without workspace:read.
+    """
+    needed = Scope.WORKSPACE_READ
+    readable = [place for place, role in roles.items() if needed in principal.usable_scopes(role)]
+    if workspace_id is None:
+        return readable
+    if workspace_id not in roles:
+        raise NotFoundError("workspace")
+    if workspace_id not in readable:
+        raise DeniedError(f"The credential lacks the scope {needed}.")
+    return [workspace_id]
+
+
+async def list_notifications(
+    work: UnitOfWork,
+    user_id: Id,
+    places: Collection[Id],
+    page: PageRequest,
+    *,
+    unread_only: bool = False,
+    include_archived: bool = False,
+) -> NotificationList:
+    """The user's notifications in these workspaces, newest first."""
+    told = notification.c
+    newest = (told.created_at, told.id)
+    statement = (
+        select(notification)
+        .where(told.user_id == user_id, told.workspace_id.in_(places))
+        .order_by(*(column.desc() for column in newest))
+        .limit(page.fetch)
+    )
+    if unread_only:
+        statement = statement.where(told.read_at.is_(None))
+    if not include_archived:
+        statement = statement.where(told.archived_at.is_(None))
+    if page.after is not None:
+        statement = statement.where(tuple_(*newest) < tuple_(*page.after))
+    shown = page.of(await work.rows(statement), lambda row: (row.created_at, row.id))
+    return NotificationList(
+        notifications=[NotificationBody.model_validate(row) for row in shown.items],
+        cursor=shown.cursor,
+    )

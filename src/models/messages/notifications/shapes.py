@@ -1,0 +1,84 @@
+"""Notifications on the wire (interface, Behaviour notes 7 and 8; decisions C13)."""
+
+from typing import Annotated, Self
+
+from pydantic import Field, model_validator
+
+from models.core.base import Id, Input, InputId, JsonObject, Moment, Shape
+from models.messages.notifications.rules import NotificationKind
+
+MAX_NAMED = 500
+
+
+class _Named(Input):
+    """Notifications by their ids."""
+
+    notification_id: InputId | None = None
+    notification_ids: Annotated[list[InputId], Field(max_length=MAX_NAMED, default_factory=list)]
+
+    @property
+    def ids(self) -> set[Id]:
+        alone = () if self.notification_id is None else (self.notification_id,)
+        return {*self.notification_ids, *alone}
+
+
+class MarkRead(_Named):
+    """Body of mark read: `notificationId`, `notificationIds` or `all`."""
+
+    all: bool = False
+
+    @model_validator(mode="after")
+    def _says_which(self) -> Self:
+        if bool(self.ids) is self.all:
+            raise ValueError("Give either ids of notifications or all.")
+        return self
+
+
+class ArchiveNotifications(_Named):
+    """Body of archive: `notificationId`, `notificationIds` or `allRead`."""
+
+    all_read: bool = False
+
+    @model_validator(mode="after")
+    def _says_which(self) -> Self:
+        if bool(self.ids) is self.all_read:
+            raise ValueError("Give either ids of notifications or allRead.")
+        return self
+
+
+class NotificationsRead(Shape):
+    """The notifications that are read now, and since when the last of them is."""
+
+    notification_ids: list[Id]
+    read_at: Moment
+
+
+class NotificationsArchived(Shape):
+    """The notifications that are archived now, and since when the last of them is."""
+
+    notification_ids: list[Id]
+    archived_at: Moment
+
+
+class NotificationBody(Shape):
+    """What one user is told in one workspace."""
+
+    id: Id
+    workspace_id: Id
+    user_id: Id
+    kind: NotificationKind
+    title: str
+    body: str
+    item_id: Id | None
+    record_id: Id | None
+    run_id: Id | None
+    actor_user_id: Id | None
+    data: JsonObject
+    read_at: Moment | None
+    archived_at: Moment | None
+    created_at: Moment
+
+
+class NotificationList(Shape):
+    notifications: list[NotificationBody]
+    cursor: str | None

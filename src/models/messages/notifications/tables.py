@@ -1,0 +1,51 @@
+"""The table of notifications."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import CheckConstraint, ForeignKeyConstraint, Index, text
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlmodel import Field, SQLModel
+
+from models.core.base import Id
+from models.messages.notifications.rules import NotificationKind
+from runtime.schema import Timestamp, table_of
+
+
+class Notification(SQLModel, table=True):
+    """What one user is told in one workspace."""
+
+    __tablename__ = "notification"
+    __table_args__ = (
+        ForeignKeyConstraint(["workspace_id"], ["workspace.id"]),
+        ForeignKeyConstraint(["user_id"], ["app_user.id"]),
+        CheckConstraint(
+            f"kind IN ({', '.join(repr(kind.value) for kind in NotificationKind)})", name="kind"
+        ),
+        Index("ix_notification_user_id_created_at_id", "user_id", "created_at", "id"),
+        Index(
+            "ix_notification_unread",
+            "user_id",
+            "workspace_id",
+            "id",
+            postgresql_where=text("read_at IS NULL AND archived_at IS NULL"),
+        ),
+    )
+
+    id: Id = Field(primary_key=True)
+    workspace_id: Id
+    user_id: Id
+    kind: str
+    title: str
+    body: str
+    item_id: Id | None = None
+    record_id: Id | None = None
+    run_id: Id | None = None
+    actor_user_id: Id | None = None
+    data: dict[str, Any] = Field(sa_type=JSONB)
+    read_at: datetime | None = Field(default=None, sa_type=Timestamp)
+    archived_at: datetime | None = Field(default=None, sa_type=Timestamp)
+    created_at: datetime = Field(sa_type=Timestamp)
+
+
+notification = table_of(Notification)

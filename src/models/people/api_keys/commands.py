@@ -1,0 +1,112 @@
+"""Issuing and revoking API keys."""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from sqlalchemy import func, insert, select, update
+
+from models.core.access.rules import Actor, Scope
+from models.core.base import Id
+from models.people.api_keys.queries import MAX_KEYS
+from models.people.api_keys.rules import SHOWN, check_expiry, new_token
+from models.people.api_keys.shapes import ApiKeyBody, CreateApiKey, IssuedApiKey, RevokedApiKey
+from models.people.api_keys.tables import api_key
+from runtime.clock import truncate
+from runtime.crypto import KeyRing
+from runtime.database import UnitOfWork
+from runtime.errors import ConflictError, DeniedError, NotFoundError
+from runtime.ids import new_id
+
+
+async def create_key(
+    work: UnitOfWork, actor: Actor, keys: KeyRing, body: CreateApiKey
+) -> IssuedApiKey:
+    """A key bound to the caller, with no scope the caller lacks (decisions C4).
+
+    Raises DeniedError for such a scope, ValidationError for an expiry that is no future moment,
+    ConflictError when the workspace has too many keys.
+    """
+    beyond = [scope for scope in dict.fromkeys(body.scopes) if scope not in actor.scopes]
+    if beyond:
+        raise DeniedError(f"A key cannot give more than its maker has: {', '.join(beyond)}.")
+    check_expiry(body.expires_at, work.now)
+    live = select(func.count()).where(
+        api_key.c.workspace_id == actor.workspace_id, api_key.c.revoked_at.is_(None)
+    )
+    if await work.scalar(live) >= MAX_KEYS:
+        raise ConflictError(f"The workspace has {MAX_KEYS} keys; revoke some first.")
+    return await _issue(
+        work,
+        keys,
+        workspace_id=actor.workspace_id,
+        user_id=actor.user_id,
+        name=body.name,
+        scopes=body.scopes,
+        expires_at=None if body.expires_at is None else truncate(body.expires_at),
+    )
+
+
+async def issue_key(
+    work: UnitOfWork,
+    keys: KeyRing,
+    *,
+    workspace_id: Id,
+    user_id: Id,
+    name: str,
+    scopes: Iterable[Scope] = tuple(Scope),
+) -> str:
+    """The token of a new key that speaks for `user_id`, by default with every scope."""
+    issued = await _issue(
+        work,
+        keys,
+        workspace_id=workspace_id,
+        user_id=user_id,
+        name=name,
+        scopes=scopes,
+        expires_at=None,
+    )
+    return issued.token
+
+
+async def revoke_key(work: UnitOfWork, actor: Actor, key_id: Id) -> RevokedApiKey:
+    """Stop a key for ever; once revoked it stays as it is. Raises NotFoundError."""
+    revoked = await work.execute(
+        update(api_key)
+        .where(api_key.c.id == key_id, api_key.c.workspace_id == actor.workspace_id)
+        .values(
+            revoked_at=func.coalesce(api_key.c.revoked_at, work.now),
+            updated_at=func.coalesce(api_key.c.revoked_at, work.now),
+        )
+    )
+    if revoked.rowcount == 0:
+        raise NotFoundError("API key")
+    return RevokedApiKey(id=key_id)
+
+
+async def _issue(
+    work: UnitOfWork,
+    keys: KeyRing,
+    *,
+    workspace_id: Id,
+    user_id: Id,
+    name: str,
+    scopes: Iterable[Scope],
+    expires_at: datetime | None,
+) -> IssuedApiKey:
+    token = new_token()
+    values = {
+        "id": new_id(),
+        "workspace_id": workspace_id,
+        "name": name,
+        "prefix": token[:SHOWN],
+        "scopes": [scope.value for scope in dict.fromkeys(scopes)],
+        "bound_user_id": user_id,
+        "created_by_user_id": user_id,
+        "last_used_at": None,
+        "expires_at": expires_at,
+        "revoked_at": None,
+        "created_at": work.now,
+        "updated_at": work.now,
+    }
+    await work.execute(insert(api_key).values(digest=keys.digest(token.encode()), **values))
+    return IssuedApiKey(api_key=ApiKeyBody.model_validate(values), token=token)

@@ -1,0 +1,46 @@
+"""Reading API keys."""
+
+from collections.abc import Sequence
+
+from sqlalchemy import Uuid, any_, bindparam, select
+from sqlalchemy.dialects.postgresql import ARRAY
+
+from models.core.access.placement import Placement
+from models.core.access.rules import Actor
+from models.core.base import Id
+from models.people.api_keys.shapes import ApiKeyBody
+from models.people.api_keys.tables import api_key
+from runtime.database import UnitOfWork
+from runtime.prepared import Prepared
+
+_SHOWN = [column for column in api_key.c if column.name != "digest"]
+
+MAX_KEYS = 500
+"""A workspace holds at most this many keys that are not revoked (promise I12)."""
+
+
+async def list_keys(work: UnitOfWork, actor: Actor) -> list[ApiKeyBody]:
+    """The newest keys of the workspace, revoked ones included, without any secret."""
+    rows = await work.rows(
+        select(*_SHOWN)
+        .where(api_key.c.workspace_id == actor.workspace_id)
+        .order_by(api_key.c.created_at.desc(), api_key.c.id.desc())
+        .limit(2 * MAX_KEYS)
+    )
+    return [ApiKeyBody.model_validate(row) for row in rows]
+
+
+_PLACE = Prepared(
+    select(api_key.c.workspace_id).where(
+        api_key.c.id == bindparam("id"),
+        api_key.c.workspace_id == any_(bindparam("places", type_=ARRAY(Uuid))),
+    )
+)
+
+
+async def visible(
+    work: UnitOfWork, workspace_ids: Sequence[Id], resource_id: Id, _user_id: Id
+) -> Placement | None:
+    """Where the key is, if it is in one of these workspaces."""
+    row = await _PLACE.first(work, {"id": resource_id, "places": list(workspace_ids)})
+    return None if row is None else Placement(row.workspace_id)

@@ -1,0 +1,54 @@
+"""API keys on the wire (interface, API key)."""
+
+from typing import Annotated, Any
+
+from pydantic import AwareDatetime, BeforeValidator, Field
+
+from models.core.access.rules import Scope
+from models.core.base import Id, Input, Label, Moment, Shape
+
+
+class ApiKeyBody(Shape):
+    """A key as listings show it."""
+
+    id: Id
+    workspace_id: Id
+    name: str
+    prefix: str
+    scopes: list[Scope]
+    bound_user_id: Id | None
+    created_by_user_id: Id | None
+    last_used_at: Moment | None
+    expires_at: Moment | None
+    revoked_at: Moment | None
+    created_at: Moment
+    updated_at: Moment
+
+
+class IssuedApiKey(Shape):
+    """The answer to a creation: the only place the secret is ever shown."""
+
+    api_key: ApiKeyBody
+    token: str
+
+
+class RevokedApiKey(Shape):
+    id: Id
+
+
+def _written_out(value: Any) -> Any:
+    """Numbers and numeric strings are no dates, though a lenient reader takes them for some."""
+    if isinstance(value, str) and "T" not in value.upper():
+        raise ValueError("Write the moment as 2030-01-31T12:00:00.000Z.")
+    return value
+
+
+Expiry = Annotated[AwareDatetime, BeforeValidator(_written_out), Field(strict=False)]
+
+
+class CreateApiKey(Input):
+    """What a new key is to be."""
+
+    name: Label
+    scopes: Annotated[list[Annotated[Scope, Field(strict=False)]], Field(max_length=len(Scope))]
+    expires_at: Expiry | None = None

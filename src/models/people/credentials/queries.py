@@ -1,0 +1,82 @@
+"""Who a credential belongs to: one statement per request, prepared once."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import and_, bindparam, select
+from sqlalchemy.dialects.postgresql import BYTEA
+
+from models.people.api_keys.tables import api_key
+from models.people.users.tables import app_user
+from models.people.workspaces.tables import workspace, workspace_member
+from runtime.database import UnitOfWork
+from runtime.prepared import Prepared
+
+_KEY = Prepared(
+    select(
+        api_key.c.id,
+        api_key.c.workspace_id,
+        api_key.c.scopes,
+        api_key.c.expires_at,
+        api_key.c.last_used_at,
+        app_user.c.id.label("user_id"),
+        app_user.c.email,
+        app_user.c.platform_admin,
+        workspace_member.c.role,
+    )
+    .select_from(api_key)
+    .join(workspace, workspace.c.id == api_key.c.workspace_id)
+    .join(app_user, app_user.c.id == api_key.c.bound_user_id)
+    .outerjoin(
+        workspace_member,
+        and_(
+            workspace_member.c.workspace_id == api_key.c.workspace_id,
+            workspace_member.c.user_id == api_key.c.bound_user_id,
+        ),
+    )
+    .where(
+        api_key.c.digest == bindparam("digest", type_=BYTEA),
+        api_key.c.revoked_at.is_(None),
+        workspace.c.deleted_at.is_(None),
+    )
+)
+
+_SESSION = Prepared(
+    select(
+        app_user.c.id,
+        app_user.c.email,
+        app_user.c.name,
+        app_user.c.platform_admin,
+        workspace_member.c.workspace_id,
+        workspace_member.c.role,
+    )
+    .select_from(app_user)
+    .outerjoin(
+        workspace_member.join(
+            workspace,
+            and_(
+                workspace.c.id == workspace_member.c.workspace_id,
+                workspace.c.deleted_at.is_(None),
+            ),
+        ),
+        workspace_member.c.user_id == app_user.c.id,
+    )
+    .where(
+        app_user.c.issuer == bindparam("issuer"),
+        app_user.c.subject == bindparam("subject"),
+    )
+)
+
+
+async def key_by_digest(work: UnitOfWork, digests: Sequence[bytes]) -> Any | None:
+    """The live key with one of these digests, its user and that user's role, or None."""
+    for digest in digests:
+        row = await _KEY.first(work, {"digest": digest})
+        if row is not None:
+            return row
+    return None
+
+
+async def session_user(work: UnitOfWork, issuer: str, subject: str) -> Sequence[Any]:
+    """The user an issuer calls `subject`: one row per membership, or one without."""
+    return await _SESSION.rows(work, {"issuer": issuer, "subject": subject})

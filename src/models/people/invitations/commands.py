@@ -1,0 +1,124 @@
+"""Inviting people, and letting them in."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import Row, func, insert, select, update
+
+from models.core.access.rules import Actor, Principal, Role
+from models.core.base import Id
+from models.people.invitations.rules import LIFETIME, new_token
+from models.people.invitations.shapes import CreateInvitation, InvitationBody, IssuedInvitation
+from models.people.invitations.tables import invitation
+from models.people.members.rules import check_role_given, outranks
+from models.people.users.tables import app_user
+from models.people.workspaces.commands import add_member
+from models.people.workspaces.queries import get_workspace
+from models.people.workspaces.shapes import WorkspaceEntry
+from models.people.workspaces.tables import workspace, workspace_member
+from runtime.crypto import KeyRing
+from runtime.database import UnitOfWork
+from runtime.errors import ConflictError, NotFoundError
+from runtime.ids import new_id
+
+_OPEN = (invitation.c.accepted_at.is_(None), invitation.c.revoked_at.is_(None))
+
+
+async def create_invitation(
+    work: UnitOfWork, actor: Actor, keys: KeyRing, body: CreateInvitation
+) -> IssuedInvitation:
+    """Invite somebody by e-mail address; an earlier open invitation of theirs is revoked.
+
+    Raises `DeniedError` for a role above the actor's own, `ConflictError` for a member.
+    """
+    check_role_given(actor.role, body.role)
+    email = body.email.lower()
+    # Two invitations of one person wait for each other.
+    await work.execute(
+        select(workspace.c.id).where(workspace.c.id == actor.workspace_id).with_for_update()
+    )
+    if await _is_member(work, actor.workspace_id, email):
+        raise ConflictError("This person is a member of the workspace already.")
+    await work.execute(
+        update(invitation)
+        .where(invitation.c.workspace_id == actor.workspace_id, invitation.c.email == email, *_OPEN)
+        .values(revoked_at=work.now)
+    )
+    token = new_token()
+    row = await work.first(
+        insert(invitation)
+        .values(
+            id=new_id(),
+            workspace_id=actor.workspace_id,
+            email=email,
+            role=body.role.value,
+            digest=keys.digest(token.encode()),
+            invited_by_user_id=actor.user_id,
+            created_at=work.now,
+            expires_at=work.now + LIFETIME,
+        )
+        .returning(invitation)
+    )
+    return IssuedInvitation(invitation=InvitationBody.model_validate(row), token=token)
+
+
+async def revoke_invitation(work: UnitOfWork, actor: Actor, invitation_id: Id) -> InvitationBody:
+    """Close an open invitation for ever; a closed one is returned as it is.
+
+    Raises `NotFoundError`.
+    """
+    this = (invitation.c.workspace_id == actor.workspace_id, invitation.c.id == invitation_id)
+    await work.execute(update(invitation).where(*this, *_OPEN).values(revoked_at=work.now))
+    row = await work.first(select(invitation).where(*this))
+    if row is None:
+        raise NotFoundError("invitation")
+    return InvitationBody.model_validate(row)
+
+
+async def accept_invitation(
+    work: UnitOfWork, principal: Principal, roles: Mapping[Id, Role], keys: KeyRing, token: str
+) -> WorkspaceEntry:
+    """Make the caller a member, if the invitation is open and to their e-mail address.
+
+    A member keeps the stronger role. Raises `NotFoundError` for everything else, so that a token
+    tells nothing to those it was not made for.
+    """
+    found = await _open_invitation(work, keys, token)
+    email = await work.scalar(select(app_user.c.email).where(app_user.c.id == principal.user_id))
+    if found is None or email is None or email.lower() != found.email:
+        raise NotFoundError("invitation")
+    await work.execute(
+        update(invitation).where(invitation.c.id == found.id).values(accepted_at=work.now)
+    )
+    role = Role(found.role)
+    current = roles.get(found.workspace_id)
+    if current is not None and outranks(current, role):
+        role = current
+    await add_member(work, found.workspace_id, principal.user_id, role)
+    return await get_workspace(work, principal, found.workspace_id, role)
+
+
+async def _open_invitation(work: UnitOfWork, keys: KeyRing, token: str) -> Row[Any] | None:
+    return await work.first(
+        select(invitation)
+        .join(workspace, workspace.c.id == invitation.c.workspace_id)
+        .where(
+            invitation.c.digest.in_(keys.digests(token.encode("utf-8", "replace"))),
+            invitation.c.expires_at > work.now,
+            workspace.c.deleted_at.is_(None),
+            *_OPEN,
+        )
+        .with_for_update(of=invitation)
+    )
+
+
+async def _is_member(work: UnitOfWork, workspace_id: Id, email: str) -> bool:
+    member = (
+        select(workspace_member.c.user_id)
+        .join(app_user, app_user.c.id == workspace_member.c.user_id)
+        .where(
+            workspace_member.c.workspace_id == workspace_id, func.lower(app_user.c.email) == email
+        )
+        .limit(1)
+    )
+    return await work.first(member) is not None

@@ -1,0 +1,86 @@
+"""Reading members."""
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from sqlalchemy import ARRAY, Select, Uuid, any_, bindparam, select, tuple_
+
+from models.core.access.placement import Placement
+from models.core.access.rules import Actor, Role
+from models.core.base import Id
+from models.core.pagination import PageRequest
+from models.people.members.shapes import MemberBody, MemberList
+from models.people.users.tables import app_user
+from models.people.workspaces.tables import workspace_member
+from runtime.database import UnitOfWork
+from runtime.errors import NotFoundError
+from runtime.prepared import Prepared
+
+_PLACE = Prepared(
+    select(workspace_member.c.workspace_id).where(
+        workspace_member.c.user_id == bindparam("id", type_=Uuid),
+        workspace_member.c.workspace_id == any_(bindparam("places", type_=ARRAY(Uuid))),
+    )
+)
+
+
+async def visible(
+    work: UnitOfWork, workspace_ids: Sequence[Id], resource_id: Id, _user_id: Id
+) -> Placement | None:
+    """Where the user is a member, if it is in one of these workspaces."""
+    row = await _PLACE.first(work, {"id": resource_id, "places": list(workspace_ids)})
+    return None if row is None else Placement(row.workspace_id)
+
+
+async def list_members(work: UnitOfWork, actor: Actor, page: PageRequest) -> MemberList:
+    """The members of the workspace, longest first."""
+    statement = members_of(actor.workspace_id).order_by(
+        workspace_member.c.created_at, workspace_member.c.user_id
+    )
+    if page.after is not None:
+        statement = statement.where(
+            tuple_(workspace_member.c.created_at, workspace_member.c.user_id) > tuple_(*page.after)
+        )
+    rows = await work.rows(statement.limit(page.fetch))
+    shown = page.of(rows, lambda row: (row.created_at, row.user_id))
+    return MemberList(
+        members=[MemberBody.model_validate(row) for row in shown.items], cursor=shown.cursor
+    )
+
+
+async def get_member(work: UnitOfWork, workspace_id: Id, user_id: Id) -> MemberBody:
+    """One member. Raises `NotFoundError`."""
+    row = await work.first(members_of(workspace_id).where(workspace_member.c.user_id == user_id))
+    if row is None:
+        raise NotFoundError("user")
+    return MemberBody.model_validate(row)
+
+
+def members_of(workspace_id: Id) -> Select[Any]:
+    """The members of a workspace with what their identity provider says of them."""
+    return (
+        select(workspace_member, app_user.c.email, app_user.c.name)
+        .join(app_user, app_user.c.id == workspace_member.c.user_id)
+        .where(workspace_member.c.workspace_id == workspace_id)
+    )
+
+
+async def strangers(work: UnitOfWork, workspace_id: Id, user_ids: Collection[Id]) -> set[Id]:
+    """Those of these users who are no members of the workspace."""
+    rows = await work.rows(
+        select(workspace_member.c.user_id).where(
+            workspace_member.c.workspace_id == workspace_id,
+            workspace_member.c.user_id.in_(user_ids),
+        )
+    )
+    return set(user_ids) - {row.user_id for row in rows}
+
+
+async def members_with(work: UnitOfWork, workspace_id: Id, role: Role) -> list[Id]:
+    """The members of the workspace who have this role."""
+    rows = await work.rows(
+        select(workspace_member.c.user_id).where(
+            workspace_member.c.workspace_id == workspace_id, workspace_member.c.role == role.value
+        )
+    )
+    return [row.user_id for row in rows]

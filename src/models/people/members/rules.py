@@ -1,0 +1,23 @@
+"""Who may make whom what (decisions C4)."""
+
+from models.core.access.rules import Role
+from runtime.errors import DeniedError
+
+_RANK = {role: place for place, role in enumerate(Role)}
+
+
+def outranks(role: Role, other: Role) -> bool:
+    """Whether a role is the other or stronger."""
+    return _RANK[role] <= _RANK[other]
+
+
+def check_role_given(giver: Role, role: Role) -> None:
+    """Nobody gives a role above their own. Raises `DeniedError`."""
+    if not outranks(giver, role):
+        raise DeniedError(f"The role {giver} cannot make somebody {role}.")
+
+
+def check_touched(giver: Role, current: Role) -> None:
+    """Nobody changes or removes a member above themselves. Raises `DeniedError`."""
+    if not outranks(giver, current):
+        raise DeniedError(f"The role {giver} cannot change what the {current} is.")

@@ -1,0 +1,42 @@
+"""Reading the caller."""
+
+from collections.abc import Mapping
+
+from sqlalchemy import select
+
+from models.core.access.rules import Principal, Role, Scope
+from models.core.base import Id
+from models.people.users.shapes import Me, MyScopes, UserBody, WorkspaceScopes
+from models.people.users.tables import app_user
+from runtime.database import UnitOfWork
+from runtime.errors import NotFoundError
+
+
+async def get_me(work: UnitOfWork, principal: Principal) -> Me:
+    """The user behind the credential."""
+    row = await work.first(select(app_user).where(app_user.c.id == principal.user_id))
+    if row is None:
+        raise NotFoundError("user")
+    return Me(
+        user=UserBody.model_validate(row),
+        principal_type=principal.type,
+        principal_id=principal.id,
+        workspace_id=principal.key_workspace_id,
+        platform_admin=principal.platform_admin,
+    )
+
+
+def my_scopes(principal: Principal, roles: Mapping[Id, Role]) -> MyScopes:
+    """What the credential may do, workspace by workspace."""
+    return MyScopes(
+        principal_type=principal.type,
+        workspaces=[
+            WorkspaceScopes(workspace_id=workspace_id, role=role, scopes=_held(principal, role))
+            for workspace_id, role in roles.items()
+        ],
+    )
+
+
+def _held(principal: Principal, role: Role) -> list[Scope]:
+    held = principal.effective_scopes(role)
+    return [scope for scope in Scope if scope in held]

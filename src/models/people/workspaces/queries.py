@@ -1,0 +1,52 @@
+"""Reading workspaces."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Row, select
+
+from models.core.access.rules import Principal, Role, Scope
+from models.core.base import Id
+from models.people.workspaces.shapes import WorkspaceBody, WorkspaceEntry
+from models.people.workspaces.tables import workspace
+from runtime.database import UnitOfWork
+from runtime.errors import NotFoundError
+
+_MAX_LISTED = 1000
+
+
+async def list_workspaces(
+    work: UnitOfWork, principal: Principal, roles: Mapping[Id, Role]
+) -> list[WorkspaceEntry]:
+    """The workspaces these roles are held in, oldest first."""
+    rows = await _live(work, list(roles))
+    return [entry(row, principal, roles[row.id]) for row in rows]
+
+
+async def get_workspace(
+    work: UnitOfWork, principal: Principal, workspace_id: Id, role: Role
+) -> WorkspaceEntry:
+    """One workspace; raises NotFoundError."""
+    rows = await _live(work, [workspace_id])
+    if not rows:
+        raise NotFoundError("workspace")
+    return entry(rows[0], principal, role)
+
+
+def entry(row: Row[Any], principal: Principal, role: Role) -> WorkspaceEntry:
+    """A workspace row as a caller with this role sees it."""
+    held = principal.effective_scopes(role)
+    return WorkspaceEntry(
+        workspace=WorkspaceBody.model_validate(row),
+        role=role,
+        permissions=[scope for scope in Scope if scope in held],
+    )
+
+
+async def _live(work: UnitOfWork, ids: Sequence[Id]) -> Sequence[Row[Any]]:
+    return await work.rows(
+        select(workspace)
+        .where(workspace.c.id.in_(ids), workspace.c.deleted_at.is_(None))
+        .order_by(workspace.c.created_at, workspace.c.id)
+        .limit(_MAX_LISTED)
+    )

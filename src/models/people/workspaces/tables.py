@@ -1,0 +1,52 @@
+"""The tables of workspaces and their members."""
+
+from datetime import datetime
+
+from sqlalchemy import CheckConstraint, ForeignKeyConstraint, Index, text
+from sqlmodel import Field, SQLModel
+
+from models.core.access.rules import Role
+from models.core.base import Id
+from runtime.schema import Timestamp, table_of
+
+
+class Workspace(SQLModel, table=True):
+    """The boundary of everything: no row of another table is seen across it."""
+
+    __tablename__ = "workspace"
+    __table_args__ = (
+        ForeignKeyConstraint(["created_by_user_id"], ["app_user.id"]),
+        Index(
+            "uq_workspace_slug", "slug", unique=True, postgresql_where=text("deleted_at IS NULL")
+        ),
+    )
+
+    id: Id = Field(primary_key=True)
+    name: str
+    slug: str
+    icon: str | None = None
+    created_by_user_id: Id
+    created_at: datetime = Field(sa_type=Timestamp)
+    updated_at: datetime = Field(sa_type=Timestamp)
+    deleted_at: datetime | None = Field(default=None, sa_type=Timestamp)
+
+
+class WorkspaceMember(SQLModel, table=True):
+    """What a user is in a workspace; leaving deletes the row, and every right with it."""
+
+    __tablename__ = "workspace_member"
+    __table_args__ = (
+        ForeignKeyConstraint(["workspace_id"], ["workspace.id"]),
+        ForeignKeyConstraint(["user_id"], ["app_user.id"]),
+        CheckConstraint(f"role IN ({', '.join(repr(role.value) for role in Role)})", name="role"),
+        Index("ix_workspace_member_user_id", "user_id"),
+    )
+
+    workspace_id: Id = Field(primary_key=True)
+    user_id: Id = Field(primary_key=True)
+    role: str
+    created_at: datetime = Field(sa_type=Timestamp)
+
+
+workspace = table_of(Workspace)
+workspace_member = table_of(WorkspaceMember)

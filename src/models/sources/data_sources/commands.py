@@ -1,0 +1,229 @@
+"""Making and changing data sources; refreshing them is not this module's."""
+
+from collections.abc import Iterable, Sequence, Set
+from datetime import datetime
+
+from sqlalchemy import insert, update
+
+from models.content.files.queries import visible as visible_file
+from models.content.items.commands import (
+    check_parent,
+    check_scopes,
+    create_item_for,
+    rename_item,
+    trash_item,
+)
+from models.content.items.rules import ItemKind
+from models.core.access.placement import level_on
+from models.core.access.rules import Actor, Level
+from models.core.base import Id, JsonObject
+from models.core.inputs import read_part
+from models.core.keys import reserve_key
+from models.core.revisions import later
+from models.data.databases.commands import create_database
+from models.data.databases.queries import visible as visible_database
+from models.data.databases.rules.kinds import TITLE_KEY
+from models.data.databases.shapes import CreateDatabase, CreateField
+from models.sources.data_sources.queries import find_data_source, get_data_source
+from models.sources.data_sources.rules.configs import (
+    CONFIGS,
+    DataSourceKind,
+    FieldMapping,
+    named_connection,
+)
+from models.sources.data_sources.shapes import CreateDataSource, DataSourceDetail, UpdateDataSource
+from models.sources.data_sources.tables import data_source
+from runtime.database import UnitOfWork
+from runtime.errors import ConflictError, DeniedError, NotFoundError, ValidationError
+from runtime.ids import new_id, parse_id
+
+
+async def create_data_source(
+    work: UnitOfWork, actor: Actor, body: CreateDataSource
+) -> DataSourceDetail:
+    """A new data source with its item, and a database for its rows unless one is named.
+
+    Raises `NotFoundError` for what the body names and the actor does not see, `DeniedError`
+    without edit access to the target, `ValidationError`, `ConflictError` for a key in use, and
+    what `check_parent` raises.
+    """
+    await check_parent(work, actor, body.parent_item_id)
+    await _check_target(work, actor, body.target_database_id)
+    config = await _checked(work, actor, body.kind, body.config)
+    _check_fields(body.fields, body.key_fields)
+    target_id = body.target_database_id
+    if target_id is None:
+        target_id = await _new_target(work, actor, body)
+    data_source_id = new_id()
+    item_id = await create_item_for(
+        work,
+        actor,
+        ItemKind.DATA_SOURCE,
+        data_source_id,
+        body.label,
+        parent_item_id=body.parent_item_id,
+    )
+    values = {
+        "id": data_source_id,
+        "workspace_id": actor.workspace_id,
+        "item_id": item_id,
+        "key": await reserve_key(work, data_source, actor.workspace_id, body.key, body.label),
+        "kind": body.kind.value,
+        "config": config,
+        "target_database_id": target_id,
+        "created_at": work.now,
+        "updated_at": work.now,
+    }
+    settings = _columns(body, CreateDataSource.model_fields.keys())
+    await work.execute(insert(data_source).values({**settings, **values}))
+    return await get_data_source(work, actor.workspace_id, data_source_id)
+
+
+async def update_data_source(
+    work: UnitOfWork,
+    actor: Actor,
+    data_source_id: Id,
+    body: UpdateDataSource,
+    expected: datetime | None = None,
+) -> DataSourceDetail:
+    """Change what the body names; `expected` is the `updatedAt` last read.
+
+    Raises what `create_data_source` raises, and `ConflictError` when the data source is no longer
+    the one that was read.
+    """
+    found = await find_data_source(work, actor.workspace_id, data_source_id)
+    if "target_database_id" in body.model_fields_set and body.target_database_id is None:
+        raise ValidationError.at("targetDatabaseId", "A data source always has a target.")
+    await _check_target(work, actor, body.target_database_id)
+    changed = _columns(body, body.model_fields_set)
+    if body.target_database_id is not None:
+        changed["target_database_id"] = body.target_database_id
+    if "config" in body.model_fields_set:
+        kind = DataSourceKind(found.kind)
+        changed["config"] = await _checked(work, actor, kind, body.config)
+    fields = [FieldMapping.model_validate(one) for one in changed.get("fields", found.fields)]
+    _check_fields(fields, changed.get("key_fields", found.key_fields))
+    if "key" in body.model_fields_set and body.key != found.key:
+        key = await reserve_key(work, data_source, actor.workspace_id, body.key, body.key)
+        changed["key"] = key
+    this = (data_source.c.workspace_id == actor.workspace_id, data_source.c.id == data_source_id)
+    moment = later(data_source.c.updated_at, work.now)
+    statement = update(data_source).where(*this).values(**changed, updated_at=moment)
+    if expected is not None:
+        statement = statement.where(data_source.c.updated_at == expected)
+    written = await work.execute(statement)
+    if written.rowcount == 0:
+        raise ConflictError("The data source was changed since it was read. Read it again.")
+    if "label" in body.model_fields_set:
+        await rename_item(work, actor, found.item_id, body.label)
+    return await get_data_source(work, actor.workspace_id, data_source_id)
+
+
+async def delete_data_source(
+    work: UnitOfWork, actor: Actor, data_source_id: Id
+) -> DataSourceDetail:
+    """Put a data source into the trash and return it as it was; its target stays.
+
+    Raises `NotFoundError`.
+    """
+    found = await get_data_source(work, actor.workspace_id, data_source_id)
+    await trash_item(work, actor, found.item_id)
+    return found
+
+
+async def copy_data_source(
+    work: UnitOfWork, actor: Actor, data_source_id: Id, title: str, parent_item_id: Id | None
+) -> DataSourceDetail:
+    """A second data source that would fill the same database, disabled until somebody looked.
+
+    Raises what `create_data_source` raises.
+    """
+    found = await get_data_source(work, actor.workspace_id, data_source_id)
+    kept = found.model_dump(mode="json", by_alias=True, include=_COPIED)
+    given = {**kept, "label": title, "enabled": False}
+    if parent_item_id is not None:
+        given["parentItemId"] = str(parent_item_id)
+    return await create_data_source(work, actor, read_part(CreateDataSource, given, "dataSource"))
+
+
+_COPIED = {
+    "kind",
+    "config",
+    "fields",
+    "target_database_id",
+    "key_fields",
+    "write_mode",
+    "removed_rows",
+    "removal_guard_percent",
+    "schedule",
+}
+
+
+_SETTINGS = frozenset(
+    {"key_fields", "write_mode", "removed_rows", "removal_guard_percent", "enabled"}
+)
+
+
+def _columns(body: CreateDataSource | UpdateDataSource, names: Set[str]) -> JsonObject:
+    """What a body says under these names, as it is stored; what must be looked up is left out."""
+    values: JsonObject = body.model_dump(mode="json", include=set(_SETTINGS & names))
+    if "fields" in names:
+        values["fields"] = [one.model_dump(mode="json", by_alias=True) for one in body.fields]
+    if "schedule" in names:
+        values["schedule"] = None if body.schedule is None else body.schedule.to_json()
+    return values
+
+
+async def _checked(
+    work: UnitOfWork, actor: Actor, kind: DataSourceKind, config: JsonObject
+) -> JsonObject:
+    """The config as it is stored, once everything it names was found.
+
+    No workspace has connections, so none is found.
+    """
+    if _id_of(named_connection(config)) is not None:
+        raise NotFoundError("connection")
+    file_id = _id_of(config.get("fileId")) if kind is DataSourceKind.FILE else None
+    if file_id is not None:
+        found = await visible_file(work, [actor.workspace_id], file_id, actor.user_id)
+        if found is None or level_on(found, actor.role) < Level.VIEW:
+            raise NotFoundError("file")
+    read = read_part(CONFIGS[kind], config, "config")
+    return read.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
+def _id_of(value: object) -> Id | None:
+    return parse_id(value) if isinstance(value, str) else None
+
+
+async def _check_target(work: UnitOfWork, actor: Actor, database_id: Id | None) -> None:
+    if database_id is None:
+        return
+    found = await visible_database(work, [actor.workspace_id], database_id, actor.user_id)
+    level = Level.NONE if found is None else level_on(found, actor.role)
+    if level < Level.VIEW:
+        raise NotFoundError("database")
+    if level < Level.EDIT:
+        raise DeniedError("Filling a database needs edit access to it.")
+
+
+def _check_fields(fields: Sequence[FieldMapping], key_fields: Iterable[str]) -> None:
+    keys = [mapping.field_key for mapping in fields]
+    for place, key in enumerate(keys):
+        if key in keys[:place]:
+            raise ValidationError.at(f"fields.{place}.fieldKey", "Another column fills this field.")
+    for place, key in enumerate(key_fields):
+        if key not in keys:
+            raise ValidationError.at(f"keyFields.{place}", "No column fills a field of this key.")
+
+
+async def _new_target(work: UnitOfWork, actor: Actor, body: CreateDataSource) -> Id:
+    """A database with the fields that the columns fill, beside the data source."""
+    check_scopes(actor, {ItemKind.DATABASE.value})
+    fields = [
+        CreateField(label=mapping.label, key=mapping.field_key, kind=mapping.kind)
+        for mapping in body.fields
+        if mapping.field_key != TITLE_KEY
+    ]
+    wanted = {"label": body.label, "parentItemId": body.parent_item_id, "fields": fields}
+    return (await create_database(work, actor, CreateDatabase.model_validate(wanted))).id

@@ -1,0 +1,73 @@
+"""Reading data sources."""
+
+from typing import Any
+
+from sqlalchemy import Select, Uuid, bindparam, select, tuple_
+
+from models.content.items.queries import PlacementOf, closed_items, placed_items
+from models.content.items.tables import item
+from models.core.access.rules import Actor
+from models.core.base import Id
+from models.core.pagination import PageRequest
+from models.sources.data_sources.shapes import DataSourceDetail, DataSourceList
+from models.sources.data_sources.tables import data_source
+from runtime.database import UnitOfWork
+from runtime.errors import NotFoundError
+
+visible = PlacementOf(
+    placed_items()
+    .join(data_source, data_source.c.item_id == item.c.id)
+    .where(
+        data_source.c.id == bindparam("id", type_=Uuid),
+        data_source.c.workspace_id == item.c.workspace_id,
+    )
+)
+"""Where a data source is placed: `await visible(work, workspace_ids, data_source_id, user_id)`."""
+
+
+async def get_data_source(
+    work: UnitOfWork, workspace_id: Id, data_source_id: Id
+) -> DataSourceDetail:
+    """A data source. Raises `NotFoundError`."""
+    return DataSourceDetail.model_validate(
+        await find_data_source(work, workspace_id, data_source_id)
+    )
+
+
+async def find_data_source(work: UnitOfWork, workspace_id: Id, data_source_id: Id) -> Any:
+    """A data source's row with its label. Raises `NotFoundError`."""
+    found = await work.first(_data_sources(workspace_id).where(data_source.c.id == data_source_id))
+    if found is None:
+        raise NotFoundError("data source")
+    return found
+
+
+async def list_data_sources(work: UnitOfWork, actor: Actor, page: PageRequest) -> DataSourceList:
+    """The data sources the actor sees, newest first."""
+    statement = (
+        _data_sources(actor.workspace_id)
+        .where(data_source.c.item_id.not_in(select(closed_items(actor).c.id)))
+        .order_by(data_source.c.created_at.desc(), data_source.c.id.desc())
+        .limit(page.fetch)
+    )
+    if page.after is not None:
+        statement = statement.where(
+            tuple_(data_source.c.created_at, data_source.c.id) < tuple_(*page.after)
+        )
+    shown = page.of(await work.rows(statement), lambda row: (row.created_at, row.id))
+    return DataSourceList(
+        data_sources=[DataSourceDetail.model_validate(row) for row in shown.items],
+        cursor=shown.cursor,
+    )
+
+
+def _data_sources(workspace_id: Id) -> Select[Any]:
+    return (
+        select(data_source, item.c.title.label("label"))
+        .join(item, item.c.id == data_source.c.item_id)
+        .where(
+            data_source.c.workspace_id == workspace_id,
+            item.c.workspace_id == workspace_id,
+            item.c.deleted_at.is_(None),
+        )
+    )

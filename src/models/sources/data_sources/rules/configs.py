@@ -1,0 +1,213 @@
+"""The config of each kind of data source (decisions C10).
+
+Secrets are named, never written: a connection or a secret of the workspace holds them.
+"""
+
+import re
+from collections.abc import Mapping
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import AfterValidator, Field, model_validator
+
+from models.automation.automations.rules.graph.configs.types import (
+    HeaderName,
+    Headers,
+    QueryParameters,
+    Timezone,
+)
+from models.core.base import Input, InputId, JsonObject, Label
+from models.core.keys import Key
+from models.core.schedules.cron import cron_problem
+from models.data.databases.rules.kinds import STORED_KINDS, FieldKind
+from models.sources.external_resources.rules import ProviderResource, WebAddress
+
+MAX_COLUMNS = 200
+MIN_INTERVAL_SECONDS = 60
+
+
+class DataSourceKind(StrEnum):
+    HTTP_JSON = "http_json"
+    HTTP_CSV = "http_csv"
+    HTTP_XLSX = "http_xlsx"
+    FILE = "file"
+    SQL = "sql"
+    CONNECTION = "connection"
+
+
+class WriteMode(StrEnum):
+    UPSERT = "upsert"
+    REPLACE = "replace"
+    APPEND = "append"
+
+
+class RemovedRows(StrEnum):
+    """What becomes of a record whose row is no longer in the source."""
+
+    KEEP = "keep"
+    ARCHIVE = "archive"
+    DELETE = "delete"
+
+
+_STEP = r"""(?:\.\.?(?:\*|[A-Za-z_][\w-]*)|\[(?:\*|-?\d{1,9}|'[^'\\]*'|"[^"\\]*")\])"""
+_JSON_PATH = re.compile(rf"\$(?:{_STEP}){{0,32}}")
+
+
+def _readable_path(text: str) -> str:
+    if not _JSON_PATH.fullmatch(text):
+        raise ValueError("must be a JSONPath of names, indexes and wildcards, at most 32 steps")
+    return text
+
+
+JsonPath = Annotated[str, Field(max_length=256), AfterValidator(_readable_path)]
+_Name = Annotated[str, Field(min_length=1, max_length=200)]
+
+
+class Auth(Input):
+    """Who the request says it comes from."""
+
+    type: Literal["none", "bearer", "basic", "header", "connection"] = "none"
+    secret_name: _Name | None = None
+    header_name: HeaderName | None = None
+    connection_id: InputId | None = None
+
+    @model_validator(mode="after")
+    def _what_the_type_needs(self) -> Self:
+        if self.type in {"bearer", "basic", "header"} and self.secret_name is None:
+            raise ValueError(f"the type {self.type} needs secretName")
+        if self.type == "header" and self.header_name is None:
+            raise ValueError("the type header needs headerName")
+        if (self.type == "connection") is (self.connection_id is None):
+            raise ValueError("connectionId belongs to the type connection, which needs it")
+        return self
+
+
+class Pagination(Input):
+    """How the next page is asked for; `cursorPath` is where an answer names it."""
+
+    type: Literal["none", "page", "offset", "cursor", "link_header"] = "none"
+    param: _Name | None = None
+    cursor_path: JsonPath | None = None
+    page_size: Annotated[int, Field(ge=1, le=10_000)] | None = None
+    max_pages: Annotated[int, Field(ge=1, le=1_000)] = 1_000
+
+    @model_validator(mode="after")
+    def _what_the_type_needs(self) -> Self:
+        if self.type in {"page", "offset", "cursor"} and self.param is None:
+            raise ValueError(f"the type {self.type} needs param")
+        if self.type == "cursor" and self.cursor_path is None:
+            raise ValueError("the type cursor needs cursorPath")
+        return self
+
+
+CellRange = Annotated[str, Field(pattern=r"^[A-Z]{1,3}[0-9]{1,7}(:[A-Z]{1,3}[0-9]{1,7})?$")]
+
+
+class _Http(Input):
+    url: WebAddress
+    headers: Headers = Field(default_factory=dict)
+    query: QueryParameters = Field(default_factory=dict)
+    auth: Auth | None = None
+
+
+class _Table(Input):
+    """How the cells of a sheet or of delimited text are read."""
+
+    delimiter: Literal["auto", ",", ";", "\t", "|"] = "auto"
+    encoding: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,40}$")] | None = None
+    header_row: Annotated[int, Field(ge=0, le=1_000)] = 1
+    sheet_name: _Name | None = None
+    range: (
+        Annotated[str, Field(pattern=r"^[A-Z]{1,3}[0-9]{1,7}(:[A-Z]{1,3}[0-9]{1,7})?$")] | None
+    ) = None
+    date_order: Literal["ymd", "dmy", "mdy"] = "ymd"
+    decimal_separator: Literal[".", ","] = "."
+
+
+class HttpJsonConfig(_Http):
+    method: Literal["GET", "POST"] = "GET"
+    body: Any = None
+    json_path: JsonPath | None = None
+    pagination: Pagination | None = None
+    format: Literal["json", "ndjson"] = "json"
+
+
+class HttpTableConfig(_Http, _Table):
+    pass
+
+
+class FileConfig(_Table):
+    file_id: InputId
+    format: Literal["csv", "tsv", "xlsx", "json", "ndjson"]
+    json_path: JsonPath | None = None
+
+
+class SqlConfig(Input):
+    connection_id: InputId
+    query: Annotated[str, Field(min_length=1, max_length=100_000)]
+    params: Annotated[list[str | int | float | bool | None], Field(max_length=100)] = Field(
+        default_factory=list
+    )
+
+
+class ConnectionConfig(Input):
+    connection_id: InputId
+    resource: ProviderResource
+
+
+CONFIGS: Mapping[DataSourceKind, type[Input]] = MappingProxyType(
+    {
+        DataSourceKind.HTTP_JSON: HttpJsonConfig,
+        DataSourceKind.HTTP_CSV: HttpTableConfig,
+        DataSourceKind.HTTP_XLSX: HttpTableConfig,
+        DataSourceKind.FILE: FileConfig,
+        DataSourceKind.SQL: SqlConfig,
+        DataSourceKind.CONNECTION: ConnectionConfig,
+    }
+)
+
+
+def _fillable(kind: FieldKind) -> FieldKind:
+    if kind not in STORED_KINDS:
+        raise ValueError(f"No column can fill a field of the kind {kind.value}.")
+    return kind
+
+
+class FieldMapping(Input):
+    """Which field a column fills; `sourcePath` is its header, its letter or a JSON path."""
+
+    source_path: Annotated[str, Field(min_length=1, max_length=256)]
+    field_key: Key
+    label: Label
+    kind: Annotated[FieldKind, Field(strict=False), AfterValidator(_fillable)]
+
+
+class Schedule(Input):
+    """When a source is refreshed by itself."""
+
+    cron: Annotated[str, Field(max_length=256)] | None = None
+    interval_seconds: Annotated[int, Field(ge=MIN_INTERVAL_SECONDS, le=366 * 86_400)] | None = None
+    timezone: Timezone = "UTC"
+    enabled: bool = True
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> Self:
+        if (self.cron is None) is (self.interval_seconds is None):
+            raise ValueError("needs either cron or intervalSeconds")
+        problem = None if self.cron is None else cron_problem(self.cron)
+        if problem is not None:
+            raise ValueError(problem)
+        return self
+
+    def to_json(self) -> JsonObject:
+        """The schedule as it is stored and answered: absent keys left out."""
+        return self.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
+def named_connection(config: JsonObject) -> Any:
+    """The id of the connection a config names, if it names one."""
+    auth = config.get("auth")
+    return config.get("connectionId") or (
+        auth.get("connectionId") if isinstance(auth, dict) else None
+    )

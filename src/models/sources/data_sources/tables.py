@@ -1,0 +1,59 @@
+"""The table of data sources."""
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from sqlalchemy import CheckConstraint, ForeignKeyConstraint, Index, UniqueConstraint
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlmodel import Field, SQLModel
+
+from models.core.base import Id
+from models.sources.data_sources.rules.configs import DataSourceKind
+from runtime.schema import Timestamp, table_of
+
+
+def _one_of(column: str, values: type[StrEnum]) -> str:
+    return f"{column} IN ({', '.join(repr(value.value) for value in values)})"
+
+
+class DataSource(SQLModel, table=True):
+    """A data source; its label is the title of its item.
+
+    `fields` maps its columns to the fields of the target database.
+    """
+
+    __tablename__ = "data_source"
+    __table_args__ = (
+        UniqueConstraint("workspace_id", "id"),
+        UniqueConstraint("workspace_id", "key"),
+        ForeignKeyConstraint(["workspace_id", "item_id"], ["item.workspace_id", "item.id"]),
+        ForeignKeyConstraint(
+            ["workspace_id", "target_database_id"], ["database.workspace_id", "database.id"]
+        ),
+        CheckConstraint(_one_of("kind", DataSourceKind), name="kind"),
+        Index("ix_data_source_workspace_id_created_at_id", "workspace_id", "created_at", "id"),
+        Index(
+            "ix_data_source_workspace_id_target_database_id", "workspace_id", "target_database_id"
+        ),
+    )
+
+    id: Id = Field(primary_key=True)
+    workspace_id: Id
+    item_id: Id = Field(unique=True)
+    key: str
+    kind: str
+    config: dict[str, Any] = Field(sa_type=JSONB)
+    fields: list[dict[str, Any]] = Field(sa_type=JSONB)
+    target_database_id: Id | None = None
+    key_fields: list[str] = Field(sa_type=JSONB)
+    write_mode: str
+    removed_rows: str
+    removal_guard_percent: int
+    schedule: dict[str, Any] | None = Field(default=None, sa_type=JSONB(none_as_null=True))
+    enabled: bool
+    created_at: datetime = Field(sa_type=Timestamp)
+    updated_at: datetime = Field(sa_type=Timestamp)
+
+
+data_source = table_of(DataSource)

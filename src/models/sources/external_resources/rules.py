@@ -1,0 +1,85 @@
+"""What a resource of a provider is (interface, Provider resource; decisions C13)."""
+
+from enum import StrEnum
+from typing import Annotated, Any
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, Field
+
+from models.content.items.rules import metadata_problem
+from models.core.base import Input, JsonObject
+
+
+class SurfaceKind(StrEnum):
+    GENERIC = "generic"
+    FOLDER = "folder"
+    DOCUMENT = "document"
+    SPREADSHEET = "spreadsheet"
+    DATABASE = "database"
+    FORM = "form"
+    FILE = "file"
+    CALENDAR = "calendar"
+    BOARD = "board"
+    REPOSITORY = "repository"
+
+
+class Capability(StrEnum):
+    BROWSE = "browse"
+    SEARCH = "search"
+    READ = "read"
+    MOUNT = "mount"
+    IMPORT = "import"
+    IMPORT_FORM = "import_form"
+    WATCH = "watch"
+
+
+class MountStatus(StrEnum):
+    ACTIVE = "active"
+    STALE = "stale"
+    ERROR = "error"
+
+
+def _web_address(text: str) -> str:
+    """Other schemes could run code where the link is shown."""
+    try:
+        parts = urlsplit(text)
+        valid = parts.scheme in {"http", "https"} and bool(parts.hostname)
+    except ValueError:
+        valid = False
+    if not valid or not text.isprintable() or any(char.isspace() for char in text):
+        raise ValueError("must be an http or https URL")
+    return text
+
+
+def _bounded(value: Any) -> Any:
+    problem = metadata_problem(value)
+    if problem is not None:
+        raise ValueError(problem)
+    return value
+
+
+WebAddress = Annotated[str, Field(max_length=2_048), AfterValidator(_web_address)]
+_Text = Annotated[str, Field(min_length=1, max_length=1_000)]
+
+
+class ProviderResource(Input):
+    """One resource as a provider lists it."""
+
+    external_type: _Text
+    external_id: _Text
+    name: Annotated[str, Field(min_length=1, max_length=200)]
+    surface_kind: Annotated[SurfaceKind, Field(strict=False)]
+    capabilities: Annotated[
+        list[Annotated[Capability, Field(strict=False)]], Field(max_length=len(Capability))
+    ]
+    mime_type: _Text | None = None
+    canonical_url: WebAddress | None = None
+    parent_external_id: _Text | None = None
+    revision: _Text | None = None
+    provider_created_at: _Text | None = None
+    provider_modified_at: _Text | None = None
+    metadata: Annotated[JsonObject, AfterValidator(_bounded)] | None = None
+
+    def to_json(self) -> JsonObject:
+        """The resource as it is stored and answered: absent keys left out."""
+        return self.model_dump(mode="json", by_alias=True, exclude_none=True)

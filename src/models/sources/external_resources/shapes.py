@@ -1,0 +1,27 @@
+"""Mounts on the wire (decisions C13)."""
+
+from models.core.base import Id, Input, InputId, JsonObject, Moment, Shape
+from models.sources.external_resources.rules import MountStatus, ProviderResource
+
+
+class CreateMount(Input):
+    """`config` of an item of the kind external_resource."""
+
+    resource: ProviderResource
+    connection_id: InputId | None = None
+    recursive: bool = False
+
+
+class MountDetail(Shape):
+    """A mounted resource; without `connectionId` it is a link."""
+
+    id: Id
+    workspace_id: Id
+    item_id: Id
+    connection_id: Id | None
+    resource: JsonObject
+    recursive: bool
+    status: MountStatus
+    last_synced_at: Moment | None
+    created_at: Moment
+    updated_at: Moment

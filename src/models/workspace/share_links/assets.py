@@ -1,0 +1,50 @@
+"""What the download URLs of files open."""
+
+from typing import Any
+
+from models.content.files.queries import find_asset
+from models.content.files.rules import Content
+from models.content.items.rules import ItemKind
+from models.core.base import Id
+from models.workspace.share_links.contents import file_of
+from models.workspace.share_links.visits import Visitor, live_link
+from runtime.crypto import KeyRing
+from runtime.database import UnitOfWork
+from runtime.errors import NotFoundError
+
+
+async def open_asset(work: UnitOfWork, keys: KeyRing, file_id: Id | None, token: str) -> Content:
+    """The file a download URL opens.
+
+    One that a share link gave ends with the visit, with the link and with its `allowDownload`.
+    Raises the same `NotFoundError` whatever is wrong.
+    """
+    found, claim = await find_asset(work, keys, file_id, token)
+    if claim.share_link_id is not None:
+        if claim.expires_at is None or claim.expires_at <= work.now:
+            raise NotFoundError("file")
+        try:
+            link = await live_link(work, claim.share_link_id)
+        except NotFoundError:
+            raise NotFoundError("file") from None
+        if not link.allow_download or link.workspace_id != found.workspace_id:
+            raise NotFoundError("file")
+    return _content(found)
+
+
+async def open_shared_file(work: UnitOfWork, visitor: Visitor) -> Content:
+    """The file that a link shares; `NotFoundError` when it is none or may not be taken along."""
+    link = visitor.link
+    if link.kind != ItemKind.FILE or not link.allow_download:
+        raise NotFoundError("share link")
+    return _content(await file_of(work, link))
+
+
+def _content(row: Any) -> Content:
+    return Content(
+        name=row.name,
+        mime_type=row.mime_type,
+        byte_size=row.byte_size,
+        sha256=row.sha256,
+        object_key=row.object_key,
+    )

@@ -1,0 +1,196 @@
+"""What a share link shows of its item: the item's own content and nothing around it."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from sqlalchemy import ARRAY, Uuid, any_, bindparam, select, tuple_
+
+from models.content.files.queries import placing
+from models.content.files.rules import AssetClaim, download_url
+from models.content.files.tables import file
+from models.content.items.queries import closed_items, find_item
+from models.content.items.rules import AccessMode, ItemKind
+from models.content.items.tables import item
+from models.content.surfaces.queries import nested
+from models.content.surfaces.rules.references import NOUNS, references
+from models.content.surfaces.shapes import BlockTree
+from models.content.surfaces.tables import block
+from models.core.access.rules import Role
+from models.core.base import Id, JsonObject
+from models.core.pagination import page_request
+from models.workspace.share_links.records import shared_records
+from models.workspace.share_links.shapes import (
+    SharedBlock,
+    SharedFile,
+    SharedFolder,
+    SharedForm,
+    SharedItem,
+    SharedSurface,
+    Visit,
+)
+from models.workspace.share_links.visits import Visitor
+from runtime.crypto import KeyRing
+from runtime.database import UnitOfWork
+from runtime.errors import NotFoundError
+
+
+async def visit(
+    work: UnitOfWork, keys: KeyRing, visitor: Visitor, limit: int, cursor: str | None
+) -> Visit:
+    """The shared item with its content; long content page by page.
+
+    Raises `NotFoundError` of the link, whatever it is that is gone, and `ValidationError` for a
+    cursor of another list.
+    """
+    link = visitor.link
+    try:
+        shown = await find_item(work, link.workspace_id, link.workspace_item_id)
+        content = await _content(work, keys, visitor, shown, limit, cursor)
+    except NotFoundError:
+        raise NotFoundError("share link") from None
+    return Visit(
+        item=SharedItem.model_validate(shown),
+        content=content,
+        allow_download=link.allow_download,
+        session=visitor.session,
+        session_expires_at=visitor.expires_at,
+    )
+
+
+async def _content(
+    work: UnitOfWork,
+    keys: KeyRing,
+    visitor: Visitor,
+    shown: Any,
+    limit: int,
+    cursor: str | None,
+) -> Any:
+    match ItemKind(shown.kind):
+        case ItemKind.FOLDER:
+            return await _folder(work, keys, visitor, limit, cursor)
+        case ItemKind.DATABASE | ItemKind.VIEW:
+            return await shared_records(work, keys, shown, limit, cursor)
+        case ItemKind.FILE:
+            return await _file(work, keys, visitor)
+        case ItemKind.FORM:
+            return SharedForm(form_url=f"/v1/forms/{shown.id}")
+        case _:
+            return await _surface(work, keys, visitor, shown.target_id)
+
+
+async def _folder(
+    work: UnitOfWork, keys: KeyRing, visitor: Visitor, limit: int, cursor: str | None
+) -> SharedFolder:
+    link = visitor.link
+    page = page_request(keys, limit, cursor, "share link children", link.id)
+    statement = (
+        select(item)
+        .where(
+            item.c.workspace_id == link.workspace_id,
+            item.c.parent_item_id == link.workspace_item_id,
+            item.c.access_mode == AccessMode.OPEN.value,
+            item.c.archived.is_(False),
+            item.c.deleted_at.is_(None),
+        )
+        .order_by(item.c.position, item.c.id)
+        .limit(page.fetch)
+    )
+    if page.after is not None:
+        statement = statement.where(tuple_(item.c.position, item.c.id) > tuple_(*page.after))
+    found = page.of(await work.rows(statement), lambda row: (row.position, row.id))
+    return SharedFolder(
+        children=[SharedItem.model_validate(row) for row in found.items], cursor=found.cursor
+    )
+
+
+async def _file(work: UnitOfWork, keys: KeyRing, visitor: Visitor) -> SharedFile:
+    row = await file_of(work, visitor.link)
+    url = download_url(keys, row.workspace_id, row.id, _claim(visitor))
+    return SharedFile(
+        name=row.name,
+        mime_type=row.mime_type,
+        byte_size=row.byte_size,
+        download_url=url if visitor.link.allow_download else None,
+        created_at=row.created_at,
+    )
+
+
+async def file_of(work: UnitOfWork, link: Any) -> Any:
+    """The row of the file that a link's item places. Raises `NotFoundError`."""
+    row = await work.first(
+        select(file)
+        .join(item, placing(file))
+        .where(
+            file.c.workspace_id == link.workspace_id,
+            file.c.deleted_at.is_(None),
+            item.c.id == link.workspace_item_id,
+        )
+    )
+    if row is None:
+        raise NotFoundError("file")
+    return row
+
+
+async def _surface(
+    work: UnitOfWork, keys: KeyRing, visitor: Visitor, surface_id: Id
+) -> SharedSurface:
+    workspace_id = visitor.link.workspace_id
+    rows = await work.rows(
+        select(block).where(block.c.workspace_id == workspace_id, block.c.surface_id == surface_id)
+    )
+    urls: dict[str, str] = {}
+    if visitor.link.allow_download:
+        named = references([row.content for row in rows])
+        wanted = [reference.id for reference in named if reference.noun == "file"]
+        for file_id in await _open_files(work, visitor, wanted):
+            urls[str(file_id)] = download_url(keys, workspace_id, file_id, _claim(visitor))
+    return SharedSurface(blocks=[_shown_block(tree, urls) for tree in nested(rows, None)])
+
+
+async def _open_files(work: UnitOfWork, visitor: Visitor, file_ids: Sequence[Id]) -> list[Id]:
+    """Which of these files every viewer of the workspace sees."""
+    if not file_ids:
+        return []
+    any_viewer = closed_items(replace(visitor.actor, role=Role.VIEWER))
+    hidden = select(item.c.id).where(placing(file), item.c.id.in_(select(any_viewer.c.id)))
+    rows = await work.rows(
+        select(file.c.id).where(
+            file.c.workspace_id == visitor.link.workspace_id,
+            file.c.id == any_(bindparam("ids", list(file_ids), type_=ARRAY(Uuid))),
+            file.c.deleted_at.is_(None),
+            ~hidden.exists(),
+        )
+    )
+    return [row.id for row in rows]
+
+
+def _claim(visitor: Visitor) -> AssetClaim:
+    return AssetClaim(visitor.link.id, visitor.expires_at)
+
+
+def _shown_block(tree: BlockTree, urls: dict[str, str]) -> SharedBlock:
+    return SharedBlock(
+        id=tree.id,
+        kind=tree.kind,
+        content=_without_references(tree.content, urls),
+        order=tree.order,
+        x=tree.x,
+        y=tree.y,
+        w=tree.w,
+        h=tree.h,
+        children=[_shown_block(child, urls) for child in tree.children],
+    )
+
+
+def _without_references(value: Any, urls: dict[str, str]) -> Any:
+    """A content that names nothing: people, places and records stay unknown to a visitor."""
+    if isinstance(value, list):
+        return [_without_references(entry, urls) for entry in value]
+    if not isinstance(value, dict):
+        return value
+    kept: JsonObject = {
+        key: _without_references(entry, urls) for key, entry in value.items() if key not in NOUNS
+    }
+    url = urls.get(str(value.get("fileId")))
+    return kept if url is None else {**kept, "downloadUrl": url}

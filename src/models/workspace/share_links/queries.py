@@ -1,0 +1,50 @@
+"""Reading share links, as members see them."""
+
+from typing import Any
+
+from sqlalchemy import Uuid, bindparam, select, tuple_
+
+from models.content.items.queries import PlacementOf, placed_items
+from models.content.items.tables import item
+from models.core.access.rules import Actor
+from models.core.base import Id
+from models.core.pagination import PageRequest
+from models.workspace.share_links.shapes import ShareLinkBody, ShareLinkList
+from models.workspace.share_links.tables import share_link
+from runtime.database import UnitOfWork
+
+visible = PlacementOf(
+    placed_items()
+    .join(share_link, share_link.c.workspace_item_id == item.c.id)
+    .where(
+        share_link.c.id == bindparam("id", type_=Uuid),
+        share_link.c.workspace_id == item.c.workspace_id,
+    )
+)
+"""Where a link's item is: `await visible(work, workspace_ids, share_link_id, user_id)`."""
+
+
+async def list_share_links(
+    work: UnitOfWork, actor: Actor, item_id: Id, page: PageRequest
+) -> ShareLinkList:
+    """The links of an item, newest first, revoked ones included, without any token."""
+    statement = (
+        select(share_link)
+        .where(
+            share_link.c.workspace_id == actor.workspace_id,
+            share_link.c.workspace_item_id == item_id,
+        )
+        .order_by(share_link.c.created_at.desc(), share_link.c.id.desc())
+        .limit(page.fetch)
+    )
+    if page.after is not None:
+        statement = statement.where(
+            tuple_(share_link.c.created_at, share_link.c.id) < tuple_(*page.after)
+        )
+    shown = page.of(await work.rows(statement), lambda row: (row.created_at, row.id))
+    return ShareLinkList(share_links=[link_body(row) for row in shown.items], cursor=shown.cursor)
+
+
+def link_body(row: Any) -> ShareLinkBody:
+    """A row of the table as the interface shows it."""
+    return ShareLinkBody.model_validate({**row._mapping, "url": f"/share/{row.id}"})

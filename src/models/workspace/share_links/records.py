@@ -1,0 +1,94 @@
+"""What a share link shows of a database or a view."""
+
+from typing import Any
+
+from sqlalchemy import select
+
+from models.content.items.rules import ItemKind
+from models.core.base import Id, JsonObject
+from models.data.databases.queries import load_schema
+from models.data.databases.rules.fields import FieldSpec, Schema
+from models.data.databases.rules.kinds import FieldKind
+from models.data.records.queries import query_records
+from models.data.records.shapes import RecordQuery
+from models.data.views.tables import view
+from models.workspace.share_links.shapes import (
+    SharedField,
+    SharedOption,
+    SharedRecord,
+    SharedRecords,
+)
+from runtime.crypto import KeyRing
+from runtime.database import UnitOfWork
+from runtime.errors import NotFoundError
+
+_PRIVATE = frozenset({FieldKind.PERSON, FieldKind.FILE})
+"""Of the fields that hold values of their own, those that name people or open files."""
+
+
+async def shared_records(
+    work: UnitOfWork, keys: KeyRing, shown: Any, limit: int, cursor: str | None
+) -> SharedRecords:
+    """The records of the database or view behind an item, a page of them.
+
+    Fields whose values come from elsewhere (relations and what is computed) are left out: they
+    may speak of databases that are not shared. Raises `NotFoundError`.
+    """
+    database_id: Id = shown.target_id
+    manifest: JsonObject = {}
+    if shown.kind == ItemKind.VIEW:
+        database_id, manifest = await _view(work, shown.workspace_id, shown.target_id)
+    schema = await load_schema(work, shown.workspace_id, database_id)
+    fields = _open_fields(schema, manifest)
+    query = {
+        "filter": manifest.get("filter"),
+        "sorts": manifest.get("sorts"),
+        "fields": [spec.key for spec in fields],
+        "limit": limit,
+        "cursor": cursor,
+    }
+    body = RecordQuery.model_validate(query)
+    found = await query_records(work, shown.workspace_id, database_id, body, keys)
+    return SharedRecords(
+        fields=[_field(spec) for spec in fields],
+        records=[
+            SharedRecord(
+                id=one.id,
+                title=one.title,
+                data={spec.key: one.data[spec.key] for spec in fields if spec.key in one.data},
+            )
+            for one in found.records
+        ],
+        cursor=found.cursor,
+    )
+
+
+async def _view(work: UnitOfWork, workspace_id: Id, view_id: Id) -> tuple[Id, JsonObject]:
+    row = await work.first(
+        select(view.c.database_id, view.c.manifest).where(
+            view.c.workspace_id == workspace_id, view.c.id == view_id
+        )
+    )
+    if row is None:
+        raise NotFoundError("view")
+    return row.database_id, row.manifest
+
+
+def _open_fields(schema: Schema, manifest: JsonObject) -> list[FieldSpec]:
+    """The fields a visitor sees: of a view, those it shows."""
+    columns = manifest.get("fields") or []
+    hidden = {column["key"] for column in columns if not column.get("visible", True)}
+    return [
+        spec
+        for spec in schema.fields.values()
+        if spec.stored and spec.kind not in _PRIVATE and spec.key not in hidden
+    ]
+
+
+def _field(spec: FieldSpec) -> SharedField:
+    return SharedField(
+        key=spec.key,
+        label=spec.label,
+        kind=spec.kind,
+        options=[SharedOption.model_validate(option) for option in spec.options],
+    )

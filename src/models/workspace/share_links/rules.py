@@ -1,0 +1,64 @@
+"""What can be shared, and the two secrets of a share link: its token and a visitor's session."""
+
+import base64
+import binascii
+import secrets
+from datetime import UTC, datetime, timedelta
+
+from models.content.items.rules import ItemKind
+from models.core.base import Id
+from runtime.crypto import KeyRing, fingerprint
+
+SHAREABLE = frozenset(
+    {
+        ItemKind.FOLDER,
+        ItemKind.PAGE,
+        ItemKind.NOTE,
+        ItemKind.DASHBOARD,
+        ItemKind.CANVAS,
+        ItemKind.VIEW,
+        ItemKind.FORM,
+        ItemKind.DATABASE,
+        ItemKind.FILE,
+    }
+)
+"""The kinds of items that a link may open (decisions C13)."""
+
+MAX_USES = 1_000_000_000
+
+VISIT = timedelta(hours=1)
+"""How long a visitor who was let in may read on without another use of the link."""
+
+_TOKEN_BYTES = 32
+_EXPIRY_BYTES = 6
+_MAC_BYTES = 16
+
+
+def new_token() -> str:
+    """A fresh secret of 256 bits."""
+    return secrets.token_urlsafe(_TOKEN_BYTES)
+
+
+def new_session(keys: KeyRing, link_id: Id, expires_at: datetime) -> str:
+    """What proves until `expires_at` that a visitor was let in; nothing is stored of it."""
+    expiry = int(expires_at.timestamp()).to_bytes(_EXPIRY_BYTES, "big")
+    mac = keys.sign(_message(link_id, expiry))[:_MAC_BYTES]
+    return base64.urlsafe_b64encode(expiry + mac).rstrip(b"=").decode()
+
+
+def read_session(keys: KeyRing, link_id: Id, session: str, now: datetime) -> datetime | None:
+    """Until when a session of this link holds; None for one that is over or no such session."""
+    try:
+        padded = session + "=" * (-len(session) % 4)
+        raw = base64.b64decode(padded, altchars=b"-_", validate=True)
+    except (ValueError, binascii.Error):
+        return None
+    expiry, mac = raw[:_EXPIRY_BYTES], raw[_EXPIRY_BYTES:]
+    if not keys.verify(_message(link_id, expiry), mac, _MAC_BYTES):
+        return None
+    expires_at = datetime.fromtimestamp(int.from_bytes(expiry, "big"), UTC)
+    return expires_at if expires_at > now else None
+
+
+def _message(link_id: Id, expiry: bytes) -> bytes:
+    return fingerprint(b"share session", link_id.bytes, expiry)

@@ -1,0 +1,144 @@
+"""Share links on the wire (interface, Item share link), and what they show to a visitor."""
+
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from models.content.items.rules import ItemKind
+from models.core.base import Id, Input, JsonObject, Moment, Shape
+from models.data.databases.rules.kinds import FieldKind
+from models.people.api_keys.shapes import Expiry
+from models.workspace.share_links.rules import MAX_USES
+
+
+class CreateShareLink(Input):
+    """Body of create share link: without an expiry or a number of uses it has none."""
+
+    expires_at: Expiry | None = None
+    max_uses: Annotated[int, Field(ge=1, le=MAX_USES)] | None = None
+    allow_download: bool = False
+
+
+class ShareLinkBody(Shape):
+    """A share link as listings show it; `url` is the bare path, without the token."""
+
+    id: Id
+    workspace_item_id: Id
+    workspace_id: Id
+    kind: ItemKind
+    url: str
+    expires_at: Moment | None
+    allow_download: bool
+    max_uses: int | None
+    use_count: int
+    created_at: Moment
+    revoked_at: Moment | None
+
+
+class IssuedShareLink(Shape):
+    """The answer to a creation: the only place the token is ever shown."""
+
+    share_link: ShareLinkBody
+    token: str
+
+
+class ShareLinkList(Shape):
+    share_links: list[ShareLinkBody]
+    cursor: str | None
+
+
+class SharedItem(Shape):
+    """What a visitor learns of an item; nothing of where it is or whose."""
+
+    id: Id
+    kind: ItemKind
+    title: str
+    icon: str | None
+    color: str | None
+
+
+class SharedBlock(Shape):
+    """A block without the things it names elsewhere; a file it shows has a `downloadUrl`."""
+
+    id: Id
+    kind: str
+    content: JsonObject
+    order: float
+    x: float | None
+    y: float | None
+    w: float | None
+    h: float | None
+    children: "list[SharedBlock]"
+
+
+class SharedSurface(Shape):
+    """Content of a page, note, canvas or dashboard."""
+
+    blocks: list[SharedBlock]
+
+
+class SharedOption(Shape):
+    key: str
+    name: str
+    color: str
+
+
+class SharedField(Shape):
+    key: str
+    label: str
+    kind: FieldKind
+    options: list[SharedOption]
+
+
+class SharedRecord(Shape):
+    id: Id
+    title: str | None
+    data: dict[str, Any]
+
+
+class SharedRecords(Shape):
+    """Content of a database or a view, page by page.
+
+    Fields that speak of people or of other databases are left out.
+    """
+
+    fields: list[SharedField]
+    records: list[SharedRecord]
+    cursor: str | None
+
+
+class SharedFolder(Shape):
+    """Content of a folder: what lies directly in it and is open to everybody who sees it."""
+
+    children: list[SharedItem]
+    cursor: str | None
+
+
+class SharedFile(Shape):
+    """Content of a file; without `allowDownload` there is no `downloadUrl`."""
+
+    name: str
+    mime_type: str
+    byte_size: int
+    download_url: str | None
+    created_at: Moment
+
+
+class SharedForm(Shape):
+    """Content of a form: where it is read and filled in."""
+
+    form_url: str
+
+
+class Visit(Shape):
+    """What a share link opens.
+
+    `session` reads on until `sessionExpiresAt` without another use of the link: send it as
+    `X-Share-Session`.
+    """
+
+    item: SharedItem
+    content: SharedSurface | SharedRecords | SharedFolder | SharedFile | SharedForm
+    allow_download: bool
+    session: str
+    session_expires_at: Moment

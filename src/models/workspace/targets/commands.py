@@ -1,0 +1,147 @@
+"""Creating, changing, deleting and copying items together with what stands behind them."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Table, update
+from sqlalchemy.dialects.postgresql import insert
+
+from models.automation.automations.schedules import announce
+from models.automation.automations.tables import automation
+from models.content.files.queries import stored_file
+from models.content.grants.tables import item_grant
+from models.content.items.commands import change_item, check_parent, check_scopes, trash_item
+from models.content.items.queries import find_item, item_detail, placement
+from models.content.items.rules import AccessMode, ItemKind
+from models.content.items.shapes import ItemDetail, UpdateItem
+from models.core.access.placement import level_on
+from models.core.access.rules import MANAGERS, Actor, Level
+from models.core.base import Id, JsonObject
+from models.core.revisions import later
+from models.data.databases.queries import get_database
+from models.data.databases.tables import database
+from models.data.views.tables import view
+from models.workspace.targets.makers import MAKERS, WITH_CONTENT, Making
+from models.workspace.targets.shapes import CreateItem, DeletedFields, DeletedItem, PlacedTarget
+from runtime.crypto import KeyRing
+from runtime.database import UnitOfWork
+from runtime.errors import DeniedError, NotFoundError, ValidationError
+
+_LABELLED: dict[ItemKind, Table] = {
+    ItemKind.AUTOMATION: automation,
+    ItemKind.DATABASE: database,
+    ItemKind.VIEW: view,
+}
+"""Where the title of an item is written a second time, as the label of its target."""
+
+
+async def create_item(
+    work: UnitOfWork, actor: Actor, keys: KeyRing, body: CreateItem
+) -> PlacedTarget:
+    """A new item with its target.
+
+    Whoever makes a restricted item keeps manage access to it. Raises `DeniedError` without the
+    kind's write scope, `NotFoundError` for what the body names and the actor does not see,
+    `ValidationError` at `content` or below `config`, `ConflictError` for a key in use.
+    """
+    check_scopes(actor, {body.kind.value})
+    if body.workspace_id not in {None, actor.workspace_id}:
+        raise NotFoundError("workspace")
+    await check_parent(work, actor, body.parent_item_id)
+    unused = "config" if body.kind in WITH_CONTENT else "content"
+    if body.kind is ItemKind.FOLDER and body.config is not None:
+        unused = "config"
+    if getattr(body, unused) is not None:
+        raise ValidationError.at(unused, f"An item of the kind {body.kind.value} has none.")
+    item_id, target = await MAKERS[body.kind](Making(work, actor, keys, body))
+    row = await find_item(work, actor.workspace_id, item_id)
+    dress = _columns(body.model_dump(mode="json", include=_DRESS, exclude_unset=True))
+    if dress:
+        row = await change_item(work, actor, item_id, dress)
+    if body.access_mode is AccessMode.RESTRICTED:
+        await _keep_access(work, actor, item_id)
+    return PlacedTarget.model_construct(item=item_detail(row), target=target)
+
+
+_DRESS = {"icon", "color", "order", "access_mode", "metadata"}
+
+
+def _columns(given: JsonObject) -> JsonObject:
+    """Keys of a body as columns of the item."""
+    return {"position" if key == "order" else key: value for key, value in given.items()}
+
+
+async def update_item(
+    work: UnitOfWork,
+    actor: Actor,
+    item_id: Id,
+    body: UpdateItem,
+    expected: datetime | None = None,
+) -> ItemDetail:
+    """Change what the body names; a new title is the target's label too.
+
+    Raises `DeniedError` without the kind's write scope, or without manage access when the body
+    names the access mode, and what `change_item` raises.
+    """
+    found = await find_item(work, actor.workspace_id, item_id)
+    kind = ItemKind(found.kind)
+    check_scopes(actor, {kind.value})
+    changed = _columns(body.model_dump(mode="json", exclude_unset=True))
+    if "access_mode" in changed:
+        await _check_manages(work, actor, item_id)
+    labelled = _LABELLED.get(kind) if "title" in changed else None
+    # The target first, as those who rename it do: two renames never wait in a circle.
+    if labelled is not None:
+        await work.execute(
+            update(labelled)
+            .where(labelled.c.workspace_id == actor.workspace_id, labelled.c.id == found.target_id)
+            .values(label=body.title, updated_at=later(labelled.c.updated_at, work.now))
+        )
+    if labelled is automation:
+        await announce(work, automation.c.id == found.target_id)
+    row = await change_item(work, actor, item_id, changed, expected) if changed else found
+    if changed.get("access_mode") == AccessMode.RESTRICTED.value:
+        await _keep_access(work, actor, item_id)
+    return item_detail(row)
+
+
+async def delete_item(work: UnitOfWork, actor: Actor, keys: KeyRing, item_id: Id) -> DeletedItem:
+    """Put an item and all below it into the trash for 30 days (interface, Delete item).
+
+    Raises what `trash_item` raises.
+    """
+    found = await find_item(work, actor.workspace_id, item_id)
+    check_scopes(actor, {found.kind})
+    fields = file = None
+    if found.kind == ItemKind.DATABASE:
+        fields = DeletedFields(fields=(await get_database(work, actor, found.target_id)).fields)
+    if found.kind == ItemKind.FILE:
+        file = await stored_file(work, actor.workspace_id, found.target_id, keys)
+    row = await trash_item(work, actor, item_id)
+    return DeletedItem(item=item_detail(row), database=fields, file=file)
+
+
+async def _check_manages(work: UnitOfWork, actor: Actor, item_id: Id) -> None:
+    found = await placement(work, [actor.workspace_id], item_id, actor.user_id)
+    if found is None:
+        raise NotFoundError
+    if level_on(found, actor.role) < Level.MANAGE:
+        raise DeniedError("Changing the access mode needs manage access to the item.")
+
+
+async def _keep_access(work: UnitOfWork, actor: Actor, item_id: Id) -> None:
+    """Who restricts an item is not locked out by it."""
+    if actor.role in MANAGERS:
+        return
+    manage: dict[str, Any] = {"level": Level.MANAGE.value, "updated_at": work.now}
+    await work.execute(
+        insert(item_grant)
+        .values(
+            workspace_id=actor.workspace_id,
+            item_id=item_id,
+            user_id=actor.user_id,
+            created_at=work.now,
+            **manage,
+        )
+        .on_conflict_do_update(index_elements=["workspace_id", "item_id", "user_id"], set_=manage)
+    )

@@ -1,0 +1,172 @@
+"""Copying what stands behind an item, kind by kind.
+
+A copy is asked for by whoever may make one of its kind; what could run by itself is made disabled.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from sqlalchemy import select
+
+from models.automation.actions.commands import copy_action
+from models.automation.automations.commands import create_automation
+from models.automation.automations.queries import detail as automation_detail
+from models.automation.automations.shapes import CreateAutomation
+from models.content.files.commands import copy_file
+from models.content.items.commands import change_item, create_item_for
+from models.content.items.rules import ItemKind
+from models.content.surfaces.commands import copy_surface
+from models.core.access.rules import Actor
+from models.core.base import Id, JsonObject
+from models.core.inputs import read_part
+from models.data.forms.commands import copy_form
+from models.data.views.commands import create_item_view
+from models.data.views.tables import view
+from models.sources.data_sources.commands import copy_data_source
+from models.sources.external_resources.commands import copy_mount
+from runtime.crypto import KeyRing
+from runtime.database import UnitOfWork
+from runtime.errors import NotFoundError
+from runtime.ids import new_id
+
+
+@dataclass(frozen=True, slots=True)
+class Copying:
+    """One item that is copied: its row, what the copy is called and where it goes."""
+
+    work: UnitOfWork
+    actor: Actor
+    keys: KeyRing
+    source: Any
+    title: str
+    parent_item_id: Id | None
+
+    async def place(self, target_id: Id | None) -> Id:
+        """The item of a copy whose noun knows no items."""
+        return await create_item_for(
+            self.work,
+            self.actor,
+            ItemKind(self.source.kind),
+            target_id,
+            self.title,
+            parent_item_id=self.parent_item_id,
+        )
+
+
+Copier = Callable[[Copying], Awaitable[Id]]
+"""Gives the id of the new item."""
+
+
+async def _folder(copying: Copying) -> Id:
+    return await copying.place(None)
+
+
+async def _surface(copying: Copying) -> Id:
+    item_id = await copying.place(None)
+    target_id = await copy_surface(copying.work, copying.actor, copying.source.target_id, item_id)
+    await change_item(copying.work, copying.actor, item_id, {"target_id": target_id})
+    return item_id
+
+
+async def _form(copying: Copying) -> Id:
+    """Not public, whatever the original is."""
+    item_id = await copying.place(None)
+    target_id = await copy_form(copying.work, copying.actor, copying.source.target_id, item_id)
+    await change_item(copying.work, copying.actor, item_id, {"target_id": target_id})
+    return item_id
+
+
+async def _view(copying: Copying) -> Id:
+    work, actor = copying.work, copying.actor
+    found = await work.first(
+        select(view.c.database_id, view.c.kind, view.c.manifest).where(
+            view.c.workspace_id == actor.workspace_id, view.c.id == copying.source.target_id
+        )
+    )
+    if found is None:
+        raise NotFoundError("view")
+    config: JsonObject = {
+        "databaseId": str(found.database_id),
+        "kind": found.kind,
+        "manifest": found.manifest,
+    }
+    view_id = new_id()
+    item_id = await copying.place(view_id)
+    await create_item_view(work, actor, item_id, copying.title, config, view_id=view_id)
+    return item_id
+
+
+async def _file(copying: Copying) -> Id:
+    """A second file of the same bytes."""
+    return await copying.place(
+        await copy_file(copying.work, copying.actor, copying.source.target_id)
+    )
+
+
+async def _data_source(copying: Copying) -> Id:
+    made = await copy_data_source(
+        copying.work,
+        copying.actor,
+        copying.source.target_id,
+        copying.title,
+        copying.parent_item_id,
+    )
+    return made.item_id
+
+
+async def _action(copying: Copying) -> Id:
+    made = await copy_action(
+        copying.work,
+        copying.actor,
+        copying.source.target_id,
+        copying.title,
+        copying.parent_item_id,
+    )
+    return made.item_id
+
+
+async def _automation(copying: Copying) -> Id:
+    """A draft of what the current version does, with a webhook of its own."""
+    work, actor, keys = copying.work, copying.actor, copying.keys
+    found = await automation_detail(work, actor, keys, copying.source.target_id)
+    given: JsonObject = {
+        "label": copying.title,
+        "triggerConfig": found.trigger_config,
+        "graph": found.graph,
+    }
+    if copying.parent_item_id is not None:
+        given["parentItemId"] = str(copying.parent_item_id)
+    body = read_part(CreateAutomation, given, "automation")
+    return (await create_automation(work, actor, keys, body)).item_id
+
+
+async def _external_resource(copying: Copying) -> Id:
+    made = await copy_mount(
+        copying.work,
+        copying.actor,
+        copying.source.target_id,
+        copying.title,
+        copying.parent_item_id,
+    )
+    return made.item_id
+
+
+COPIERS: Mapping[ItemKind, Copier] = MappingProxyType(
+    {
+        ItemKind.FOLDER: _folder,
+        ItemKind.PAGE: _surface,
+        ItemKind.NOTE: _surface,
+        ItemKind.DASHBOARD: _surface,
+        ItemKind.CANVAS: _surface,
+        ItemKind.VIEW: _view,
+        ItemKind.FORM: _form,
+        ItemKind.FILE: _file,
+        ItemKind.DATA_SOURCE: _data_source,
+        ItemKind.ACTION: _action,
+        ItemKind.AUTOMATION: _automation,
+        ItemKind.EXTERNAL_RESOURCE: _external_resource,
+    }
+)
+"""A database is not among them: its copy is a job."""

@@ -1,0 +1,150 @@
+"""Copying an item with what is below it."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import ARRAY, FromClause, Uuid, func, insert, literal, select, update
+
+from models.content.grants.tables import item_grant
+from models.content.items.commands import check_parent, check_scopes
+from models.content.items.queries import closed_items, find_item, get_item, item_detail
+from models.content.items.rules import ItemKind, copy_stem, copy_title
+from models.content.items.shapes import ItemDetail
+from models.content.items.tables import item
+from models.content.items.tree import subtree
+from models.core.access.rules import Actor
+from models.core.base import Id
+from models.data.database_copies.commands import accept_copy
+from models.data.database_copies.queries import copy_outcome
+from models.data.database_copies.shapes import DuplicateDatabase
+from models.workspace.targets.copies import COPIERS, Copying
+from runtime.crypto import KeyRing
+from runtime.database import UnitOfWork
+from runtime.errors import ConflictError, NotFoundError, UnsupportedError
+
+MAX_COPIES = 500
+
+WITH_RECORDS = DuplicateDatabase.model_validate({"includeRecords": True})
+
+
+async def duplicate_item(
+    work: UnitOfWork, actor: Actor, keys: KeyRing, item_id: Id, copy_id: Id
+) -> ItemDetail | None:
+    """A copy of an item beside it, with those items below it that the actor sees.
+
+    A copy is as open as its original: access mode and grants come along. None for a database,
+    which a job copies with its records under the id `copy_id`: ask `copied_item`. Raises what
+    `check_parent` raises, `DeniedError` without the write scope of a kind that is copied,
+    `UnsupportedError` for a database below and for more than 500 items, and `ConflictError` for
+    an item whose target refers to something that is gone.
+    """
+    found = await find_item(work, actor.workspace_id, item_id)
+    if found.kind == ItemKind.DATABASE:
+        check_scopes(actor, {found.kind})
+        await accept_copy(work, actor, found.target_id, copy_id, WITH_RECORDS)
+        return None
+    await check_parent(work, actor, found.parent_item_id)
+    rows = await _seen(work, actor, item_id)
+    check_scopes(actor, {row.kind for row in rows})
+    if any(row.kind == ItemKind.DATABASE for row in rows):
+        raise UnsupportedError("There is a database below. Duplicate each database by itself.")
+    title = await _free_title(work, actor, found)
+    made: dict[Id, Id] = {}
+    for row in rows:
+        if row.id == item_id:
+            copying = Copying(work, actor, keys, row, title, row.parent_item_id)
+        elif row.parent_item_id in made:
+            copying = Copying(work, actor, keys, row, row.title, made[row.parent_item_id])
+        else:
+            continue
+        made[row.id] = await _copy(copying)
+    await _dress(work, actor, item_id, made)
+    return item_detail(await find_item(work, actor.workspace_id, made[item_id]))
+
+
+async def copied_item(
+    work: UnitOfWork, actor: Actor, copy_id: Id, *, last: bool
+) -> ItemDetail | None:
+    """The item of a copied database when the copy is whole, None while it is not.
+
+    Raises what `copy_outcome` raises.
+    """
+    made = await copy_outcome(work, actor, copy_id, last=last)
+    return None if made is None else await get_item(work, actor.workspace_id, made.item_id)
+
+
+async def _seen(work: UnitOfWork, actor: Actor, item_id: Id) -> Sequence[Any]:
+    """The item and what the actor sees below it, from the top down."""
+    below = subtree(actor.workspace_id, item_id)
+    rows = await work.rows(
+        select(item)
+        .join(below, below.c.id == item.c.id)
+        .where(
+            item.c.workspace_id == actor.workspace_id,
+            item.c.id.not_in(select(closed_items(actor).c.id)),
+        )
+        .order_by(below.c.depth, item.c.position, item.c.id)
+        .limit(MAX_COPIES + 1)
+    )
+    if len(rows) > MAX_COPIES:
+        raise UnsupportedError(f"At most {MAX_COPIES} items are copied at once; copy its parts.")
+    return rows
+
+
+async def _free_title(work: UnitOfWork, actor: Actor, found: Any) -> str:
+    rows = await work.rows(
+        select(item.c.title).where(
+            item.c.workspace_id == actor.workspace_id,
+            item.c.parent_item_id.is_not_distinct_from(found.parent_item_id),
+            item.c.deleted_at.is_(None),
+            item.c.title.startswith(copy_stem(found.title), autoescape=True),
+        )
+    )
+    return copy_title(found.title, {row.title for row in rows})
+
+
+async def _copy(copying: Copying) -> Id:
+    try:
+        return await COPIERS[ItemKind(copying.source.kind)](copying)
+    except NotFoundError as error:
+        raise ConflictError(
+            f"The item {copying.source.id} cannot be copied. {error.message}"
+        ) from error
+
+
+async def _dress(work: UnitOfWork, actor: Actor, root_id: Id, made: Mapping[Id, Id]) -> None:
+    """Give the copies what their items themselves say; those below keep their order."""
+    pairs, original = _pairs(made), item.alias("original")
+    ours = (
+        item.c.workspace_id == actor.workspace_id,
+        original.c.workspace_id == actor.workspace_id,
+        item.c.id == pairs.c.new,
+        original.c.id == pairs.c.old,
+    )
+    said = ("icon", "color", "access_mode", "metadata", "archived")
+    await work.execute(update(item).where(*ours).values({name: original.c[name] for name in said}))
+    await work.execute(
+        update(item).where(*ours, original.c.id != root_id).values(position=original.c.position)
+    )
+    given = ("workspace_id", "item_id", "user_id", "level", "created_at", "updated_at")
+    await work.execute(
+        insert(item_grant).from_select(
+            given,
+            select(
+                item_grant.c.workspace_id,
+                pairs.c.new,
+                item_grant.c.user_id,
+                item_grant.c.level,
+                literal(work.now),
+                literal(work.now),
+            ).where(
+                item_grant.c.workspace_id == actor.workspace_id,
+                item_grant.c.item_id == pairs.c.old,
+            ),
+        )
+    )
+
+
+def _pairs(made: Mapping[Id, Id]) -> FromClause:
+    columns = literal(list(made), ARRAY(Uuid)), literal(list(made.values()), ARRAY(Uuid))
+    return func.unnest(*columns).table_valued("old", "new").render_derived()

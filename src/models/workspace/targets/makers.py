@@ -1,0 +1,201 @@
+"""Making what stands behind a new item, kind by kind."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from sqlalchemy import select
+
+from models.automation.actions.commands import create_action
+from models.automation.actions.shapes import CreateAction
+from models.automation.automations.commands import create_automation
+from models.automation.automations.shapes import CreateAutomation
+from models.content.files.queries import stored_file
+from models.content.files.queries import visible as visible_file
+from models.content.files.tables import file
+from models.content.items.commands import create_item_for
+from models.content.items.rules import ItemKind
+from models.content.items.tables import item
+from models.content.surfaces.commands import create_surface
+from models.content.surfaces.queries import detail, find_surface
+from models.content.surfaces.rules.kinds import SurfaceKind
+from models.core.access.placement import level_on
+from models.core.access.rules import Actor, Level, Scope
+from models.core.base import Id, JsonObject
+from models.core.inputs import M, read_part, within
+from models.data.databases.commands import create_database
+from models.data.databases.shapes import CreateDatabase
+from models.data.forms.commands import create_form
+from models.data.forms.queries import get_form
+from models.data.views.commands import create_item_view
+from models.data.views.queries import get_view
+from models.sources.data_sources.commands import create_data_source
+from models.sources.data_sources.shapes import CreateDataSource
+from models.sources.external_resources.commands import create_mount
+from models.sources.external_resources.shapes import CreateMount
+from models.workspace.targets.shapes import CreateItem, FileConfig, TargetDetail
+from runtime.crypto import KeyRing
+from runtime.database import UnitOfWork
+from runtime.errors import ConflictError, NotFoundError, ValidationError
+from runtime.ids import new_id
+
+
+@dataclass(frozen=True, slots=True)
+class Making:
+    """An item that is asked for: by whom, and what the body says."""
+
+    work: UnitOfWork
+    actor: Actor
+    keys: KeyRing
+    body: CreateItem
+
+    async def place(self, target_id: Id | None) -> Id:
+        """The item of a target whose noun knows no items."""
+        return await create_item_for(
+            self.work,
+            self.actor,
+            self.body.kind,
+            target_id,
+            self.body.title,
+            parent_item_id=self.body.parent_item_id,
+        )
+
+    def whole(self, model: type[M], *owned: str, **defaults: object) -> M:
+        """The body that creates the target by itself: `config` with what the item says.
+
+        The item says `owned`, so `config` may not. Raises `ValidationError` below `config`.
+        """
+        given = self.body.config or {}
+        for key in owned:
+            if key in given:
+                raise ValidationError.at(f"config.{key}", "The item itself says this.")
+        said: JsonObject = {"label": self.body.title}
+        if "parentItemId" in owned and self.body.parent_item_id is not None:
+            said["parentItemId"] = str(self.body.parent_item_id)
+        return read_part(model, {**defaults, **given, **said}, "config")
+
+
+Maker = Callable[[Making], Awaitable[tuple[Id, TargetDetail | None]]]
+
+
+async def _folder(making: Making) -> tuple[Id, None]:
+    return await making.place(None), None
+
+
+async def _surface(making: Making) -> tuple[Id, TargetDetail]:
+    surface_id = new_id()
+    item_id = await making.place(surface_id)
+    await create_surface(
+        making.work,
+        making.actor,
+        item_id,
+        SurfaceKind(making.body.kind.value),
+        making.body.content,
+        surface_id=surface_id,
+    )
+    made = await find_surface(making.work, making.actor, surface_id, Scope.SURFACES_WRITE)
+    return item_id, await detail(making.work, making.actor, made)
+
+
+async def _view(making: Making) -> tuple[Id, TargetDetail]:
+    view_id = new_id()
+    item_id = await making.place(view_id)
+    config = making.body.config or {}
+    await create_item_view(
+        making.work, making.actor, item_id, making.body.title, config, view_id=view_id
+    )
+    database_id = Id(config["databaseId"])
+    return item_id, await get_view(making.work, making.actor, database_id, view_id)
+
+
+async def _form(making: Making) -> tuple[Id, TargetDetail]:
+    form_id = new_id()
+    item_id = await making.place(form_id)
+    config = making.body.config or {}
+    await create_form(making.work, making.actor, item_id, config, form_id=form_id)
+    return item_id, await get_form(making.work, making.actor, form_id)
+
+
+async def _database(making: Making) -> tuple[Id, TargetDetail]:
+    body = making.whole(CreateDatabase, "label", "icon", "parentItemId", "order")
+    with within("config"):
+        made = await create_database(making.work, making.actor, body)
+    return made.item_id, made
+
+
+async def _file(making: Making) -> tuple[Id, TargetDetail]:
+    """Place an uploaded file. Raises `ConflictError` when another item places it."""
+    work, actor = making.work, making.actor
+    file_id = read_part(FileConfig, making.body.config or {}, "config").file_id
+    seen = await visible_file(work, [actor.workspace_id], file_id, actor.user_id)
+    if seen is None or level_on(seen, actor.role) < Level.VIEW:
+        raise NotFoundError("file")
+    # Held, so that of two who place it at once the second finds the item of the first.
+    await work.execute(
+        select(file.c.id)
+        .where(file.c.workspace_id == actor.workspace_id, file.c.id == file_id)
+        .with_for_update()
+    )
+    placed = await work.first(
+        select(item.c.id).where(
+            item.c.workspace_id == actor.workspace_id,
+            item.c.kind == ItemKind.FILE.value,
+            item.c.target_id == file_id,
+        )
+    )
+    if placed is not None:
+        raise ConflictError("The file has an item already. Duplicate that item instead.")
+    item_id = await making.place(file_id)
+    return item_id, await stored_file(work, actor.workspace_id, file_id, making.keys)
+
+
+async def _data_source(making: Making) -> tuple[Id, TargetDetail]:
+    body = making.whole(CreateDataSource, "label", "parentItemId")
+    with within("config"):
+        made = await create_data_source(making.work, making.actor, body)
+    return made.item_id, made
+
+
+async def _action(making: Making) -> tuple[Id, TargetDetail]:
+    body = making.whole(CreateAction, "label")
+    with within("config"):
+        made = await create_action(making.work, making.actor, body, making.body.parent_item_id)
+    return made.item_id, made
+
+
+async def _automation(making: Making) -> tuple[Id, TargetDetail]:
+    """Without a config: triggered by hand, and a draft whose graph is empty."""
+    body = making.whole(CreateAutomation, "label", "parentItemId", graph={})
+    with within("config"):
+        made = await create_automation(making.work, making.actor, making.keys, body)
+    return made.item_id, made
+
+
+async def _external_resource(making: Making) -> tuple[Id, TargetDetail]:
+    body = read_part(CreateMount, making.body.config or {}, "config")
+    made = await create_mount(
+        making.work, making.actor, making.body.title, making.body.parent_item_id, body
+    )
+    return made.item_id, made
+
+
+MAKERS: Mapping[ItemKind, Maker] = MappingProxyType(
+    {
+        ItemKind.FOLDER: _folder,
+        ItemKind.PAGE: _surface,
+        ItemKind.NOTE: _surface,
+        ItemKind.DASHBOARD: _surface,
+        ItemKind.CANVAS: _surface,
+        ItemKind.VIEW: _view,
+        ItemKind.FORM: _form,
+        ItemKind.DATABASE: _database,
+        ItemKind.FILE: _file,
+        ItemKind.DATA_SOURCE: _data_source,
+        ItemKind.ACTION: _action,
+        ItemKind.AUTOMATION: _automation,
+        ItemKind.EXTERNAL_RESOURCE: _external_resource,
+    }
+)
+
+WITH_CONTENT = frozenset({ItemKind.PAGE, ItemKind.NOTE, ItemKind.DASHBOARD, ItemKind.CANVAS})
+"""The kinds whose body has `content` and no `config`."""

@@ -1,0 +1,26 @@
+"""The deadline of a run: a timer of its workflow, which can still write what it means (D2)."""
+
+from datetime import timedelta
+from typing import NoReturn
+
+from temporalio import workflow
+
+with workflow.unsafe.imports_passed_through():
+    from activities.automation_runs.transactions import AutomationRunActivities
+    from models.automation.automation_runs.rules import RunStatus
+    from workflows.transactions import transact
+
+ALLOWANCE = 1.0001
+"""So much later than the limit, that a wait which lasts as long as a run may still ends well."""
+
+
+class RunEnded(Exception):  # noqa: N818  # not an error: it carries how the run ended
+    """The run's row is closed, so its workflow has nothing left to do."""
+
+
+async def expire(run_id: str, limit_seconds: float, began: float) -> NoReturn:
+    """Close the run when it has lasted so long since it began. Raises RunEnded then."""
+    left = limit_seconds * ALLOWANCE - (workflow.time() - began)
+    await workflow.sleep(timedelta(seconds=max(0.0, left)), summary="Deadline of the run")
+    await transact(AutomationRunActivities.expire, run_id)
+    raise RunEnded(RunStatus.TIMED_OUT)

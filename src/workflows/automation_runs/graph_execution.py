@@ -1,0 +1,242 @@
+"""What an execution does with a plan, or a part of it: it carries out what the planner decides.
+
+A run's workflow and the workflows of its loops' chunks hold one each. It holds ids, kinds and
+outcomes only; every input, output and status lives in PostgreSQL.
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+from temporalio import workflow
+from temporalio.exceptions import ActivityError, is_cancelled_exception
+
+with workflow.unsafe.imports_passed_through():
+    from activities.automation_runs.outside_nodes import OUTSIDE_NODES
+    from activities.automation_runs.transactions import AutomationRunActivities
+    from activities.contracts import (
+        NodeCall,
+        NodeEnd,
+        NodeReply,
+        NodeState,
+        RestCall,
+        StretchCall,
+        StretchReply,
+    )
+    from models.automation.automations.rules.graph.kinds import CostClass, NodeKind
+    from models.automation.automations.rules.planner.costs import costs_of
+    from models.automation.automations.rules.planner.course import Course
+    from models.automation.automations.rules.planner.plan import Plan, PlanNode
+    from models.automation.automations.rules.planner.protocol import NodeRef
+    from runtime.families import Queue
+    from workflows.automation_runs.deadline import RunEnded
+    from workflows.automation_runs.loop_steps import LoopSteps
+    from workflows.automation_runs.node_table import NodeTable
+    from workflows.automation_runs.waits import Waits
+    from workflows.policies import HEARTBEAT_TIMEOUT, node_retry
+    from workflows.transactions import summary_of, transact
+
+MAX_PENDING = 1_000
+"""Activities and children of one execution at a time; Temporal refuses more than 2,000."""
+
+_Message = NodeEnd | StretchReply | Exception | None
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Which part of a run is executed: all of it, or a loop in a scope."""
+
+    run_id: str
+    scope_key: str = ""
+    part: str = ""
+
+
+class GraphExecution:
+    """The tasks of one execution, and the course they follow.
+
+    `lasting` is called before the first command that may take time.
+    """
+
+    def __init__(
+        self, place: Place, plan: Plan, waits: Waits, lasting: Callable[[], None] = lambda: None
+    ) -> None:
+        self.course = Course(plan, place.scope_key)
+        self._place = place
+        self._waits = waits
+        self._lasting = lasting
+        self._nodes = plan.nodes_by_id()
+        self._costs = costs_of(plan)
+        self._table = NodeTable(plan, place.scope_key)
+        self._inbox: asyncio.Queue[_Message] = asyncio.Queue()
+        self._tasks: dict[NodeRef, asyncio.Task[None]] = {}
+        self._parked: set[NodeRef] = set()
+        self._hosted: dict[NodeRef, str] = {}
+        """The loops that run in executions of their own, and in which place."""
+        self._stretch: asyncio.Task[None] | None = None
+        self._unheard: list[NodeEnd] = []
+        self._told_skipped = 0
+        """So many of the course's skipped nodes are shown."""
+        self._room = asyncio.Semaphore(MAX_PENDING)
+        self._loops = LoopSteps(place.run_id, self.course, waits)
+
+    def accept(self, message: _Message) -> None:
+        """Take note of what has ended. Raises RunEnded, or what went wrong."""
+        if isinstance(message, Exception):
+            raise message
+        if isinstance(message, NodeEnd):
+            self._apply(message)
+            self._unheard.append(message)
+        elif isinstance(message, StretchReply):
+            self._stretch = None
+            for end in message.ends:
+                self._apply(end)
+            if message.loops:
+                self._lasting()
+        progress = message.loops if isinstance(message, StretchReply) else ()
+        self._table.follow(self.course, progress)
+        workflow.set_current_details(self._table.markdown())
+        if isinstance(message, StretchReply) and message.ended is not None:
+            raise RunEnded(message.ended)
+
+    async def advance(self) -> None:
+        """Start what is ready, and wait for one thing to end."""
+        self._start_ready()
+        if self._only_waiting():
+            told = self.course.skipped[self._told_skipped :]
+            skipped = [(ref.node_id, ref.scope_key) for ref in told]
+            self._told_skipped += len(skipped)
+            call = RestCall(self._place.run_id, sorted(self._hosted.values()), skipped)
+            await self._waits.show_waiting(call, part=bool(self._place.part))
+        self.accept(await self._inbox.get())
+
+    def stop(self) -> None:
+        """End all tasks."""
+        for task in self._tasks.values():
+            task.cancel()
+
+    def call(self, ref: NodeRef) -> NodeCall:
+        """The node, as activities are told of it."""
+        return NodeCall(self._place.run_id, ref.node_id, ref.scope_key)
+
+    @property
+    def decisive(self) -> PlanNode | None:
+        """The node that has ended the run, if one has."""
+        ref = None if self.course.ending is None else self.course.ending.decisive
+        return None if ref is None else self._nodes[ref.node_id]
+
+    def _apply(self, end: NodeEnd) -> None:
+        if end.reply.state is NodeState.CLOSED:
+            raise RunEnded("closed")
+        if end.iterations is not None:
+            self._tasks.pop(end.ref, None)
+        self._table.end(end)
+        self.course.apply(end.event)
+
+    def _start_ready(self) -> None:
+        """Make the tasks agree with the course: start what is ready, cancel what is not active."""
+        active = self.course.active
+        for ref in sorted(self._tasks.keys() - set(active)):
+            self._parked.discard(ref)
+            self._hosted.pop(ref, None)
+            task = self._tasks.pop(ref)
+            task.cancel()
+        quick = []
+        for ref in active:
+            if self._costs[ref.node_id] is CostClass.QUICK:
+                quick.append(ref)
+            elif ref not in self._tasks and not self._iterates(ref):
+                self._lasting()
+                self._tasks[ref] = asyncio.create_task(self.report(self._run_node(ref)))
+        if quick and self._stretch is None:
+            self._stretch = asyncio.create_task(self.report(self._run_quick(quick)))
+
+    def _iterates(self, ref: NodeRef) -> bool:
+        """Whether a loop has nothing to do while its iterations run."""
+        return self.course.iterations(ref) is not None and ref not in self.course.asking
+
+    async def report(self, work: Coroutine[Any, Any, _Message]) -> None:
+        """Do some work, and put what comes of it before `advance`."""
+        try:
+            self._inbox.put_nowait(await work)
+        except Exception as error:  # noqa: BLE001  # the run's own task raises it again
+            self._inbox.put_nowait(error)
+
+    async def _run_quick(self, ready: list[NodeRef]) -> StretchReply:
+        unheard, self._unheard = self._unheard, []
+        call = StretchCall(
+            self._place.run_id,
+            [(ref.node_id, ref.scope_key) for ref in ready],
+            self.course.applied - len(unheard),
+            unheard,
+            self._place.part,
+        )
+        nodes = [self._nodes[ref.node_id] for ref in ready]
+        return await transact(AutomationRunActivities.stretch, call, summary_of(*nodes))
+
+    async def _run_node(self, ref: NodeRef) -> NodeEnd:
+        node, cost = self._nodes[ref.node_id], self._costs[ref.node_id]
+        if cost is CostClass.LOOP:
+            park = partial(self._park, ref)
+            end = await self._loops.step(node, ref, park, partial(self._host, ref))
+        else:
+            run = self._outside if cost is CostClass.OUTSIDE else self._wait
+            end = NodeEnd(ref.node_id, ref.scope_key, await run(node, ref))
+        self._parked.discard(ref)
+        return end
+
+    async def _outside(self, node: PlanNode, ref: NodeRef) -> NodeReply:
+        async with self._room:
+            try:
+                return await workflow.execute_activity_method(
+                    OUTSIDE_NODES[node.kind],
+                    self.call(ref),
+                    task_queue=Queue.IO,
+                    summary=summary_of(node),
+                    start_to_close_timeout=timedelta(seconds=node.timeout_seconds),
+                    heartbeat_timeout=HEARTBEAT_TIMEOUT,
+                    retry_policy=node_retry(node.retry),
+                )
+            except ActivityError as error:
+                if is_cancelled_exception(error):
+                    raise asyncio.CancelledError from error
+                return await transact(
+                    AutomationRunActivities.close_failed_node, self.call(ref), summary_of(node)
+                )
+
+    async def _wait(self, node: PlanNode, ref: NodeRef) -> NodeReply:
+        if node.kind != NodeKind.CALL_AUTOMATION:
+            return await self._park_and_wake(node, ref)
+        async with self._room:
+            return await self._park_and_wake(node, ref)
+
+    async def _park_and_wake(self, node: PlanNode, ref: NodeRef) -> NodeReply:
+        return await self._waits.wait(node, self.call(ref), lambda waits: self._park(ref, waits))
+
+    def _park(self, ref: NodeRef, waits: bool) -> None:
+        if waits:
+            self._parked.add(ref)
+            self._table.park(ref)
+            self._inbox.put_nowait(None)
+        else:
+            self._parked.discard(ref)
+            self._table.unpark(ref)
+
+    def _host(self, ref: NodeRef, place: str | None) -> None:
+        if place is None:
+            self._hosted.pop(ref, None)
+        else:
+            self._hosted[ref] = place
+            self._inbox.put_nowait(None)
+
+    def _only_waiting(self) -> bool:
+        """Whether nothing goes on here and something waits, or goes on in an execution below.
+
+        A loop is as busy as its iterations.
+        """
+        resting = self._parked | self._hosted.keys()
+        if not resting:
+            return False
+        return all(ref in resting or self._iterates(ref) for ref in self.course.active)

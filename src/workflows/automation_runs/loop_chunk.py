@@ -1,0 +1,80 @@
+"""The workflow of a part of a long loop: the same iterations, in a history of their own."""
+
+from dataclasses import replace
+
+from temporalio import workflow
+
+with workflow.unsafe.imports_passed_through():
+    from activities.automation_runs.loops import LoopActivities
+    from activities.contracts import ChunkCall, ChunkReply, NodeEnd, NodeReply, NodeState
+    from models.automation.automations.rules.planner.plan import Plan
+    from models.automation.automations.rules.planner.protocol import EndLoop, NodeRef
+    from workflows.automation_runs.deadline import RunEnded
+    from workflows.automation_runs.graph_execution import GraphExecution, Place
+    from workflows.automation_runs.waits import Waits
+    from workflows.policies import LONG_HISTORY
+    from workflows.transactions import transact
+
+
+@workflow.defn(name="LoopChunk")
+class LoopChunk:
+    """Iterations `first` up to `count` of a loop; it continues as new when its history is long."""
+
+    def __init__(self) -> None:
+        self._waits = Waits()
+        self._waits.takes_turns = True
+
+    @workflow.signal(name="resolve-node")
+    def resolve_node(self, node_id: str, scope_key: str) -> None:
+        self._waits.resolve(node_id, scope_key)
+
+    @workflow.run
+    async def run(self, call: ChunkCall) -> ChunkReply:
+        opened = await transact(LoopActivities.open_chunk, call)
+        if opened.plan is None:
+            return ChunkReply(NodeState.CLOSED)
+        loop, plan = call.loop, Plan.from_json(opened.plan)
+        place = Place(loop.run_id, loop.scope_key, call.part)
+        execution = GraphExecution(place, plan, self._waits)
+        try:
+            return await self._execute(execution, call)
+        except RunEnded:
+            return ChunkReply(NodeState.CLOSED)
+        finally:
+            execution.stop()
+
+    async def _execute(self, execution: GraphExecution, call: ChunkCall) -> ChunkReply:
+        course, ref = execution.course, NodeRef(call.loop.node_id, call.loop.scope_key)
+        iterating, held = NodeReply(NodeState.ITERATING), False
+        execution.accept(NodeEnd(ref.node_id, ref.scope_key, iterating, call.iterations))
+        while course.ending is None and not isinstance(course.asking.get(ref), EndLoop):
+            loop = course.iterations(ref)
+            if _is_long() and not held and loop is not None and ref not in course.asking:
+                held = True
+                until = replace(call.iterations, count=loop.opened, more=False)
+                execution.accept(NodeEnd(ref.node_id, ref.scope_key, iterating, until))
+            else:
+                await execution.advance()
+        if course.ending is not None:
+            return _stopped(course.ending.stopped_by, course.ending.succeeded)
+        ended = course.asking[ref]
+        assert isinstance(ended, EndLoop), "the loop above waits for it"
+        if not ended.succeeded:
+            return ChunkReply(NodeState.FAILED, ended.opened)
+        if held and (call.iterations.more or ended.opened < call.iterations.count):
+            rest = replace(call.iterations, first=ended.opened)
+            if rest.more:
+                rest = replace(rest, count=ended.opened)
+            workflow.continue_as_new(replace(call, iterations=rest))
+        return ChunkReply(NodeState.SUCCEEDED, ended.opened)
+
+
+def _is_long() -> bool:
+    info = workflow.info()
+    return info.is_continue_as_new_suggested() or info.get_current_history_length() > LONG_HISTORY
+
+
+def _stopped(ref: NodeRef | None, succeeded: bool) -> ChunkReply:
+    assert ref is not None, "only a stop node ends the run from within a loop"
+    state = NodeState.STOPPED if succeeded else NodeState.ABORTED
+    return ChunkReply(state, end=NodeEnd(ref.node_id, ref.scope_key, NodeReply(state)))

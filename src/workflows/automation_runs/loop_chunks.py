@@ -1,0 +1,81 @@
+"""Long loops: their iterations in child executions, one chunk after the other (decisions D2)."""
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import replace
+from uuid import UUID
+
+from temporalio import workflow
+from temporalio.common import WorkflowIDReusePolicy
+from temporalio.exceptions import ChildWorkflowError, WorkflowAlreadyStartedError
+
+with workflow.unsafe.imports_passed_through():
+    from activities.contracts import ChunkCall, ChunkReply, Iterations, NodeCall, NodeState
+    from models.automation.automations.rules.planner.plan import PlanNode
+    from runtime.families import Family, Queue
+    from runtime.ids import derived_id
+    from workflows.transactions import shortened, summary_of
+
+CHUNK_ITEMS = 500
+"""Iterations of one child; it is no longer than its history allows, too."""
+LONGEST_ID = 900
+"""Bytes of a workflow id; Temporal takes 1,000."""
+
+
+async def run_in_chunks(node: PlanNode, loop: NodeCall, iterations: Iterations) -> ChunkReply:
+    """Run a loop's iterations to their end, or to the failure or stop node that ends them.
+
+    One child at a time, so that the loop's parallelism is the child's.
+    """
+    reply = ChunkReply(NodeState.SUCCEEDED)
+    for number, part in enumerate(_parts(iterations)):
+        reply = await _run_chunk(node, ChunkCall(loop, part), number)
+        if reply.state is not NodeState.SUCCEEDED:
+            break
+    return reply
+
+
+def _parts(iterations: Iterations) -> Iterator[Iterations]:
+    if iterations.more:
+        yield iterations
+        return
+    for first in range(0, iterations.count, CHUNK_ITEMS):
+        count = min(first + CHUNK_ITEMS, iterations.count)
+        yield replace(iterations, first=first, count=count)
+
+
+async def _run_chunk(node: PlanNode, call: ChunkCall, number: int) -> ChunkReply:
+    """Run one child. One that somebody ended from outside has failed; cancelling cancels it."""
+    reply = ChunkReply(NodeState.FAILED)
+    try:
+        reply = await workflow.execute_child_workflow(
+            "LoopChunk",
+            call,
+            id=f"{chunks_id(call.loop)}/{number}",
+            task_queue=Queue.AUTOMATION,
+            result_type=ChunkReply,
+            id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
+            parent_close_policy=workflow.ParentClosePolicy.REQUEST_CANCEL,
+            cancellation_type=workflow.ChildWorkflowCancellationType.TRY_CANCEL,
+            static_summary=_summary(node, call.iterations),
+            search_attributes=workflow.info().typed_search_attributes,
+        )
+    except (ChildWorkflowError, WorkflowAlreadyStartedError):
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise asyncio.CancelledError from None
+    return reply
+
+
+def chunks_id(loop: NodeCall) -> str:
+    """What the ids of a loop's chunks have in common; a number follows."""
+    run = Family.AUTOMATION_RUN.workflow_id(loop.run_id)
+    place = f"{loop.node_id}/{loop.scope_key}"
+    if len(place.encode()) > LONGEST_ID - len(run):
+        place = str(derived_id(UUID(loop.run_id), loop.node_id, loop.scope_key))
+    return f"{run}/loop/{place}"
+
+
+def _summary(node: PlanNode, iterations: Iterations) -> str:
+    items = f"items {iterations.first}-{iterations.count - 1}"
+    return shortened(f"{'iterations' if iterations.more else items} of {summary_of(node)}")

@@ -1,0 +1,154 @@
+"""Nodes that wait: each a row while it waits, and a timer, a signal or a child of the workflow."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from datetime import timedelta
+
+from temporalio import workflow
+
+with workflow.unsafe.imports_passed_through():
+    from activities.automation_runs.loops import LoopActivities
+    from activities.automation_runs.transactions import AutomationRunActivities
+    from activities.automation_runs.waits import WaitActivities
+    from activities.contracts import (
+        NodeCall,
+        NodeReply,
+        NodeState,
+        ParkCall,
+        ParkReply,
+        RemindCall,
+        RestCall,
+        WakeCall,
+    )
+    from models.automation.automations.rules.graph.kinds import NodeKind
+    from models.automation.automations.rules.planner.plan import PlanNode
+    from models.automation.automations.rules.planner.protocol import NodeRef
+    from workflows.automation_runs.calls import run_called
+    from workflows.transactions import summary_of, transact
+
+MAX_REMINDERS = 100
+"""Whoever has not decided by then is not reminded again: every reminder is a piece of history."""
+
+Parked = Callable[[bool], None]
+"""Told whether the node waits for something outside of the workflow."""
+
+
+class Waits:
+    """The waits of one execution.
+
+    `takes_turns`, since engine 2: no node wakes while its run is being shown as waiting.
+    """
+
+    def __init__(self) -> None:
+        self.takes_turns = False
+        self._turn = asyncio.Lock()
+        self._resolved: dict[NodeRef, asyncio.Event] = {}
+        self._shown: list[str] | None = None
+        """What is below, while it is shown that nothing goes on here."""
+
+    def resolve(self, node_id: str, scope_key: str) -> None:
+        """Somebody has resolved a wait; its row says how."""
+        self._told(NodeRef(node_id, scope_key)).set()
+
+    async def wait(self, node: PlanNode, call: NodeCall, parked: Parked) -> NodeReply:
+        """Park a node, and wake it when what it waits for has come."""
+        parking = ParkCall(call, workflow.time())
+        reply = await transact(WaitActivities.park, parking, summary_of(node))
+        if reply.state is not NodeState.WAITING:
+            return reply.end
+        parked(True)
+        if node.kind in (NodeKind.APPROVAL, NodeKind.WAIT_EVENT):
+            return await self._for_somebody(node, call, reply, parked)
+        if reply.called is not None:
+            await run_called(reply.called)
+        else:
+            assert reply.seconds is not None, "only somebody can be waited for without end"
+            await workflow.sleep(timedelta(seconds=reply.seconds), summary=summary_of(node))
+        return await self._wake(node, call, parked, over=True)
+
+    async def pause(
+        self, node: PlanNode, call: NodeCall, reply: NodeReply, parked: Parked
+    ) -> NodeReply:
+        """Let time pass between two iterations of a repeat."""
+        assert reply.seconds is not None, "a pause has an end"
+        parked(True)
+        await workflow.sleep(timedelta(seconds=reply.seconds), summary=summary_of(node))
+        self._wakes(parked)
+        async with self._own_turn():
+            return await transact(LoopActivities.resume_loop, call, summary_of(node))
+
+    async def show_waiting(self, call: RestCall, *, part: bool) -> None:
+        """Nothing goes on here, in the run or a `part` of it, but what does below."""
+        if self.takes_turns and self._shown == call.below:
+            return
+        async with self._own_turn():
+            if part or call.below:
+                await transact(WaitActivities.rest, call)
+            else:
+                await transact(AutomationRunActivities.set_waiting, call)
+        self._shown = call.below
+
+    async def _for_somebody(
+        self, node: PlanNode, call: NodeCall, reply: ParkReply, parked: Parked
+    ) -> NodeReply:
+        """Wait for a resolution, or until time is over; the row decides between the two."""
+        ref = NodeRef(call.node_id, call.scope_key)
+        told = self._told(ref)
+        until = None if reply.seconds is None else workflow.time() + reply.seconds
+        reminders = 0
+        while True:
+            left = None if until is None else max(0.0, until - workflow.time())
+            pause = _shortest(left, reply.reminder_seconds if reminders < MAX_REMINDERS else None)
+            over = not await _heard(told, pause, summary_of(node))
+            if over and pause != left:
+                reminders += 1
+                if await transact(WaitActivities.remind, RemindCall(call, reminders)):
+                    continue
+                over = False
+            told.clear()
+            end = await self._wake(node, call, parked, over=over)
+            if end.state is not NodeState.WAITING:
+                self._resolved.pop(ref)
+                return end
+            parked(True)
+
+    async def _wake(
+        self, node: PlanNode, call: NodeCall, parked: Parked, *, over: bool
+    ) -> NodeReply:
+        self._wakes(parked)
+        waking = WakeCall(call.run_id, call.node_id, call.scope_key, over)
+        async with self._own_turn():
+            return await transact(WaitActivities.wake, waking, summary_of(node))
+
+    def _wakes(self, parked: Parked) -> None:
+        parked(False)
+        self._shown = None
+
+    def _told(self, ref: NodeRef) -> asyncio.Event:
+        return self._resolved.setdefault(ref, asyncio.Event())
+
+    @asynccontextmanager
+    async def _own_turn(self) -> AsyncIterator[None]:
+        if not self.takes_turns:
+            yield
+            return
+        async with self._turn:
+            yield
+
+
+async def _heard(told: asyncio.Event, seconds: float | None, summary: str) -> bool:
+    """Whether somebody has resolved a wait before so many seconds are over."""
+    try:
+        await workflow.wait_condition(
+            told.is_set,
+            timeout=None if seconds is None else timedelta(seconds=seconds),
+            timeout_summary=summary,
+        )
+    except TimeoutError:
+        return False
+    return True
+
+
+def _shortest(*seconds: float | None) -> float | None:
+    return min((one for one in seconds if one is not None), default=None)

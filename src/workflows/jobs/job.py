@@ -1,0 +1,121 @@
+"""Jobs as workflows: one type per family, so that an operator sees what is going on."""
+
+import asyncio
+from typing import Any
+
+from temporalio import workflow
+from temporalio.exceptions import ActivityError, is_cancelled_exception
+
+with workflow.unsafe.imports_passed_through():
+    from activities.jobs.transactions import FAILED, MORE, JobActivities
+    from models.messages.jobs.rules import JobStatus
+    from runtime.families import Family, Queue
+    from workflows.endings import show_end
+    from workflows.policies import DATABASE_RETRY, HEARTBEAT_TIMEOUT, JOB_RETRY, JOB_TIMEOUT
+
+
+async def _finish(job_id: str) -> str:
+    """Chunk by chunk to the end; what cannot be finished or is cancelled is taken back."""
+    try:
+        while (outcome := await _advance(job_id)) == MORE:
+            pass
+        status = JobStatus.FAILED
+    except (ActivityError, asyncio.CancelledError) as error:
+        cancelled = is_cancelled_exception(error)
+        outcome, status = FAILED, JobStatus.CANCELLED if cancelled else JobStatus.FAILED
+    if outcome != FAILED:
+        return outcome
+    outcome = await asyncio.shield(_undo(job_id, status))
+    show_end(status, "The job failed, and what it had done is taken back.")
+    return outcome
+
+
+async def _advance(job_id: str) -> str:
+    return await workflow.execute_activity_method(
+        JobActivities.advance_job,
+        job_id,
+        task_queue=Queue.BULK,
+        start_to_close_timeout=JOB_TIMEOUT,
+        heartbeat_timeout=HEARTBEAT_TIMEOUT,
+        retry_policy=JOB_RETRY,
+    )
+
+
+async def _undo(job_id: str, status: JobStatus) -> str:
+    while (
+        outcome := await workflow.execute_activity_method(
+            JobActivities.undo_job,
+            args=[job_id, status.value],
+            task_queue=Queue.BULK,
+            start_to_close_timeout=JOB_TIMEOUT,
+            heartbeat_timeout=HEARTBEAT_TIMEOUT,
+            retry_policy=DATABASE_RETRY,
+            summary="Take back",
+        )
+    ) == MORE:
+        pass
+    return outcome
+
+
+@workflow.defn(name="DatabaseDuplicate")
+class DatabaseDuplicate:
+    """A copy of a database, visible when it is whole."""
+
+    @workflow.run
+    async def run(self, job_id: str) -> str:
+        return await _finish(job_id)
+
+
+@workflow.defn(name="Export")
+class Export:
+    """A file with the records of a database."""
+
+    @workflow.run
+    async def run(self, job_id: str) -> str:
+        return await _finish(job_id)
+
+
+@workflow.defn(name="FieldConversion")
+class FieldConversion:
+    """Another kind for a field, with all its values converted at once."""
+
+    @workflow.run
+    async def run(self, job_id: str) -> str:
+        return await _finish(job_id)
+
+
+@workflow.defn(name="FieldIndex")
+class FieldIndex:
+    """The side index of one field, filled for the records that are there."""
+
+    @workflow.run
+    async def run(self, job_id: str) -> str:
+        return await _finish(job_id)
+
+
+@workflow.defn(name="FieldRemoval")
+class FieldRemoval:
+    """The values of a field that is gone, taken out of the records."""
+
+    @workflow.run
+    async def run(self, job_id: str) -> str:
+        return await _finish(job_id)
+
+
+@workflow.defn(name="Recomputation")
+class Recomputation:
+    """Computed values of many records, brought up to date."""
+
+    @workflow.run
+    async def run(self, job_id: str) -> str:
+        return await _finish(job_id)
+
+
+JOB_WORKFLOWS: dict[Family, type[Any]] = {
+    Family.DATABASE_DUPLICATE: DatabaseDuplicate,
+    Family.EXPORT: Export,
+    Family.FIELD_CONVERSION: FieldConversion,
+    Family.FIELD_INDEX: FieldIndex,
+    Family.FIELD_REMOVAL: FieldRemoval,
+    Family.RECOMPUTATION: Recomputation,
+}

@@ -1,0 +1,80 @@
+"""The retention workflow: what a schedule starts to remove what is past its time."""
+
+from collections import Counter
+
+from temporalio import workflow
+from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_exception
+
+with workflow.unsafe.imports_passed_through():
+    from activities.maintenance.retention import Expired, RetentionActivities
+    from runtime.families import Queue
+    from workflows.policies import (
+        HEARTBEAT_TIMEOUT,
+        ORPHANS_TIMEOUT,
+        PURGE_RETRY,
+        PURGE_TIMEOUT,
+    )
+
+ROUNDS = 200
+"""Batches of each kind in one sweep, so that its history stays small; the next one goes on."""
+ORPHANS = "orphans"
+
+
+@workflow.defn(name="Retention")
+class Retention:
+    """One sweep, batch by batch, in turn among the kinds; gives what was removed of each.
+
+    A kind that cannot be removed hinders no other, and fails the sweep at its end.
+    """
+
+    def __init__(self) -> None:
+        self._removed: Counter[str] = Counter()
+        self._failed: list[str] = []
+
+    @workflow.run
+    async def run(self) -> dict[str, int]:
+        left = list(Expired)
+        for _ in range(ROUNDS):
+            left = [what for what in left if await self._purge(what)]
+            if not left:
+                break
+        await self._remove_orphans()
+        if self._failed:
+            raise ApplicationError(f"Not removed: {', '.join(self._failed)}", non_retryable=True)
+        return dict(self._removed)
+
+    async def _purge(self, what: Expired) -> bool:
+        """Whether more of a kind may be left."""
+        try:
+            removed = await workflow.execute_activity_method(
+                RetentionActivities.purge,
+                what,
+                task_queue=Queue.BULK,
+                start_to_close_timeout=PURGE_TIMEOUT,
+                heartbeat_timeout=HEARTBEAT_TIMEOUT,
+                retry_policy=PURGE_RETRY,
+                summary=f"Remove old {what}",
+            )
+        except ActivityError as error:
+            self._note(what, error)
+            return False
+        self._removed[what] += removed
+        return removed > 0
+
+    async def _remove_orphans(self) -> None:
+        try:
+            self._removed[ORPHANS] = await workflow.execute_activity_method(
+                RetentionActivities.remove_orphans,
+                task_queue=Queue.BULK,
+                start_to_close_timeout=ORPHANS_TIMEOUT,
+                heartbeat_timeout=HEARTBEAT_TIMEOUT,
+                retry_policy=PURGE_RETRY,
+                summary="Remove objects that belong to no file",
+            )
+        except ActivityError as error:
+            self._note(ORPHANS, error)
+
+    def _note(self, what: str, error: ActivityError) -> None:
+        if is_cancelled_exception(error):
+            raise error
+        self._failed.append(what)

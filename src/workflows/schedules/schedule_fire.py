@@ -1,0 +1,46 @@
+"""What a schedule starts at each due time: it lives exactly as long as the run of that time.
+
+So Temporal's overlap policies, which look at this workflow, act on the run itself.
+"""
+
+import asyncio
+
+from temporalio import workflow
+from temporalio.common import SearchAttributeKey
+
+with workflow.unsafe.imports_passed_through():
+    from activities.automation_runs.transactions import AutomationRunActivities
+    from activities.schedules.fires import FireCall, ScheduleFires
+    from models.core.base import Id
+    from models.core.schedules.timetables import due_run_id
+    from workflows.automation_runs.calls import run_called
+    from workflows.transactions import transact
+
+DUE = SearchAttributeKey.for_datetime("TemporalScheduledStartTime")
+"""When the schedule had to fire, without jitter; Temporal writes it."""
+
+
+@workflow.defn(name="ScheduleFire")
+class ScheduleFire:
+    """One fire of the schedule of an automation; the argument is the automation's id."""
+
+    @workflow.run
+    async def run(self, automation_id: str) -> str:
+        info = workflow.info()
+        due = info.typed_search_attributes.get(DUE) or info.start_time
+        accepting = asyncio.create_task(
+            transact(ScheduleFires.accept, FireCall(automation_id, due))
+        )
+        try:
+            # A cancel must not leave open whether there is a run.
+            called = await asyncio.shield(accepting)
+            if called is None:
+                return "not run"
+            # The run ends with us, in order, even if an operator terminates this workflow.
+            await run_called(called)
+        except asyncio.CancelledError:
+            await accepting
+            run_id = str(due_run_id(Id(automation_id), due))
+            await transact(AutomationRunActivities.close_cancelled, run_id)
+            raise
+        return called.run_id

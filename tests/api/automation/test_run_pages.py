@@ -1,0 +1,306 @@
+"""The page of a run: what anybody gets, what a caller may see, and the stream of changes."""
+
+import asyncio
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import httpx2
+import pytest
+from fastapi import FastAPI
+
+from api import run_events
+from api.kernel import event_streams
+from api.kernel.event_streams import Streams
+from models.automation.automation_runs import execution
+from models.automation.automation_runs.rules import RunStatus
+from models.core.access.rules import Role, Scope
+from tests.support.automations import DAY, publish, read, refusal
+from tests.support.client import Client
+from tests.support.patience import eventually
+from tests.support.spaces import Space
+
+Json = dict[str, Any]
+
+SECRET = "only the node itself is told"  # what a graph may hold, and the page not
+
+GRAPH = {
+    "nodes": [
+        {
+            "id": "first",
+            "kind": "transform",
+            "label": "First of all",
+            "config": {"output": {"told": SECRET}},
+            "position": {"x": 10, "y": -5.5},
+        },
+        {"id": "wait", "kind": "delay", "config": {"seconds": 86_400}, "disabled": True},
+    ],
+    "edges": [{"from": "first", "to": "wait", "outcome": "success"}],
+}
+
+
+@pytest.fixture
+def streams(app: FastAPI) -> Iterator[Streams]:
+    """The streams of the process, as new."""
+    streams = app.state.kernel.streams = Streams()
+    yield streams
+    app.state.kernel.streams = Streams()
+
+
+async def started(client: Client, space: Space, graph: Json = DAY) -> Json:
+    """A run nobody works on."""
+    made = await publish(client, space, graph=graph)
+    path = f"{space.path}/automations/{made['id']}"
+    return dict(read(await client.post(f"{path}/run", json={"triggerPayload": {"n": 1}})))
+
+
+async def close(space: Space, run: Json, status: RunStatus = RunStatus.CANCELLED) -> None:
+    """The end of a run."""
+    async with space.database.transaction() as work:
+        assert await execution.abandon(work, run["id"], status, "It is over.")
+
+
+@pytest.fixture
+def told(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the events of all streams so far."""
+    names: list[str] = []
+
+    def noted(name: str, data: str = "{}") -> bytes:
+        names.append(name)
+        return event_streams.event(name, data)
+
+    monkeypatch.setattr(run_events, "event", noted)
+    return names
+
+
+async def until_each_knows(told: list[str], streams: int = 1) -> None:
+    """Return once so many streams have told how their run is."""
+
+    async def each_knows() -> bool:
+        return told == ["state"] * streams
+
+    await eventually(each_knows, what="the first event of each stream")
+
+
+def events(answer: httpx2.Response) -> list[tuple[str, Json]]:
+    """The events of a stream; comments are none."""
+    found = []
+    for part in answer.text.split("\n\n"):
+        if part.startswith("event: "):
+            name, data = part.split("\n")
+            found.append((name.removeprefix("event: "), json.loads(data.removeprefix("data: "))))
+    return found
+
+
+# ---- what anybody gets
+
+
+async def test_the_shell_holds_no_data_and_runs_nothing_from_elsewhere(client: Client) -> None:
+    anybody = client.with_token(None)
+    answer = await anybody.get("/runs/whatever")
+    assert answer.status_code == 200
+    assert answer.headers["content-type"] == "text/html; charset=utf-8"
+    policy = answer.headers["content-security-policy"].split("; ")
+    assert {"default-src 'none'", "script-src 'self'", "frame-ancestors 'none'"} <= set(policy)
+    assert "unsafe" not in answer.headers["content-security-policy"]
+    assert "<script>" not in answer.text
+    assert "style=" not in answer.text
+    for address in ("http://", "https://", "//"):
+        assert f'="{address}' not in answer.text
+
+
+@pytest.mark.parametrize(
+    ("name", "media_type"),
+    [
+        ("run.js", "text/javascript; charset=utf-8"),
+        ("layout.js", "text/javascript; charset=utf-8"),
+        ("run.css", "text/css; charset=utf-8"),
+    ],
+)
+async def test_its_parts_come_from_here(client: Client, name: str, media_type: str) -> None:
+    answer = await client.with_token(None).get(f"/pages/{name}")
+    assert (answer.status_code, answer.headers["content-type"]) == (200, media_type)
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    elsewhere = re.findall(r"https?://[\w./]+", answer.text)
+    # A namespace is a name, not an address.
+    assert set(elsewhere) <= {"http://www.w3.org/2000/svg"}
+
+
+@pytest.mark.parametrize("name", ["assets.py", "run.html", "nothing.js", "..%2fassets.py"])
+async def test_nothing_else_is_handed_out(client: Client, name: str) -> None:
+    assert refusal(await client.with_token(None).get(f"/pages/{name}")) == (404, "not_found")
+
+
+# ---- what a caller sees
+
+
+async def test_a_run_is_found_by_its_id_alone(client: Client, space: Space) -> None:
+    run = await started(client, space, GRAPH)
+    seen = read(await client.get(f"/v1/runs/{run['id']}"))
+    assert seen["run"]["id"] == run["id"]
+    assert seen["run"]["triggerPayload"] == {"n": 1}
+    assert seen["automation"] == {"id": run["automationId"], "label": "Test"}
+    assert seen["version"] == 1
+    assert seen["nodes"] == []
+    assert seen["links"] == []
+    assert seen["graph"]["nodes"] == [
+        {
+            "id": "first",
+            "kind": "transform",
+            "label": "First of all",
+            "disabled": False,
+            "position": {"x": 10, "y": -5.5},
+        },
+        {"id": "wait", "kind": "delay", "label": None, "disabled": True, "position": None},
+    ]
+    assert seen["graph"]["edges"][0] | {"id": ""} == {
+        "id": "", "from": "first", "to": "wait", "outcome": "success", "caseKey": None,
+    }  # fmt: skip
+    assert SECRET not in json.dumps(seen)
+
+
+async def test_the_graph_is_that_of_the_version_that_runs(client: Client, space: Space) -> None:
+    run = await started(client, space, GRAPH)
+    path = f"{space.path}/automations/{run['automationId']}"
+    await client.patch(path, json={"graph": DAY})
+    read(await client.post(f"{path}/publish", json={}))
+    seen = read(await client.get(f"/v1/runs/{run['id']}"))
+    assert [node["id"] for node in seen["graph"]["nodes"]] == ["first", "wait"]
+
+
+async def test_every_answer_about_a_run_leads_to_its_page(client: Client, space: Space) -> None:
+    run = await started(client, space)
+    path = f"{space.path}/automations/{run['automationId']}/runs"
+    listed = read(await client.get(path))["runs"]
+    by_id = read(await client.get(f"/v1/runs/{run['id']}"))["run"]
+    for one in (run, *listed, read(await client.get(f"{path}/{run['id']}")), by_id):
+        assert one["metadata"]["pageUrl"] == f"/runs/{run['id']}"
+        assert one["metadata"]["temporal"]["workflowId"] == f"automation-run/{run['id']}"
+
+
+async def test_a_run_says_of_itself_what_its_automation_says(client: Client, space: Space) -> None:
+    run = await started(client, space, GRAPH)
+    path = f"{space.path}/automations/{run['automationId']}/runs/{run['id']}"
+    for status in (None, RunStatus.FAILED):
+        if status is not None:
+            await close(space, run, status)
+        told = read(await client.get(path))["metadata"]
+        assert told.pop("trimmed") is False
+        seen = read(await client.get(f"/v1/runs/{run['id']}"))["run"]
+        assert seen["metadata"] == told
+        assert told["progress"] == {"done": 0, "total": 2}
+
+
+@pytest.mark.parametrize("suffix", ["", "/events"])
+async def test_a_run_of_others_is_not_there(
+    client: Client, space: Space, foreign: Space, suffix: str
+) -> None:
+    run = await started(client, space)
+    path = f"/v1/runs/{run['id']}{suffix}"
+    _, guest = await space.member(Role.GUEST)
+    reader = await space.key([one for one in Scope if one is not Scope.AUTOMATIONS_READ])
+    assert refusal(await client.with_token(foreign.token).get(path)) == (404, "not_found")
+    assert refusal(await client.with_token(guest).get(path)) == (404, "not_found")
+    assert refusal(await client.with_token(reader).get(path)) == (403, "denied")
+    assert refusal(await client.with_token(None).get(path)) == (401, "unauthorized")
+
+
+# ---- the stream of changes
+
+
+@pytest.mark.usefixtures("streams")
+async def test_a_stream_tells_what_is_then_what_changes_then_the_end(
+    client: Client, space: Space, told: list[str]
+) -> None:
+    run = await started(client, space)
+    watching = asyncio.create_task(client.get(f"/v1/runs/{run['id']}/events"))
+    await until_each_knows(told)
+    await close(space, run)
+    answer = await watching
+    assert answer.status_code == 200
+    assert answer.headers["content-type"] == "text/event-stream; charset=utf-8"
+    assert answer.headers["cache-control"] == "no-store"
+    (_, before), (_, after), _ = heard = events(answer)
+    assert [name for name, _ in heard] == told == ["state", "state", "end"]
+    assert before["run"]["status"] == "queued"
+    assert after["run"]["status"] == "cancelled"
+    assert after["run"]["error"] == "It is over."
+
+
+@pytest.mark.usefixtures("streams")
+async def test_a_stream_of_an_ended_run_ends_at_once(client: Client, space: Space) -> None:
+    run = await started(client, space)
+    await close(space, run, RunStatus.FAILED)
+    answer = await client.get(f"/v1/runs/{run['id']}/events")
+    assert [name for name, _ in events(answer)] == ["state", "end"]
+
+
+async def test_a_silent_stream_shows_that_it_is_alive_and_does_not_last_for_ever(
+    client: Client, space: Space, streams: Streams, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run_events.LIFETIME_SECONDS <= 60, "so long may a revoked key still hear"
+    # Long enough for heartbeats on a machine that stands still for a while or answers slowly.
+    monkeypatch.setattr(run_events, "LIFETIME_SECONDS", 5.0)
+    monkeypatch.setattr(run_events, "SHARE", 0)
+    monkeypatch.setattr(event_streams, "HEARTBEAT_SECONDS", 0.2)
+    run = await started(client, space)
+    answer = await client.get(f"/v1/runs/{run['id']}/events")
+    assert [name for name, _ in events(answer)] == ["state"]
+    assert answer.text.count(": still here\n\n") >= 2
+    assert streams.open == 0
+
+
+@pytest.mark.usefixtures("streams")
+async def test_one_slow_answer_does_not_silence_a_stream(
+    client: Client, space: Space, told: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run_events.LONGEST_PAUSE_SECONDS <= 5
+    monkeypatch.setattr(run_events, "LONGEST_PAUSE_SECONDS", 0.2)
+    monkeypatch.setattr(run_events, "SHARE", 1_000_000)
+    run = await started(client, space)
+    watching = asyncio.create_task(client.get(f"/v1/runs/{run['id']}/events"))
+    await until_each_knows(told)
+    await close(space, run)
+    answer = await asyncio.wait_for(watching, 30)
+    assert [name for name, _ in events(answer)] == ["state", "state", "end"]
+
+
+async def test_streams_hold_no_connection_and_are_counted(
+    client: Client, space: Space, streams: Streams, told: list[str]
+) -> None:
+    run = await started(client, space)
+    path = f"/v1/runs/{run['id']}/events"
+    watching = [asyncio.create_task(client.get(path)) for _ in range(5)]
+    await until_each_knows(told, 5)
+    assert streams.open == 5
+    pool: Any = space.database.engine.pool
+
+    async def nobody_holds_one() -> bool:
+        return bool(pool.checkedout() == 0)
+
+    # Again and again: once might be before a stream takes the one it keeps.
+    for _ in range(20):
+        await eventually(nobody_holds_one, what="a moment without a connection")
+        await asyncio.sleep(0.01)
+    assert streams.open == 5
+    streams.most = 5
+    refused = await client.get(path)
+    assert refusal(refused) == (503, "unavailable")
+    assert refused.headers["retry-after"]
+    await close(space, run)
+    answers = await asyncio.gather(*watching)
+    assert all(events(answer)[-1][0] == "end" for answer in answers)
+    assert streams.open == 0
+
+
+async def test_a_stopping_process_lets_its_streams_end(
+    client: Client, space: Space, streams: Streams, told: list[str]
+) -> None:
+    run = await started(client, space)
+    watching = asyncio.create_task(client.get(f"/v1/runs/{run['id']}/events"))
+    await until_each_knows(told)
+    streams.closing = True
+    answer = await watching
+    assert [name for name, _ in events(answer)] == ["state"]
+    assert refusal(await client.get(f"/v1/runs/{run['id']}/events")) == (503, "unavailable")

@@ -1,0 +1,41 @@
+"""What the workflow imports stays cheap, and reads no clock and no chance."""
+
+import ast
+import sys
+from pathlib import Path
+
+import pytest
+
+from models.automation.automations.rules.graph import kinds, reach
+from models.automation.automations.rules.planner import (
+    costs,
+    course,
+    frames,
+    plan,
+    planner,
+    protocol,
+    topology,
+)
+
+MODULES = (costs, course, frames, kinds, plan, planner, protocol, reach, topology)
+FORBIDDEN = {"time", "datetime", "random", "secrets", "uuid", "os", "asyncio", "threading"}
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__.rpartition(".")[2])
+def test_the_workflow_side_imports_the_standard_library_only(module: object) -> None:
+    tree = ast.parse(Path(str(module.__file__)).read_text())  # type: ignore[attr-defined]
+    names = {
+        name
+        for item in ast.walk(tree)
+        for name in (
+            [alias.name for alias in item.names]
+            if isinstance(item, ast.Import)
+            else [item.module or ""]
+            if isinstance(item, ast.ImportFrom)
+            else []
+        )
+    }
+    ours = {name for name in names if name.startswith("models.")}
+    assert ours <= {other.__name__ for other in MODULES}
+    others = {name.partition(".")[0] for name in names - ours}
+    assert others <= sys.stdlib_module_names - FORBIDDEN

@@ -1,0 +1,129 @@
+"""The contents of blocks, and the ids they name."""
+
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from models.content.surfaces.rules.contents import stored
+from models.content.surfaces.rules.kinds import BLOCKS, SurfaceKind, may_hold, scope_on
+from models.content.surfaces.rules.references import NOUNS, Reference, references
+from models.content.surfaces.rules.tree import TOP, plan_blocks
+from models.content.surfaces.shapes import BlockInput
+from models.core.access.rules import Scope
+from models.core.base import InputId
+from runtime.errors import ValidationError
+from runtime.ids import new_id
+
+EVERY_CONTENT = {rule.content for rules in BLOCKS.values() for rule in rules.values()}
+
+
+def _ids(schema: Any) -> set[str]:
+    """Names of the properties that hold ids, anywhere in a JSON schema."""
+    found: set[str] = set()
+    if isinstance(schema, dict):
+        for name, one in schema.get("properties", {}).items():
+            if '"uuid"' in str(one).replace("'", '"'):
+                found.add(name)
+        for one in schema.values():
+            found |= _ids(one)
+    elif isinstance(schema, list):
+        for one in schema:
+            found |= _ids(one)
+    return found
+
+
+def test_every_id_in_a_content_is_one_that_is_looked_up() -> None:
+    """A content with an id under a name `references` does not know would go unchecked."""
+    named = set[str]().union(*(_ids(one.model_json_schema()) for one in EVERY_CONTENT))
+    assert named == set(NOUNS)
+    assert InputId is not None
+
+
+def test_references_are_found_at_any_depth() -> None:
+    one, two = uuid4(), uuid4()
+    content = {
+        "text": [{"text": "x", "mention": {"userId": str(one)}}],
+        "to": [{"deep": {"recordId": str(two)}}],
+        "name": str(uuid4()),
+        "fileId": "none",
+        "viewId": None,
+    }
+    assert references(content) == {Reference("user", one), Reference("record", two)}
+
+
+def test_a_content_is_stored_in_one_form() -> None:
+    shape = BLOCKS[SurfaceKind.PAGE]["to_do"].content
+    item = uuid4()
+    raw = {"text": [{"text": "a", "mention": {"itemId": str(item).upper()}, "color": None}]}
+    assert stored(shape.model_validate(raw)) == {
+        "text": [{"text": "a", "mention": {"itemId": str(item)}}],
+        "checked": False,
+    }
+
+
+@pytest.mark.parametrize(
+    ("link", "fine"),
+    [
+        ("https://example.test/path?q=1#x", True),
+        ("HTTP://example.test", True),
+        ("mailto:ada@example.test?subject=x", True),
+        ("mailto:", False),
+        ("javascript:alert(1)", False),
+        ("JaVaScRiPt://example.test/%0aalert(1)", False),
+        ("java\tscript:alert(1)", False),
+        ("\x01https://example.test", False),
+        ("https://", False),
+        ("https:///path", False),
+        ("https://[", False),
+        ("//example.test", False),
+        ("/path", False),
+        ("data:text/html;base64,x", False),
+        ("vbscript:x", False),
+        ("file:///etc/passwd", False),
+        ("https://example.test/\u202e", False),
+        ("", False),
+    ],
+    ids=lambda value: ascii(value) if isinstance(value, str) else str(value),
+)
+def test_links(link: str, fine: bool) -> None:
+    block = BlockInput.model_validate(
+        {"kind": "paragraph", "content": {"text": [{"text": "x", "link": link}]}}
+    )
+    if fine:
+        plan_blocks(SurfaceKind.PAGE, [block], TOP, new_id, most=1)
+    else:
+        with pytest.raises(ValidationError) as refused:
+            plan_blocks(SurfaceKind.PAGE, [block], TOP, new_id, most=1)
+        assert refused.value.details[0].path == "blocks.0.content.text.0.link"
+
+
+def test_planning_stops_where_there_are_too_many() -> None:
+    made = 0
+
+    def count() -> Any:
+        nonlocal made
+        made += 1
+        return new_id()
+
+    blocks = [BlockInput(kind="toggle", children=[BlockInput(kind="divider")] * 100)] * 100
+    with pytest.raises(ValidationError):
+        plan_blocks(SurfaceKind.PAGE, blocks, TOP, count, most=500)
+    assert made <= 500
+
+
+def test_columns() -> None:
+    page = SurfaceKind.PAGE
+    assert may_hold(page, "column_list", "column")
+    assert may_hold(page, "column", "paragraph")
+    assert may_hold(page, "column", "column_list")
+    assert not may_hold(page, None, "column")
+    assert not may_hold(page, "column_list", "paragraph")
+    assert not may_hold(page, "paragraph", "column")
+    assert not may_hold(page, "divider", "paragraph")
+
+
+def test_a_canvas_has_its_own_scopes() -> None:
+    assert scope_on(SurfaceKind.CANVAS, Scope.BLOCKS_WRITE) is Scope.CANVAS_WRITE
+    assert scope_on(SurfaceKind.CANVAS, Scope.BLOCKS_COMMENT) is Scope.BLOCKS_COMMENT
+    assert scope_on(SurfaceKind.PAGE, Scope.SURFACES_READ) is Scope.SURFACES_READ

@@ -1,0 +1,199 @@
+"""CEL: results as JSON, errors as ExpressionError, budgets that hold."""
+
+import uuid
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from models.core.expressions.rules.expressions import (
+    MAX_LENGTH,
+    ExpressionError,
+    compile_expression,
+)
+
+DATA = {
+    "trigger": {"n": 2, "text": "Abc", "list": [1, 2, 3], "none": None, "x y": 1.5},
+    "nodes": {"q": {"records": [{"price": 3}, {"price": 4}]}, "my-node": {"ok": True}},
+    "run": {"id": "r1"},
+}
+
+
+def evaluate(text: str, **variables: Any) -> Any:
+    return compile_expression(text).evaluate(DATA | variables)
+
+
+@pytest.mark.parametrize(
+    ("text", "result"),
+    [
+        ("1 + 1", 2),
+        ("1u", 1),
+        ("double(trigger.n) * 1.5", 3.0),
+        ("trigger.n == 2.0", True),
+        ("trigger.text.lowerAscii()", "abc"),
+        ("math.greatest(1, trigger.n)", 2),
+        ("trigger.?missing.orValue(7)", 7),
+        ("has(trigger.missing)", False),
+        ("trigger.none == null", True),
+        ("trigger['x y']", 1.5),
+        ("nodes.q.records.map(r, r.price)", [3, 4]),
+        ("nodes['my-node'].ok && run.id == 'r1'", True),
+        ("{'a': [1, null], 2: 3, true: 4}", {"a": [1, None], "2": 3, "true": 4}),
+        ("timestamp('2026-01-31T09:00:00.5Z')", "2026-01-31T09:00:00.500Z"),
+        ("timestamp('0001-01-01T00:00:00Z')", "0001-01-01T00:00:00.000Z"),
+        ("duration('90s')", 90),
+        ("duration('1.5s')", 1.5),
+        ("b'abc'", "YWJj"),
+        ("item == null && index == null && vars == null && record == null", True),
+        ("'x'.matches('^(a+)+$')", False),
+    ],
+)
+def test_a_result_is_plain_json(text: str, result: object) -> None:
+    value = evaluate(text)
+    assert value == result
+    assert type(value) is type(result)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("1 +", "line 1, column 4"),
+        ("true &&\n unknown", "line 2, column 2: undeclared reference"),
+        ("''.__class__", "select"),
+        ("now()", "undeclared reference"),
+        ("true ? 1 : 'a'", "no matching overload"),
+        (" \n", "empty"),
+        ("a" * (MAX_LENGTH + 1), "at most 4000"),
+        ("(" * 1_000 + "1" + ")" * 1_000, "recursion"),
+        ("[" * 1_900 + "]" * 1_900, "recursion"),
+        ("1" + " + 1" * 900, "recursion"),
+        ("'\\ud800'", "Unicode"),
+        ("\x00", "compile"),
+    ],
+)
+def test_a_bad_text_is_refused_with_its_reason(text: str, reason: str) -> None:
+    with pytest.raises(ExpressionError) as refusal:
+        compile_expression(text)
+    assert reason in str(refusal.value)
+    assert len(str(refusal.value)) < 500
+    assert refusal.value.code == "binding_error"
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("trigger.missing", "Key not found"),
+        ("trigger.__class__", "Key not found"),
+        ("trigger.list[7]", "Index error"),
+        ("item.x", "SELECT"),
+        ("1 / 0", "divide by zero"),
+        ("9223372036854775807 + trigger.n", "overflow"),
+        ("trigger.n + 1.5", "overload"),
+        ("int(trigger.text)", "convert"),
+        ("trigger.?n", "optional"),
+        ("[optional.of(1)]", "optional"),
+        ("double('NaN')", "JSON"),
+        ("1.0 / 0.0", "JSON"),
+        ("{'a': [1.0 / 0.0]}", "JSON"),
+        ("type(1)", "type"),
+        ("'\\u0000'", "NUL"),
+        ("{'\\u0000': 1}", "NUL"),
+        ("trigger.list.map(x, 1 / 0)", "divide"),
+    ],
+)
+def test_a_failed_evaluation_is_an_expression_error(text: str, reason: str) -> None:
+    with pytest.raises(ExpressionError, match=reason):
+        evaluate(text)
+
+
+def test_what_cel_cannot_read_is_converted_first() -> None:
+    some_id = uuid.UUID(int=7)
+    read = evaluate(
+        "[trigger.at, trigger.cost, trigger.id, trigger.pair, trigger.wait, trigger.big > 1.0]",
+        trigger={
+            "at": datetime(2026, 1, 1, tzinfo=UTC),
+            "cost": Decimal("1.5"),
+            "id": some_id,
+            "pair": (1, 2),
+            "wait": timedelta(seconds=2),
+            "big": 2**80,
+        },
+    )
+    assert read == ["2026-01-01T00:00:00.000Z", 1.5, str(some_id), [1, 2], 2, True]
+
+
+@pytest.mark.parametrize("value", [10**400, -(10**400)], ids=["plus", "minus"])
+def test_an_absurd_number_does_not_break_the_others(value: int) -> None:
+    assert evaluate("trigger.n", trigger={"n": 1, "huge": value}) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "trigger.all(x, trigger.all(y, true))",
+        "trigger.map(x, trigger.map(y, trigger.map(z, 1)))",
+        "trigger.exists(x, trigger.exists(y, false))",
+    ],
+)
+def test_the_budget_of_iterations_holds(text: str) -> None:
+    with pytest.raises(ExpressionError, match="budget"):
+        evaluate(text, trigger=list(range(150)))
+
+
+@pytest.mark.parametrize("part", ["x" * 10**5, [1] * 10**5])
+def test_a_result_that_is_too_large_is_refused(part: Any) -> None:
+    with pytest.raises(ExpressionError, match="too large"):
+        evaluate("trigger.list.map(x, trigger.part)", trigger={"list": [0] * 90, "part": part})
+
+
+def test_data_nested_too_deep_is_refused() -> None:
+    deep: Any = []
+    for _ in range(5_000):
+        deep = [deep]
+    with pytest.raises(ExpressionError, match="deeper"):
+        evaluate("trigger == null", trigger=deep)
+    with pytest.raises(ExpressionError, match="no JSON value"):
+        evaluate("trigger == null", trigger=object())
+
+
+@pytest.mark.parametrize(
+    ("text", "nodes"),
+    [
+        ("1 + 1", set()),
+        ("nodes.a.x + nodes.b", {"a", "b"}),
+        ("nodes['a b'].x", {"a b"}),
+        ('nodes["a-b"]', {"a-b"}),
+        ("nodes.?a.?b", {"a"}),
+        ("nodes[?'c']", {"c"}),
+        ("nodes // why not\n . a", {"a"}),
+        (".nodes.a", {"a"}),
+        ("1 in .nodes.a", {"a"}),
+        ("trigger.nodes.a", set()),
+        ("trigger.?nodes.a", set()),
+        ("trigger['nodes'].a", set()),
+        ("has(nodes.a.b) ? nodes.c : null", {"a", "c"}),
+        ("'nodes.z' == nodes.y", {"y"}),
+        (r"'\'nodes.z' == nodes.y", {"y"}),
+        (r"r'\d' == nodes.y", {"y"}),
+        ("'''nodes.z ' ''' == nodes.y", {"y"}),
+        ("trigger.list.exists(n, n == nodes.p)", {"p"}),
+        ("nodes", None),
+        ("size(nodes)", None),
+        ("nodes.size()", None),
+        ("nodes[trigger.text]", None),
+        ("nodes['a' + 'b']", None),
+        (r"nodes['\x61']", None),
+        ("nodes.map(k, nodes[k])", None),
+        ("[nodes][0].a", None),
+    ],
+)
+def test_the_nodes_an_expression_reads_are_known(text: str, nodes: set[str] | None) -> None:
+    assert compile_expression(text).reads("nodes") == nodes
+
+
+@pytest.mark.parametrize(
+    ("text", "decides"), [("true", True), ("trigger.x", True), ("1", False), ("'a'", False)]
+)
+def test_whether_an_expression_can_decide(text: str, decides: bool) -> None:
+    assert compile_expression(text).decides is decides

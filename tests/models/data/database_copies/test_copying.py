@@ -1,0 +1,583 @@
+"""Copies step by step: what they hold, that nobody sees them before, that failures leave none."""
+
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from sqlalchemy import func, insert, select, text, update
+
+from activities.jobs.database_copies import DatabaseCopies
+from activities.jobs.transactions import DONE, FAILED, MORE
+from models.content.grants.tables import item_grant
+from models.content.items.tables import item
+from models.core.access.rules import Actor, Level, Role
+from models.core.base import JsonObject
+from models.data.database_copies.commands import accept_copy
+from models.data.database_copies.shapes import DuplicateDatabase
+from models.data.databases.tables import database as database_table
+from models.data.records.tables import record, record_link
+from models.people.workspaces.tables import workspace_member
+from runtime.database import UnitOfWork
+from runtime.errors import ConflictError, DeniedError
+from tests.support.client import Client
+from tests.support.copies import duplicate, fill
+from tests.support.spaces import Space
+
+FIELDS = [
+    {"label": "Code", "kind": "text"},
+    {"label": "Price", "kind": "number"},
+    {"label": "State", "kind": "select", "options": [{"name": "Open"}, {"name": "Done"}]},
+    {"label": "Number", "kind": "auto_number"},
+]
+
+
+async def post(client: Client, path: str, status: int = 201, **body: Any) -> Any:
+    answer = await client.post(path, json=body)
+    assert answer.status_code == status, answer.text
+    return answer.json()["data"]
+
+
+async def made(client: Client, space: Space, **body: Any) -> Any:
+    return await post(
+        client, f"{space.path}/databases", **{"label": "Goods", "fields": FIELDS} | body
+    )
+
+
+async def read(client: Client, space: Space, database_id: Any) -> Any:
+    answer = await client.get(f"{space.path}/databases/{database_id}")
+    assert answer.status_code == 200, answer.text
+    return answer.json()["data"]
+
+
+async def records(client: Client, database_id: Any) -> list[Any]:
+    found: list[Any] = []
+    cursor = None
+    while True:
+        body = {"limit": 200, "includeArchived": True} | ({"cursor": cursor} if cursor else {})
+        page = await post(client, f"/v1/databases/{database_id}/records/query", 200, **body)
+        found += page["records"]
+        if (cursor := page["cursor"]) is None:
+            return found
+
+
+def plain(one: Any, *changing: str) -> Any:
+    """A record or database without what differs in a copy."""
+    gone = {"id", "databaseId", "itemId", "key", "label", "createdAt", "updatedAt", *changing}
+    return {key: value for key, value in one.items() if key not in gone}
+
+
+async def test_a_copy_holds_what_its_source_holds(client: Client, space: Space) -> None:
+    source = await made(
+        client,
+        space,
+        description="Things to sell",
+        icon="📦",
+        settings={"color": "red"},
+        views=[{"label": "Board", "kind": "board", "manifest": {"stackFieldKey": "state"}}],
+    )
+    path = f"/v1/databases/{source['id']}"
+    template = {"label": "Open", "data": {"state": "open"}, "isDefault": True}
+    await post(client, f"{path}/record-templates", **template)
+    for n in range(5):
+        await post(client, f"{path}/records", title=f"T{n}", data={"code": f"c{n}", "price": n})
+    first = (await records(client, source["id"]))[0]
+    await client.patch(f"/v1/records/{first['id']}", json={"archived": True})
+    gone = await post(client, f"{path}/records", title="Gone")
+    await client.delete(f"/v1/records/{gone['id']}")
+
+    copying = await duplicate(space.database, space.actor, UUID(source["id"]))
+    assert await copying.finish() == DONE
+    copy = await read(client, space, copying.copy_id)
+    assert (copy["label"], copy["key"]) == ("Goods copy", "goods_copy")
+    assert plain(copy, "fields", "views", "order") == plain(source, "fields", "views", "order")
+    for part in ("fields", "views"):
+        assert [plain(one) | {"key": one["key"]} for one in copy[part]] == [
+            plain(one) | {"key": one["key"]} for one in source[part]
+        ]
+        assert {one["id"] for one in copy[part]}.isdisjoint(one["id"] for one in source[part])
+        assert {one["databaseId"] for one in copy[part]} == {copy["id"]}
+    templates = (await client.get(f"/v1/databases/{copy['id']}/record-templates")).json()["data"]
+    assert [(one["label"], one["data"], one["isDefault"]) for one in templates] == [
+        ("Open", {"state": "open"}, True)
+    ]
+    here, there = await records(client, copy["id"]), await records(client, source["id"])
+    assert len(here) == 5
+    assert [plain(one) for one in here] == [plain(one) for one in there]
+    assert [(one["createdAt"], one["updatedAt"]) for one in here] == [
+        (one["createdAt"], one["updatedAt"]) for one in there
+    ]
+    assert {one["id"] for one in here}.isdisjoint(one["id"] for one in there)
+    more = await post(client, f"/v1/databases/{copy['id']}/records", title="Next")
+    assert more["system"]["number"] == 7
+    assert (await copying.row()).status == "succeeded"
+
+
+async def test_a_copy_without_records_begins_anew(client: Client, space: Space) -> None:
+    source = await made(client, space)
+    await fill(space.database, space.id, UUID(source["id"]), 3)
+    copying = await duplicate(space.database, space.actor, UUID(source["id"]), records=False)
+    assert await copying.finish() == DONE
+    copy = await read(client, space, copying.copy_id)
+    assert await records(client, copy["id"]) == []
+    first = await post(client, f"/v1/databases/{copy['id']}/records", title="First")
+    assert first["system"]["number"] == 1
+
+
+async def test_relations_within_lead_to_the_copies_and_others_to_the_same(
+    client: Client, space: Space
+) -> None:
+    target = await made(client, space, label="Customers", fields=[])
+    source = await made(client, space)
+    path = f"/v1/databases/{source['id']}"
+    customer = {"label": "Customer", "kind": "relation", "settings": {"databaseId": target["id"]}}
+    parent = {
+        "label": "Parent",
+        "kind": "relation",
+        "settings": {"databaseId": source["id"], "cardinality": "one", "inverseLabel": "Parts"},
+    }
+    near = {
+        "label": "Near",
+        "kind": "relation",
+        "settings": {"databaseId": source["id"], "symmetric": True},
+    }
+    count = {
+        "label": "Count",
+        "kind": "rollup",
+        "settings": {
+            "relationFieldKey": "parts",
+            "targetFieldKey": "title",
+            "aggregate": "count",
+        },
+    }
+    for body in (customer, parent, near, count):
+        await post(client, f"{path}/fields", **body)
+    # The older side of this relation is in the other database.
+    goods = {"label": "Goods", "kind": "relation", "settings": {"databaseId": source["id"]}}
+    await post(client, f"/v1/databases/{target['id']}/fields", **goods)
+    back = next(
+        one["key"]
+        for one in (await read(client, space, source["id"]))["fields"]
+        if one["kind"] == "relation" and one["key"] not in {"customer", "parent", "parts", "near"}
+    )
+    buyer = await post(client, f"/v1/databases/{target['id']}/records", title="Buyer")
+    top = await post(client, f"{path}/records", title="Top")
+    for n in range(3):
+        relations = {
+            "customer": [buyer["id"]],
+            "parent": [top["id"]],
+            "near": [top["id"]],
+            back: [buyer["id"]],
+        }
+        await post(client, f"{path}/records", title=f"Part {n}", relations=relations)
+    sources = {one["title"]: one for one in await records(client, source["id"])}
+    order = [sources[f"Part {n}"]["id"] for n in (2, 0, 1)]
+    ordered = {"goods": order, "goods_2": order}
+    answer = await client.patch(f"/v1/records/{buyer['id']}", json={"relations": ordered})
+    assert answer.status_code == 200, answer.text
+    gone = await post(client, f"{path}/records", title="Gone", relations={"parent": [top["id"]]})
+    await client.delete(f"/v1/records/{gone['id']}")
+    assert await linked(space, gone["id"]) == 1
+
+    copying = await duplicate(
+        space.database, space.actor, UUID(source["id"]), chunks=DatabaseCopies(2)
+    )
+    assert await copying.finish() == DONE
+    copies = {one["title"]: one for one in await records(client, copying.copy_id)}
+    sources = {one["title"]: one for one in await records(client, source["id"])}
+    assert copies.keys() == sources.keys()
+    mapping = {sources[title]["id"]: copies[title]["id"] for title in copies}
+    for title, one in copies.items():
+        expected = {
+            key: [mapping.get(target_id, target_id) for target_id in targets]
+            for key, targets in sources[title]["relations"].items()
+        }
+        assert one["relations"] == expected
+        assert one["computed"] == sources[title]["computed"]
+    assert copies["Top"]["computed"] == {"count": 3}
+    assert len(copies["Top"]["relations"]["parts"]) == 3
+    other = await read(client, space, target["id"])
+    labels = [one["label"] for one in other["fields"]]
+    assert labels.count("Goods copy") == 2
+    seen = (await client.get(f"/v1/records/{buyer['id']}")).json()["data"]["relations"]
+    parts = [mapping[one] for one in order]
+    shown = [targets for key, targets in seen.items() if key.startswith("goods_copy")]
+    assert shown == [parts, parts], "the order of the other sides is the copy's too"
+    # From now on the copy's relations are its own.
+    first = copies["Part 0"]["id"]
+    await client.patch(f"/v1/records/{first}", json={"relations": {"parent": [], "customer": []}})
+    assert len(await records(client, source["id"])) == 4
+    kept = (await client.get(f"/v1/records/{top['id']}")).json()["data"]
+    assert len(kept["relations"]["parts"]) == 3
+
+
+async def linked(space: Space, record_id: str) -> int:
+    async with space.database.transaction() as work:
+        found: int = await work.scalar(
+            select(func.count()).where(record_link.c.record_id == UUID(record_id))
+        )
+        return found
+
+
+async def test_content_of_records_and_templates_is_copied(client: Client, space: Space) -> None:
+    source = await made(client, space)
+    path = f"/v1/databases/{source['id']}"
+    template = await post(client, f"{path}/record-templates", label="T")
+    one = await post(client, f"{path}/records", title="R")
+    surface = await client.post(f"/v1/records/{one['id']}/content-surface")
+    assert surface.status_code < 300, surface.text
+    for surface_id in (template["contentSurfaceId"], surface.json()["data"]["id"]):
+        body = {"kind": "paragraph", "content": {"text": [{"text": "Hello"}]}}
+        path = f"/v1/surfaces/{surface_id}/blocks"
+        answer = await client.post(path, json={"blocks": [body]})
+        assert answer.status_code == 201, answer.text
+    copying = await duplicate(space.database, space.actor, UUID(source["id"]))
+    assert await copying.finish() == DONE
+    (copy,) = await records(client, copying.copy_id)
+    (copied,) = (await client.get(f"/v1/databases/{copying.copy_id}/record-templates")).json()[
+        "data"
+    ]
+    ids = {copy["contentSurfaceId"], copied["contentSurfaceId"]}
+    assert ids.isdisjoint({template["contentSurfaceId"], surface.json()["data"]["id"]})
+    for surface_id in ids:
+        blocks = (await client.get(f"/v1/surfaces/{surface_id}")).json()["data"]["blocks"]
+        assert [block["content"]["text"][0]["text"] for block in blocks] == ["Hello"]
+
+
+async def everything_seen(client: Client, space: Space) -> Any:
+    databases = (await client.get(f"{space.path}/databases")).json()["data"]["databases"]
+    items = (await client.get("/v1/items")).json()["data"]["items"]
+    return [one["id"] for one in databases], [one["id"] for one in items]
+
+
+@pytest.mark.parametrize("count", [0, 1, 99, 100, 101, 1_000])
+async def test_nobody_sees_a_copy_before_it_is_whole(
+    client: Client, space: Space, count: int
+) -> None:
+    source = await made(client, space)
+    await fill(space.database, space.id, UUID(source["id"]), count)
+    before = await everything_seen(client, space)
+    copying = await duplicate(space.database, space.actor, UUID(source["id"]))
+    nowhere = await client.get(f"{space.path}/databases/{uuid4()}")
+    while await copying.step() == MORE:
+        assert await everything_seen(client, space) == before
+        for path in (
+            f"{space.path}/databases/{copying.copy_id}",
+            f"/v1/databases/{copying.copy_id}/records",
+            f"/v1/databases/{copying.copy_id}/views",
+        ):
+            answer = await client.get(path)
+            assert answer.status_code == 404
+        assert (await client.get(f"{space.path}/databases/{copying.copy_id}")).content == (
+            nowhere.content
+        )
+        found = await client.get(f"{space.path}/search", params={"q": "Record"})
+        assert str(copying.copy_id) not in found.text
+        async with space.database.transaction() as work:
+            some = await work.scalar(
+                select(record.c.id).where(record.c.database_id == copying.copy_id).limit(1)
+            )
+        if some is not None:
+            assert (await client.get(f"/v1/records/{some}")).status_code == 404
+    assert len(await records(client, copying.copy_id)) == count
+
+
+class FailsAt(DatabaseCopies):
+    """Copies that come upon something that cannot be copied after so many records."""
+
+    def __init__(self, k: int, size: int = 100) -> None:
+        super().__init__(size)
+        self._k = k
+
+    async def advance(self, work: UnitOfWork, job: Any) -> JsonObject | None:
+        progress = await super().advance(work, job)
+        count = await work.scalar(select(func.count()).where(record.c.database_id == job.id))
+        if count >= self._k:
+            raise ConflictError("Something cannot be copied.")
+        return progress
+
+
+@pytest.mark.parametrize("k", [0, 1, 100, 101, 250, 400, 777, 900, 999, 1_000])
+async def test_a_copy_that_fails_leaves_nothing(client: Client, space: Space, k: int) -> None:
+    target = await made(client, space, label="T", fields=[])
+    relation = {"label": "R", "kind": "relation", "settings": {"databaseId": target["id"]}}
+    source = await made(client, space, fields=[*FIELDS, relation])
+    await fill(space.database, space.id, UUID(source["id"]), 1_000)
+    before = await everything_seen(client, space)
+    unchanged = await read(client, space, target["id"])
+    copying = await duplicate(space.database, space.actor, UUID(source["id"]), chunks=FailsAt(k))
+    assert await copying.finish() == FAILED
+    assert await copying.left() == {}
+    assert await everything_seen(client, space) == before
+    assert await read(client, space, target["id"]) == unchanged
+    row = await copying.row()
+    assert (row.status, row.error) == ("failed", "Something cannot be copied.")
+    assert await copying.step() == "closed"
+
+
+async def test_a_copy_taken_back_at_any_step_leaves_nothing(client: Client, space: Space) -> None:
+    source = await made(client, space)
+    await fill(space.database, space.id, UUID(source["id"]), 300)
+    for steps in range(6):
+        copying = await duplicate(space.database, space.actor, UUID(source["id"]))
+        outcomes = [await copying.step() for _ in range(steps)]
+        assert DONE not in outcomes[:-1]
+        await copying.take_back()
+        if DONE in outcomes:
+            assert len(await records(client, copying.copy_id)) == 300
+        else:
+            assert await copying.left() == {}
+
+
+class DiesAt(DatabaseCopies):
+    """Copies whose worker dies in the middle of one of the transactions."""
+
+    def __init__(self, chunk: int) -> None:
+        super().__init__(100)
+        self._left = chunk
+
+    async def advance(self, work: UnitOfWork, job: Any) -> JsonObject | None:
+        progress = await super().advance(work, job)
+        self._left -= 1
+        if self._left == 0:
+            raise RuntimeError("killed")
+        return progress
+
+
+@pytest.mark.parametrize("chunk", [1, 2, 3, 4, 5])
+async def test_a_chunk_that_is_repeated_copies_nothing_twice(
+    client: Client, space: Space, chunk: int
+) -> None:
+    source = await made(client, space)
+    await fill(space.database, space.id, UUID(source["id"]), 250)
+    copying = await duplicate(space.database, space.actor, UUID(source["id"]), chunks=DiesAt(chunk))
+    deaths = 0
+    while True:
+        try:
+            outcome = await copying.step()
+        except RuntimeError:
+            deaths += 1
+            continue
+        if outcome == DONE:
+            break
+    assert deaths == 1
+    here = [plain(one) for one in await records(client, copying.copy_id)]
+    assert len(here) == 250
+    assert sorted(one["title"] for one in here) == sorted(
+        one["title"] for one in await records(client, source["id"])
+    )
+
+
+async def test_fields_that_change_meanwhile_end_a_copy(client: Client, space: Space) -> None:
+    source = await made(client, space)
+    await fill(space.database, space.id, UUID(source["id"]), 300)
+    copying = await duplicate(space.database, space.actor, UUID(source["id"]))
+    assert [await copying.step(), await copying.step()] == [MORE, MORE]
+    await post(client, f"/v1/databases/{source['id']}/fields", label="More", kind="text")
+    assert await copying.finish() == FAILED
+    assert await copying.left() == {}
+    assert "fields were changed" in (await copying.row()).error
+
+
+async def test_options_that_grow_meanwhile_are_the_copys_too(client: Client, space: Space) -> None:
+    tags = {"label": "Tags", "kind": "multi_select", "settings": {"allowCreate": True}}
+    source = await made(client, space, fields=[*FIELDS, tags])
+    path = f"/v1/databases/{source['id']}/records"
+    await fill(space.database, space.id, UUID(source["id"]), 150)
+    copying = await duplicate(space.database, space.actor, UUID(source["id"]))
+    assert [await copying.step(), await copying.step()] == [MORE, MORE]
+    last = max(await records(client, source["id"]), key=lambda one: one["id"])
+    answer = await client.patch(f"/v1/records/{last['id']}", json={"data": {"tags": ["New"]}})
+    assert answer.status_code == 200
+    late = await post(client, path, title="Too late")
+    async with space.database.transaction() as work:
+        # Wherever its id stands among those of the others.
+        values = {"id": UUID(int=2**128 - 1 - UUID(late["id"]).int % 2**60)}
+        await work.execute(update(record).where(record.c.id == UUID(late["id"])).values(**values))
+    assert await copying.finish() == DONE
+    copy = await read(client, space, copying.copy_id)
+    options = next(one["options"] for one in copy["fields"] if one["key"] == "tags")
+    assert [option["name"] for option in options] == ["New"]
+    here = await records(client, copying.copy_id)
+    assert len(here) == 150
+    assert [one["data"]["tags"] for one in here if "tags" in one["data"]] == [["new"]]
+
+
+async def test_options_that_go_meanwhile_end_a_copy(client: Client, space: Space) -> None:
+    source = await made(client, space)
+    await fill(space.database, space.id, UUID(source["id"]), 150)
+    copying = await duplicate(space.database, space.actor, UUID(source["id"]))
+    assert [await copying.step(), await copying.step()] == [MORE, MORE]
+    state = next(one for one in source["fields"] if one["key"] == "state")
+    path = f"/v1/databases/{source['id']}/fields/{state['id']}"
+    answer = await client.patch(path, json={"options": [{"name": "Open", "key": "open"}]})
+    assert answer.status_code == 200, answer.text
+    assert await copying.finish() == FAILED
+    assert await copying.left() == {}
+
+
+async def test_a_source_that_goes_meanwhile_ends_a_copy(client: Client, space: Space) -> None:
+    source = await made(client, space)
+    await fill(space.database, space.id, UUID(source["id"]), 300)
+    copying = await duplicate(space.database, space.actor, UUID(source["id"]))
+    assert await copying.step() == MORE
+    await client.delete(f"/v1/items/{source['itemId']}")
+    assert await copying.finish() == FAILED
+    assert await copying.left() == {}
+
+
+async def member(space: Space, role: Role) -> tuple[UUID, Actor, str]:
+    user_id, token = await space.member(role)
+    principal = space.actor.principal
+    own = type(principal)(type=principal.type, id=user_id, user_id=user_id)
+    actor = Actor(
+        principal=own,
+        workspace_id=space.id,
+        role=role,
+        scopes=own.effective_scopes(role),
+    )
+    return user_id, actor, token
+
+
+async def test_who_loses_access_meanwhile_gets_no_copy(client: Client, space: Space) -> None:
+    source = await made(client, space)
+    user_id, actor, _ = await member(space, Role.EDITOR)
+    copying = await duplicate(space.database, actor, UUID(source["id"]))
+    assert await copying.step() == MORE
+    async with space.database.transaction() as work:
+        await work.execute(
+            update(workspace_member)
+            .where(workspace_member.c.user_id == user_id)
+            .values(role=Role.VIEWER.value)
+        )
+    assert await copying.finish() == FAILED
+    assert await copying.left() == {}
+    gone, actor, _ = await member(space, Role.EDITOR)
+    copying = await duplicate(space.database, actor, UUID(source["id"]))
+    await space.remove(gone)
+    assert await copying.finish() == FAILED
+    assert await copying.left() == {}
+
+
+async def test_who_loses_access_to_the_other_side_gets_no_copy(
+    client: Client, space: Space
+) -> None:
+    target = await made(client, space, label="T", fields=[])
+    relation = {"label": "R", "kind": "relation", "settings": {"databaseId": target["id"]}}
+    source = await made(client, space, fields=[relation])
+    _, actor, _ = await member(space, Role.EDITOR)
+    copying = await duplicate(space.database, actor, UUID(source["id"]))
+    assert await copying.step() == MORE
+    await restrict(space, target["itemId"])
+    assert await copying.finish() == FAILED
+    assert await copying.left() == {}
+    assert len((await read(client, space, target["id"]))["fields"]) == 2
+
+
+async def restrict(space: Space, item_id: str) -> None:
+    async with space.database.transaction() as work:
+        await work.execute(
+            update(item).where(item.c.id == UUID(item_id)).values(access_mode="restricted")
+        )
+
+
+async def test_who_copies_what_is_restricted_has_the_copy(client: Client, space: Space) -> None:
+    source = await made(client, space)
+    await restrict(space, source["itemId"])
+    user_id, actor, token = await member(space, Role.EDITOR)
+    async with space.database.transaction() as work:
+        await work.execute(
+            insert(item_grant).values(
+                workspace_id=space.id,
+                item_id=UUID(source["itemId"]),
+                user_id=user_id,
+                level=Level.VIEW.value,
+                created_at=work.now,
+                updated_at=work.now,
+            )
+        )
+    copying = await duplicate(space.database, actor, UUID(source["id"]))
+    assert await copying.finish() == DONE
+    editor = client.with_token(token)
+    await post(editor, f"/v1/databases/{copying.copy_id}/records", title="Mine")
+    assert (await editor.post(f"/v1/databases/{source['id']}/records", json={})).status_code == 403
+
+
+async def test_a_relation_into_a_database_that_is_not_edited_is_denied(
+    client: Client, space: Space
+) -> None:
+    target = await made(client, space, label="T", fields=[])
+    relation = {"label": "R", "kind": "relation", "settings": {"databaseId": target["id"]}}
+    source = await made(client, space, fields=[relation])
+    _, actor, _ = await member(space, Role.EDITOR)
+    await restrict(space, target["itemId"])
+    with pytest.raises(DeniedError):
+        await duplicate(space.database, actor, UUID(source["id"]))
+    assert await (await duplicate(space.database, space.actor, UUID(source["id"]))).finish() == DONE
+
+
+async def test_personal_views_go_with_their_owner_alone(client: Client, space: Space) -> None:
+    source = await made(client, space)
+    _, actor, token = await member(space, Role.EDITOR)
+    path = f"/v1/databases/{source['id']}/views"
+    await post(client, path, label="The owner's", scope="personal")
+    await post(client.with_token(token), path, label="The editor's", scope="personal")
+    copying = await duplicate(space.database, actor, UUID(source["id"]))
+    assert await copying.finish() == DONE
+    mine = (await read(client.with_token(token), space, copying.copy_id))["views"]
+    assert [one["label"] for one in mine] == ["All records", "The editor's"]
+    assert [one["label"] for one in (await read(client, space, copying.copy_id))["views"]] == [
+        "All records"
+    ]
+
+
+async def test_a_copy_is_as_closed_as_its_source(client: Client, space: Space) -> None:
+    source = await made(client, space)
+    await restrict(space, source["itemId"])
+    copying = await duplicate(space.database, space.actor, UUID(source["id"]))
+    assert await copying.finish() == DONE
+    _, _, token = await member(space, Role.EDITOR)
+    editor = client.with_token(token)
+    assert (await editor.get(f"{space.path}/databases/{copying.copy_id}")).status_code == 404
+    assert (await client.get(f"{space.path}/databases/{copying.copy_id}")).status_code == 200
+
+
+async def test_a_copy_is_asked_for_once(client: Client, space: Space) -> None:
+    source = await made(client, space)
+    copying = await duplicate(space.database, space.actor, UUID(source["id"]))
+    body = DuplicateDatabase.model_validate({"includeRecords": True})
+    async with space.database.transaction() as work:
+        await accept_copy(work, space.actor, UUID(source["id"]), copying.copy_id, body)
+    assert await copying.finish() == DONE
+    async with space.database.transaction() as work:
+        count = select(func.count()).where(database_table.c.workspace_id == space.id)
+        assert await work.scalar(count) == 2
+
+
+async def test_values_of_removed_fields_and_timers_stay_behind(
+    client: Client, space: Space
+) -> None:
+    timer = {"label": "Time", "kind": "timer"}
+    source = await made(client, space, fields=[*FIELDS, timer])
+    await fill(space.database, space.id, UUID(source["id"]), 3)
+    async with space.database.transaction() as work:
+        await work.execute(
+            text(
+                'UPDATE record SET computed = \'{"time": {"totalMs": 5}}\','
+                " data = data || '{\"old\": 1}' WHERE database_id = :id"
+            ),
+            {"id": source["id"]},
+        )
+        await work.execute(
+            text(
+                "INSERT INTO removed_field (id, workspace_id, database_id, key, removed_at)"
+                " VALUES (gen_random_uuid(), :workspace_id, :id, 'old', now())"
+            ),
+            {"id": source["id"], "workspace_id": space.id},
+        )
+    copying = await duplicate(space.database, space.actor, UUID(source["id"]))
+    assert await copying.finish() == DONE
+    async with space.database.transaction() as work:
+        rows = await work.rows(
+            select(record.c.data, record.c.computed).where(record.c.database_id == copying.copy_id)
+        )
+    assert [(sorted(row.data), row.computed) for row in rows] == [(["code", "price"], {})] * 3

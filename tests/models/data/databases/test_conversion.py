@@ -1,0 +1,207 @@
+"""What values become in another kind."""
+
+import uuid
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from models.data.databases.rules.conversion import LOST, convert_value, convertible, option_names
+from models.data.databases.rules.converter import Converter
+from models.data.databases.rules.fields import FieldSpec, Option
+from models.data.databases.rules.kinds import STORED_KINDS, FieldKind
+from models.data.databases.rules.registry import KIND_RULES
+from models.data.databases.rules.values import FieldValueError
+
+K = FieldKind
+OPTIONS = tuple(
+    Option(id=str(uuid.uuid4()), key=key, name=name, color="gray", order=place)
+    for place, (key, name) in enumerate([("low", "Low"), ("high", "High up"), ("seven", "7")])
+)
+
+
+def field(kind: FieldKind, **settings: Any) -> FieldSpec:
+    options = OPTIONS if kind in {K.SELECT, K.MULTI_SELECT, K.STATUS} else ()
+    return FieldSpec(
+        id=uuid.uuid4(), key="f", label="F", kind=kind, options=options, settings=settings
+    )
+
+
+BERLIN = {"timezone": "Europe/Berlin"}
+
+PAIRS: list[tuple[FieldKind, dict[str, Any], FieldKind, dict[str, Any], Any, Any]] = [
+    (K.NUMBER, {}, K.TEXT, {}, 1e21, "1000000000000000000000"),
+    (K.NUMBER, {}, K.TEXT, {}, 2.50, "2.5"),
+    (K.DURATION, {}, K.TEXT, {}, 5_400_000, "1:30:00"),
+    (K.DURATION, {}, K.TEXT, {}, 61_001, "0:01:01.001"),
+    (K.CHECKBOX, {}, K.TEXT, {}, False, "false"),
+    (K.MULTI_SELECT, {}, K.TEXT, {}, ["high", "low"], "High up, Low"),
+    (K.MULTI_SELECT, {}, K.TEXT, {}, ["low", "gone"], LOST),
+    (K.MULTI_SELECT, {}, K.TEXT, {}, [], ""),
+    (K.LOCATION, {}, K.TEXT, {}, {"lat": 52.5, "lng": 13}, "52.5, 13"),
+    (K.LOCATION, {}, K.TEXT, {}, {"lat": 1, "lng": 2, "label": "Here"}, "Here"),
+    (K.JSON, {}, K.TEXT, {}, {"a": ["ü"]}, '{"a": ["ü"]}'),
+    (K.LONG_TEXT, {}, K.TEXT, {}, "x" * 10_001, LOST),
+    (K.TEXT, {}, K.NUMBER, {}, " 12.50 ", 12.5),
+    (K.TEXT, {}, K.NUMBER, {}, "-3e2", -300),
+    (K.TEXT, {}, K.NUMBER, {}, "1,234.5", 1234.5),
+    (K.TEXT, {}, K.NUMBER, {}, "1,234,567", 1_234_567),
+    (K.TEXT, {}, K.NUMBER, {}, "1,234", LOST),
+    (K.TEXT, {}, K.NUMBER, {}, "1.234,5", LOST),
+    (K.TEXT, {}, K.NUMBER, {}, "12 apples", LOST),
+    (K.TEXT, {}, K.NUMBER, {}, "nan", LOST),
+    (K.TEXT, {}, K.NUMBER, {}, "\u0661\u0662", LOST),
+    (K.TEXT, {}, K.NUMBER, {"max": 10}, "11", LOST),
+    (K.TEXT, {}, K.NUMBER, {}, "1e999", LOST),
+    (K.TEXT, {}, K.CURRENCY, {"precision": 2}, "€ 9.995", 10),
+    (K.TEXT, {}, K.PERCENT, {}, "12.5 %", 12.5),
+    (K.TEXT, {}, K.NUMBER, {}, "12.5 %", LOST),
+    (K.NUMBER, {}, K.CURRENCY, {"precision": 2}, 1.255, 1.26),
+    (K.CHECKBOX, {}, K.NUMBER, {}, True, 1),
+    (K.SELECT, {}, K.NUMBER, {}, "seven", 7),
+    (K.SELECT, {}, K.NUMBER, {}, "low", LOST),
+    (K.NUMBER, {}, K.RATING, {}, 7, 7),
+    (K.NUMBER, {}, K.RATING, {}, 7.5, LOST),
+    (K.NUMBER, {}, K.DURATION, {}, -1, LOST),
+    (K.TEXT, {}, K.DURATION, {}, "1:30", 5_400_000),
+    (K.TEXT, {}, K.DURATION, {}, "0:00:01.250", 1_250),
+    (K.TEXT, {}, K.CHECKBOX, {}, " Yes", True),
+    (K.TEXT, {}, K.CHECKBOX, {}, "maybe", LOST),
+    (K.NUMBER, {}, K.CHECKBOX, {}, 0.0, False),
+    (K.NUMBER, {}, K.CHECKBOX, {}, 2, LOST),
+    (K.TEXT, {}, K.DATE, {}, "2026-01-31", "2026-01-31"),
+    (K.TEXT, {}, K.DATE, {}, "31.1.2026", "2026-01-31"),
+    (K.TEXT, {}, K.DATE, {}, "2026/1/31", "2026-01-31"),
+    (K.TEXT, {}, K.DATE, {}, "01/02/2026", LOST),
+    (K.TEXT, {}, K.DATE, {}, "31.2.2026", LOST),
+    (K.DATETIME, BERLIN, K.DATE, {}, "2026-01-31T23:30:00.000Z", "2026-02-01"),
+    (K.DATETIME, BERLIN, K.TIME, {}, "2026-01-31T23:30:00.000Z", "00:30"),
+    (K.DATETIME, BERLIN, K.DATE, {}, "9999-12-31T23:30:00.000Z", LOST),
+    (K.DATE, {}, K.DATETIME, BERLIN, "2026-07-01", "2026-06-30T22:00:00.000Z"),
+    (K.DATE, {}, K.DATETIME, BERLIN, "0001-01-01", LOST),
+    (K.TEXT, {}, K.DATETIME, BERLIN, "2026-07-01 12:00", "2026-07-01T10:00:00.000Z"),
+    (K.TEXT, {}, K.DATETIME, BERLIN, "2026-07-01T12:00:00+05:00", "2026-07-01T07:00:00.000Z"),
+    (K.TEXT, {}, K.TIME, {}, "9:30", LOST),
+    (K.TEXT, {}, K.SELECT, {}, " high UP ", "high"),
+    (K.TEXT, {}, K.SELECT, {}, "else", LOST),
+    (K.NUMBER, {}, K.SELECT, {}, 7.0, "seven"),
+    (K.SELECT, {}, K.STATUS, {}, "low", "low"),
+    (K.SELECT, {}, K.MULTI_SELECT, {}, "low", ["low"]),
+    (K.MULTI_SELECT, {}, K.SELECT, {}, ["low"], "low"),
+    (K.MULTI_SELECT, {}, K.SELECT, {}, ["low", "high"], LOST),
+    (K.TEXT, {}, K.MULTI_SELECT, {}, "Low; 7,low", ["low", "seven"]),
+    (K.TEXT, {}, K.MULTI_SELECT, {}, "Low; else", LOST),
+    (K.TEXT, {}, K.EMAIL, {}, " ada@example.org ", "ada@example.org"),
+    (K.TEXT, {}, K.URL, {}, "javascript:alert(1)", LOST),
+    (K.TEXT, {}, K.JSON, {}, "[1]", [1]),
+    (K.TEXT, {}, K.JSON, {}, "null", "null"),
+    (K.TEXT, {}, K.JSON, {}, "NaN", "NaN"),
+    (K.TEXT, {}, K.JSON, {}, "[1", "[1"),
+    (K.TEXT, {}, K.LOCATION, {}, "52.5, 13", {"lat": 52.5, "lng": 13.0}),
+    (K.TEXT, {}, K.LOCATION, {}, "Berlin", LOST),
+    (K.JSON, {}, K.LOCATION, {}, {"lat": 1, "lng": 2}, {"lat": 1, "lng": 2}),
+    (K.JSON, {}, K.LOCATION, {}, {"lat": 91, "lng": 2}, LOST),
+]
+
+
+@pytest.mark.parametrize(("kind", "settings", "to_kind", "to_settings", "value", "becomes"), PAIRS)
+def test_what_a_value_becomes(
+    kind: FieldKind,
+    settings: dict[str, Any],
+    to_kind: FieldKind,
+    to_settings: dict[str, Any],
+    value: Any,
+    becomes: Any,
+) -> None:
+    assert convertible(kind, to_kind)
+    found = convert_value(field(kind, **settings), field(to_kind, **to_settings), value)
+    assert found == becomes
+    assert type(found) is type(becomes)
+
+
+@pytest.mark.parametrize("kind", list(FieldKind))
+def test_what_clients_do_not_write_is_converted_neither_way(kind: FieldKind) -> None:
+    if kind not in STORED_KINDS:
+        assert not any(convertible(kind, to) or convertible(to, kind) for to in FieldKind)
+    assert not convertible(kind, kind)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner),
+    max_leaves=8,
+)
+TELLING = st.sampled_from(
+    [
+        *(value for *_, value, _ in PAIRS),
+        *(becomes for *_, becomes in PAIRS if becomes is not LOST),
+        "",
+        "9999-12-31",
+        "0001-01-01T00:00:00.000Z",
+        "99999:59:59",
+        [],
+        ["gone"],
+    ]
+)
+PAIR = st.sampled_from([(a, b) for a in FieldKind for b in FieldKind if convertible(a, b)])
+SETTINGS = st.sampled_from([{}, BERLIN, {"precision": 0}, {"precision": 2, "min": 0, "max": 99}])
+
+
+@given(PAIR, SETTINGS, SETTINGS, TELLING | JSON)
+def test_whatever_comes_out_is_a_value_of_the_new_kind(
+    kinds: tuple[FieldKind, FieldKind], before: Any, after: Any, value: Any
+) -> None:
+    from_spec, to_spec = field(kinds[0], **before), field(kinds[1], **after)
+    found = convert_value(from_spec, to_spec, value)
+    check = KIND_RULES[to_spec.kind].check
+    assert check is not None
+    assert found is LOST or check(to_spec, found) == found
+
+
+@given(st.sampled_from([K.NUMBER, K.DATE, K.DATETIME, K.CHECKBOX, K.TIME, K.DURATION]), TELLING)
+def test_a_value_written_as_text_reads_back_as_itself(kind: FieldKind, value: Any) -> None:
+    spec, text = field(kind), field(K.TEXT)
+    check = KIND_RULES[kind].check
+    assert check is not None
+    try:
+        stored = check(spec, value)
+    except FieldValueError:
+        return
+    assert convert_value(text, spec, convert_value(spec, text, stored)) == stored
+
+
+def converter(to_kind: FieldKind, *, grows: bool = True, default: str | None = None) -> Converter:
+    to_spec = FieldSpec(id=uuid.uuid4(), key="f", label="F", kind=to_kind)
+    from_spec = FieldSpec(id=uuid.uuid4(), key="f", label="F", kind=K.TEXT, default=default)
+    return Converter(from_spec, to_spec, uuid.uuid4, grows=grows)
+
+
+def test_texts_become_options_once_each() -> None:
+    made = converter(K.SELECT, default="B b")
+    assert made.convert(["A", "b B", " a ", "A!", "x" * 101, ""]) == [
+        "a", "b_b", "a", "a_2", None, None,
+    ]  # fmt: skip
+    assert [option.name for option in made.to_spec.options] == ["A", "b B", "A!"]
+    assert made.with_default().default == "b_b"
+
+
+def test_a_text_may_name_several_options() -> None:
+    made = converter(K.MULTI_SELECT)
+    assert made.convert(["Red, Blue", "blue\n\nGreen"]) == [["red", "blue"], ["blue", "green"]]
+
+
+def test_there_are_at_most_as_many_options_as_a_field_may_have() -> None:
+    made = converter(K.SELECT)
+    values = made.convert(f"n{number}" for number in range(1_001))
+    assert values[-2:] == ["n999", None]
+    assert len(made.to_spec.options) == 1_000
+
+
+def test_options_that_are_given_are_all_there_are() -> None:
+    assert converter(K.SELECT, grows=False).convert(["A"]) == [None]
+    assert converter(K.STATUS).convert(["A"]) == [None]
+
+
+def test_an_option_that_is_no_more_names_nothing() -> None:
+    assert option_names(field(K.SELECT), field(K.TEXT), "gone") == []

@@ -1,0 +1,276 @@
+"""From described fields to planned ones: keys, title, options, settings, defaults."""
+
+import uuid
+from typing import Any
+
+import pytest
+
+from models.data.databases.rules.defaults import default_value
+from models.data.databases.rules.fields import FieldSpec
+from models.data.databases.rules.kinds import STORED_KINDS, FieldKind
+from models.data.databases.rules.plan import plan_change, plan_fields
+from models.data.databases.shapes import CreateField, UpdateField
+from runtime.errors import ValidationError
+
+
+def plan(*fields: dict[str, Any]) -> list[FieldSpec]:
+    bodies = [CreateField.model_validate(field) for field in fields]
+    return plan_fields(bodies, uuid.uuid4)
+
+
+def paths(*fields: dict[str, Any]) -> list[str]:
+    with pytest.raises(ValidationError) as refusal:
+        plan(*fields)
+    return [detail.path for detail in refusal.value.details]
+
+
+def test_a_title_is_put_first() -> None:
+    planned = plan({"label": "Price", "kind": "number"})
+    assert [(field.key, field.kind, field.position) for field in planned] == [
+        ("title", FieldKind.TEXT, 0),
+        ("price", FieldKind.NUMBER, 1),
+    ]
+
+
+def test_a_described_title_is_kept() -> None:
+    planned = plan({"label": "A", "kind": "number"}, {"label": "Title", "kind": "text"})
+    assert [field.key for field in planned] == ["a", "title"]
+    assert planned[1].label == "Title"
+
+
+def test_keys_are_derived_around_each_other() -> None:
+    planned = plan(
+        {"label": "Größe (cm)", "kind": "number"},
+        {"label": "grosse cm", "kind": "number", "key": "grosse_cm"},
+        {"label": "Größe cm", "kind": "number"},
+        {"label": "名前", "kind": "text"},
+        {"label": "2024", "kind": "text"},
+        {"label": "x" * 100, "kind": "text"},
+        {"label": "x" * 90, "kind": "text"},
+    )
+    assert [field.key for field in planned[1:]] == [
+        "groe_cm",
+        "grosse_cm",
+        "groe_cm_2",
+        "field",
+        "field_2024",
+        "x" * 63,
+        "x" * 61 + "_2",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("field", "path"),
+    [
+        ({"label": "T", "key": "title", "kind": "number"}, "fields.0.kind"),
+        ({"label": "N", "kind": "number", "options": [{"name": "x"}]}, "fields.0.options"),
+        (
+            {"label": "N", "kind": "number", "settings": {"precision": 11}},
+            "fields.0.settings.precision",
+        ),
+        (
+            {"label": "N", "kind": "number", "settings": {"precision": "2"}},
+            "fields.0.settings.precision",
+        ),
+        (
+            {"label": "N", "kind": "number", "settings": {"min": 2, "max": 1}},
+            "fields.0.settings.min",
+        ),
+        (
+            {"label": "C", "kind": "currency", "settings": {"currencyCode": "eur"}},
+            "fields.0.settings.currencyCode",
+        ),
+        (
+            {"label": "D", "kind": "date", "settings": {"timezone": "Mars/Base"}},
+            "fields.0.settings.timezone",
+        ),
+        (
+            {"label": "S", "kind": "select", "settings": {"allowCreate": 1}},
+            "fields.0.settings.allowCreate",
+        ),
+        (
+            {
+                "label": "S",
+                "kind": "status",
+                "options": [{"name": "A"}],
+                "settings": {"groups": {"done": ["b"]}},
+            },
+            "fields.0.settings.groups.done.0",
+        ),
+        (
+            {
+                "label": "S",
+                "kind": "status",
+                "options": [{"name": "A"}],
+                "settings": {"groups": {"done": ["a"], "todo": ["a"]}},
+            },
+            "fields.0.settings.groups.done.0",
+        ),
+        (
+            {
+                "label": "S",
+                "kind": "select",
+                "options": [{"name": "A", "key": "a"}, {"name": "B", "key": "a"}],
+            },
+            "fields.0.options.1.key",
+        ),
+        ({"label": "S", "kind": "select", "defaultValue": "none"}, "fields.0.defaultValue"),
+        ({"label": "N", "kind": "number", "defaultValue": "five"}, "fields.0.defaultValue"),
+        ({"label": "N", "kind": "number", "defaultValue": "NaN"}, "fields.0.defaultValue"),
+        ({"label": "N", "kind": "json", "defaultValue": "[" * 5000}, "fields.0.defaultValue"),
+        ({"label": "A", "kind": "auto_number", "defaultValue": "1"}, "fields.0.defaultValue"),
+        ({"label": "A", "kind": "created_at", "required": True}, "fields.0.required"),
+        ({"label": "S", "kind": "text", "settings": {"a": "\x00"}}, "fields.0.settings"),
+    ],
+)
+def test_what_is_wrong_is_named_by_its_path(field: dict[str, Any], path: str) -> None:
+    assert paths(field) == [path]
+
+
+def test_all_problems_are_told_at_once() -> None:
+    field = {"label": "N", "kind": "number", "key": "n", "defaultValue": "x"}
+    assert paths(field, field) == ["fields.1.key", "fields.0.defaultValue", "fields.1.defaultValue"]
+
+
+SETTINGS: dict[FieldKind, dict[str, Any]] = {
+    FieldKind.RELATION: {"databaseId": str(uuid.uuid4())},
+    FieldKind.ROLLUP: {"relationFieldKey": "r", "targetFieldKey": "t", "aggregate": "sum"},
+    FieldKind.LOOKUP: {"relationFieldKey": "r", "targetFieldKey": "t"},
+    FieldKind.FORMULA: {"expression": "1"},
+    FieldKind.BUTTON: {"actionId": str(uuid.uuid4())},
+}
+
+
+@pytest.mark.parametrize("kind", list(FieldKind))
+def test_every_kind_can_be_planned(kind: FieldKind) -> None:
+    described = {"label": "X", "kind": kind.value, "settings": SETTINGS.get(kind, {})}
+    assert plan(described)[1].kind is kind
+
+
+@pytest.mark.parametrize("kind", sorted(SETTINGS))
+def test_kinds_that_name_something_need_to(kind: FieldKind) -> None:
+    found = paths({"label": "X", "kind": kind.value})
+    assert found == [f"fields.0.settings.{name}" for name in SETTINGS[kind]]
+
+
+@pytest.mark.parametrize("kind", sorted(set(FieldKind) - STORED_KINDS))
+def test_what_clients_do_not_write_is_neither_required_nor_has_a_default(kind: FieldKind) -> None:
+    described = {"label": "X", "kind": kind.value, "settings": SETTINGS.get(kind, {})}
+    assert paths({**described, "required": True}) == ["fields.0.required"]
+    assert paths({**described, "defaultValue": "1"}) == ["fields.0.defaultValue"]
+
+
+def test_the_settings_of_a_relation_are_spelled_out() -> None:
+    target = uuid.uuid4()
+    settings = {"databaseId": str(target).upper(), "color": "red"}
+    assert plan({"label": "X", "kind": "relation", "settings": settings})[1].settings == {
+        "databaseId": str(target),
+        "cardinality": "many",
+        "symmetric": False,
+        "onDelete": "unlink",
+        "color": "red",
+    }
+
+
+def change(field: dict[str, Any], **body: Any) -> FieldSpec:
+    return plan_change(plan(field)[1], UpdateField.model_validate(body), uuid.uuid4)
+
+
+def change_paths(field: dict[str, Any], **body: Any) -> list[str]:
+    with pytest.raises(ValidationError) as refusal:
+        change(field, **body)
+    return [detail.path for detail in refusal.value.details]
+
+
+COLORS = {"label": "S", "kind": "select", "options": [{"name": "Red"}, {"name": "Blue"}]}
+
+
+def test_changed_options_keep_what_they_are() -> None:
+    before = plan(COLORS)[1]
+    red, blue = before.options
+    body = UpdateField.model_validate(
+        {
+            "options": [
+                {"id": blue.id, "name": "Navy", "color": "blue"},
+                {"key": "red", "name": "Red"},
+                {"name": "Red"},
+            ]
+        }
+    )
+    after = plan_change(before, body, uuid.uuid4).options
+    assert [(each.key, each.name, each.color, each.order) for each in after] == [
+        ("blue", "Navy", "blue", 0),
+        ("red", "Red", "gray", 1),
+        ("red_2", "Red", "gray", 2),
+    ]
+    assert [each.id for each in after[:2]] == [blue.id, red.id]
+
+
+@pytest.mark.parametrize(
+    ("field", "body", "path"),
+    [
+        (COLORS, {"key": "other"}, "key"),
+        (COLORS, {"options": [{"id": "x", "name": "Red"}]}, "options.0.id"),
+        (COLORS, {"options": [{"name": "a", "key": "a"}] * 2}, "options.1.key"),
+        ({**COLORS, "defaultValue": "red"}, {"options": [{"name": "Blue"}]}, "defaultValue"),
+        ({"label": "N", "kind": "number"}, {"options": [{"name": "a"}]}, "options"),
+        ({"label": "N", "kind": "number"}, {"settings": {"min": "1"}}, "settings.min"),
+        (
+            {"label": "N", "kind": "number", "defaultValue": 5},
+            {"settings": {"max": 4}},
+            "defaultValue",
+        ),
+        ({"label": "N", "kind": "number"}, {"defaultValue": "x"}, "defaultValue"),
+        ({"label": "A", "kind": "auto_number"}, {"required": True}, "required"),
+        (
+            {"label": "S", "kind": "status"},
+            {"options": [{"name": "Open"}]},
+            "settings.groups.todo.0",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_change_is_named_by_its_path(
+    field: dict[str, Any], body: dict[str, Any], path: str
+) -> None:
+    assert change_paths(field, **body)[0] == path
+
+
+def test_a_change_leaves_what_it_does_not_name() -> None:
+    field = {"label": "N", "kind": "number", "defaultValue": 5, "settings": {"min": 1}}
+    changed = change(field, label="M", key="n")
+    assert (changed.label, changed.key, changed.default, changed.settings) == (
+        ("M", "n", "5", {"min": 1})
+    )
+    assert change(field, defaultValue=None).default is None
+
+
+def test_unknown_settings_are_kept() -> None:
+    planned = plan({"label": "N", "kind": "number", "settings": {"precision": 2, "width": "wide"}})
+    assert planned[1].settings == {"precision": 2, "width": "wide"}
+
+
+def test_a_status_without_options_gets_the_usual_three() -> None:
+    status = plan({"label": "State", "kind": "status"})[1]
+    assert [option.key for option in status.options] == ["to_do", "in_progress", "done"]
+    assert status.settings["groups"]["done"] == ["done"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "shown", "value"),
+    [
+        ("text", "5", "5", "5"),
+        ("number", "5", "5", 5),
+        ("number", 5.5, "5.5", 5.5),
+        ("checkbox", True, "true", True),
+        ("checkbox", "false", "false", False),
+        ("date", "2024-01-01", "2024-01-01", "2024-01-01"),
+        ("json", '{"a": 1}', '{"a": 1}', {"a": 1}),
+        ("location", {"lat": 1, "lng": 2}, '{"lat": 1, "lng": 2}', {"lat": 1, "lng": 2}),
+    ],
+)
+def test_a_default_is_text_that_reads_back_as_its_value(
+    kind: str, given: Any, shown: str, value: Any
+) -> None:
+    planned = plan({"label": "F", "kind": kind, "defaultValue": given})[1]
+    assert planned.default == shown
+    assert default_value(planned) == value

@@ -1,0 +1,166 @@
+"""What a write makes of a record: only what really changes, and a time that never repeats."""
+
+import uuid
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from models.data.record_changes.rules import MAX_KEPT, ChangeKind, changed_keys, recorded
+from models.data.records.rules.write.data import Change
+from models.data.records.rules.write.operations import read_operations, repeated
+from models.data.records.rules.write.writes import (
+    Checked,
+    Planned,
+    StoredRecord,
+    Write,
+    WriteOp,
+    plan_change,
+    same_json,
+)
+from models.data.records.shapes import RecordBatch
+from models.data.records.tables import record
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+USER = uuid.uuid4()
+ONE, TWO = uuid.uuid4(), uuid.uuid4()
+
+
+def stored(**more: Any) -> StoredRecord:
+    row = dict.fromkeys(StoredRecord._fields)
+    state = {"id": uuid.uuid4(), "title": "A", "data": {"a": 1, "b": [1]}, "archived": False}
+    return StoredRecord(**{**row, **state, "updated_at": NOW, **more})
+
+
+def change(
+    before: StoredRecord,
+    values: dict[str, Any] | None = None,
+    *cleared: str,
+    links: Any = ({}, {}),
+    **more: Any,
+) -> Planned:
+    write = Write(**{"op": WriteOp.UPDATE, **more})
+    checked = Checked(write, before, Change(values or {}, frozenset(cleared)), links[1])
+    return plan_change(checked, before, links, USER, NOW)
+
+
+def test_a_stored_record_has_the_columns_of_its_table() -> None:
+    assert set(StoredRecord._fields) == {column.name for column in record.c}
+
+
+@pytest.mark.parametrize(
+    ("values", "cleared"),
+    [({}, ()), ({"a": 1.0, "b": [1], "title": "A"}, ()), ({}, ("c",)), ({"b": [1.0]}, ("d",))],
+    ids=range(4),
+)
+def test_what_is_so_already_is_no_change(values: Any, cleared: Any) -> None:
+    before = stored()
+    planned = change(before, values, *cleared, archived=False)
+    assert (planned.after, planned.kind, planned.history) == (before, None, None)
+
+
+def test_only_what_changes_is_kept() -> None:
+    planned = change(stored(), {"a": 2, "b": [1], "c": "new", "title": "B"}, "gone")
+    assert planned.kind is ChangeKind.UPDATED
+    assert planned.after.data == {"a": 2, "c": "new"} | {"b": [1]}
+    assert planned.after.title == "B"
+    assert planned.history is not None
+    assert planned.history.before == {"a": 1, "title": "A"}
+    assert planned.history.after == {"a": 2, "c": "new", "title": "B"}
+    assert planned.changed_keys == {"a", "c", "title"}
+
+
+def test_a_cleared_title_is_empty_and_a_cleared_key_is_gone() -> None:
+    planned = change(stored(), {}, "title", "a")
+    assert (planned.after.title, planned.after.data) == ("", {"b": [1]})
+    assert planned.history is not None
+    assert planned.history.before == {"title": "A", "a": 1}
+    assert planned.history.after == {"title": ""}
+
+
+@pytest.mark.parametrize("ahead", [timedelta(0), timedelta(seconds=5), timedelta(seconds=-5)])
+def test_the_time_of_a_change_never_repeats(ahead: timedelta) -> None:
+    before = stored(updated_at=NOW + ahead)
+    planned = change(before, {"a": 2})
+    assert planned.after.updated_at > before.updated_at
+    assert planned.after.updated_at >= NOW
+    assert planned.after.updated_by_user_id == USER
+
+
+@pytest.mark.parametrize(
+    ("before", "op", "archived", "kind"),
+    [
+        ({}, WriteOp.ARCHIVE, True, ChangeKind.ARCHIVED),
+        ({"archived": True}, WriteOp.ARCHIVE, True, None),
+        ({"archived": True}, WriteOp.RESTORE, False, ChangeKind.RESTORED),
+        ({}, WriteOp.RESTORE, False, None),
+        ({"deleted_at": NOW}, WriteOp.RESTORE, False, ChangeKind.RESTORED),
+        ({"deleted_at": NOW, "archived": True}, WriteOp.RESTORE, False, ChangeKind.RESTORED),
+        ({}, WriteOp.DELETE, None, ChangeKind.DELETED),
+    ],
+    ids=range(7),
+)
+def test_states(before: Any, op: WriteOp, archived: bool | None, kind: ChangeKind | None) -> None:
+    planned = change(stored(**before), op=op, archived=archived)
+    assert planned.kind is kind
+    assert planned.appears == (kind is ChangeKind.DELETED or "deleted_at" in before)
+    assert (planned.after.deleted_at is not None) == (kind is ChangeKind.DELETED)
+    if kind is ChangeKind.DELETED:
+        assert planned.after.updated_at == NOW
+
+
+def test_links_change_when_others_are_named_or_in_another_order() -> None:
+    for wanted, changes in (([ONE, TWO], False), ([TWO, ONE], True), ([ONE], True), ([], True)):
+        planned = change(stored(), links=({"r": [ONE, TWO]}, {"r": wanted}))
+        assert (planned.kind is not None) == changes
+        assert planned.changed_keys == ({"r"} if changes else set())
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        (1, 1.0, True),
+        (1, True, False),
+        (0, False, False),
+        ("", None, False),
+        ({"a": 1, "b": [1]}, {"b": [1.0], "a": 1}, True),
+        ([1, 2], [2, 1], False),
+        ({"a": None}, {}, False),
+        ([True], [1], False),
+        (0.1 + 0.2, 0.3, False),
+    ],
+    ids=range(9),
+)
+def test_equality_of_json(one: Any, other: Any, same: bool) -> None:
+    assert same_json(one, other) is same
+    assert same_json(other, one) is same
+
+
+def test_long_values_are_named_and_left_out() -> None:
+    kept, lost = "x" * (MAX_KEPT - 2), "x" * (MAX_KEPT - 1)
+    one = recorded(ONE, ChangeKind.UPDATED, {"a": lost, "b": 1}, {"a": "x", "b": kept, "c": [lost]})
+    assert (one.before, one.after, one.omitted) == ({"b": 1}, {"b": kept}, ["a", "c"])
+    assert changed_keys(one.before, one.after, one.omitted) == ["b", "a", "c"]
+
+
+def test_operations_take_what_they_need_and_nothing_else() -> None:
+    body = RecordBatch.model_validate_json(
+        b'{"operations": [{"op": "delete", "title": null}, {"op": "upsert", "recordId": '
+        b'"0198c5c2-7a3b-7c1d-9e4f-2b6a8d1c0e5f"}, {"op": "update", "upsertBy": ["a"]}]}'
+    )
+    writes, problems = read_operations(body.operations)
+    assert [write.op for write in writes] == ["delete", "upsert", "update"]
+    assert [problem.path for problem in problems] == [
+        "operations.0.recordId",
+        "operations.1.recordId",
+        "operations.1.upsertBy",
+        "operations.2.upsertBy",
+        "operations.2.recordId",
+    ]
+
+
+def test_the_later_of_two_writes_is_the_one_too_many() -> None:
+    writes = [Write(op=WriteOp.DELETE, at=f"operations.{n}.", record_id=ONE) for n in range(3)]
+    found = repeated((write, write.record_id) for write in writes)
+    assert [problem.path for problem in found] == ["operations.1.recordId", "operations.2.recordId"]
+    assert all("operations.0" in problem.message for problem in found)

@@ -1,0 +1,120 @@
+"""Writing many records at once: the statements it takes, and the ways upserts find theirs."""
+
+from types import SimpleNamespace
+from typing import Any
+from uuid import UUID
+
+import pytest
+from pydantic_core import to_json
+from sqlalchemy import delete, func, select
+
+from models.data.databases.queries import load_schema
+from models.data.record_changes.tables import record_change
+from models.data.records.commands import write_batch
+from models.data.records.index_building import build_index
+from models.data.records.shapes import BatchResult, RecordBatch
+from models.data.records.tables import record_index
+from runtime.ids import new_id
+from tests.support.spaces import Space
+
+NUMBER = {"label": "Price", "kind": "number"}
+CHECKBOX = {"label": "Done", "kind": "checkbox"}
+MOMENT = {"label": "At", "kind": "datetime"}
+PERSON = {"label": "Who", "kind": "person"}
+SERIAL = {"label": "Serial", "kind": "auto_number"}
+GROWING = {"label": "Tags", "kind": "multi_select", "settings": {"allowCreate": True}}
+
+
+async def write(space: Space, database_id: UUID, operations: list[dict[str, Any]]) -> BatchResult:
+    body = RecordBatch.model_validate_json(to_json({"operations": operations}))
+    async with space.database.transaction() as work:
+        return await write_batch(work, space.actor, database_id, body)
+
+
+async def test_a_batch_takes_the_same_statements_whatever_its_size(
+    space: Space, make_database: Any, sent: list[Any]
+) -> None:
+    database_id = await make_database(NUMBER, PERSON, SERIAL, GROWING)
+    counts = []
+    for round_, size in enumerate((2, 2, 30)):
+        made = await write(
+            space, database_id, [{"op": "create", "title": f"{round_}"} for _ in range(3 * size)]
+        )
+        ids = [one.id for one in made.records]
+        operations: list[dict[str, Any]] = []
+        for n in range(size):
+            data = {"price": round_, "who": [str(space.user_id)], "tags": [f"New {round_} {n}"]}
+            operations += [
+                {"op": "create", "data": data},
+                {"op": "update", "recordId": ids[3 * n], "data": data},
+                {"op": "archive", "recordId": ids[3 * n + 1]},
+                {"op": "delete", "recordId": ids[3 * n + 2]},
+                {"op": "upsert", "upsertBy": ["title"], "title": f"{round_}/{n}", "data": data},
+            ]
+        sent.clear()
+        await write(space, database_id, operations)
+        counts.append(len(sent))
+    assert counts[1] == counts[2] <= 20
+
+
+@pytest.mark.parametrize(
+    ("field", "key", "values"),
+    [
+        (NUMBER, "price", [0.1, 5, 2.5, 1e30, -3]),
+        (CHECKBOX, "done", [False]),
+        (MOMENT, "at", ["2026-01-01T00:00:00Z", "2026-01-01T00:00:00.001Z"]),
+        (SERIAL, "title", ["a", "", "x" * 300, "é🙂"]),
+    ],
+    ids=["number", "checkbox", "datetime", "title"],
+)
+async def test_an_upsert_finds_along_an_index_what_it_finds_without(
+    space: Space, make_database: Any, field: Any, key: str, values: list[Any]
+) -> None:
+    database_id = await make_database(field)
+    await write(space, database_id, [{"op": "create", "title": "other", "data": {}}])
+    operations = [
+        {"op": "upsert", "upsertBy": [key], "data": {"title": f"{n}", key: value}}
+        for n, value in enumerate(values)
+    ]
+    if key == "done":
+        operations[0]["data"].pop("title")
+    plain = await write(space, database_id, operations)
+    await index(space, database_id, key)
+    along = await write(space, database_id, operations)
+    assert along.created == 0
+    assert [one.id for one in along.records] == [one.id for one in plain.records]
+    # It went along the index: what has no entry is not found.
+    async with space.database.transaction() as work:
+        await work.execute(delete(record_index).where(record_index.c.workspace_id == space.id))
+    lost = await write(space, database_id, operations)
+    assert lost.created == (0 if "" in values else len(values))
+
+
+async def index(space: Space, database_id: UUID, key: str) -> None:
+    """Index a field as its job does."""
+    progress: dict[str, Any] | None = {}
+    job_id = new_id()
+    async with space.database.transaction() as work:
+        schema = await load_schema(work, space.id, database_id)
+    subject = {"workspace_id": space.id, "subject_id": schema.fields[key].id}
+    given = {"id": job_id, "input": {"databaseId": str(database_id)}, **subject}
+    while progress is not None:
+        async with space.database.transaction() as work:
+            progress = await build_index(work, SimpleNamespace(**given, progress=progress))
+
+
+async def test_the_history_of_a_batch_is_written_at_once(space: Space, make_database: Any) -> None:
+    database_id = await make_database(NUMBER)
+    made = await write(space, database_id, [{"op": "create", "data": {"price": 1}}] * 40)
+    await write(
+        space,
+        database_id,
+        [{"op": "update", "recordId": one.id, "data": {"price": 2}} for one in made.records],
+    )
+    async with space.database.transaction() as work:
+        counted = await work.rows(
+            select(record_change.c.kind, func.count().label("many"))
+            .where(record_change.c.workspace_id == space.id)
+            .group_by(record_change.c.kind)
+        )
+    assert {row.kind: row.many for row in counted} == {"created": 40, "updated": 40}

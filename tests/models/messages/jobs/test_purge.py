@@ -1,0 +1,44 @@
+"""Jobs that ended long ago are forgotten."""
+
+from sqlalchemy import insert
+
+from models.data.databases.tables import conversion_value
+from models.messages.jobs.purge import purge_jobs
+from models.messages.jobs.tables import job
+from runtime.ids import new_id
+from tests.support.ageing import ago, ids_of, old_job, purged, rows_of
+from tests.support.spaces import Space
+
+
+async def test_only_jobs_that_ended_long_ago_go(space: Space, foreign: Space) -> None:
+    kept = {
+        await old_job(space, 29),
+        await old_job(space, 29, accepted=31),
+        await old_job(space, 31, "running"),
+        await old_job(space, 31, "queued"),
+    }
+    for status in ("succeeded", "failed", "cancelled"):
+        await old_job(space, 31, status)
+    theirs = await old_job(foreign, 29)
+    await purged(space.database, purge_jobs, ago(30))
+    assert await ids_of(space, job) == kept
+    assert await ids_of(foreign, job) == {theirs}
+    assert await purged(space.database, purge_jobs, ago(30)) == 0
+
+
+async def test_what_a_job_left_behind_goes_with_it_a_piece_at_a_time(space: Space) -> None:
+    await purged(space.database, purge_jobs, ago(30))
+    job_id = await old_job(space, 31, "failed")
+    async with space.database.transaction() as work:
+        for _ in range(5):
+            await work.execute(
+                insert(conversion_value).values(
+                    job_id=job_id,
+                    record_id=new_id(),
+                    workspace_id=space.id,
+                    value=1,
+                    record_updated_at=work.now,
+                )
+            )
+    assert await purged(space.database, purge_jobs, ago(30), limit=2) == 6
+    assert not (await rows_of(space)).keys() & {"job", "field_conversion_value"}

@@ -1,0 +1,187 @@
+"""Nothing of a secret is anywhere but where it is sealed and where it was sent (promise I8).
+
+Planted secrets go through every flow that takes one; then all tables, histories and logs are read.
+"""
+
+import base64
+import json
+import logging
+from collections.abc import Iterable, Iterator
+from typing import Any
+from uuid import uuid4
+
+import pytest
+import structlog
+from sqlalchemy import text
+
+from models.automation.secrets.commands import put_secret
+from models.automation.secrets.shapes import PutSecret
+from models.core.access.rules import Actor
+from models.tables import metadata
+from runtime.database import Database
+from runtime.families import Family
+from runtime.telemetry import configure_logging
+from tests.support.automations import path_of, read
+from tests.support.client import Client
+from tests.support.endpoint import Serve, reply
+from tests.support.engine import KEYS, Engine, Json, graph, node
+from tests.support.hooks import make_hook, send
+from tests.support.patience import eventually
+from tests.support.spaces import Space
+
+
+def bind(kind: str, value: Any) -> Json:
+    return {"type": kind, "value": value}
+
+
+@pytest.fixture
+def logged() -> Iterator[list[str]]:
+    """The lines of the log, written as processes write them at their most talkative."""
+    lines: list[str] = []
+
+    class Kept(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            lines.append(self.format(record))
+
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    configure_logging("json", "debug")
+    # What is logged while this test runs must not keep its configuration.
+    structlog.configure(cache_logger_on_first_use=False)
+    handler = Kept()
+    handler.setFormatter(root.handlers[0].formatter)
+    root.handlers[:] = [handler]
+    yield lines
+    root.handlers[:], root.level = handlers, level
+    structlog.reset_defaults()
+
+
+def spellings(canary: str) -> set[str]:
+    """How a text may be written in JSON, in bytes shown as hexadecimal, or encoded."""
+    raw = canary.encode()
+    # All but the last characters, which depend on what follows.
+    return {canary, raw.hex(), base64.b64encode(raw).decode()[:-4]}
+
+
+async def rows_with(database: Database, canaries: Iterable[str]) -> list[tuple[str, str]]:
+    """Tables and canaries, for every row of any table in which one is found."""
+    wanted = {spelled: canary for canary in canaries for spelled in spellings(canary)}
+    found: set[tuple[str, str]] = set()
+    async with database.transaction() as work:
+        for table in metadata.sorted_tables:
+            rows = await work.rows(text(f"SELECT to_jsonb(t)::text FROM {table.name} t"))  # noqa: S608
+            shown = "\n".join(row for (row,) in rows)
+            found |= {(table.name, wanted[spelled]) for spelled in wanted if spelled in shown}
+    return sorted(found)
+
+
+async def history(engine: Engine, run_id: Any) -> str:
+    handle = engine.client.get_workflow_handle(Family.AUTOMATION_RUN.workflow_id(run_id))
+    return (await handle.fetch_history()).to_json()
+
+
+async def nowhere(
+    engine: Engine, logged: list[str], run_ids: Iterable[Any], canaries: Iterable[str]
+) -> None:
+    """No table, no history of these runs and no line of the log has any of the canaries."""
+    canaries = list(canaries)
+    assert await rows_with(engine.database, canaries) == []
+    for run_id in run_ids:
+        told = await history(engine, run_id)
+        assert [one for one in canaries for spelled in spellings(one) if spelled in told] == []
+    assert logged
+    assert [line for line in logged for one in canaries if one in line] == []
+
+
+async def keep(engine: Engine, actor: Actor, name: str, value: str) -> None:
+    async with engine.database.transaction() as work:
+        await put_secret(work, actor, KEYS, name, PutSecret(value=value))
+
+
+def echoes(secret: str) -> Json:
+    """What a server answers that knows the secret."""
+    return {"told": secret, "nested": [{secret: f"Bearer {secret}"}]}
+
+
+async def test_a_secret_that_is_sent_in_every_way(
+    engine: Engine, serve: Serve, logged: list[str]
+) -> None:
+    canary = f"canary{uuid4().hex}"
+    await keep(engine, engine.actor, "CANARY", canary)
+    value = bind("secret", "CANARY")
+    good = await serve(reply(200, echoes(canary), x_echo=canary))
+    bad = await serve(reply(422, echoes(canary), x_echo=canary))
+    sent = {
+        "auth": {"type": "bearer", "token": value},
+        "headers": {"X-Key": value},
+        "query": {"k": value},
+        "body": {"k": value},
+        "method": "POST",
+        "retry": {"maxAttempts": 2, "initialDelaySeconds": 0},
+    }
+    nodes = [
+        node("good", "http_request", url=good.url, **sent),
+        node("bad", "http_request", url=bad.url, **sent),
+        node("odd", "http_request", url=value),
+        node("wide", "http_request", url=good.url, headers={"X": value}, expectStatus=[value]),
+        node("mail", "send_email", to=["a@example.test"], subject=value, body=value),
+        node("hook", "send_webhook", url=good.url, type="x", data={"k": value}),
+    ]
+    automation = await engine.publish({**graph(*nodes), "onError": "continue"})
+    run_id = await engine.start(automation.id)
+    run = await engine.ended(automation.id, run_id)
+    assert {one.node_id for one in run.node_runs} == {one["id"] for one in nodes}
+    assert any(canary in json.dumps(got.headers) for got in good.requests)
+    assert any(canary in got.body for got in good.requests)
+    await nowhere(engine, logged, [run_id], [canary])
+
+
+async def test_the_secrets_of_a_webhook_and_of_what_waits_behind_it(
+    engine: Engine, client: Client, space: Space, app: Any, serve: Serve, logged: list[str]
+) -> None:
+    canary = f"canary{uuid4().hex}"
+    await keep(engine, space.actor, "CANARY", canary)
+    endpoint = await serve(reply(200, echoes(canary)))
+    auth = {"type": "bearer", "token": bind("secret", "CANARY")}
+    drawn = graph(
+        node("call", "http_request", url=endpoint.url, auth=auth),
+        node("wait", "wait_event", eventKey="order"),
+        node("answer", "respond", body=bind("node", "call")),
+        edges=[("call", "wait"), ("wait", "answer")],
+    )
+    made = await make_hook(client, space, drawn)
+    stranger = client.with_token(None)
+    run_id = read(await send(stranger, made), 202)["runId"]
+    once = {"Idempotency-Key": uuid4().hex}
+    rotate = f"{path_of(made)}/rotate-webhook-secret"
+    rotated = read(await client.post(rotate, json={}, headers=once))
+    assert read(await client.post(rotate, json={}, headers=once)) == rotated
+    assert read(await send(stranger, rotated), 202)
+    run_path = f"{path_of(made)}/runs/{run_id}"
+    resume: list[str] = []
+
+    async def waits() -> bool:
+        nodes = read(await client.get(run_path))["nodeRuns"]
+        told = [one["metadata"].get("wait", {}) for one in nodes]
+        resume[:] = [one["resumeUrl"] for one in told if "resumeUrl" in one]
+        return bool(resume)
+
+    await eventually(waits, what="a wait")
+    assert (await stranger.post(resume[0], json={"data": {"n": 1}})).is_success
+
+    async def ended() -> bool:
+        return bool(read(await client.get(run_path))["status"] == "succeeded")
+
+    await eventually(ended, what="the end of the run")
+    await app.state.kernel.request_log.flush()
+    secrets = [one["webhookSecret"].removeprefix("whsec_") for one in (made, rotated)]
+    keys = [base64.b64decode(one).hex() for one in secrets]
+    token = resume[0].rpartition("/")[2]
+    assert endpoint.requests[0].headers["authorization"] == f"Bearer {canary}"
+    await nowhere(engine, logged, [run_id], [canary, *secrets, *keys, token, space.token])
+
+
+def test_lines_of_libraries_that_quote_requests_are_not_written(logged: list[str]) -> None:
+    for library in ("httpcore2.http11", "httpx2", "hpack.hpack"):
+        logging.getLogger(library).info("return_value=%s", b"canary")
+    assert logged == []

@@ -1,0 +1,240 @@
+"""Which rows of the outbox a relay takes next (design section 1)."""
+
+import asyncio
+import os
+import time
+import uuid
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import psycopg
+import pytest
+import pytest_asyncio
+from sqlalchemy import delete, insert, select
+
+from activities.outbox.relay import Relay
+from models.automation.automation_runs.tables import automation_run
+from models.automation.automations.commands import create_automation
+from models.automation.automations.shapes import CreateAutomation
+from runtime.database import Database
+from runtime.families import Family
+from runtime.ids import new_id
+from runtime.outbox import Intent, append, outbox
+from tests.support.engine import KEYS, graph, node
+from tests.support.patience import eventually
+from tests.support.postgres import migrated_database
+from tests.support.spaces import Space, make_space
+
+
+@pytest.fixture(scope="module")
+def quiet_url() -> Iterator[str]:
+    """A database that no running relay watches."""
+    run = os.environ.get("PYTEST_XDIST_TESTRUNUID", uuid.uuid4().hex)
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "solo")
+    with migrated_database(run, f"{worker}_relay") as url:
+        yield url
+
+
+@pytest_asyncio.fixture
+async def quiet(quiet_url: str) -> AsyncIterator[Database]:
+    database = Database(quiet_url)
+    async with database.transaction() as work:
+        await work.execute(delete(outbox))
+    yield database
+    await database.close()
+
+
+def relay(database: Database, running_cap: int = 100) -> Relay:
+    """A relay that only claims: it never gets as far as asking Temporal."""
+    return Relay(database, {}, running_cap=running_cap, starting=50, starting_of_one=50)
+
+
+async def intend(
+    database: Database, workspace_id: uuid.UUID, intent: Intent, count: int, **facts: Any
+) -> Sequence[uuid.UUID]:
+    subjects = [new_id() for _ in range(count)]
+    async with database.transaction() as work:
+        for subject in subjects:
+            await append(
+                work,
+                intent=intent,
+                family=Family.AUTOMATION_RUN,
+                workspace_id=workspace_id,
+                subject_id=subject,
+                facts=facts,
+            )
+    return subjects
+
+
+async def claimed(relay: Relay, limit: int) -> list[Any]:
+    return sorted(await relay._claim(limit), key=lambda row: row.id)
+
+
+async def test_a_small_workspace_does_not_wait_behind_a_large_one(quiet: Database) -> None:
+    large, small = new_id(), new_id()
+    await intend(quiet, large, Intent.START, 50)
+    late = await intend(quiet, small, Intent.START, 3)
+    rows = await claimed(relay(quiet), 6)
+    assert [row.subject_id for row in rows if row.workspace_id == small] == late
+    assert sum(row.workspace_id == large for row in rows) == 3
+
+
+async def test_the_order_inside_a_workspace_is_kept(quiet: Database) -> None:
+    workspace_id = new_id()
+    wanted = await intend(quiet, workspace_id, Intent.START, 10)
+    taker = relay(quiet)
+    first = [row.subject_id for row in await claimed(taker, 4)]
+    assert first == wanted[:4]
+    assert [row.subject_id for row in await claimed(taker, 4)] == wanted[4:8]
+
+
+async def test_a_cancel_goes_before_starts(quiet: Database) -> None:
+    workspace_id = new_id()
+    await intend(quiet, workspace_id, Intent.START, 5)
+    (cancelled,) = await intend(quiet, workspace_id, Intent.CANCEL, 1)
+    assert [row.subject_id for row in await claimed(relay(quiet), 1)] == [cancelled]
+
+
+async def test_a_claimed_row_is_nobody_elses_until_its_claim_runs_out(quiet: Database) -> None:
+    await intend(quiet, new_id(), Intent.START, 1)
+    assert len(await claimed(relay(quiet), 5)) == 1
+    assert await claimed(relay(quiet), 5) == []
+
+
+async def test_a_workspace_at_its_cap_starts_nothing_but_is_cancelled(quiet: Database) -> None:
+    space = await make_space(quiet, KEYS)
+    await running(quiet, space, 2)
+    await intend(quiet, space.id, Intent.START, 3)
+    (cancelled,) = await intend(quiet, space.id, Intent.CANCEL, 1)
+    (other,) = await intend(quiet, new_id(), Intent.START, 1)
+    taken = {row.subject_id for row in await claimed(relay(quiet, running_cap=2), 10)}
+    assert taken == {cancelled, other}
+
+
+async def test_a_workspace_near_its_cap_starts_as_many_as_there_is_room_for(
+    quiet: Database,
+) -> None:
+    space = await make_space(quiet, KEYS)
+    await running(quiet, space, 2)
+    first, second, third, *_ = await intend(quiet, space.id, Intent.START, 6)
+    taker = relay(quiet, running_cap=5)
+    taker._note_start(space.id, new_id())
+    assert [row.subject_id for row in await claimed(taker, 10)] == [first, second]
+    taker._note_start(space.id, first)
+    taker._note_start(space.id, second)
+    assert await claimed(taker, 10) == []
+    taker._starting.clear()
+    assert [row.subject_id for row in await claimed(taker, 1)] == [third]
+
+
+async def test_what_a_person_waits_for_goes_first(quiet: Database) -> None:
+    workspace_id = new_id()
+    triggered = await intend(quiet, workspace_id, Intent.START, 3, priority=3)
+    asked_for = await intend(quiet, workspace_id, Intent.START, 2, priority=2)
+    taker = relay(quiet)
+    taken = [await claimed(taker, 1) for _ in range(5)]
+    assert [row.subject_id for (row,) in taken] == [*asked_for, *triggered]
+
+
+async def test_the_line_stays_with_us_until_runs_begin(quiet: Database) -> None:
+    space = await make_space(quiet, KEYS)
+    begun, queued = [await running(quiet, space, 2, status) for status in ("running", "queued")]
+    await intend(quiet, space.id, Intent.START, 5)
+    others = await intend(quiet, new_id(), Intent.START, 1)
+    taker = Relay(quiet, {}, starting=6, starting_of_one=4)
+    later = time.monotonic() + 60
+    taker._note_start(new_id(), new_id())
+    taker._note_start(space.id, new_id())
+    taker._starting = dict.fromkeys([*begun, *queued], (space.id, later))
+    assert [row.subject_id for row in await claimed(taker, 10)] == others
+    assert await taker._notice_begun()
+    assert taker._starting.keys() == set(queued)
+    assert len(await claimed(taker, 10)) == 2
+
+
+async def test_a_workspace_alone_has_every_place_and_in_company_its_share(
+    quiet: Database,
+) -> None:
+    alone = new_id()
+    await intend(quiet, alone, Intent.START, 20)
+    taker = Relay(quiet, {}, starting=6, starting_of_one=2)
+    taker._note_start(alone, new_id())
+    taker._starting.clear()
+    assert len(await claimed(taker, 20)) == 6
+    taker._note_start(new_id(), new_id())
+    taker._starting.clear()
+    assert len(await claimed(taker, 20)) == 2
+    taker._company = {space: time.monotonic() for space in taker._company}
+    assert len(await claimed(taker, 20)) == 6
+
+
+async def test_a_run_that_never_begins_holds_up_nobody(quiet: Database) -> None:
+    space = await make_space(quiet, KEYS)
+    (lost,) = await running(quiet, space, 1, "queued")
+    taker = relay(quiet)
+    taker._starting = {lost: (space.id, time.monotonic())}
+    assert await taker._notice_begun()
+    assert taker._starting == {}
+
+
+@pytest.mark.parametrize("trouble", [psycopg.OperationalError("gone"), MemoryError()])
+async def test_no_trouble_ends_a_relay(
+    quiet: Database, monkeypatch: pytest.MonkeyPatch, trouble: Exception
+) -> None:
+    monkeypatch.setattr("activities.outbox.relay.POLL_SECONDS", 0.01)
+    (delivered,) = await intend(quiet, new_id(), Intent.CANCEL, 1)
+    taken: list[uuid.UUID] = []
+    troubles = iter([trouble])
+
+    @asynccontextmanager
+    async def failing() -> AsyncIterator[Any]:
+        for one in troubles:
+            raise one
+        async with Database.statement(quiet) as work:
+            yield work
+
+    async def deliver(row: Any) -> None:
+        taken.append(row.subject_id)
+
+    monkeypatch.setattr(quiet, "statement", failing)
+    relaying = asyncio.create_task(Relay(quiet, {Intent.CANCEL: deliver}).run())
+    await eventually(lambda: asyncio.sleep(0, taken == [delivered]))
+    relaying.cancel()
+
+
+async def test_what_was_delivered_is_deleted_with_the_next_claim(quiet: Database) -> None:
+    await intend(quiet, new_id(), Intent.START, 2)
+    taker = relay(quiet)
+    first, second = await claimed(taker, 2)
+    taker._delivered.append(first.id)
+    await claimed(taker, 2)
+    async with quiet.transaction() as work:
+        assert await work.scalar(select(outbox.c.id)) == second.id
+
+
+async def running(
+    database: Database, space: Space, count: int, status: str = "running"
+) -> Sequence[uuid.UUID]:
+    """Runs that are running, or in another state."""
+    run_ids = [new_id() for _ in range(count)]
+    body = CreateAutomation.model_validate({"label": "Busy", "graph": graph(node("a", "join"))})
+    async with database.transaction() as work:
+        automation = await create_automation(work, space.actor, KEYS, body)
+        for run_id in run_ids:
+            await work.execute(
+                insert(automation_run).values(
+                    id=run_id,
+                    workspace_id=space.id,
+                    automation_id=automation.id,
+                    automation_version_id=automation.version_id,
+                    graph_checksum="",
+                    status=status,
+                    source="manual",
+                    trigger_payload={},
+                    options={},
+                    created_at=work.now,
+                    started_at=work.now,
+                )
+            )
+    return run_ids
