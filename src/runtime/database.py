@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from itertools import count
-from typing import Any
+from typing import Any, TypeVar, cast, overload
 
 import psycopg
 from psycopg_pool import AsyncConnectionPool
@@ -20,6 +20,7 @@ from typing_extensions import override
 
 from runtime.clock import truncate, utc_now
 
+R = TypeVar("R")
 Parameters = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 """Values for the `bindparam`s of a statement built once; a sequence repeats the statement."""
 
@@ -88,17 +89,51 @@ class UnitOfWork(Work):
         """Run a statement; with several parameter sets, once for each."""
         return await self.connection.execute(statement, parameters)
 
+    @overload
     async def rows(
         self, statement: Executable, parameters: Parameters | None = None
-    ) -> Sequence[Row[Any]]:
-        """All rows of a query."""
-        return (await self.execute(statement, parameters)).all()
+    ) -> Sequence[Row[Any]]: ...
 
+    @overload
+    async def rows(
+        self, statement: Executable, parameters: Parameters | None = None, *, of: type[R]
+    ) -> Sequence[R]: ...
+
+    async def rows(
+        self,
+        statement: Executable,
+        parameters: Parameters | None = None,
+        *,
+        of: type[R] | None = None,  # noqa: ARG002  # for the type checker
+    ) -> Sequence[R]:
+        """All rows of a query.
+
+        `of` is a class whose attributes are the columns: the class of a table for all of its
+        columns, a Protocol for others. It is for the type checker alone; the rows are SQLAlchemy's.
+        """
+        rows: Any = (await self.execute(statement, parameters)).all()
+        return cast("Sequence[R]", rows)
+
+    @overload
     async def first(
         self, statement: Executable, parameters: Parameters | None = None
-    ) -> Row[Any] | None:
-        """The first row of a query, or None."""
-        return (await self.execute(statement, parameters)).first()
+    ) -> Row[Any] | None: ...
+
+    @overload
+    async def first(
+        self, statement: Executable, parameters: Parameters | None = None, *, of: type[R]
+    ) -> R | None: ...
+
+    async def first(
+        self,
+        statement: Executable,
+        parameters: Parameters | None = None,
+        *,
+        of: type[R] | None = None,  # noqa: ARG002  # for the type checker
+    ) -> R | None:
+        """The first row of a query, or None; `of` as in `rows`."""
+        row: Any = (await self.execute(statement, parameters)).first()
+        return cast("R | None", row)
 
     async def scalar(self, statement: Executable, parameters: Parameters | None = None) -> Any:
         """The first column of the first row, or None."""

@@ -31,7 +31,7 @@ from sqlmodel import Field, SQLModel
 
 from runtime.database import UnitOfWork
 from runtime.families import Family
-from runtime.prepared import Prepared
+from runtime.prepared_statement import PreparedStatement
 from runtime.schema import Timestamp, table_of
 
 CHANNEL = "outbox"
@@ -95,7 +95,7 @@ def append_for_each(decided: CTE) -> Insert:
     return insert(outbox).from_select(list(_VALUES), select(*_VALUES.values()).select_from(decided))
 
 
-_APPEND = Prepared(insert(outbox).values(**_VALUES))
+_APPEND = PreparedStatement(insert(outbox).values(**_VALUES))
 
 
 def intent_values(

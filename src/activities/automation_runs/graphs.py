@@ -13,7 +13,7 @@ from models.automation.automations.rules.planner.plan import Plan, PlanNode, Pla
 from models.automation.automations.tables import automation_graph
 from models.core.base import Id, JsonObject
 from runtime.database import Database, Work
-from runtime.prepared import Prepared
+from runtime.prepared_statement import PreparedStatement
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class GraphCache:
         return graph
 
 
-_GRAPH = Prepared(
+_GRAPH = PreparedStatement(
     select(automation_graph.c.plan, automation_graph.c.graph).where(
         automation_graph.c.automation_id == bindparam("automation_id"),
         automation_graph.c.checksum == bindparam("checksum"),

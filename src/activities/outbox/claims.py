@@ -25,7 +25,7 @@ from sqlalchemy import (
 from models.automation.automation_runs.rules import RunStatus
 from models.automation.automation_runs.tables import automation_run
 from runtime.outbox import URGENCY, Intent, outbox
-from runtime.prepared import Prepared
+from runtime.prepared_statement import PreparedStatement
 
 CLAIM = timedelta(seconds=10)
 """How long a claim holds if its relay never comes back."""
@@ -136,16 +136,16 @@ def _workspaces() -> CTE:
     )
 
 
-CLAIM_NEXT = Prepared(_claim_statement())
+CLAIM_NEXT = PreparedStatement(_claim_statement())
 """Parameters: `limit` and `starts` of all, `of_one` workspace; `cap`; the workspaces of `starting`
 runs; `delivered` rows."""
-NOT_BEGUN = Prepared(
+NOT_BEGUN = PreparedStatement(
     select(automation_run.c.id).where(
         automation_run.c.id == func.any(bindparam("run_ids", type_=ARRAY(Uuid))),
         automation_run.c.status == RunStatus.QUEUED.value,
     )
 )
-PUT_BACK = Prepared(
+PUT_BACK = PreparedStatement(
     update(outbox)
     .where(outbox.c.id == bindparam("row_id"))
     .values(claimed_until=func.now() + bindparam("backoff", type_=Interval))

@@ -16,7 +16,7 @@ from models.automation.automations.tables import automation
 from models.core.access.rules import Role, Scope
 from models.people.request_logs.tables import request_log
 from runtime.outbox import outbox
-from runtime.prepared import Prepared
+from runtime.prepared_statement import PreparedStatement
 from tests.support.automations import create, numbered, path_of, publish, read, refusal
 from tests.support.client import Client
 from tests.support.hooks import Json, make_hook, send, signed
@@ -300,13 +300,13 @@ async def test_every_token_that_is_none_costs_the_same_statement(
 ) -> None:
     disabled = await make_hook(client, space, auth="none")
     await client.patch(path_of(disabled), json={"enabled": False})
-    run, asked = Prepared._run, []
+    run, asked = PreparedStatement._run, []
 
-    async def noted(statement: Prepared, *given: Any) -> Any:
+    async def noted(statement: PreparedStatement, *given: Any) -> Any:
         asked.append(statement)
         return await run(statement, *given)
 
-    monkeypatch.setattr(Prepared, "_run", noted)
+    monkeypatch.setattr(PreparedStatement, "_run", noted)
     for path in (disabled["webhookPath"], "/v1/hooks/" + "0" * 32, "/v1/hooks/x"):
         await stranger.post(path)
     assert len(asked) == 3

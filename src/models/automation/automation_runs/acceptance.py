@@ -17,7 +17,7 @@ from models.core.base import Id, JsonObject
 from runtime import outbox
 from runtime.database import UnitOfWork
 from runtime.ids import new_id
-from runtime.prepared import Prepared
+from runtime.prepared_statement import PreparedStatement
 
 MAX_CHAIN = 8
 """Runs that may lead to one another (decisions C3, C7)."""
@@ -84,9 +84,11 @@ _RUN = (
     )
     .on_conflict_do_nothing(index_elements=["id"])
 )
-_ACCEPT = Prepared(outbox.append_for_each(_RUN.returning(automation_run.c.id).cte("accepted")))
+_ACCEPT = PreparedStatement(
+    outbox.append_for_each(_RUN.returning(automation_run.c.id).cte("accepted"))
+)
 """A run and its start, written together, unless there is a run of this id already."""
-_ACCEPT_ALONE = Prepared(_RUN)
+_ACCEPT_ALONE = PreparedStatement(_RUN)
 
 
 async def accept(work: UnitOfWork, actor: Actor, version: Any, request: RunRequest) -> Accepted:

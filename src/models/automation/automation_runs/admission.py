@@ -21,7 +21,7 @@ from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.core.expressions.rules.expressions import ExpressionError, compile_expression
 from runtime.database import UnitOfWork
-from runtime.prepared import Prepared
+from runtime.prepared_statement import PreparedStatement
 
 LONGEST_KEY = 256
 """Characters of a key as it is kept; what is longer is known by its digest."""
@@ -137,7 +137,7 @@ _first = (
     .cte("caller", recursive=True)
 )
 _above = automation_run.alias("above")
-_CALLERS = Prepared(
+_CALLERS = PreparedStatement(
     select(
         _first.union(
             select(_above.c.id, _above.c.parent_run_id).where(_above.c.id == _first.c.parent_run_id)

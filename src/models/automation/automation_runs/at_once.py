@@ -12,7 +12,7 @@ from models.automation.automation_runs.rules import ACTIVE_RUN, OPEN_NODE
 from models.automation.automation_runs.tables import automation_run, node_run
 from models.core.base import JsonObject
 from runtime.database import Work
-from runtime.prepared import Prepared
+from runtime.prepared_statement import PreparedStatement
 
 _RUN_ID = bindparam("run_id", type_=node_run.c.run_id.type)
 _OPEN_RUN = (
@@ -22,19 +22,21 @@ _OPEN_RUN = (
 """The gate of `gate.pass_gate`, for statements that hold the run's row shared while they write."""
 
 
-def _inserted(*names: str) -> Prepared:
+def _inserted(*names: str) -> PreparedStatement:
     """A new node run with these columns, if its run is open and it has none."""
     own = ("run_id", "node_id", "scope_key", "workspace_id", "node_kind", *names)
     values = select(*(bindparam(name, type_=node_run.c[name].type) for name in own))
     behind_gate = values.where(*_OPEN_RUN).with_for_update(read=True, of=automation_run)
-    return Prepared(upsert(node_run).from_select(own, behind_gate).on_conflict_do_nothing())
+    return PreparedStatement(
+        upsert(node_run).from_select(own, behind_gate).on_conflict_do_nothing()
+    )
 
 
 _ENDED = ("status", "attempt", "outcome", "case_key", "output", "completed_at")
 _COMPLETE_AT_ONCE = _inserted(*_ENDED, "input", "started_at")
 _START_AT_ONCE = _inserted("status", "attempt", "input", "attempt_started_at", "started_at")
 _GATE = select(automation_run.c.id).where(*_OPEN_RUN).with_for_update(read=True).cte("gate")
-_COMPLETE_STARTED = Prepared(
+_COMPLETE_STARTED = PreparedStatement(
     update(node_run)
     .where(
         node_run.c.run_id == _GATE.c.id,

@@ -25,12 +25,12 @@ from models.automation.automation_runs.rules import (
 from models.automation.automation_runs.tables import automation_run, node_run
 from models.core.base import Id, JsonObject
 from runtime.database import UnitOfWork, Work
-from runtime.prepared import Prepared
+from runtime.prepared_statement import PreparedStatement
 from runtime.schema import Timestamp
 
 _run = automation_run.c
 
-_BEGIN = Prepared(
+_BEGIN = PreparedStatement(
     update(automation_run)
     .where(
         _run.id == bindparam("run_id"),
@@ -54,7 +54,7 @@ async def begin(work: Work, run_id: Id) -> RunFacts | None:
     return None if row is None else read_facts(row)
 
 
-_WAITS_FOR_SLOT = Prepared(
+_WAITS_FOR_SLOT = PreparedStatement(
     select(_run.id).where(
         _run.id == bindparam("run_id"),
         _run.status == RunStatus.QUEUED.value,
@@ -68,7 +68,7 @@ async def waits_for_slot(work: Work, run_id: Id) -> bool:
     return await _WAITS_FOR_SLOT.first(work, {"run_id": run_id}) is not None
 
 
-_SET_WAITING = Prepared(
+_SET_WAITING = PreparedStatement(
     update(automation_run)
     .where(_run.id == bindparam("run_id"), _run.status == RunStatus.RUNNING.value)
     .values(status=RunStatus.WAITING.value)
@@ -142,8 +142,8 @@ async def skip_nodes(
     await work.execute(upsert(node_run).values(rows).on_conflict_do_nothing())
 
 
-def _succeeding(outputs: ColumnElement[Any]) -> Prepared:
-    return Prepared(
+def _succeeding(outputs: ColumnElement[Any]) -> PreparedStatement:
+    return PreparedStatement(
         update(automation_run)
         .where(
             _run.id == bindparam("run_id"),

@@ -24,7 +24,7 @@ from models.core.access.rules import ROLE_SCOPES, Actor, Principal, PrincipalTyp
 from models.core.base import Id, JsonObject
 from runtime.clock import wire_timestamp
 from runtime.database import Work
-from runtime.prepared import Prepared
+from runtime.prepared_statement import PreparedStatement
 
 
 def automation_actor(
@@ -120,7 +120,7 @@ def read_facts(row: Any) -> RunFacts:
     return RunFacts(*tuple(row))
 
 
-_FACTS = Prepared(
+_FACTS = PreparedStatement(
     select(*fact_columns()).where(
         automation_run.c.id == bindparam("run_id"),
         automation_run.c.status == func.any(literal(ACTIVE_RUN, ARRAY(Text))),
@@ -154,8 +154,8 @@ _OUTPUTS = (
         func.array_position(_SCOPES, node_run.c.scope_key).desc(),
     )
 )
-_ALL_OUTPUTS = Prepared(_OUTPUTS)
-_SOME_OUTPUTS = Prepared(
+_ALL_OUTPUTS = PreparedStatement(_OUTPUTS)
+_SOME_OUTPUTS = PreparedStatement(
     _OUTPUTS.where(node_run.c.node_id == func.any(bindparam("node_ids", type_=ARRAY(Text))))
 )
 

@@ -14,7 +14,7 @@ from models.automation.automation_runs.rules import ACTIVE_RUN
 from models.automation.automation_runs.tables import automation_run, node_run
 from models.core.base import Id
 from runtime.database import UnitOfWork
-from runtime.prepared import Prepared
+from runtime.prepared_statement import PreparedStatement
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +47,8 @@ _GATE = (
         automation_run.c.status == func.any(literal(ACTIVE_RUN, ARRAY(Text))),
     )
 )
-_SHARED = Prepared(_GATE.with_for_update(read=True, of=automation_run))
-_EXCLUSIVE = Prepared(_GATE.with_for_update(of=automation_run))
+_SHARED = PreparedStatement(_GATE.with_for_update(read=True, of=automation_run))
+_EXCLUSIVE = PreparedStatement(_GATE.with_for_update(of=automation_run))
 
 
 async def pass_gate(

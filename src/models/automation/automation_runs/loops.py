@@ -36,7 +36,7 @@ from models.automation.automations.rules.graph.kinds import NodeKind
 from models.automation.automations.rules.planner.protocol import NodeRef
 from models.core.base import Id, JsonObject
 from runtime.database import UnitOfWork, Work
-from runtime.prepared import Prepared
+from runtime.prepared_statement import PreparedStatement
 from runtime.schema import Timestamp
 
 ERRORS_SHOWN = 100
@@ -49,9 +49,9 @@ _THIS = (
     _node.node_id == bindparam("node_id"),
     _node.scope_key == bindparam("scope_key"),
 )
-_READ = Prepared(select(_node.input, _node.output).where(*_THIS))
-_PROGRESS = Prepared(select(_node.output).where(*_THIS))
-_ENDED = Prepared(
+_READ = PreparedStatement(select(_node.input, _node.output).where(*_THIS))
+_PROGRESS = PreparedStatement(select(_node.output).where(*_THIS))
+_ENDED = PreparedStatement(
     select(_node.node_id, _node.status, _node.attempt, _node.outcome, _node.case_key).where(
         _node.workspace_id == bindparam("workspace_id"),
         _node.run_id == bindparam("run_id"),
@@ -60,7 +60,7 @@ _ENDED = Prepared(
     )
 )
 _RUN_IDS = bindparam("run_ids", type_=ARRAY(Uuid))
-_EARLIER = Prepared(
+_EARLIER = PreparedStatement(
     select(_node.run_id, _node.input)
     .where(
         _node.workspace_id == bindparam("workspace_id"),

@@ -34,7 +34,7 @@ from models.core.pagination import PageRequest
 from runtime.clock import wire_timestamp
 from runtime.database import UnitOfWork
 from runtime.ids import derived_id
-from runtime.prepared import Prepared
+from runtime.prepared_statement import PreparedStatement
 
 SHOWN = 1_000
 """Node runs that the answer about one run holds at most; the rest is paged."""
@@ -54,7 +54,7 @@ _TOLD = case(
     (_node.scope_key == "", 1),
     else_=2,
 )
-_SHOWN = Prepared(
+_SHOWN = PreparedStatement(
     within_budget(
         select(node_run).where(
             _node.workspace_id == bindparam("workspace_id"), _node.run_id == bindparam("run_id")

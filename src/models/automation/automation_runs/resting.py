@@ -14,7 +14,7 @@ from models.automation.automation_runs.tables import automation_run, resting_exe
 from models.core.base import Id
 from runtime.database import UnitOfWork, Work
 from runtime.families import Family
-from runtime.prepared import Prepared
+from runtime.prepared_statement import PreparedStatement
 
 _run = automation_run.c
 _resting = resting_execution.c
@@ -64,7 +64,7 @@ def _all_rest(run_id: Id) -> ColumnElement[bool]:
     return ~busy.exists()
 
 
-_STIR = Prepared(
+_STIR = PreparedStatement(
     update(automation_run)
     .where(
         _run.id == bindparam("run_id"),

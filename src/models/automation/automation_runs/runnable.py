@@ -15,7 +15,7 @@ from models.core.base import Id, JsonObject
 from models.people.workspaces.tables import workspace
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError, RunError
-from runtime.prepared import Prepared
+from runtime.prepared_statement import PreparedStatement
 
 UNPUBLISHED = "The automation has no published version. Publish its draft, then run it."
 DISABLED = "The automation is disabled. Enable it, then run it."
@@ -113,9 +113,9 @@ def _version(
     )
 
 
-def _of_one(statement: Select[Any]) -> Prepared:
+def _of_one(statement: Select[Any]) -> PreparedStatement:
     """The statement for one automation."""
-    return Prepared(
+    return PreparedStatement(
         statement.where(
             automation.c.workspace_id == bindparam("workspace_id"),
             automation.c.id == bindparam("automation_id"),
@@ -153,7 +153,11 @@ _LIVE = _of_one(LIVE)
 
 
 async def _read(
-    work: UnitOfWork, actor: Actor, automation_id: Id, which: Prepared, version_id: Id | None = None
+    work: UnitOfWork,
+    actor: Actor,
+    automation_id: Id,
+    which: PreparedStatement,
+    version_id: Id | None = None,
 ) -> Any:
     parameters = {"workspace_id": actor.workspace_id, "automation_id": automation_id}
     if version_id is not None:

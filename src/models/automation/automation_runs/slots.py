@@ -32,7 +32,7 @@ from models.automation.automation_runs.tables import automation_run
 from models.automation.automations.tables import automation_graph
 from models.core.base import Id
 from runtime.database import UnitOfWork
-from runtime.prepared import Prepared
+from runtime.prepared_statement import PreparedStatement
 from runtime.schema import Timestamp
 
 AT_ONCE = 20
@@ -55,7 +55,7 @@ def _lock_number(automation_id: Any, key: Any) -> ColumnElement[int]:
     return func.hashtextextended(func.concat(cast(automation_id, Text), "/", key), 0)
 
 
-_LOCK = Prepared(
+_LOCK = PreparedStatement(
     select(
         func.pg_advisory_xact_lock(
             _lock_number(bindparam("automation_id", type_=Uuid), bindparam("key", type_=Text))
@@ -72,7 +72,7 @@ _keys = (
     .order_by("number")
     .subquery()
 )
-_LOCK_OF_RUNS = Prepared(select(func.pg_advisory_xact_lock(_keys.c.number)))
+_LOCK_OF_RUNS = PreparedStatement(select(func.pg_advisory_xact_lock(_keys.c.number)))
 
 
 async def lock(work: UnitOfWork, automation_id: Id, key: str) -> None:
@@ -110,7 +110,7 @@ _next = (
 _held = (
     select(func.count()).select_from(automation_run).where(HOLDS).correlate(None).scalar_subquery()
 )
-_ADMIT = Prepared(
+_ADMIT = PreparedStatement(
     update(automation_run)
     .where(
         _run.id.in_(select(_next.c.id).where(_next.c.turn + _held <= _next.c.slots)),
@@ -141,7 +141,7 @@ class Taken:
     known: bool
 
 
-_TAKEN = Prepared(
+_TAKEN = PreparedStatement(
     select(
         _held.label("held"),
         select(literal(1)).select_from(automation_run).where(WAITS).exists().label("waiting"),
@@ -161,7 +161,7 @@ async def taken(work: UnitOfWork, automation_id: Id, key: str, run_id: Id) -> Ta
     return Taken(*row)
 
 
-_OLDEST = Prepared(
+_OLDEST = PreparedStatement(
     select(_run.id)
     .where(HOLDS)
     .order_by(_run.created_at, _run.id)

@@ -12,7 +12,7 @@ from models.core.base import Id, JsonObject
 from runtime import outbox
 from runtime.database import UnitOfWork
 from runtime.families import Family
-from runtime.prepared import Prepared
+from runtime.prepared_statement import PreparedStatement
 
 ADMITTED = "admitted"
 """The signal to an execution that its run has a slot."""
@@ -57,7 +57,7 @@ def summary(label: str, version: int, source: RunSource) -> str:
 
 
 _run = automation_run.c
-_ACCEPTED = Prepared(
+_ACCEPTED = PreparedStatement(
     select(
         _run.id,
         _run.workspace_id,

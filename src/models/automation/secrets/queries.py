@@ -12,7 +12,7 @@ from models.core.base import Id
 from models.core.pagination import PageRequest
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork, Work
-from runtime.prepared import Prepared
+from runtime.prepared_statement import PreparedStatement
 
 
 async def list_secrets(work: UnitOfWork, actor: Actor, page: PageRequest) -> SecretList:
@@ -30,7 +30,7 @@ async def list_secrets(work: UnitOfWork, actor: Actor, page: PageRequest) -> Sec
     return SecretList(secrets=secrets, cursor=found.cursor)
 
 
-_SEALED = Prepared(
+_SEALED = PreparedStatement(
     select(workspace_secret.c.name, workspace_secret.c.sealed_value).where(
         workspace_secret.c.workspace_id == bindparam("workspace_id"),
         workspace_secret.c.name == func.any(bindparam("names", type_=ARRAY(Text))),

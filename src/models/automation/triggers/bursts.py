@@ -21,7 +21,7 @@ from models.automation.triggers.tables import automation_subscription, trigger_b
 from models.core.base import Id, JsonObject
 from models.core.expressions.rules.errors import BindingError
 from runtime.database import UnitOfWork
-from runtime.prepared import Prepared
+from runtime.prepared_statement import PreparedStatement
 
 log = structlog.get_logger()
 
@@ -30,7 +30,7 @@ BATCH = 20
 MAX_ATTEMPTS = 10
 
 _burst = trigger_burst.c
-_HELD = Prepared(
+_HELD = PreparedStatement(
     select(trigger_burst)
     .where(
         _burst.automation_id == bindparam("automation_id"),
@@ -97,7 +97,7 @@ async def _go_on(work: UnitOfWork, event: Any, held: Any, due_at: Any) -> None:
     )
 
 
-_DUE = Prepared(
+_DUE = PreparedStatement(
     select(trigger_burst, automation_subscription.c.kind, automation_subscription.c.subject_id)
     .outerjoin(
         automation_subscription,
@@ -118,13 +118,13 @@ _DUE = Prepared(
     .limit(bindparam("limit", type_=Integer))
     .with_for_update(of=trigger_burst, skip_locked=True)
 )
-_ENDED = Prepared(
+_ENDED = PreparedStatement(
     delete(trigger_burst).where(
         _burst.automation_id == bindparam("automation_id"),
         _burst.record_id == bindparam("record_id"),
     )
 )
-_AGAIN = Prepared(
+_AGAIN = PreparedStatement(
     update(trigger_burst)
     .where(
         _burst.automation_id == bindparam("automation_id"),

@@ -31,14 +31,14 @@ from models.data.records.tables import record
 from runtime.clock import wire_timestamp
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
-from runtime.prepared import Prepared
+from runtime.prepared_statement import PreparedStatement
 from runtime.schema import Timestamp
 
 SHORTLY = timedelta(minutes=1)
 """A run that sets a date no further off than this is answered as what led to the date's run."""
 
 _table = automation_subscription.c
-_HELD = Prepared(
+_HELD = PreparedStatement(
     select(_table.reached_at)
     .where(
         _table.workspace_id == bindparam("workspace_id", type_=Uuid),
@@ -46,7 +46,7 @@ _HELD = Prepared(
     )
     .with_for_update(key_share=True)
 )
-_LOOK_BY = Prepared(
+_LOOK_BY = PreparedStatement(
     update(automation_subscription)
     .where(
         _table.automation_id == bindparam("automation", type_=Uuid),

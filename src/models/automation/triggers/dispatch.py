@@ -39,7 +39,7 @@ from models.automation.triggers.tables import trigger_event
 from models.core.base import Id, JsonObject
 from models.core.expressions.rules.errors import BindingError
 from runtime.database import UnitOfWork, Work
-from runtime.prepared import Prepared
+from runtime.prepared_statement import PreparedStatement
 
 log = structlog.get_logger()
 
@@ -51,7 +51,7 @@ LONGEST_BACKOFF = timedelta(minutes=5)
 NOBODY = Id(int=0)
 """Before every workspace."""
 
-_CLAIM = Prepared(
+_CLAIM = PreparedStatement(
     select(trigger_event)
     .where(
         trigger_event.c.workspace_id > bindparam("after", type_=Uuid),
@@ -61,10 +61,12 @@ _CLAIM = Prepared(
     .limit(bindparam("limit", type_=Integer))
     .with_for_update(skip_locked=True)
 )
-_WAITING = Prepared(select(trigger_event.c.id).where(trigger_event.c.due_at <= func.now()).limit(1))
+_WAITING = PreparedStatement(
+    select(trigger_event.c.id).where(trigger_event.c.due_at <= func.now()).limit(1)
+)
 _IDS = bindparam("ids", type_=ARRAY(BigInteger))
-_DONE = Prepared(delete(trigger_event).where(trigger_event.c.id == func.any(_IDS)))
-_AGAIN = Prepared(
+_DONE = PreparedStatement(delete(trigger_event).where(trigger_event.c.id == func.any(_IDS)))
+_AGAIN = PreparedStatement(
     update(trigger_event)
     .where(trigger_event.c.id == bindparam("event"))
     .values(

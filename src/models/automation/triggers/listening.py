@@ -15,7 +15,7 @@ from models.data.databases.rules.fields import FieldSpecs
 from models.data.databases.specs import fields_as_text, read_fields
 from models.data.databases.tables import database
 from runtime.database import UnitOfWork
-from runtime.prepared import Prepared
+from runtime.prepared_statement import PreparedStatement
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Listener:
 
 
 _table = automation_subscription.c
-_SUBSCRIBED = Prepared(
+_SUBSCRIBED = PreparedStatement(
     select(automation_subscription)
     .where(
         _table.workspace_id == bindparam("workspace_id", type_=Uuid),
@@ -55,7 +55,7 @@ _SUBSCRIBED = Prepared(
     )
     .order_by(_table.automation_id)
 )
-_NAMED = Prepared(
+_NAMED = PreparedStatement(
     select(automation_subscription).where(
         _table.workspace_id == bindparam("workspace_id", type_=Uuid),
         _table.automation_id == bindparam("subject_id", type_=Uuid),
@@ -117,7 +117,7 @@ async def listener(work: UnitOfWork, subscription: Any, workspace_id: Id) -> Lis
     return Listener(workspace_id, version, await _fields(work, workspace_id, config))
 
 
-_FIELDS = Prepared(
+_FIELDS = PreparedStatement(
     select(fields_as_text()).where(
         database.c.workspace_id == bindparam("workspace_id", type_=Uuid),
         database.c.id == bindparam("database_id", type_=Uuid),

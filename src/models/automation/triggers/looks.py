@@ -30,7 +30,7 @@ from models.data.records.rules.query.routes import Route, candidates, matching
 from models.data.records.tables import record
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
-from runtime.prepared import Prepared
+from runtime.prepared_statement import PreparedStatement
 from runtime.schema import Timestamp
 
 log = structlog.get_logger()
@@ -41,14 +41,14 @@ SOON = timedelta(milliseconds=200)
 """When to look again while changes wait that may have moved dates."""
 
 _table = automation_subscription.c
-_NEXT = Prepared(
+_NEXT = PreparedStatement(
     select(automation_subscription)
     .where(_table.look_at <= bindparam("now", type_=Timestamp))
     .order_by(_table.look_at)
     .limit(1)
     .with_for_update(key_share=True, skip_locked=True)
 )
-_WAITING = Prepared(
+_WAITING = PreparedStatement(
     select(func.min(trigger_event.c.created_at).label("oldest")).where(
         trigger_event.c.workspace_id == bindparam("workspace_id"),
         trigger_event.c.kind == EventKind.RECORD_CHANGED.value,
@@ -56,7 +56,7 @@ _WAITING = Prepared(
         trigger_event.c.attempts == 0,
     )
 )
-_LOOKED = Prepared(
+_LOOKED = PreparedStatement(
     update(automation_subscription)
     .where(_table.automation_id == bindparam("automation"))
     .values(

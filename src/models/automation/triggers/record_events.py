@@ -35,7 +35,7 @@ from models.data.records.rules.write.writes import Planned, StoredRecord
 from models.data.records.shapes import RecordDetail
 from runtime.database import UnitOfWork
 from runtime.ids import new_id
-from runtime.prepared import Prepared
+from runtime.prepared_statement import PreparedStatement
 from runtime.schema import Timestamp
 
 CHUNK = 100
@@ -45,7 +45,7 @@ _WORKSPACE = bindparam("workspace_id", type_=Uuid)
 _listens = automation_subscription.c
 _KINDS = literal([kind.value for kind in RECORD_TRIGGERS], ARRAY(Text))
 
-_LISTENERS = Prepared(
+_LISTENERS = PreparedStatement(
     select(func.bool_or(_listens.include_system).label("include_system")).where(
         _listens.workspace_id == _WORKSPACE,
         _listens.kind == func.any(_KINDS),
@@ -78,7 +78,7 @@ _EVENT = {
     "due_at": _NOW,
 }
 # Event ids were made in the order of the writes, and so they are numbered.
-_EMIT = Prepared(
+_EMIT = PreparedStatement(
     insert(trigger_event).from_select(
         list(_EVENT), select(*_EVENT.values()).order_by(_ROWS.c.event_id)
     )

@@ -21,7 +21,7 @@ from models.core.base import Id, JsonObject
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
 from runtime.ids import new_id
-from runtime.prepared import Prepared
+from runtime.prepared_statement import PreparedStatement
 from runtime.schema import Timestamp
 
 FILTERED = WebhookReceiptBody(run_id=None, status="filtered", duplicate=False)
@@ -83,7 +83,7 @@ _NEW = upsert(webhook_receipt).values(
     run_id=bindparam("run_id"),
     expires_at=bindparam("expires_at", type_=Timestamp),
 )
-_CLAIM = Prepared(
+_CLAIM = PreparedStatement(
     _NEW.on_conflict_do_update(
         index_elements=["automation_id", "key_hash"],
         set_={"run_id": _NEW.excluded.run_id, "expires_at": _NEW.excluded.expires_at},
@@ -91,7 +91,7 @@ _CLAIM = Prepared(
     )
 )
 """A call whose key is taken waits here for the commit of the call that took it."""
-_EARLIER = Prepared(
+_EARLIER = PreparedStatement(
     select(_receipt.run_id, automation_run.c.status)
     .outerjoin(
         automation_run,
@@ -100,7 +100,7 @@ _EARLIER = Prepared(
     )
     .where(*_THIS)
 )
-_FORGET = Prepared(delete(webhook_receipt).where(*_THIS))
+_FORGET = PreparedStatement(delete(webhook_receipt).where(*_THIS))
 
 
 async def _claim(

@@ -23,7 +23,7 @@ from models.core.base import Id, JsonObject
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
-from runtime.prepared import Prepared
+from runtime.prepared_statement import PreparedStatement
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Hook:
 
 _trigger = automation_graph.c.trigger_config
 
-_HOOK = Prepared(
+_HOOK = PreparedStatement(
     runnable.LIVE.add_columns(
         automation.c.workspace_id,
         automation.c.sealed_webhook_secret,
@@ -102,7 +102,7 @@ class RunAnswer:
         return self.status not in OPEN_RUN
 
 
-_ANSWER = Prepared(
+_ANSWER = PreparedStatement(
     select(automation_run.c.status, automation_run.c.output, FIRST_RESPONSE).where(
         automation_run.c.workspace_id == bindparam("workspace_id"),
         automation_run.c.id == bindparam("run_id"),

@@ -33,7 +33,7 @@ from models.people.workspaces.tables import workspace
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
-from runtime.prepared import Prepared
+from runtime.prepared_statement import PreparedStatement
 
 
 def placing(placed: FromClause) -> ColumnElement[bool]:
@@ -45,7 +45,7 @@ def placing(placed: FromClause) -> ColumnElement[bool]:
     )
 
 
-_WHERE = Prepared(
+_WHERE = PreparedStatement(
     select(
         file.c.workspace_id,
         file.c.created_by_user_id,
@@ -154,7 +154,7 @@ async def find_asset(
     return found, claim
 
 
-_ASSET = Prepared(
+_ASSET = PreparedStatement(
     select(file, item.c.id.label("item_id"))
     .join(workspace, workspace.c.id == file.c.workspace_id)
     .outerjoin(item, placing(file))

@@ -8,11 +8,11 @@ from sqlalchemy import BigInteger, bindparam, func, select
 
 from models.core.base import Id
 from runtime.database import UnitOfWork
-from runtime.prepared import Prepared
+from runtime.prepared_statement import PreparedStatement
 
 _KEY = bindparam("key", type_=BigInteger)
-_SHARED = Prepared(select(func.pg_advisory_xact_lock_shared(_KEY)))
-_ALONE = Prepared(select(func.pg_advisory_xact_lock(_KEY)))
+_SHARED = PreparedStatement(select(func.pg_advisory_xact_lock_shared(_KEY)))
+_ALONE = PreparedStatement(select(func.pg_advisory_xact_lock(_KEY)))
 
 
 async def share_tree(work: UnitOfWork, workspace_id: Id) -> None:

@@ -34,7 +34,7 @@ from models.core.base import Id
 from models.core.pagination import PageRequest
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
-from runtime.prepared import Prepared
+from runtime.prepared_statement import PreparedStatement
 
 _PARENT = item.alias("parent")
 _CHILD = item.alias("child")
@@ -66,7 +66,7 @@ class PlacementOf:
 
     def __init__(self, start: Select[Any], *, in_trash: bool = False) -> None:
         """With `in_trash` the trash hides nothing."""
-        self._statement = Prepared(_judged(start, in_trash=in_trash))
+        self._statement = PreparedStatement(_judged(start, in_trash=in_trash))
 
     async def __call__(
         self, work: UnitOfWork, workspace_ids: Sequence[Id], resource_id: Id, user_id: Id
@@ -193,7 +193,7 @@ def _open_items(actor: Actor, level: Level) -> Select[Any]:
     return select(opened.c.id)
 
 
-_ITEM = Prepared(
+_ITEM = PreparedStatement(
     select(item).where(*live(bindparam("workspace_id", type_=Uuid), bindparam("id", type_=Uuid)))
 )
 

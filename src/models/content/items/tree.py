@@ -7,7 +7,7 @@ from sqlalchemy import CTE, ColumnElement, Integer, Uuid, bindparam, literal, se
 from models.content.items.tables import item
 from models.core.base import Id
 from runtime.database import UnitOfWork
-from runtime.prepared import Prepared
+from runtime.prepared_statement import PreparedStatement
 
 _PARENT = item.alias("parent")
 _CHILD = item.alias("child")
@@ -33,7 +33,7 @@ _WAY_UP = _WAY.union(
         _PARENT.c.id == _WAY.c.parent_item_id,
     )
 )
-_ABOVE = Prepared(select(_WAY_UP.c.id))
+_ABOVE = PreparedStatement(select(_WAY_UP.c.id))
 
 
 async def way_up(work: UnitOfWork, workspace_id: Id, item_id: Id) -> list[Id]:

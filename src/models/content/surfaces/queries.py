@@ -29,7 +29,7 @@ from models.data.databases.tables import database
 from models.data.records.tables import record
 from runtime.database import UnitOfWork
 from runtime.errors import DeniedError, NotFoundError
-from runtime.prepared import Prepared
+from runtime.prepared_statement import PreparedStatement
 
 _HOME = (
     select(func.coalesce(surface.c.item_id, database.c.item_id))
@@ -74,7 +74,7 @@ _HAS_CHILDREN = (
 )
 _ORDER = (block.c.position, block.c.id)
 
-_SURFACE = Prepared(
+_SURFACE = PreparedStatement(
     select(surface).where(
         surface.c.workspace_id == bindparam("workspace_id", type_=Uuid),
         surface.c.id == bindparam("surface_id", type_=Uuid),

@@ -14,7 +14,7 @@ from runtime.crypto import KeyRing, UnreadableError
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictingMutationError, InProgressError
 from runtime.ids import new_id
-from runtime.prepared import Prepared
+from runtime.prepared_statement import PreparedStatement
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ async def _take(work: UnitOfWork, fingerprint: bytes, request_hash: bytes) -> Id
 
 _COLUMNS = ("id", "fingerprint", "request_hash", "created_at", "expires_at")
 
-_TAKE = Prepared(
+_TAKE = PreparedStatement(
     insert(idempotency_reply)
     .from_select(
         list(_COLUMNS),
@@ -103,7 +103,7 @@ _TAKE = Prepared(
     .returning(idempotency_reply.c.id)
 )
 
-_REMEMBER = Prepared(
+_REMEMBER = PreparedStatement(
     update(idempotency_reply)
     .where(idempotency_reply.c.fingerprint == bindparam("of"))
     .values(status=bindparam("status"), reply=bindparam("reply"))

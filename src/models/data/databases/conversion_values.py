@@ -31,7 +31,7 @@ from models.core.base import Id
 from models.data.databases.tables import conversion_value
 from models.data.records.tables import record
 from runtime.database import UnitOfWork
-from runtime.prepared import Prepared
+from runtime.prepared_statement import PreparedStatement
 from runtime.schema import Timestamp
 
 CHUNK = 2_000
@@ -128,7 +128,7 @@ _GIVEN = insert(conversion_value).from_select(
         _ROWS.c.record_updated_at,
     ),
 )
-_KEEP = Prepared(
+_KEEP = PreparedStatement(
     _GIVEN.on_conflict_do_update(
         index_elements=["job_id", "record_id"],
         set_={

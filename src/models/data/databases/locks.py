@@ -10,11 +10,11 @@ from sqlalchemy import BigInteger, ColumnElement, bindparam, cast, func, select
 
 from models.core.base import Id
 from runtime.database import UnitOfWork
-from runtime.prepared import Prepared
+from runtime.prepared_statement import PreparedStatement
 
 _KEY = bindparam("key", type_=BigInteger)
-_SHARED = Prepared(select(func.pg_advisory_xact_lock_shared(_KEY)))
-_ALONE = Prepared(select(func.pg_advisory_xact_lock(_KEY)))
+_SHARED = PreparedStatement(select(func.pg_advisory_xact_lock_shared(_KEY)))
+_ALONE = PreparedStatement(select(func.pg_advisory_xact_lock(_KEY)))
 
 
 async def share_schema(work: UnitOfWork, database_id: Id) -> None:

@@ -30,7 +30,7 @@ from models.data.views.queries import shown_views
 from models.data.views.shapes import ViewShape
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
-from runtime.prepared import Prepared
+from runtime.prepared_statement import PreparedStatement
 
 visible = PlacementOf(
     placed_items()
@@ -182,7 +182,9 @@ def fields_of() -> Select[Any]:
     )
 
 
-_SCHEMA = Prepared(fields_of().where(field.c.database_id == bindparam("database_id", type_=Uuid)))
+_SCHEMA = PreparedStatement(
+    fields_of().where(field.c.database_id == bindparam("database_id", type_=Uuid))
+)
 
 
 def _details(workspace_id: Id) -> Select[Any]:

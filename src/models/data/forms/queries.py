@@ -19,7 +19,7 @@ from models.data.forms.tables import form
 from models.people.workspaces.tables import workspace
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
-from runtime.prepared import Prepared
+from runtime.prepared_statement import PreparedStatement
 from runtime.schema import Timestamp
 
 visible = PlacementOf(
@@ -44,7 +44,7 @@ def takes_answers(now: Any) -> ColumnElement[bool]:
     )
 
 
-_PUBLIC = Prepared(
+_PUBLIC = PreparedStatement(
     # The one query that knows no workspace yet: the public names a form by its item alone.
     select(
         form,

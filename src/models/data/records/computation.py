@@ -35,7 +35,7 @@ from models.data.records.linked import id_array
 from models.data.records.rules.write.dependencies import FOLLOWING, formula_of
 from models.data.records.tables import record
 from runtime.database import UnitOfWork
-from runtime.prepared import Prepared
+from runtime.prepared_statement import PreparedStatement
 
 LOCK_TIMEOUT = "500ms"
 """How long a record is waited for; shorter than PostgreSQL takes to look for a deadlock."""
@@ -43,7 +43,7 @@ HURRIED_SECONDS = 0.25
 """Processor time that formulas take of a request, whose process answers nobody else meanwhile."""
 UNHURRIED_SECONDS = 20.0
 
-_FIELDS = Prepared(
+_FIELDS = PreparedStatement(
     select(field)
     .where(
         field.c.workspace_id == bindparam("workspace_id", type_=Uuid),
@@ -56,7 +56,7 @@ _ROWS = (
     .table_valued(column("id", Uuid), column("given", JSONB), column("gone", ARRAY(Text)))
     .render_derived(name="entry", with_types=True)
 )
-_WRITE = Prepared(
+_WRITE = PreparedStatement(
     update(record)
     .where(
         record.c.workspace_id == bindparam("of_workspace", type_=Uuid), record.c.id == _ROWS.c.id

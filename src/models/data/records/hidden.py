@@ -15,9 +15,9 @@ from models.data.databases.tables import database, field
 from models.data.records.linked import id_array
 from models.data.records.rules.write.dependencies import FOLLOWING, with_formulas
 from runtime.database import UnitOfWork
-from runtime.prepared import Prepared
+from runtime.prepared_statement import PreparedStatement
 
-_FIELDS = Prepared(
+_FIELDS = PreparedStatement(
     select(field).where(
         field.c.workspace_id == bindparam("workspace_id", type_=Uuid),
         field.c.database_id == func.any(bindparam("ids", type_=ARRAY(Uuid))),

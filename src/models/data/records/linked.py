@@ -31,7 +31,7 @@ from models.data.databases.tables import database, field
 from models.data.records.rules.link.sides import Side, make_side, side_of
 from models.data.records.tables import record, record_link
 from runtime.database import UnitOfWork
-from runtime.prepared import Prepared
+from runtime.prepared_statement import PreparedStatement
 
 MAX_SHOWN = 1_000
 """Links of one field that a record shows; the other side of a relation may hold more."""
@@ -219,7 +219,7 @@ class Incoming:
 _RELATION = field.alias("relation")
 _FOLLOWER = field.alias("follower")
 _FOLLOWING = [FieldKind.ROLLUP.value, FieldKind.LOOKUP.value]
-_INCOMING = Prepared(
+_INCOMING = PreparedStatement(
     select(
         _RELATION.c.id,
         _RELATION.c.key,
@@ -244,7 +244,7 @@ _INCOMING = Prepared(
     )
     .order_by(_RELATION.c.id, _FOLLOWER.c.key)
 )
-_SETTINGS = Prepared(
+_SETTINGS = PreparedStatement(
     select(field.c.key, field.c.settings).where(
         field.c.workspace_id == bindparam("workspace_id", type_=Uuid),
         field.c.id == bindparam("id", type_=Uuid),

@@ -32,7 +32,7 @@ from models.data.views.queries import view_query
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
-from runtime.prepared import Prepared
+from runtime.prepared_statement import PreparedStatement
 from runtime.schema import Timestamp
 
 visible = PlacementOf(
@@ -68,7 +68,7 @@ def records_of(workspace_id: Any, database_id: Any) -> tuple[ColumnElement[bool]
 
 
 _THIS = this_record(bindparam("workspace_id", type_=Uuid), bindparam("record_id", type_=Uuid))
-_RECORD = Prepared(
+_RECORD = PreparedStatement(
     select(record, fields_as_text().label("fields"))
     .join(database, database.c.id == record.c.database_id)
     .join(item, item.c.id == database.c.item_id)
@@ -79,7 +79,9 @@ _RECORD = Prepared(
         item.c.deleted_at.is_(None),
     )
 )
-_SCHEMA_OF = Prepared(fields_of().join(record, record.c.database_id == database.c.id).where(*_THIS))
+_SCHEMA_OF = PreparedStatement(
+    fields_of().join(record, record.c.database_id == database.c.id).where(*_THIS)
+)
 
 _NEWEST = (
     select(record)
@@ -90,8 +92,8 @@ _NEWEST = (
     .order_by(*NEWEST_FIRST.clauses)
     .limit(bindparam("most", type_=Integer))
 )
-_FIRST_PAGE = Prepared(_NEWEST)
-_NEXT_PAGE = Prepared(
+_FIRST_PAGE = PreparedStatement(_NEWEST)
+_NEXT_PAGE = PreparedStatement(
     _NEWEST.where(
         NEWEST_FIRST.after((bindparam("moment", type_=Timestamp), bindparam("id", type_=Uuid)))
     )

@@ -17,9 +17,9 @@ from models.data.records.rules.write.writes import Checked
 from models.people.workspaces.tables import workspace_member
 from runtime.database import UnitOfWork
 from runtime.errors import Detail, NotFoundError
-from runtime.prepared import Prepared
+from runtime.prepared_statement import PreparedStatement
 
-_MEMBERS = Prepared(
+_MEMBERS = PreparedStatement(
     select(workspace_member.c.user_id).where(
         workspace_member.c.workspace_id == bindparam("workspace_id", type_=Uuid),
         workspace_member.c.user_id == func.any(bindparam("ids", type_=ARRAY(Uuid))),

@@ -10,15 +10,17 @@ from models.data.databases.tables import field
 from models.data.records.tables import record
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
-from runtime.prepared import Prepared
+from runtime.prepared_statement import PreparedStatement
 
-_SHARED = Prepared(
+_SHARED = PreparedStatement(
     select(record.c.database_id, sharing(record.c.database_id)).where(
         record.c.workspace_id == bindparam("workspace_id", type_=Uuid),
         record.c.id == bindparam("record_id", type_=Uuid),
     )
 )
-_FIELDS = Prepared(fields_of().where(field.c.database_id == bindparam("database_id", type_=Uuid)))
+_FIELDS = PreparedStatement(
+    fields_of().where(field.c.database_id == bindparam("database_id", type_=Uuid))
+)
 
 
 async def share_schema_of(work: UnitOfWork, workspace_id: Id, record_id: Id) -> Schema:

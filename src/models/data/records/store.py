@@ -42,7 +42,7 @@ from models.data.record_changes.tables import record_change
 from models.data.records.rules.write.writes import Planned, StoredRecord
 from models.data.records.tables import record
 from runtime.database import UnitOfWork
-from runtime.prepared import Prepared
+from runtime.prepared_statement import PreparedStatement
 from runtime.schema import Timestamp
 
 _WORKSPACE = bindparam("of_workspace", type_=Uuid)
@@ -112,7 +112,7 @@ _NEW = _given(
     column("content_surface_id", Uuid),
     column("place", Integer),
 )
-_INSERT = Prepared(_insert(literal(None, BigInteger), _NEW))
+_INSERT = PreparedStatement(_insert(literal(None, BigInteger), _NEW))
 
 _COUNTED = (
     update(database)
@@ -122,7 +122,7 @@ _COUNTED = (
     .cte("counted")
 )
 # One statement counts and inserts: the counter's row lock orders concurrent creations.
-_INSERT_NUMBERED = Prepared(
+_INSERT_NUMBERED = PreparedStatement(
     _insert(select(_COUNTED.c.first).scalar_subquery() + _NEW.c.place, _NEW).returning(
         record.c.id, record.c.number
     )
@@ -141,7 +141,7 @@ _CHANGED = _given(
     column("deleted_at", Timestamp),
 )
 _KEPT = record.c.data.op("-", return_type=JSONB())(_CHANGED.c.cleared)
-_UPDATE = Prepared(
+_UPDATE = PreparedStatement(
     update(record)
     .where(record.c.workspace_id == _WORKSPACE, record.c.id == _CHANGED.c.id)
     .values(
@@ -163,12 +163,12 @@ _THESE = (
     )
     .order_by(record.c.id)
 )
-_READ = Prepared(_THESE)
+_READ = PreparedStatement(_THESE)
 # In the order of their ids: two writers never wait for each other in a circle.
-_LOCK = Prepared(_THESE.with_for_update(key_share=True))
+_LOCK = PreparedStatement(_THESE.with_for_update(key_share=True))
 
 
-_HOLD = Prepared(
+_HOLD = PreparedStatement(
     select(record.c.id)
     .where(
         record.c.workspace_id == _WORKSPACE,
@@ -199,7 +199,7 @@ async def read_records(
 
 
 async def _these(
-    work: UnitOfWork, schema: Schema, ids: Iterable[Id], statement: Prepared
+    work: UnitOfWork, schema: Schema, ids: Iterable[Id], statement: PreparedStatement
 ) -> dict[Id, StoredRecord]:
     parameters = {
         "of_workspace": schema.workspace_id,

@@ -36,7 +36,7 @@ from models.data.records.tables import record, record_index
 from runtime.crypto import fingerprint
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, Detail
-from runtime.prepared import Prepared
+from runtime.prepared_statement import PreparedStatement
 
 _LOCKS = 32
 """Locks per database that upserts share: a batch must not fill PostgreSQL's table of locks."""
@@ -93,7 +93,7 @@ def _spelling(value: Any) -> str:
     return str(scalar.normalize()) if isinstance(scalar, Decimal) else repr(value)
 
 
-_LOCK = Prepared(
+_LOCK = PreparedStatement(
     select(func.pg_advisory_xact_lock(func.unnest(bindparam("keys", type_=ARRAY(BigInteger)))))
 )
 

@@ -9,9 +9,9 @@ from models.messages.jobs.tables import job
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
 from runtime.families import Family
-from runtime.prepared import Prepared
+from runtime.prepared_statement import PreparedStatement
 
-_JOB = Prepared(
+_JOB = PreparedStatement(
     select(job).where(
         job.c.workspace_id == bindparam("workspace_id", type_=Uuid),
         job.c.id == bindparam("id", type_=Uuid),

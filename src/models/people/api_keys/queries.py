@@ -11,7 +11,7 @@ from models.core.base import Id
 from models.people.api_keys.shapes import ApiKeyBody
 from models.people.api_keys.tables import api_key
 from runtime.database import UnitOfWork
-from runtime.prepared import Prepared
+from runtime.prepared_statement import PreparedStatement
 
 _SHOWN = [column for column in api_key.c if column.name != "digest"]
 
@@ -30,7 +30,7 @@ async def list_keys(work: UnitOfWork, actor: Actor) -> list[ApiKeyBody]:
     return [ApiKeyBody.model_validate(row) for row in rows]
 
 
-_PLACE = Prepared(
+_PLACE = PreparedStatement(
     select(api_key.c.workspace_id).where(
         api_key.c.id == bindparam("id"),
         api_key.c.workspace_id == any_(bindparam("places", type_=ARRAY(Uuid))),

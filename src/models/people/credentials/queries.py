@@ -10,9 +10,9 @@ from models.people.api_keys.tables import api_key
 from models.people.users.tables import app_user
 from models.people.workspaces.tables import workspace, workspace_member
 from runtime.database import UnitOfWork
-from runtime.prepared import Prepared
+from runtime.prepared_statement import PreparedStatement
 
-_KEY = Prepared(
+_KEY = PreparedStatement(
     select(
         api_key.c.id,
         api_key.c.workspace_id,
@@ -41,7 +41,7 @@ _KEY = Prepared(
     )
 )
 
-_SESSION = Prepared(
+_SESSION = PreparedStatement(
     select(
         app_user.c.id,
         app_user.c.email,

@@ -11,9 +11,9 @@ from models.core.pagination import PageRequest
 from models.people.invitations.shapes import InvitationBody, InvitationList
 from models.people.invitations.tables import invitation
 from runtime.database import UnitOfWork
-from runtime.prepared import Prepared
+from runtime.prepared_statement import PreparedStatement
 
-_PLACE = Prepared(
+_PLACE = PreparedStatement(
     select(invitation.c.workspace_id).where(
         invitation.c.id == bindparam("id", type_=Uuid),
         invitation.c.workspace_id == any_(bindparam("places", type_=ARRAY(Uuid))),

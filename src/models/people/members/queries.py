@@ -14,9 +14,9 @@ from models.people.users.tables import app_user
 from models.people.workspaces.tables import workspace_member
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
-from runtime.prepared import Prepared
+from runtime.prepared_statement import PreparedStatement
 
-_PLACE = Prepared(
+_PLACE = PreparedStatement(
     select(workspace_member.c.workspace_id).where(
         workspace_member.c.user_id == bindparam("id", type_=Uuid),
         workspace_member.c.workspace_id == any_(bindparam("places", type_=ARRAY(Uuid))),

@@ -26,7 +26,7 @@ from models.workspace.share_links.tables import share_link
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError, UnavailableError
-from runtime.prepared import Prepared
+from runtime.prepared_statement import PreparedStatement
 from runtime.schema import Timestamp
 
 
@@ -68,9 +68,9 @@ def _usable() -> tuple[ColumnElement[bool], ...]:
     )
 
 
-_LINK = Prepared(select(share_link).where(*_usable()))
+_LINK = PreparedStatement(select(share_link).where(*_usable()))
 
-_USE = Prepared(
+_USE = PreparedStatement(
     update(share_link)
     .where(
         *_usable(),

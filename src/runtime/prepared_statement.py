@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
-from typing import Any
+from typing import Any, Generic, cast, overload
 
 import psycopg
 from psycopg.rows import namedtuple_row
@@ -17,6 +17,7 @@ from sqlalchemy import ClauseElement
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 from sqlalchemy.sql.compiler import SQLCompiler
+from typing_extensions import TypeVar
 
 from runtime.database import Work
 
@@ -29,13 +30,23 @@ class _Compiled:
     """The parameters whose column is JSONB."""
 
 
-class Prepared:
+R = TypeVar("R", default=Any)
+
+
+class PreparedStatement(Generic[R]):
     """A statement whose parameters are named by its `bindparam`s.
 
     It holds no `IN` list, whose text would depend on its length: compare with `any` of an array.
+    `of` names the type of its rows, as in `UnitOfWork.rows`.
     """
 
-    def __init__(self, statement: ClauseElement) -> None:
+    @overload
+    def __init__(self: "PreparedStatement[Any]", statement: ClauseElement) -> None: ...
+
+    @overload
+    def __init__(self, statement: ClauseElement, of: type[R]) -> None: ...
+
+    def __init__(self, statement: ClauseElement, of: type[R] | None = None) -> None:  # noqa: ARG002
         self._statement = statement
 
     @cached_property
@@ -52,13 +63,12 @@ class Prepared:
         cursor = await self._run(work, parameters)
         return cursor.rowcount
 
-    async def rows(self, work: Work, parameters: Mapping[str, Any]) -> Sequence[Any]:
+    async def rows(self, work: Work, parameters: Mapping[str, Any]) -> Sequence[R]:
         """The rows, with their columns as attributes."""
         cursor = await self._run(work, parameters)
-        rows: Sequence[Any] = await cursor.fetchall()
-        return rows
+        return cast("Sequence[R]", await cursor.fetchall())
 
-    async def first(self, work: Work, parameters: Mapping[str, Any]) -> Any | None:
+    async def first(self, work: Work, parameters: Mapping[str, Any]) -> R | None:
         """The first row, or None."""
         rows = await self.rows(work, parameters)
         return rows[0] if rows else None

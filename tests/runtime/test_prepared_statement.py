@@ -9,15 +9,15 @@ from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.types import Integer
 
 from runtime.database import Database
-from runtime.prepared import Prepared
+from runtime.prepared_statement import PreparedStatement
 from tests.support.watched import WatchedDatabase
 
-NUMBERS = Prepared(
+NUMBERS = PreparedStatement(
     select(
         func.unnest(bindparam("numbers", type_=ARRAY(Integer))).label("n"), literal(7).label("k")
     )
 )
-PID = Prepared(select(func.pg_backend_pid().label("pid")))
+PID = PreparedStatement(select(func.pg_backend_pid().label("pid")))
 
 
 async def test_rows_have_names(database: WatchedDatabase) -> None:
@@ -31,7 +31,7 @@ async def test_rows_have_names(database: WatchedDatabase) -> None:
 async def test_it_reads_inside_the_transaction(database: WatchedDatabase) -> None:
     async with database.transaction() as work:
         first = await work.scalar(text("SELECT pg_current_xact_id()::text"))
-        seen = Prepared(select(func.pg_current_xact_id_if_assigned().label("id")))
+        seen = PreparedStatement(select(func.pg_current_xact_id_if_assigned().label("id")))
         assert str((await seen.first(work, {})).id) == first
 
 
@@ -57,7 +57,7 @@ async def test_a_dead_connection_takes_its_contemporaries_along(database_url: st
 
 
 async def test_other_failures_stay_what_they_are(database: WatchedDatabase) -> None:
-    broken = Prepared(select(text("1 / 0 AS x")))
+    broken = PreparedStatement(select(text("1 / 0 AS x")))
     with pytest.raises(psycopg.errors.DivisionByZero):
         async with database.transaction() as work:
             await broken.first(work, {})
