@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from runtime.trigger_points import Point
+from runtime.fault_injection import FaultPoint
 from tests.chaos.conftest import MakeDatabase
 from tests.chaos.processes import Workers
 from tests.chaos.story import fetch
@@ -17,7 +17,7 @@ from tests.support.triggers import Listening
 
 pytestmark = pytest.mark.crash
 
-POINTS = (Point.DISPATCHED_BEFORE_COMMIT, Point.DISPATCHED_AFTER_COMMIT)
+POINTS = (FaultPoint.DISPATCHED_BEFORE_COMMIT, FaultPoint.DISPATCHED_AFTER_COMMIT)
 MOST = 300
 
 
@@ -30,7 +30,7 @@ async def test_a_death_around_the_commit_loses_and_doubles_no_run(
     copying = graph(node("copy", "create_record", databaseId=str(echo), title=title))
     listener = await goods.automation("record_created", copying)
     doomed = [
-        await workers.start(WORKSPACE_TRIGGER=point, WORKSPACE_TRIGGER_MARKS=str(tmp_path))
+        await workers.start(WORKSPACE_FAULT=point, WORKSPACE_FAULT_MARKS=str(tmp_path))
         for point in POINTS
     ]
     for worker in doomed:

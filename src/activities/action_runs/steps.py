@@ -31,7 +31,7 @@ from models.automation.automations.rules.language.bindings import BindingContext
 from models.core.base import JsonObject
 from models.core.expressions.rules.expressions import compile_expression
 from runtime.database import Database, UnitOfWork
-from runtime.trigger_points import Point, reach
+from runtime.fault_injection import FaultPoint, inject_fault
 
 LONGEST_WAIT = timedelta(days=1)
 """For an automation run whose end a step waits for."""
@@ -112,7 +112,7 @@ class ActionSteps:
             if isinstance(opened, StepReply):
                 return opened
             result = await self._effects[_node_kind(attempt.step.kind)](opened)
-            reach(Point.AFTER_CALL_BEFORE_END, attempt.facts.run_id)
+            inject_fault(FaultPoint.AFTER_CALL_BEFORE_END, attempt.facts.run_id)
             return await patiently(lambda: self._end(attempt, lambda: result))
         except Exception as error:  # noqa: BLE001  # whatever a step raises is that step's failure
             return await self._failed(attempt, error)

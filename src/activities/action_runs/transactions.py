@@ -16,7 +16,7 @@ from models.automation.automation_runs.errors import RunClosedError
 from models.automation.automations.rules.planner.plan import PlanRetry
 from models.core.base import Id
 from runtime.database import Database
-from runtime.trigger_points import Point, reach
+from runtime.fault_injection import FaultPoint, inject_fault
 
 CLOSED = "closed"
 
@@ -112,10 +112,10 @@ class ActionRunActivities:
             return await load_facts(work, Id(run_id))
 
     async def _finish(self, facts: ActionRunFacts) -> str:
-        reach(Point.BEFORE_TERMINAL_WRITE, facts.run_id)
+        inject_fault(FaultPoint.BEFORE_TERMINAL_WRITE, facts.run_id)
         async with self._database.transaction() as work:
             end = await finish(work, facts)
-        reach(Point.AFTER_TERMINAL_WRITE, facts.run_id)
+        inject_fault(FaultPoint.AFTER_TERMINAL_WRITE, facts.run_id)
         return end.status
 
 

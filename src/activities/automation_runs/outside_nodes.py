@@ -30,7 +30,7 @@ from models.automation.automation_runs.errors import NodeError
 from models.automation.automations.rules.graph.kinds import NodeKind
 from models.core.base import JsonObject
 from runtime.database import Database
-from runtime.trigger_points import Point, reach
+from runtime.fault_injection import FaultPoint, inject_fault
 
 LAST_WORDS_SECONDS = 1.0
 LAST_WORDS_SHARE = 0.2
@@ -110,7 +110,7 @@ class OutsideNodes:
         except Exception as error:  # noqa: BLE001  # whatever the effect raises is its failure
             node = opened.called.node
             raise await self._failed(call, node, failure_of(error), attempt) from None
-        reach(Point.AFTER_CALL_BEFORE_END, call.run_id)
+        inject_fault(FaultPoint.AFTER_CALL_BEFORE_END, call.run_id)
         return await self._guarded(call, lambda called: self._close(called, result, attempt))
 
     async def _guarded(

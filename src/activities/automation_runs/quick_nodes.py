@@ -21,7 +21,7 @@ from models.automation.automation_runs.errors import RunClosedError
 from models.automation.automations.rules.graph.kinds import CostClass, is_loop
 from models.automation.automations.rules.planner.course import Course
 from models.automation.automations.rules.planner.protocol import NodeRef
-from runtime.trigger_points import Point, reach
+from runtime.fault_injection import FaultPoint, inject_fault
 
 STRETCH_SECONDS = 2.0
 """A stretch that takes longer goes on in another local activity."""
@@ -98,7 +98,7 @@ class QuickNodes:
         done = await self._nodes.behind_gate(called, body)
         if isinstance(done, NodeReply):
             return done
-        reach(Point.AFTER_EFFECT_BEFORE_COMPLETION, called.key.run_id)
+        inject_fault(FaultPoint.AFTER_EFFECT_BEFORE_COMPLETION, called.key.run_id)
         reply, result = done
         called.run.keep(called.key.node_id, called.key.scope_key, result.output)
         return reply

@@ -38,7 +38,7 @@ from models.automation.automation_runs.rules import RunStatus
 from models.automation.automations.rules.planner.course import Course
 from models.automation.automations.rules.planner.protocol import NodeRef
 from runtime.database import Database, UnitOfWork
-from runtime.trigger_points import Point, reach
+from runtime.fault_injection import FaultPoint, inject_fault
 
 CLOSED = "closed"
 
@@ -175,12 +175,12 @@ class AutomationRunActivities:
             run = await self._runs.get(uuid.UUID(call.run_id))
         except RunClosedError:
             return CLOSED
-        reach(Point.BEFORE_TERMINAL_WRITE, call.run_id)
+        inject_fault(FaultPoint.BEFORE_TERMINAL_WRITE, call.run_id)
         if call.decisive_node is None and not call.skipped and run.facts.ends_alone:
             written = await self._finish_at_once(run)
         else:
             written = await self._finish(run, call)
-        reach(Point.AFTER_TERMINAL_WRITE, call.run_id)
+        inject_fault(FaultPoint.AFTER_TERMINAL_WRITE, call.run_id)
         self._runs.forget(run.facts.run_id)
         return written
 

@@ -19,8 +19,8 @@ from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
 
 from runtime.families import Family, SearchAttribute
+from runtime.fault_injection import FaultPoint, inject_fault
 from runtime.outbox import Intent
-from runtime.trigger_points import Point, reach
 
 START_TIMEOUT = timedelta(seconds=5)
 
@@ -53,7 +53,7 @@ class ExecutionDeliveries:
 
     async def start(self, row: Any) -> None:
         """Start the execution of a row, which takes its id from the row's own."""
-        reach(Point.AFTER_COMMIT_BEFORE_START, row.subject_id)
+        inject_fault(FaultPoint.AFTER_COMMIT_BEFORE_START, row.subject_id)
         family = Family(row.family)
         route = self._routes[family]
         with contextlib.suppress(WorkflowAlreadyStartedError):
@@ -72,7 +72,7 @@ class ExecutionDeliveries:
                 search_attributes=search_attributes(str(row.workspace_id), row.facts, family),
                 rpc_timeout=START_TIMEOUT,
             )
-        reach(Point.AFTER_START_BEFORE_MARK, row.subject_id)
+        inject_fault(FaultPoint.AFTER_START_BEFORE_MARK, row.subject_id)
 
     async def signal(self, row: Any) -> None:
         """Signal an execution; one that has ended has nothing left to hear."""

@@ -17,7 +17,7 @@ from models.automation.triggers.bursts import answer_bursts
 from models.automation.triggers.dispatch import NOBODY, any_waits, dispatch
 from models.automation.triggers.looks import look_for_dates
 from runtime.database import Database
-from runtime.trigger_points import Point, reach
+from runtime.fault_injection import FaultPoint, inject_fault
 
 log = structlog.get_logger()
 
@@ -78,9 +78,9 @@ class Dispatcher:
         async with self._database.transaction() as work:
             events = await dispatch(work, began)
             if events:
-                reach(Point.DISPATCHED_BEFORE_COMMIT, events[0].event_id)
+                inject_fault(FaultPoint.DISPATCHED_BEFORE_COMMIT, events[0].event_id)
         if events:
-            reach(Point.DISPATCHED_AFTER_COMMIT, events[0].event_id)
+            inject_fault(FaultPoint.DISPATCHED_AFTER_COMMIT, events[0].event_id)
         self._after = events[-1].workspace_id if events else NOBODY
         return bool(events) or began != NOBODY
 

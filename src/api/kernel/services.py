@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
 from api.kernel.state import Kernel
-from runtime.outbox_notifier import OutboxNotifier
+from runtime.worker_notifier import OutboxNotifier
 
 
 @asynccontextmanager

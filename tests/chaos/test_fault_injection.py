@@ -7,7 +7,6 @@ from uuid import UUID
 
 import pytest
 
-from runtime.trigger_points import Point
 from tests.chaos.conftest import MakeDatabase
 from tests.chaos.processes import Worker, Workers
 from tests.chaos.story import ended, judge, story
@@ -18,7 +17,7 @@ pytestmark = pytest.mark.crash
 
 FIRST_RUNS = 6
 MOST_RUNS = 120
-POINTS = [point for point in Point if not point.startswith("dispatched")]
+POINTS = [point for point in FaultPoint if not point.startswith("dispatched")]
 """The points on the way of a run; those of the dispatcher are before it."""
 
 
@@ -33,7 +32,7 @@ async def test_a_death_at_every_named_point_loses_and_doubles_nothing(
     database_id = await new_database(idle)
     automation = await idle.publish(story(str(database_id), sink))
     doomed = [
-        await workers.start(WORKSPACE_TRIGGER=point, WORKSPACE_TRIGGER_MARKS=str(tmp_path))
+        await workers.start(WORKSPACE_FAULT=point, WORKSPACE_FAULT_MARKS=str(tmp_path))
         for point in POINTS
     ]
     for worker in doomed:
@@ -60,5 +59,5 @@ async def _survivor(workers: Workers) -> Worker:
     return worker
 
 
-def _unreached(marks: Path) -> list[Point]:
+def _unreached(marks: Path) -> list[FaultPoint]:
     return [point for point in POINTS if not (marks / point).exists()]

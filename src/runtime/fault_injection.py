@@ -1,0 +1,52 @@
+"""Fault injection for tests: named points at which a process kills itself.
+
+The tests under tests/chaos use it to prove that work which a process leaves behind is finished by
+another one. Nothing happens unless two environment variables are set: WORKSPACE_FAULT names points,
+separated by commas, and WORKSPACE_FAULT_MARKS names a directory. A point kills once: the file that
+it leaves in the directory lets every later process pass.
+"""
+
+import os
+import signal
+from enum import StrEnum
+from pathlib import Path
+
+
+class FaultPoint(StrEnum):
+    AFTER_COMMIT_BEFORE_START = "after_commit_before_start"
+    """A run is accepted and its start is claimed; Temporal has not been called."""
+    AFTER_START_BEFORE_MARK = "after_start_before_mark"
+    """The workflow is started; the outbox still holds its start."""
+    AFTER_EFFECT_BEFORE_COMPLETION = "after_effect_before_completion"
+    """A record is written; the workflow has not received the result."""
+    AFTER_CALL_BEFORE_END = "after_call_before_end"
+    """A foreign server has answered; the node's end is not written."""
+    DISPATCHED_BEFORE_COMMIT = "dispatched_before_commit"
+    """Runs that answer events are written; nothing is committed. The mark names an event."""
+    DISPATCHED_AFTER_COMMIT = "dispatched_after_commit"
+    """Runs that answer events are committed; the mark names an event."""
+    BEFORE_TERMINAL_WRITE = "before_terminal_write"
+    """A run's work is done; its row does not say so."""
+    AFTER_TERMINAL_WRITE = "after_terminal_write"
+    """A run's row is terminal; the workflow has not received the result."""
+
+
+_ARMED = frozenset(filter(None, os.environ.get("WORKSPACE_FAULT", "").split(",")))
+
+
+def inject_fault(point: FaultPoint, subject_id: object) -> None:
+    """Kill this process with SIGKILL if the point is armed and has not killed yet.
+
+    The id of what the process was working on is written to the point's mark.
+    """
+    if point in _ARMED:
+        _die(Path(os.environ["WORKSPACE_FAULT_MARKS"]) / point, str(subject_id))
+
+
+def _die(mark: Path, subject_id: str) -> None:
+    try:
+        with mark.open("x") as file:
+            file.write(subject_id)
+    except FileExistsError:
+        return
+    os.kill(os.getpid(), signal.SIGKILL)
