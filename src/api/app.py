@@ -15,7 +15,7 @@ from api.kernel.rate_limits import RateLimit
 from api.kernel.request_log import RequestLogWriter
 from api.kernel.resources import RESOURCES
 from api.kernel.routing import Route, Router, spell_out
-from api.kernel.services import outbox_notifications
+from api.kernel.services import worker_notifications
 from api.kernel.sessions import SessionVerifier
 from api.kernel.state import Kernel, Service
 from api.routers import ROUTERS
@@ -48,7 +48,7 @@ def create_app(
     settings: Settings,
     *,
     database: Database | None = None,
-    services: Sequence[Service] = (outbox_notifications,),
+    services: Sequence[Service] = (worker_notifications,),
     routers: Sequence[Router] = ROUTERS,
 ) -> FastAPI:
     """The API; `services` run from start to shutdown, entered in order and left in reverse.

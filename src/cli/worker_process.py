@@ -15,7 +15,7 @@ from temporalio.worker import Worker
 
 from activities.maintenance.retention import Periods
 from activities.outbox.deliveries import ExecutionDeliveries
-from activities.outbox.relay import Relay, listen
+from activities.outbox.relay import Relay
 from activities.schedules.schedules import Schedules
 from activities.triggers.dispatcher import Dispatcher
 from cli.polling import require_polling
@@ -32,6 +32,7 @@ from runtime.outbound.policy import OutboundPolicy
 from runtime.outbox import Intent
 from runtime.settings import Settings
 from runtime.temporal_client import connect
+from runtime.worker_notifier import listen
 from workflows.registry import ROUTES, SCHEDULED, WORKFLOWS
 from workflows.sandbox import workflow_runner
 
@@ -64,7 +65,7 @@ async def running_workers(
         relay.wake()
         dispatcher.wake()
 
-    parts.database.on_outbox = wake
+    parts.database.notify_workers = wake
     failure: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     async with contextlib.AsyncExitStack() as stack:
         for worker in _workers(parts, queues, failure):

@@ -59,8 +59,8 @@ class UnitOfWork(Work):
         super().__init__()
         self.connection = connection
         self._driver: psycopg.AsyncConnection[Any] | None = None
-        self.wake_outbox = False
-        """Set when this transaction wrote to the outbox, so that its commit wakes the relay."""
+        self.notify_workers = False
+        """Set when a worker has something to do after the commit, which then notifies them all."""
 
     @override
     async def driver(self) -> psycopg.AsyncConnection[Any]:
@@ -181,9 +181,9 @@ class Database:
         *,
         pool_size: int = 10,
         application: str = "workspace",
-        on_outbox: Callable[[], None] = lambda: None,
     ) -> None:
-        self.on_outbox = on_outbox
+        self.notify_workers: Callable[[], None] = lambda: None
+        """Called after a commit that set `UnitOfWork.notify_workers`; the process sets it."""
         options: dict[str, Any] = {
             "application_name": application,
             "connect_timeout": 10,
@@ -222,8 +222,8 @@ class Database:
             work = UnitOfWork(connection)
             yield work
             await transaction.commit()
-        if work.wake_outbox:
-            self.on_outbox()
+        if work.notify_workers:
+            self.notify_workers()
 
     @asynccontextmanager
     async def statement(self) -> AsyncIterator[SingleStatement]:

@@ -34,9 +34,6 @@ from runtime.families import Family
 from runtime.prepared_statement import PreparedStatement
 from runtime.schema import Timestamp, table_of
 
-CHANNEL = "outbox"
-"""The NOTIFY channel that wakes the relay."""
-
 
 class Intent(StrEnum):
     START = "start"
@@ -111,7 +108,7 @@ def intent_values(
 
     `facts` are small and shown to operators: `summary`, `resourceId`, `source`, `priority`.
     """
-    work.wake_outbox = True
+    work.notify_workers = True
     return {
         "workspace_id": workspace_id,
         "intent": intent,

@@ -7,7 +7,7 @@ between leaves a claim that expires, and the repeated delivery is absorbed by th
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -20,7 +20,7 @@ from activities.outbox.deliveries import Delivery
 from models.core.base import Id
 from runtime.database import Database
 from runtime.families import Family
-from runtime.outbox import CHANNEL, Intent
+from runtime.outbox import Intent
 
 log = structlog.get_logger()
 
@@ -173,17 +173,3 @@ class Relay:
         with contextlib.suppress(psycopg.Error):
             async with self._database.statement() as work:
                 await PUT_BACK.execute(work, {"row_id": row.id, "backoff": backoff})
-
-
-async def listen(url: str, wake: Callable[[], None]) -> None:
-    """Wake a relay on every NOTIFY of the outbox, reconnecting for ever."""
-    while True:
-        try:
-            async with await psycopg.AsyncConnection.connect(url, autocommit=True) as connection:
-                await connection.execute(f"LISTEN {CHANNEL}")
-                async for _ in connection.notifies():
-                    wake()
-        except Exception as error:  # noqa: BLE001  # also a standby, where nobody can listen yet
-            reason = type(error).__name__
-            log.warning("the outbox listener lost its connection", reason=reason)
-            await asyncio.sleep(POLL_SECONDS)

@@ -5,15 +5,15 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
 from api.kernel.state import Kernel
-from runtime.worker_notifier import OutboxNotifier
+from runtime.worker_notifier import WorkerNotifier
 
 
 @asynccontextmanager
-async def outbox_notifications(kernel: Kernel) -> AsyncIterator[None]:
-    """Wake the relay after each commit that wrote to the outbox."""
-    notifier = OutboxNotifier(kernel.settings.database_url.get_secret_value())
-    kernel.database.on_outbox = notifier.notify
-    task = asyncio.create_task(notifier.run(), name="outbox-notifier")
+async def worker_notifications(kernel: Kernel) -> AsyncIterator[None]:
+    """Notify the workers after each commit that left something for them to do."""
+    notifier = WorkerNotifier(kernel.settings.database_url.get_secret_value())
+    kernel.database.notify_workers = notifier.notify
+    task = asyncio.create_task(notifier.run(), name="worker-notifier")
     try:
         yield
     finally:

@@ -200,7 +200,7 @@ async def _emit(work: UnitOfWork, held: Any, view: _View, test: Test) -> None:
     reached = select(*event.values()).where(*view.conditions(test)).order_by(value, record.c.id)
     emitted = await work.execute(insert(trigger_event).from_select(list(event), reached))
     if emitted.rowcount:
-        work.wake_outbox = True
+        work.notify_workers = True
 
 
 async def _next_moment(work: UnitOfWork, view: _View, until: datetime) -> datetime:

@@ -104,7 +104,7 @@ async def emit_changes(
         changes = await _changes(work, actor, schema, some, rows)
         entries = [{"event_id": new_id(), "payload": bounded(change)} for change in changes]
         await _emit(work, actor, schema, entries)
-    work.wake_outbox = True
+    work.notify_workers = True
 
 
 async def _emit(

@@ -57,7 +57,7 @@ async def subscribe(work: UnitOfWork, workspace_id: Id, automation_id: Id) -> No
         )
     )
     if dated:
-        work.wake_outbox = True
+        work.notify_workers = True
 
 
 async def subscribe_all(work: UnitOfWork, workspace_id: Id, automation_ids: Iterable[Id]) -> None:

@@ -48,7 +48,7 @@ async def emit(
         .on_conflict_do_nothing(index_elements=["event_id"])
     )
     if kept.rowcount:
-        work.wake_outbox = True
+        work.notify_workers = True
 
 
 def _heard(workspace_id: Id, kind: TriggerKind, subject_id: Id) -> ColumnElement[bool]:
