@@ -43,6 +43,7 @@ check: setup ## Lint, types, import rules, migrations, openapi.json.
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python -m tests.house.wings
 	$(BIN)/workspace migrate --check
 	$(BIN)/workspace openapi | cmp openapi.json -
 

@@ -1,0 +1,5 @@
+"""What is told: events for triggers, the workspace log, notifications, webhook signatures, jobs.
+
+A wing below tells a wing above by writing an event or accepting a job in its own transaction; who
+answers it is decided above.
+"""

@@ -1,0 +1,54 @@
+"""The import contract is executable: an arrow that is turned round makes it fail."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.house.source import ROOT
+
+
+@pytest.mark.parametrize(
+    ("importer", "imported", "contract"),
+    [
+        (
+            "models/core/keys.py",
+            "models.people.users.queries",
+            "A wing imports only those below it",
+        ),
+        ("models/content/items/rules.py", "models.data.views.rules", "A wing imports only"),
+        ("models/people/users/queries.py", "models.people.members.rules", "Order in people"),
+        ("runtime/clock.py", "models.core.base", "Rooms import downwards only"),
+        ("api/kernel/envelope.py", "activities.contracts", "The API knows neither effects"),
+    ],
+    ids=["from-core", "from-content", "inside-people", "from-runtime", "from-api"],
+)
+def test_an_import_that_climbs_breaks_the_contract(
+    importer: str, imported: str, contract: str, tmp_path: Path
+) -> None:
+    shutil.copytree(ROOT / "src", tmp_path / "src", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    assert _lint(tmp_path)[0] == 0
+
+    changed = tmp_path / "src" / importer
+    changed.write_text(f"import {imported}\n" + changed.read_text(encoding="utf-8"))
+
+    status, said = _lint(tmp_path)
+    assert status == 1
+    broken = {line for line in said.splitlines() if " BROKEN" in line}
+    assert any(line.startswith(contract) for line in broken), said
+
+
+def _lint(project: Path) -> tuple[int, str]:
+    linter = Path(sys.executable).with_name("lint-imports")
+    done = subprocess.run(
+        [linter, "--no-cache"],
+        cwd=project,
+        env={"PYTHONPATH": str(project / "src"), "PATH": "/usr/bin:/bin", "COLUMNS": "200"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.returncode, done.stdout
