@@ -18,8 +18,8 @@ from temporalio.testing import ActivityEnvironment
 from activities.maintenance.automation_runs import MaintenanceActivities
 from activities.maintenance.automation_runs import automation_runs as maintenance
 from activities.maintenance.executions import Execution
-from models.automation.automation_runs.endings import failure_run_id
-from models.automation.automation_runs.starts import append_starts
+from models.automation.automation_runs.end_effects import failure_run_id
+from models.automation.automation_runs.start_intents import append_starts
 from models.automation.automation_runs.tables import automation_run
 from runtime.families import Family
 from runtime.ids import new_id

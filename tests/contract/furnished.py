@@ -4,7 +4,7 @@ import uuid
 from dataclasses import dataclass, field
 from typing import Any
 
-from models.automation.waits.urls import Address, resume_path
+from models.automation.waits.resume_urls import Address, resume_path
 from models.core.access.rules import Role
 from models.data.record_exports.commands import accept_export
 from models.data.record_exports.shapes import CreateExport

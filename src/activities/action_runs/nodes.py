@@ -143,7 +143,7 @@ class NodeActions:
 
 
 async def _accept(work: UnitOfWork, called: CalledNode, outgoing: Outgoing, run_id: Id) -> None:
-    run, action_id = called.run.facts, parse_id(called.node.action_id or "")
+    run, action_id = called.run.header, parse_id(called.node.action_id or "")
     if action_id is None:
         raise NotFoundError("action")
     action = await runnable_action(work, run.workspace_id, action_id)

@@ -9,7 +9,7 @@ from activities.automation_runs.runs import OpenRun
 from models.automation.automation_runs.loops import read_loop
 from models.automation.automation_runs.node_writes import NodeKey
 from models.automation.automations.rules.language.bindings import BindingContext
-from models.automation.automations.rules.language.scopes import index_of, loop_of
+from models.automation.automations.rules.language.visible_scopes import index_of, loop_of
 from models.automation.automations.rules.planner.protocol import NodeRef
 from runtime.database import Database
 
@@ -21,13 +21,13 @@ async def binding_context(
 
     The index is the innermost loop's; the item that of the innermost loop which has items.
     """
-    facts = run.facts
-    scope = facts.options.get("scope") or {}
+    header = run.header
+    scope = header.options.get("scope") or {}
     item, index = scope.get("item"), scope.get("index")
     if scope_key:
         item, index = await _item(database, run, scope_key), index_of(scope_key)
     return BindingContext(
-        trigger=scope.get("trigger", facts.trigger_payload),
+        trigger=scope.get("trigger", header.trigger_payload),
         nodes=await run.outputs(database, reads, scope_key),
         run=run_variable(run, scope_key),
         item=item,
@@ -49,7 +49,7 @@ async def open_loop(database: Database, run: OpenRun, ref: NodeRef) -> OpenLoop:
     loop = run.known_loop(ref)
     if loop is None:
         kind = run.graph.nodes[ref.node_id].kind
-        key = NodeKey(run.facts.workspace_id, run.facts.run_id, ref.node_id, ref.scope_key, kind)
+        key = NodeKey(run.header.workspace_id, run.header.run_id, ref.node_id, ref.scope_key, kind)
         async with database.statement() as work:
             row = await read_loop(work, key)
         assert row is not None, "a loop is opened before its iterations run"

@@ -8,7 +8,7 @@ from temporalio.exceptions import ApplicationError
 
 from models.automation.automations.queries import read_graph
 from models.automation.automations.rules.graph.shapes import GraphNode
-from models.automation.automations.rules.language.reads import references
+from models.automation.automations.rules.language.static_reads import references
 from models.automation.automations.rules.planner.plan import Plan, PlanNode, PlanRetry
 from models.automation.automations.tables import automation_graph
 from models.core.base import Id, JsonObject

@@ -78,7 +78,7 @@ class LoopNodes:
         substituted = substitute(called.run, called.node)
         if substituted is not None:
             done = replace(substituted, outcome=EdgeOutcome.DONE)
-            return await self._nodes.complete_at_once(called, done, None)
+            return await self._nodes.complete_with_gate(called, done, None)
         ref = _ref(called)
         known = called.run.known_loop(ref)
         if known is not None:
@@ -110,11 +110,11 @@ class LoopNodes:
 
     async def _retried(self, called: CalledNode, parameters: JsonObject) -> Id | None:
         """The run whose items this loop goes on with: one that is retried, with the same items."""
-        facts = called.run.facts
-        if "reused" not in facts.options or called.run.chosen(_ref(called)):
+        header = called.run.header
+        if "reused" not in header.options or called.run.chosen(_ref(called)):
             return None
         async with self._nodes.database.statement() as work:
-            earlier = await loops.earlier_loop(work, facts, called.key)
+            earlier = await loops.earlier_loop(work, header, called.key)
         if earlier is None or earlier.input != parameters:
             return None
         run_id: Id = earlier.run_id

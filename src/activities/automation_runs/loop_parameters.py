@@ -35,7 +35,7 @@ async def loop_parameters(database: Database, called: CalledNode) -> JsonObject:
 
 def _given_items(called: CalledNode, ref: NodeRef, chosen: tuple[int, ...]) -> dict[int, Any]:
     """The items that the caller chose, by iteration."""
-    scope = called.run.facts.options.get("scope") or {}
+    scope = called.run.header.options.get("scope") or {}
     if "item" not in scope:
         return {}
     begun = [index for index in chosen if called.run.begins_with(ref.iteration(index))]
@@ -45,7 +45,7 @@ def _given_items(called: CalledNode, ref: NodeRef, chosen: tuple[int, ...]) -> d
 async def _earlier_or_own(database: Database, called: CalledNode) -> JsonObject:
     """The parameters the loop had in a run that this one replays, else those it has now."""
     async with database.statement() as work:
-        earlier = await earlier_loop(work, called.run.facts, called.key)
+        earlier = await earlier_loop(work, called.run.header, called.key)
     if earlier is None:
         return (await prepare(database, called)).parameters
     parameters: JsonObject = earlier.input

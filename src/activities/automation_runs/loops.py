@@ -19,7 +19,7 @@ from activities.contracts import (
     NodeReply,
 )
 from models.automation.automation_runs.errors import RunClosedError
-from models.automation.automations.rules.planner.course import Course
+from models.automation.automations.rules.planner.run_state import Course
 from runtime.database import Database
 
 

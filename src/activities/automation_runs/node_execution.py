@@ -11,7 +11,7 @@ from activities.automation_runs.nodes.failures import Failure, failure_of, is_aw
 from activities.automation_runs.nodes.invocation import NodeResult
 from activities.automation_runs.runs import OpenRun, RunCache
 from activities.contracts import NodeCall, NodeReply, NodeState
-from models.automation.automation_runs import at_once, node_writes
+from models.automation.automation_runs import gated_writes, node_writes
 from models.automation.automation_runs.errors import NodeError, RunClosedError
 from models.automation.automation_runs.gate import NodeRow, pass_gate
 from models.automation.automation_runs.node_writes import Completion, NodeKey
@@ -74,7 +74,7 @@ class NodeExecution:
         run = await self._runs.get(uuid.UUID(call.run_id))
         node = run.graph.nodes[call.node_id]
         key = NodeKey(
-            run.facts.workspace_id, run.facts.run_id, call.node_id, call.scope_key, node.kind
+            run.header.workspace_id, run.header.run_id, call.node_id, call.scope_key, node.kind
         )
         return CalledNode(run, node, key)
 
@@ -114,12 +114,14 @@ class NodeExecution:
                 return ended
             return await body(GatedNode(work, called, before))
 
-    async def complete_at_once(
+    async def complete_with_gate(
         self, called: CalledNode, result: NodeResult, inputs: JsonObject | None
     ) -> NodeReply:
         """Gate and success in one statement, for a node whose only effect is its output."""
         async with self.database.statement() as work:
-            written = await at_once.complete_at_once(work, called.key, completion(result, inputs))
+            written = await gated_writes.complete_with_gate(
+                work, called.key, completion(result, inputs)
+            )
         if written:
             called.run.keep(called.key.node_id, called.key.scope_key, result.output)
             return success(called.node.kind, result.outcome, result.case_key)
@@ -136,7 +138,7 @@ class NodeExecution:
         """Gate and success in one statement, for a node that is shown as running."""
         async with self.database.statement() as work:
             done = completion(result, None, attempt)
-            written = await at_once.complete_started(work, called.key, done)
+            written = await gated_writes.complete_started(work, called.key, done)
         if written:
             return success(called.node.kind, result.outcome, result.case_key, attempt)
 

@@ -25,7 +25,7 @@ from activities.automation_runs.runs import RunCache
 from activities.contracts import NodeCall, NodeReply, NodeState
 from activities.heartbeats import heartbeats
 from activities.patience import patiently
-from models.automation.automation_runs import at_once, node_writes
+from models.automation.automation_runs import gated_writes, node_writes
 from models.automation.automation_runs.errors import NodeError
 from models.automation.automations.rules.graph.kinds import NodeKind
 from models.core.base import JsonObject
@@ -121,14 +121,14 @@ class OutsideNodes:
     async def _open(self, called: CalledNode, attempt: int) -> _Opened | NodeReply:
         substituted = substitute(called.run, called.node)
         if substituted is not None:
-            return await self._nodes.complete_at_once(called, substituted, None)
+            return await self._nodes.complete_with_gate(called, substituted, None)
         prepared = await prepare(self._nodes.database, called)
 
         parameters = prepared.parameters
         if attempt == 1:
             async with self._nodes.database.statement() as work:
                 shown = _without_secrets(parameters)
-                if await at_once.start_at_once(work, called.key, shown):
+                if await gated_writes.start_with_gate(work, called.key, shown):
                     return _Opened(called, _outgoing(called, parameters, attempt, work.now))
 
         async def body(node: GatedNode) -> _Opened:

@@ -3,7 +3,7 @@
 from temporalio import activity
 
 from activities.automation_runs.node_execution import GatedNode
-from models.automation.automation_runs import resting
+from models.automation.automation_runs import suspension
 
 
 def own_execution() -> str:
@@ -16,4 +16,4 @@ def own_execution() -> str:
 async def go_on(node: GatedNode) -> None:
     """Show the run of a node that wakes as running."""
     run_id = node.called.key.run_id
-    await resting.stir(node.work, run_id, resting.place_of(run_id, own_execution()))
+    await suspension.resume(node.work, run_id, suspension.place_of(run_id, own_execution()))

@@ -77,7 +77,7 @@ class _Round:
 
     @property
     def call(self) -> NodeCall:
-        return NodeCall(str(self.run.facts.run_id), self.ref.node_id, self.ref.scope_key)
+        return NodeCall(str(self.run.header.run_id), self.ref.node_id, self.ref.scope_key)
 
 
 class QuickLoops:
@@ -95,7 +95,7 @@ class QuickLoops:
 
         Raises RunClosedError, and what a repetition may mend.
         """
-        call = NodeCall(str(run.facts.run_id), ref.node_id, ref.scope_key)
+        call = NodeCall(str(run.header.run_id), ref.node_id, ref.scope_key)
         opened = await self._loops.opened(call)
         if isinstance(opened, NodeReply):
             return _end(ref, opened)
@@ -199,7 +199,7 @@ class QuickLoops:
     async def _end(self, one: _Round, ref: NodeRef) -> NodeEnd | LoopProgress:
         if is_loop(one.run.graph.nodes[ref.node_id].kind):
             return await self.advance(one.run, ref, one.turn, one)
-        call = NodeCall(str(one.run.facts.run_id), ref.node_id, ref.scope_key)
+        call = NodeCall(str(one.run.header.run_id), ref.node_id, ref.scope_key)
         async with one.turn.room:
             return _end(ref, await self._execute(call))
 

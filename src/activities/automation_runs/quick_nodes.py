@@ -19,8 +19,8 @@ from activities.contracts import (
 )
 from models.automation.automation_runs.errors import RunClosedError
 from models.automation.automations.rules.graph.kinds import CostClass, is_loop
-from models.automation.automations.rules.planner.course import Course
 from models.automation.automations.rules.planner.protocol import NodeRef
+from models.automation.automations.rules.planner.run_state import Course
 from runtime.fault_injection import FaultPoint, inject_fault
 
 STRETCH_SECONDS = 2.0
@@ -70,7 +70,7 @@ class QuickNodes:
     async def _end(self, run: OpenRun, ref: NodeRef, turn: Turn) -> NodeEnd | LoopProgress:
         if is_loop(run.graph.nodes[ref.node_id].kind):
             return await self._loops.advance(run, ref, turn)
-        reply = await self.execute(NodeCall(str(run.facts.run_id), ref.node_id, ref.scope_key))
+        reply = await self.execute(NodeCall(str(run.header.run_id), ref.node_id, ref.scope_key))
         if reply.state is NodeState.CLOSED:
             raise RunClosedError
         return NodeEnd(ref.node_id, ref.scope_key, reply)
@@ -82,16 +82,16 @@ class QuickNodes:
     async def _execute(self, called: CalledNode) -> NodeReply:
         substituted = substitute(called.run, called.node)
         if substituted is not None:
-            return await self._nodes.complete_at_once(called, substituted, None)
+            return await self._nodes.complete_with_gate(called, substituted, None)
         prepared = await prepare(self._nodes.database, called)
         compute = COMPUTATIONS.get(called.node.kind)
         if compute is not None:
             result = compute(prepared.parameters, prepared.context)
-            return await self._nodes.complete_at_once(called, result, prepared.parameters)
+            return await self._nodes.complete_with_gate(called, result, prepared.parameters)
 
         async def body(node: GatedNode) -> tuple[NodeReply, NodeResult]:
             perform = self._transactions[called.node.kind]
-            actor = called.run.facts.actor
+            actor = called.run.header.actor
             result = await perform(Invocation(node.work, actor, prepared.parameters))
             return await node.complete(result, prepared.parameters), result
 

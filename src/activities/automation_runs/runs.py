@@ -1,4 +1,4 @@
-"""Open runs as this process knows them: facts, graph and outputs that can no longer change.
+"""Open runs as this process knows them: header, graph and outputs that can no longer change.
 
 Only what is committed and final is kept, so an entry is never stale; a process that has none
 reads it from PostgreSQL.
@@ -16,19 +16,19 @@ from activities.automation_runs.recent import Recent
 from activities.contracts import NodeEnd
 from models.automation.automation_runs import execution
 from models.automation.automation_runs.errors import RunClosedError
-from models.automation.automation_runs.facts import RunFacts, load_facts, load_outputs
 from models.automation.automation_runs.plans import executed_plan, starts_of
+from models.automation.automation_runs.run_header import RunHeader, load_header, load_outputs
 from models.automation.automations.rules.graph.kinds import CostClass, NodeKind, OnError
-from models.automation.automations.rules.language.scopes import (
+from models.automation.automations.rules.language.visible_scopes import (
     earlier_scopes,
     index_of,
     loop_of,
     own_scopes,
 )
 from models.automation.automations.rules.planner.costs import costs_of
-from models.automation.automations.rules.planner.course import Course
 from models.automation.automations.rules.planner.plan import Plan
 from models.automation.automations.rules.planner.protocol import NodeRef
+from models.automation.automations.rules.planner.run_state import Course
 from models.automation.automations.rules.planner.topology import Topology, topology_of
 from models.core.base import Id, JsonObject
 from runtime.crypto import KeyRing
@@ -50,7 +50,7 @@ class Body:
 class OpenRun:
     """A run that has begun."""
 
-    facts: RunFacts
+    header: RunHeader
     graph: ExecutableGraph
     _loops: OpenLoops
     _outputs: Outputs
@@ -62,8 +62,8 @@ class OpenRun:
     @cached_property
     def plan(self) -> Plan:
         """The part of the graph that this run executes (decisions D3)."""
-        facts = self.facts
-        return executed_plan(self.graph.plan, facts.start_node_id, facts.options)
+        header = self.header
+        return executed_plan(self.graph.plan, header.start_node_id, header.options)
 
     @cached_property
     def costs(self) -> dict[str, CostClass]:
@@ -82,7 +82,7 @@ class OpenRun:
     async def skip(self, work: UnitOfWork, nodes: Iterable[tuple[str, str]]) -> None:
         """Show nodes, each in a scope, as those to which the run does not come."""
         skipped = [(node_id, scope, self.graph.nodes[node_id].kind) for node_id, scope in nodes]
-        await execution.skip_nodes(work, self.facts.workspace_id, self.facts.run_id, skipped)
+        await execution.skip_nodes(work, self.header.workspace_id, self.header.run_id, skipped)
 
     def body(self, loop_id: str, *, stops_on_error: bool) -> Body:
         """What each iteration of a loop runs."""
@@ -107,7 +107,7 @@ class OpenRun:
 
     def begins_with(self, scope_key: str) -> bool:
         """Whether the run was asked to begin with the item of this iteration."""
-        starts = starts_of(self.graph.plan, self.facts.start_node_id, self.facts.options)
+        starts = starts_of(self.graph.plan, self.header.start_node_id, self.header.options)
         return any(self.item_scope(scope) == scope_key for _, scope in starts)
 
     async def outputs(
@@ -117,7 +117,7 @@ class OpenRun:
 
         Those pinned by the caller count everywhere.
         """
-        pinned: JsonObject = self.facts.options.get("pinned") or {}
+        pinned: JsonObject = self.header.options.get("pinned") or {}
         own = own_scopes(scope_key)
         if node_ids is not None:
             known = self._known(node_ids, own)
@@ -125,9 +125,9 @@ class OpenRun:
                 return known | pinned
         scopes = [*own, *earlier_scopes(scope_key, self.repeats)]
         async with database.statement() as work:
-            rows = await load_outputs(work, self.facts, node_ids, scopes)
+            rows = await load_outputs(work, self.header, node_ids, scopes)
         for row in rows:
-            if row.run_id == self.facts.run_id:
+            if row.run_id == self.header.run_id:
                 self.keep(row.node_id, row.scope_key, row.output)
         return {row.node_id: row.output for row in rows} | pinned
 
@@ -135,7 +135,7 @@ class OpenRun:
         known = {}
         for node_id in node_ids:
             for scope in scopes:
-                output = self._outputs.known((self.facts.run_id, node_id, scope))
+                output = self._outputs.known((self.header.run_id, node_id, scope))
                 if output is not None:
                     known[node_id] = output
         return known
@@ -152,19 +152,19 @@ class OpenRun:
 
     def keep(self, node_id: str, scope_key: str, output: JsonObject) -> None:
         """Remember an output that is committed."""
-        self._outputs.keep((self.facts.run_id, node_id, scope_key), output, output)
+        self._outputs.keep((self.header.run_id, node_id, scope_key), output, output)
 
     def known_loop(self, ref: NodeRef) -> OpenLoop | None:
         """A loop that iterates, if this process has it."""
-        return self._loops.known((self.facts.run_id, ref))
+        return self._loops.known((self.header.run_id, ref))
 
     def keep_loop(self, ref: NodeRef, loop: OpenLoop) -> None:
         """Remember a loop that was just opened or read."""
-        self._loops.keep((self.facts.run_id, ref), loop, loop.items)
+        self._loops.keep((self.header.run_id, ref), loop, loop.items)
 
     def forget_loop(self, ref: NodeRef) -> None:
         """The loop has ended."""
-        self._loops.forget((self.facts.run_id, ref))
+        self._loops.forget((self.header.run_id, ref))
 
 
 class RunCache:
@@ -191,18 +191,18 @@ class RunCache:
         run = self._runs.get(run_id)
         if run is None:
             async with self._database.statement() as work:
-                facts = await load_facts(work, run_id)
-            if facts is None:
+                header = await load_header(work, run_id)
+            if header is None:
                 raise RunClosedError
-            run = await self.open(facts)
+            run = await self.open(header)
         self._runs.move_to_end(run_id)
         return run
 
-    async def open(self, facts: RunFacts) -> OpenRun:
+    async def open(self, header: RunHeader) -> OpenRun:
         """Keep a run that has just begun."""
-        graph = await self._graphs.get(self._database, facts.automation_id, facts.graph_checksum)
-        run = OpenRun(facts, graph, self._loops, self._outputs, self._keys)
-        self._runs[facts.run_id] = run
+        graph = await self._graphs.get(self._database, header.automation_id, header.graph_checksum)
+        run = OpenRun(header, graph, self._loops, self._outputs, self._keys)
+        self._runs[header.run_id] = run
         if len(self._runs) > self._capacity:
             self._runs.popitem(last=False)
         return run

@@ -35,8 +35,8 @@ from models.automation.automation_runs import execution
 from models.automation.automation_runs.errors import RunClosedError
 from models.automation.automation_runs.plans import Reused, read_reused
 from models.automation.automation_runs.rules import RunStatus
-from models.automation.automations.rules.planner.course import Course
 from models.automation.automations.rules.planner.protocol import NodeRef
+from models.automation.automations.rules.planner.run_state import Course
 from runtime.database import Database, UnitOfWork
 from runtime.fault_injection import FaultPoint, inject_fault
 
@@ -79,15 +79,15 @@ class AutomationRunActivities:
         Repeating it gives the same plan, and the recorded ends of nodes that ended before.
         """
         async with self._database.statement() as work:
-            facts = await execution.begin(work, uuid.UUID(run_id))
-        if facts is None:
+            header = await execution.begin(work, uuid.UUID(run_id))
+        if header is None:
             return RunBegun(None, StretchReply([], await self._why_not(run_id)), ENGINE)
-        if (refusal := facts.options.get("refusal")) is not None:
+        if (refusal := header.options.get("refusal")) is not None:
             return RunBegun(None, StretchReply([], await self._refuse(run_id, refusal)), ENGINE)
-        run = await self._runs.open(facts)
+        run = await self._runs.open(header)
         plan, limit = run.plan, self._limit.total_seconds()
         course = run.courses[""] = Course(plan)
-        reused = [_reused_end(one) for one in read_reused(facts.options)]
+        reused = [_reused_end(one) for one in read_reused(header.options)]
         for end in reused:
             course.apply(end.event)
         ready = [ref for ref in course.active if is_quick(run, ref)]
@@ -131,12 +131,12 @@ class AutomationRunActivities:
         decisive = course.ending.decisive
         ended = await self.finish(
             FinishCall(
-                run_id=str(run.facts.run_id),
+                run_id=str(run.header.run_id),
                 succeeded=course.ending.succeeded,
                 decisive_node=(
                     None
                     if decisive is None
-                    else NodeCall(str(run.facts.run_id), decisive.node_id, decisive.scope_key)
+                    else NodeCall(str(run.header.run_id), decisive.node_id, decisive.scope_key)
                 ),
                 skipped=[(ref.node_id, ref.scope_key) for ref in course.skipped],
             )
@@ -176,24 +176,24 @@ class AutomationRunActivities:
         except RunClosedError:
             return CLOSED
         inject_fault(FaultPoint.BEFORE_TERMINAL_WRITE, call.run_id)
-        if call.decisive_node is None and not call.skipped and run.facts.ends_alone:
+        if call.decisive_node is None and not call.skipped and run.header.ends_alone:
             written = await self._finish_at_once(run)
         else:
             written = await self._finish(run, call)
         inject_fault(FaultPoint.AFTER_TERMINAL_WRITE, call.run_id)
-        self._runs.forget(run.facts.run_id)
+        self._runs.forget(run.header.run_id)
         return written
 
     async def _finish_at_once(self, run: OpenRun) -> str:
         async with self._database.statement() as work:
-            written = await execution.succeed(work, run.facts.run_id, run.plan.leaves())
+            written = await execution.succeed(work, run.header.run_id, run.plan.leaves())
         return RunStatus.SUCCEEDED if written else CLOSED
 
     async def _finish(self, run: OpenRun, call: FinishCall) -> str:
         async with self._database.transaction() as work:
             if call.decisive_node is None:
                 status = RunStatus.SUCCEEDED
-                written = await execution.succeed_and_follow(work, run.facts, run.plan.leaves())
+                written = await execution.succeed_and_follow(work, run.header, run.plan.leaves())
             else:
                 status, written = await self._finish_by(work, run, call, call.decisive_node)
             if not written:
@@ -205,7 +205,7 @@ class AutomationRunActivities:
         self, work: UnitOfWork, run: OpenRun, call: FinishCall, node: NodeCall
     ) -> tuple[RunStatus, bool]:
         """The end that one node decided: an unhandled failure, or a stop node."""
-        run_id = run.facts.run_id
+        run_id = run.header.run_id
         end = await execution.node_end(work, run_id, node.node_id, node.scope_key)
         status = RunStatus.SUCCEEDED if call.succeeded else RunStatus.FAILED
         error = None if call.succeeded else f"{run.graph.label(node.node_id)}: {end.reason}"

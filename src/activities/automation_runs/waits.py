@@ -25,7 +25,7 @@ from activities.contracts import (
     RestCall,
     WakeCall,
 )
-from models.automation.automation_runs import calls, execution, node_writes, resting
+from models.automation.automation_runs import calls, execution, node_writes, suspension
 from models.automation.automation_runs.acceptance import TOO_LONG
 from models.automation.automation_runs.calls import Call
 from models.automation.automation_runs.errors import NodeError, RunClosedError
@@ -36,9 +36,9 @@ from models.automation.automations.rules.graph.configs import (
     WaitEventConfig,
 )
 from models.automation.automations.rules.graph.kinds import NodeKind
-from models.automation.waits import requests, waiting
-from models.automation.waits.requests import Request
-from models.automation.waits.waiting import NewWait
+from models.automation.waits import approval_requests, wait_lifecycle
+from models.automation.waits.approval_requests import Request
+from models.automation.waits.wait_lifecycle import NewWait
 from models.core.base import JsonObject
 from runtime.database import Database
 
@@ -62,7 +62,7 @@ class WaitActivities:
         async def park(called: CalledNode) -> NodeReply:
             substituted = substitute(called.run, called.node)
             if substituted is not None:
-                return await self._nodes.complete_at_once(called, substituted, None)
+                return await self._nodes.complete_with_gate(called, substituted, None)
             prepared = await prepare(self._database, called)
             variables = await awaited(self._database, called, prepared.parameters)
             beginning = _Beginning(called, prepared.parameters, call.now, variables)
@@ -102,7 +102,7 @@ class WaitActivities:
         """Remind those who have not decided; False when the node waits no more."""
 
         async def body(node: GatedNode) -> NodeReply:
-            waits = await requests.remind(node.work, _request(node.called), call.number)
+            waits = await approval_requests.remind(node.work, _request(node.called), call.number)
             return NodeReply(NodeState.WAITING if waits else NodeState.SUCCEEDED)
 
         async def remind(called: CalledNode) -> NodeReply:
@@ -117,8 +117,8 @@ class WaitActivities:
         with contextlib.suppress(RunClosedError):
             run = await self._runs.get(run_id)
             async with self._database.transaction() as work:
-                place = resting.place_of(run_id, own_execution())
-                if await resting.rest(work, run_id, place, call.below):
+                place = suspension.place_of(run_id, own_execution())
+                if await suspension.suspend(work, run_id, place, call.below):
                     await run.skip(work, call.skipped)
 
     @activity.defn(name="close-called-run")
@@ -172,7 +172,7 @@ def _approval(beginning: _Beginning) -> _Body:
         reply = await wait(node)
         if reply.state is not NodeState.WAITING:
             return reply
-        await requests.ask(node.work, _request(beginning.called))
+        await approval_requests.ask(node.work, _request(beginning.called))
         return ParkReply(
             NodeState.WAITING, seconds=reply.seconds, reminder_seconds=config.reminder_seconds
         )
@@ -187,11 +187,11 @@ def _event(beginning: _Beginning) -> _Body:
 
 def _for_somebody(beginning: _Beginning, seconds: float | None) -> _Body:
     called, parameters = beginning.called, beginning.parameters
-    starter = called.run.facts.created_by_user_id
+    starter = called.run.header.created_by_user_id
     wait = NewWait(called.key, own_execution(), parameters, starter, beginning.variables)
 
     async def body(node: GatedNode) -> NodeReply:
-        resolution = await waiting.begin(node.work, wait)
+        resolution = await wait_lifecycle.begin(node.work, wait)
         if resolution is not None:
             return await node.complete(
                 NodeResult(resolution.output, resolution.outcome), parameters
@@ -207,8 +207,8 @@ def _for_somebody(beginning: _Beginning, seconds: float | None) -> _Body:
 def _call(beginning: _Beginning) -> _Body:
     called, parameters = beginning.called, beginning.parameters
     config = CallAutomationConfig.model_validate(parameters)
-    key, facts = called.key, called.run.facts
-    call = Call(facts, key.node_id, key.scope_key, config.automation_id, config.input, config.wait)
+    key, header = called.key, called.run.header
+    call = Call(header, key.node_id, key.scope_key, config.automation_id, config.input, config.wait)
 
     async def body(node: GatedNode) -> NodeReply:
         if call.is_too_deep:
@@ -219,7 +219,7 @@ def _call(beginning: _Beginning) -> _Body:
             output = {"runId": str(call.run_id), "status": RunStatus.QUEUED.value}
             return await node.complete(NodeResult(output), parameters)
         await node_writes.park_node(node.work, key, node.before, inputs=parameters, seconds=None)
-        run = CalledRun(str(call.run_id), str(facts.workspace_id), started)
+        run = CalledRun(str(call.run_id), str(header.workspace_id), started)
         return ParkReply(NodeState.WAITING, seconds=None, called=run)
 
     return body
@@ -240,7 +240,7 @@ async def _after_time(node: GatedNode, over: bool) -> NodeReply:
 
 
 async def _resolved(node: GatedNode, over: bool) -> NodeReply:
-    resolution = await waiting.end(node.work, node.called.key, over=over)
+    resolution = await wait_lifecycle.end(node.work, node.called.key, over=over)
     if resolution is None:
         return NodeReply(NodeState.WAITING)
     return await node.complete(NodeResult(resolution.output, resolution.outcome), None)
@@ -268,4 +268,4 @@ _ENDS: Mapping[str, Callable[[GatedNode, bool], Awaitable[NodeReply]]] = {
 
 
 def _request(called: CalledNode) -> Request:
-    return Request(called.run.facts, called.key, called.run.graph.label(called.node.id))
+    return Request(called.run.header, called.key, called.run.graph.label(called.node.id))

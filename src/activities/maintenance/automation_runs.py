@@ -17,10 +17,10 @@ from activities.maintenance.executions import Execution, describe_execution
 from activities.maintenance.orphans import end_orphans
 from activities.maintenance.reconciling import reconcile
 from activities.maintenance.unheard import tell_again
-from models.automation.automation_runs import circles, execution, slots
+from models.automation.automation_runs import deadlocks, execution, slots
 from models.automation.automation_runs.cancellation import cancel_runs
 from models.automation.automation_runs.rules import OPEN_RUN, RunStatus
-from models.automation.automation_runs.starts import append_starts
+from models.automation.automation_runs.start_intents import append_starts
 from models.automation.automation_runs.tables import automation_run
 from models.core.base import Id
 from runtime.database import Database
@@ -166,12 +166,12 @@ class MaintenanceActivities:
     async def _break_circles(self) -> int:
         """Refuse runs that would wait for their own callers for ever; how many."""
         async with self._database.snapshot() as work:
-            found = await circles.find(work)
+            found = await deadlocks.find(work)
         refused = 0
         for run in found:
             activity.heartbeat()
             async with self._database.transaction() as work:
-                refused += await circles.refuse(work, run)
+                refused += await deadlocks.refuse(work, run)
         return refused
 
 

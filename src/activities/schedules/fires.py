@@ -7,7 +7,7 @@ from datetime import datetime
 from temporalio import activity
 
 from activities.contracts import CalledRun
-from models.automation.automation_runs.due_runs import fire
+from models.automation.automation_runs.scheduled_runs import fire
 from runtime.database import Database
 
 

@@ -7,8 +7,8 @@ from typing import Any
 from starlette.responses import Response
 
 from api.kernel.call import Call
-from models.automation.automation_runs.facts import automation_actor
 from models.automation.automation_runs.rules import RunStatus
+from models.automation.automation_runs.run_header import automation_actor
 from models.automation.webhooks.errors import RunWithoutAnswerError
 from models.automation.webhooks.queries import Hook, find_hook, run_answer
 from models.automation.webhooks.rules.delivery import Delivery

@@ -28,9 +28,9 @@ with workflow.unsafe.imports_passed_through():
     )
     from models.automation.automations.rules.graph.kinds import CostClass, NodeKind
     from models.automation.automations.rules.planner.costs import costs_of
-    from models.automation.automations.rules.planner.course import Course
     from models.automation.automations.rules.planner.plan import Plan, PlanNode
     from models.automation.automations.rules.planner.protocol import NodeRef
+    from models.automation.automations.rules.planner.run_state import Course
     from runtime.families import Queue
     from workflows.automation_runs.deadline import RunEnded
     from workflows.automation_runs.loop_steps import LoopSteps

@@ -16,9 +16,9 @@ with workflow.unsafe.imports_passed_through():
         NodeReply,
         NodeState,
     )
-    from models.automation.automations.rules.planner.course import Course
     from models.automation.automations.rules.planner.plan import PlanNode
     from models.automation.automations.rules.planner.protocol import NextIteration, NodeRef
+    from models.automation.automations.rules.planner.run_state import Course
     from workflows.automation_runs.loop_chunks import chunks_id, run_in_chunks
     from workflows.automation_runs.waits import Waits
     from workflows.transactions import summary_of, transact

@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 
 from activities.contracts import LoopProgress, NodeEnd, NodeState
-from models.automation.automations.rules.planner.course import Course
 from models.automation.automations.rules.planner.plan import Plan
 from models.automation.automations.rules.planner.protocol import NodeRef
+from models.automation.automations.rules.planner.run_state import Course
 
 _MARKS = {
     "running": "▶",

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from models.automation.automation_runs import commands, execution, node_writes, resting
+from models.automation.automation_runs import commands, execution, node_writes, suspension
 from models.automation.automation_runs.gate import NodeRow
 from models.automation.automation_runs.node_writes import NodeKey
 from models.automation.automation_runs.shapes import RunNow
-from models.automation.waits import waiting
-from models.automation.waits.urls import Address, resume_path
-from models.automation.waits.waiting import NewWait
+from models.automation.waits import wait_lifecycle
+from models.automation.waits.resume_urls import Address, resume_path
+from models.automation.waits.wait_lifecycle import NewWait
 from models.core.access.rules import Role, Scope
 from runtime import outbox
 from runtime.database import UnitOfWork
@@ -54,12 +54,12 @@ async def wait(space: Space, run_id: uuid.UUID, node: Json) -> None:
     workflow_id = Family.AUTOMATION_RUN.workflow_id(run_id)
     before = NodeRow(None, None, None, None)
     async with space.database.transaction() as work:
-        facts = await execution.begin(work, run_id)
-        assert facts is not None
-        new = NewWait(key, workflow_id, node["config"], facts.created_by_user_id)
-        assert await waiting.begin(work, new) is None
+        header = await execution.begin(work, run_id)
+        assert header is not None
+        new = NewWait(key, workflow_id, node["config"], header.created_by_user_id)
+        assert await wait_lifecycle.begin(work, new) is None
         await node_writes.park_node(work, key, before, inputs=node["config"], seconds=None)
-        await resting.rest(work, run_id, workflow_id, [])
+        await suspension.suspend(work, run_id, workflow_id, [])
 
 
 Signals = Callable[[Space], list[Json]]

@@ -10,8 +10,8 @@ from temporalio.client import WorkflowExecutionStatus
 from models.automation.automation_runs import queries
 from models.automation.automation_runs.acceptance import MAX_CHAIN
 from models.automation.automation_runs.calls import Call, accept_call, called_run_id
-from models.automation.automation_runs.facts import load_facts
 from models.automation.automation_runs.rules import OPEN_RUN
+from models.automation.automation_runs.run_header import load_header
 from models.automation.automation_runs.shapes import AutomationRunDetail
 from models.automation.automation_runs.tables import automation_run
 from models.automation.automations.commands import update_automation
@@ -240,9 +240,9 @@ async def test_a_repeated_call_finds_its_run_whatever_became_of_the_automation(
     run_id = await engine.start((outer := await engine.publish(event())).id)
     await engine.until(outer.id, run_id, lambda run: run.status == "waiting")
     async with engine.database.transaction() as work:
-        facts = await load_facts(work, run_id)
-        assert facts is not None
-        call = Call(facts, "call", "", inner.id, {}, wait)
+        header = await load_header(work, run_id)
+        assert header is not None
+        call = Call(header, "call", "", inner.id, {}, wait)
         first = await accept_call(work, call)
         body = UpdateAutomation.model_validate({"enabled": False})
         await update_automation(work, engine.actor, KEYS, inner.id, body)

@@ -8,18 +8,18 @@ from uuid import UUID
 import pytest
 from sqlalchemy import func, select
 
-from models.automation.automation_runs import commands, execution, queries, runnable, slots
+from models.automation.automation_runs import commands, execution, queries, runnable_versions, slots
 from models.automation.automation_runs.acceptance import Accepted, RunRequest, accept
 from models.automation.automation_runs.calls import Call, accept_call
 from models.automation.automation_runs.errors import ConcurrencyKeyError, SlotsTakenError
-from models.automation.automation_runs.facts import automation_actor, load_facts
 from models.automation.automation_runs.gate import pass_gate
 from models.automation.automation_runs.queries import RunFilter
 from models.automation.automation_runs.rules import OPEN_RUN, RunSource, RunStatus
+from models.automation.automation_runs.run_header import automation_actor, load_header
 from models.automation.automation_runs.shapes import TestRun as Body
 from models.automation.automation_runs.tables import automation_run
 from models.automation.automations import commands as automations
-from models.automation.automations.rules.triggers.before_runs import early_problem
+from models.automation.automations.rules.triggers.payload_expressions import early_problem
 from models.automation.automations.shapes import PublishAutomation, UpdateAutomation
 from models.core.pagination import page_request
 from runtime.ids import derived_id
@@ -56,7 +56,7 @@ async def trigger(
     """Accept a run as a trigger does."""
     workspace_id = engine.actor.workspace_id
     async with engine.database.transaction() as work:
-        version = await runnable.live(work, workspace_id, automation_id)
+        version = await runnable_versions.live(work, workspace_id, automation_id)
         request = RunRequest(RunSource.SCHEDULE, payload or {}, run_id=run_id)
         return await accept(work, automation_actor(workspace_id, automation_id), version, request)
 
@@ -114,7 +114,7 @@ async def test_runs_of_one_transaction_stand_in_line_as_they_were_asked_for(
     run_ids = [derived_id("together", automation_id, number) for number in range(12)]
     assert run_ids != sorted(run_ids)
     async with engine.database.transaction() as work:
-        version = await runnable.live(work, workspace_id, automation_id)
+        version = await runnable_versions.live(work, workspace_id, automation_id)
         for run_id in run_ids:
             request = RunRequest(RunSource.RECORD, {}, run_id=run_id)
             await accept(work, automation_actor(workspace_id, automation_id), version, request)
@@ -376,12 +376,12 @@ async def test_a_call_and_the_cancel_of_its_run_do_not_wait_for_each_other(
     run_id = await engine.start(outer)
     await called_by(engine, outer, run_id)
     async with engine.database.transaction() as work:
-        facts = await load_facts(work, run_id)
-        assert facts is not None
+        header = await load_header(work, run_id)
+        assert header is not None
         await pass_gate(work, run_id, "other", "")
         cancelling = asyncio.create_task(engine.cancel(outer, run_id))
         await asyncio.sleep(0.3)
-        await accept_call(work, Call(facts, "other", "", inner, {}, waits=True))
+        await accept_call(work, Call(header, "other", "", inner, {}, waits=True))
     assert (await cancelling).status == "cancelled"
     async with engine.database.transaction() as work:
         called = select(automation_run.c.status).where(automation_run.c.parent_run_id == run_id)
@@ -419,7 +419,7 @@ async def test_a_call_waits_for_a_slot_that_others_hold_beside_its_caller(engine
         started_by_caller=True,
     )
     async with engine.database.transaction() as work:
-        version = await runnable.live(work, engine.actor.workspace_id, automation_id)
+        version = await runnable_versions.live(work, engine.actor.workspace_id, automation_id)
         called = (await accept(work, engine.actor, version, request)).run_id
     assert (await row(engine, called)).admitted_at is None
     await engine.cancel(automation_id, second)

@@ -563,7 +563,7 @@ async def test_the_worker_knows_where_a_loop_stands(
 
     def noted(self: Any, *given: Any) -> Any:
         course = follow(self, *given)
-        followed.append((self.facts.run_id, course is not None))
+        followed.append((self.header.run_id, course is not None))
         return course
 
     monkeypatch.setattr(runs.OpenRun, "follow", noted)

@@ -18,7 +18,7 @@ import pytest_asyncio
 from models.automation.automation_runs import commands as runs
 from models.automation.automation_runs.shapes import AutomationRunDetail, NodeRunShape, RunNow
 from models.automation.automations import commands as automations
-from models.automation.automations.documents import ImportAutomation, import_automation
+from models.automation.automations.import_export import ImportAutomation, import_automation
 from models.automation.automations.shapes import PublishAutomation, UpdateAutomation
 from models.automation.waits.commands import resume
 from models.automation.waits.shapes import ResumeNode

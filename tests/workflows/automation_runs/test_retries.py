@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import text
 
 from activities.automation_runs.transactions import outside_nodes
-from models.automation.automation_runs import at_once
+from models.automation.automation_runs import gated_writes
 from tests.support.endpoint import Serve, never, once, reply
 from tests.support.engine import Engine, by_node, graph, node
 from tests.support.run_rows import attempts, error_codes
@@ -163,7 +163,7 @@ async def test_a_database_that_goes_away_before_the_call_is_waited_for(
     engine: Engine, serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nobody knows then whether the attempt is shown as begun."""
-    start = at_once.start_at_once
+    start = gated_writes.start_with_gate
     troubles = iter([psycopg.OperationalError("gone")])
 
     async def failing(*given: Any) -> bool:
@@ -172,7 +172,7 @@ async def test_a_database_that_goes_away_before_the_call_is_waited_for(
             raise trouble
         return started
 
-    monkeypatch.setattr(at_once, "start_at_once", failing)
+    monkeypatch.setattr(gated_writes, "start_with_gate", failing)
     endpoint = await serve(reply())
     run = await engine.run(graph(node("call", "http_request", url=endpoint.url)))
     assert (run.status, by_node(run)["call"].attempt) == ("succeeded", 1), run.error

@@ -10,9 +10,9 @@ from sqlalchemy import delete, func, select
 
 from models.automation.waits import commands, store
 from models.automation.waits.errors import NotResumableError
+from models.automation.waits.resume_urls import Address, read_token, resume_path
 from models.automation.waits.shapes import ResumeNode
 from models.automation.waits.tables import automation_event, run_wait
-from models.automation.waits.urls import Address, read_token, resume_path
 from models.core.access.rules import Role
 from runtime.crypto import KeyRing
 from runtime.database import Database

@@ -16,7 +16,7 @@ from temporalio.common import SearchAttributeKey
 
 from activities.schedules.fires import FireCall, ScheduleFires
 from activities.schedules.schedules import Schedules
-from models.automation.automation_runs import due_runs
+from models.automation.automation_runs import scheduled_runs
 from models.automation.automation_runs.tables import automation_run
 from models.automation.automations.previews import preview_stored
 from models.automation.automations.shapes import Backfill, Backfilled, PassedOver
@@ -84,7 +84,7 @@ async def trigger(engine: Engine, automation_id: Id) -> None:
 async def backfill(engine: Engine, automation_id: Id, start: datetime, end: datetime) -> Backfilled:
     body = Backfill.model_validate({"from": start.isoformat(), "to": end.isoformat()})
     async with engine.database.transaction() as work:
-        return await due_runs.backfill(work, engine.actor, automation_id, body)
+        return await scheduled_runs.backfill(work, engine.actor, automation_id, body)
 
 
 async def test_a_due_time_that_comes_makes_its_run(engine: Engine) -> None:
@@ -192,7 +192,7 @@ async def test_a_fire_cancelled_as_it_accepts_leaves_no_open_run(
 ) -> None:
     made = await scheduled(engine, LONG)
     reached, go_on = asyncio.Event(), asyncio.Event()
-    original = due_runs.fire
+    original = scheduled_runs.fire
 
     async def slow(*arguments: Any) -> Any:
         accepted = await original(*arguments)

@@ -8,7 +8,7 @@ from activities.automation_runs.nodes.invocation import NodeResult
 from models.automation.action_runs.execution import ActionRunFacts, called_run_id
 from models.automation.action_runs.rules import PlannedStep
 from models.automation.actions.rules.configs import RunAutomationConfig
-from models.automation.automation_runs import runnable
+from models.automation.automation_runs import runnable_versions
 from models.automation.automation_runs.acceptance import TOO_LONG, RunRequest, accept, is_too_long
 from models.automation.automation_runs.errors import NodeError
 from models.automation.automation_runs.rules import OPEN_RUN, RunSource, RunStatus
@@ -29,7 +29,7 @@ async def call_automation(
     does not fit it.
     """
     config = RunAutomationConfig.model_validate(parameters)
-    version = await runnable.live(work, facts.workspace_id, config.automation_id)
+    version = await runnable_versions.live(work, facts.workspace_id, config.automation_id)
     if version is None:
         raise NodeError("not_found", NOT_LIVE)
     if is_too_long(facts.chain):

@@ -54,9 +54,9 @@ async def prepare(database: Database, called: CalledNode) -> Prepared:
 
 def substitute(run: OpenRun, node: ExecutableNode) -> NodeResult | None:
     """What a test run puts in a node's place: its mock, or `{simulated: true}`; else None."""
-    if not run.facts.is_test:
+    if not run.header.is_test:
         return None
-    options = run.facts.options
+    options = run.header.options
     output = options.get("mocks", {}).get(node.id, node.mock)
     if output is None:
         if not (options.get("simulate") and node.kind in SIMULATED):

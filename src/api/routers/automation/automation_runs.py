@@ -21,7 +21,7 @@ from models.automation.automation_runs.shapes import (
     RunNow,
     TestRun,
 )
-from models.automation.waits.urls import show_resume_urls
+from models.automation.waits.resume_urls import show_resume_urls
 from models.core.access.placement import level_on
 from models.core.access.rules import Level, Scope
 from models.core.moments import InputMoment

@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from api.kernel.routing import Access, Call, Cursor, Data, Limit, QueryId, Router
-from models.automation.automations import commands, documents, queries
-from models.automation.automations.documents import AutomationDocument, ImportAutomation
+from models.automation.automations import commands, import_export, queries
+from models.automation.automations.import_export import AutomationDocument, ImportAutomation
 from models.automation.automations.shapes import (
     AutomationDetail,
     AutomationList,
@@ -114,7 +114,9 @@ async def export_automation(
     secret; `references` tells what the ids in it were called.
     """
     automation_id = call.ids["automationId"]
-    return Data(await documents.export_automation(call.work, call.actor, automation_id, version_id))
+    return Data(
+        await import_export.export_automation(call.work, call.actor, automation_id, version_id)
+    )
 
 
 @router.post(
@@ -129,7 +131,9 @@ async def import_automation(call: Call, body: ImportAutomation) -> Data[Automati
     `mapping` gives, for ids in the document, the ids that take their place here. What this
     workspace lacks is among the draft's `referenceIssues`.
     """
-    return Data(await documents.import_automation(call.work, call.actor, call.kernel.keys, body))
+    return Data(
+        await import_export.import_automation(call.work, call.actor, call.kernel.keys, body)
+    )
 
 
 @router.post(f"{AUTOMATION}/validate", access=READ)

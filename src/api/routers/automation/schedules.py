@@ -6,7 +6,7 @@ from pydantic import Field
 
 from api.kernel.routing import Call, Data, Router
 from api.routers.automation.automations import AUTOMATION, READ, WRITE
-from models.automation.automation_runs import due_runs
+from models.automation.automation_runs import scheduled_runs
 from models.automation.automations import previews
 from models.automation.automations.shapes import (
     Backfill,
@@ -54,4 +54,6 @@ async def backfill_automation(call: Call, body: Backfill) -> Data[Backfilled]:
 
     The runs have the source `backfill` and the payload of the schedule. At most 1,000 due times.
     """
-    return Data(await due_runs.backfill(call.work, call.actor, call.ids["automationId"], body))
+    return Data(
+        await scheduled_runs.backfill(call.work, call.actor, call.ids["automationId"], body)
+    )

@@ -4,8 +4,8 @@ from api.kernel.routing import Access, Call, Data, Router
 from api.routers.automation.automation_runs import RUN, linked
 from models.automation.automation_runs.shapes import AutomationRunDetail
 from models.automation.waits import commands
+from models.automation.waits.resume_urls import read_token
 from models.automation.waits.shapes import PublishEvent, Resumed, ResumeData, ResumeNode
-from models.automation.waits.urls import read_token
 from models.core.access.rules import Level, Scope
 from runtime.errors import ConflictError, DeniedError, NotFoundError
 

@@ -21,8 +21,8 @@ from models.automation.action_runs.tables import action_run, action_step
 from models.automation.actions.rules.configs import ActionKind
 from models.automation.automation_runs.cancellation import cancel_runs
 from models.automation.automation_runs.errors import RunClosedError
-from models.automation.automation_runs.facts import automation_actor
 from models.automation.automation_runs.rules import ACTIVE_RUN
+from models.automation.automation_runs.run_header import automation_actor
 from models.automation.automation_runs.tables import automation_run
 from models.core.access.rules import ROLE_SCOPES, Actor, Principal, PrincipalType, Role
 from models.core.base import Id, JsonObject

@@ -10,7 +10,7 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 from models.automation.automation_runs import slots
 from models.automation.automation_runs.admission import FREE, Admission, admit, concurrency_of
 from models.automation.automation_runs.rules import RunSource, RunStatus
-from models.automation.automation_runs.starts import start_intent
+from models.automation.automation_runs.start_intents import start_intent
 from models.automation.automation_runs.tables import automation_run
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject

@@ -6,12 +6,12 @@ from typing import Any
 
 from sqlalchemy import Row, select
 
-from models.automation.automation_runs import runnable
+from models.automation.automation_runs import runnable_versions
 from models.automation.automation_runs.acceptance import TOO_LONG, RunRequest, accept, is_too_long
 from models.automation.automation_runs.errors import NodeError
-from models.automation.automation_runs.facts import RunFacts
 from models.automation.automation_runs.rules import OPEN_RUN, RunSource, RunStatus
-from models.automation.automation_runs.starts import facts_of_start, start_facts
+from models.automation.automation_runs.run_header import RunHeader
+from models.automation.automation_runs.start_intents import facts_of_start, start_facts
 from models.automation.automation_runs.tables import automation_run
 from models.automation.automations.rules.triggers.configs import TriggerKind
 from models.automation.automations.rules.triggers.payloads import check_payload
@@ -40,7 +40,7 @@ ENDED_OTHERWISE = {
 class Call:
     """A node that asks for a run of an automation; with `waits`, it starts and awaits the run."""
 
-    caller: RunFacts
+    caller: RunHeader
     node_id: str
     scope_key: str
     automation_id: Id
@@ -79,7 +79,7 @@ async def accept_call(work: UnitOfWork, call: Call) -> JsonObject:
     if len(json.dumps(call.payload, ensure_ascii=False).encode("utf-8", "replace")) > INPUT_LIMIT:
         raise NodeError("input_too_large", "The input of the called automation exceeds 1 MiB.")
     caller = call.caller
-    version = await runnable.live(work, caller.workspace_id, call.automation_id)
+    version = await runnable_versions.live(work, caller.workspace_id, call.automation_id)
     if version is None:
         raise NodeError(
             "not_runnable",

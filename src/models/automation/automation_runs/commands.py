@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import Row, Select, func, select
 
-from models.automation.automation_runs import runnable
+from models.automation.automation_runs import runnable_versions
 from models.automation.automation_runs.acceptance import RunRequest, accept
 from models.automation.automation_runs.admission import concurrency_of
 from models.automation.automation_runs.cancellation import cancel_runs
@@ -49,7 +49,7 @@ async def run_now(
     work: UnitOfWork, actor: Actor, automation_id: Id, body: RunNow
 ) -> AutomationRunDetail:
     """A queued run of the published version. Raises RunError unless published and enabled."""
-    version = await runnable.published(work, actor, automation_id)
+    version = await runnable_versions.published(work, actor, automation_id)
     payload = _bounded(body.trigger_payload or {})
     check_payload(version.trigger_config, payload)
     return await _accept(work, actor, version, RunRequest(RunSource.MANUAL, payload))
@@ -63,10 +63,12 @@ async def test_run(
     Raises RunError when there is no version, ValidationError when its graph has issues.
     """
     if body.automation_version_id is not None:
-        version = await runnable.named(work, actor, automation_id, body.automation_version_id)
+        version = await runnable_versions.named(
+            work, actor, automation_id, body.automation_version_id
+        )
     else:
-        version = await runnable.newest(work, actor, automation_id)
-    plan, graph = await runnable.compiled(work, actor, automation_id, version)
+        version = await runnable_versions.newest(work, actor, automation_id)
+    plan, graph = await runnable_versions.compiled(work, actor, automation_id, version)
     stop_at = body.stop_at_node_id
     if stop_at is not None:
         _require_nodes(plan, [("stopAtNodeId", stop_at)])
@@ -87,10 +89,12 @@ async def run_from_node(
 ) -> AutomationRunDetail:
     """A queued run that starts at one node; what lies before it is reused, not repeated (D3)."""
     if body.automation_version_id is not None:
-        version = await runnable.named(work, actor, automation_id, body.automation_version_id)
+        version = await runnable_versions.named(
+            work, actor, automation_id, body.automation_version_id
+        )
     else:
-        version = await runnable.published(work, actor, automation_id)
-    plan, _ = await runnable.compiled(work, actor, automation_id, version)
+        version = await runnable_versions.published(work, actor, automation_id)
+    plan, _ = await runnable_versions.compiled(work, actor, automation_id, version)
     _require_nodes(plan, [("nodeId", body.node_id), *_named_nodes(body)])
     replayed = await _replayed(work, actor, automation_id, body.replay_of_run_id)
     payload = body.trigger_payload

@@ -11,8 +11,7 @@ from typing import Any
 from sqlalchemy import ARRAY, ColumnElement, Text, bindparam, case, func, literal, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
-from models.automation.automation_runs import endings, slots
-from models.automation.automation_runs.facts import RunFacts, fact_columns, load_outputs, read_facts
+from models.automation.automation_runs import end_effects, slots
 from models.automation.automation_runs.node_writes import close_nodes
 from models.automation.automation_runs.outputs import FIRST_RESPONSE, LEAF_OUTPUTS, within_limit
 from models.automation.automation_runs.plans import read_reused
@@ -21,6 +20,12 @@ from models.automation.automation_runs.rules import (
     NodeStatus,
     RunStatus,
     sources_of,
+)
+from models.automation.automation_runs.run_header import (
+    RunHeader,
+    header_columns,
+    load_outputs,
+    read_header,
 )
 from models.automation.automation_runs.tables import automation_run, node_run
 from models.core.base import Id, JsonObject
@@ -41,17 +46,17 @@ _BEGIN = PreparedStatement(
         status=case((_run.status == RunStatus.QUEUED, RunStatus.RUNNING), else_=_run.status),
         started_at=func.coalesce(_run.started_at, bindparam("now", type_=Timestamp)),
     )
-    .returning(*fact_columns())
+    .returning(*header_columns())
 )
 
 
-async def begin(work: Work, run_id: Id) -> RunFacts | None:
+async def begin(work: Work, run_id: Id) -> RunHeader | None:
     """`queued → running`; None when the run is closed or waits for a slot.
 
     Repeating it changes nothing.
     """
     row = await _BEGIN.first(work, {"run_id": run_id, "now": work.now})
-    return None if row is None else read_facts(row)
+    return None if row is None else read_header(row)
 
 
 _WAITS_FOR_SLOT = PreparedStatement(
@@ -101,12 +106,12 @@ async def finish(
         update(automation_run)
         .where(automation_run.c.id == run_id, automation_run.c.status.in_(sources_of(status)))
         .values(status=status, output=output, error=error, completed_at=work.now)
-        .returning(*endings.ENDED)
+        .returning(*end_effects.ENDED)
     )
     if ended is None:
         return False
     await close_nodes(work, [run_id])
-    await endings.follow(work, ended, node_id)
+    await end_effects.apply(work, ended, node_id)
     return True
 
 
@@ -164,13 +169,13 @@ _SUCCEED_WITH_REUSED = _succeeding(bindparam("reused", type_=_run.output.type).c
 async def succeed(work: Work, run_id: Id, leaves: Sequence[str]) -> bool:
     """Write the end of a run whose nodes all ended well; False when it was closed already.
 
-    It is for runs that end alone (see `RunFacts`): nothing else follows.
+    It is for runs that end alone (see `RunHeader`): nothing else follows.
     """
     parameters = {"run_id": run_id, "leaves": list(leaves), "now": work.now}
     return await _SUCCEED.execute(work, parameters) > 0
 
 
-async def succeed_and_follow(work: UnitOfWork, run: RunFacts, leaves: Sequence[str]) -> bool:
+async def succeed_and_follow(work: UnitOfWork, run: RunHeader, leaves: Sequence[str]) -> bool:
     """`succeed` for any run: its slot is handed on, and reused outputs are among its own."""
     if run.ends_alone:
         return await succeed(work, run.run_id, leaves)

@@ -27,10 +27,10 @@ from sqlalchemy import update as change
 from sqlalchemy.dialects.postgresql import distinct_on
 from sqlalchemy.dialects.postgresql import insert as upsert
 
-from models.automation.automation_runs.facts import RunFacts
 from models.automation.automation_runs.gate import NodeRow
 from models.automation.automation_runs.node_writes import NodeKey
 from models.automation.automation_runs.rules import OPEN_NODE, NodeStatus
+from models.automation.automation_runs.run_header import RunHeader
 from models.automation.automation_runs.tables import node_run
 from models.automation.automations.rules.graph.kinds import NodeKind
 from models.automation.automations.rules.planner.protocol import NodeRef
@@ -90,11 +90,11 @@ async def ended_nodes(work: Work, key: NodeKey, scope_key: str) -> dict[str, Nod
     return {row.node_id: NodeRow(*row[1:]) for row in rows}
 
 
-async def earlier_loop(work: Work, facts: RunFacts, key: NodeKey) -> Any | None:
+async def earlier_loop(work: Work, header: RunHeader, key: NodeKey) -> Any | None:
     """The same loop in the runs this one replays: its run and its parameters (decisions D3)."""
     own = _identity(key)
     del own["run_id"]
-    return await _EARLIER.first(work, {**own, "run_ids": facts.replayed_run_ids})
+    return await _EARLIER.first(work, {**own, "run_ids": header.replayed_run_ids})
 
 
 _REUSED = ("node_id", "scope_key", "workspace_id", "node_kind", "status", "attempt", "outcome",

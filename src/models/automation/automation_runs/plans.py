@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from models.automation.automation_runs.rules import NodeStatus
 from models.automation.automations.rules.graph.kinds import NodeKind
-from models.automation.automations.rules.planner.course import Course
 from models.automation.automations.rules.planner.plan import Plan
 from models.automation.automations.rules.planner.protocol import NodeFailed, NodeRef, NodeSucceeded
+from models.automation.automations.rules.planner.run_state import Course
 from models.automation.automations.rules.planner.topology import topology_of
 from models.core.base import JsonObject
 

@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Row, Select, select, tuple_
 
 from models.automation.automation_runs import node_queries
-from models.automation.automation_runs.endings import FAILURES, failure_run_id
+from models.automation.automation_runs.end_effects import FAILURES, failure_run_id
 from models.automation.automation_runs.rules import RunSource, RunStatus
 from models.automation.automation_runs.shapes import (
     AutomationRunDetail,

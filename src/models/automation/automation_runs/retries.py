@@ -4,7 +4,7 @@ from typing import Any
 
 from sqlalchemy import Row, select
 
-from models.automation.automation_runs import runnable
+from models.automation.automation_runs import runnable_versions
 from models.automation.automation_runs.acceptance import RunRequest, accept
 from models.automation.automation_runs.cancellation import cancel_runs
 from models.automation.automation_runs.execution import skip_nodes
@@ -79,12 +79,14 @@ async def retry(
 
 async def _version(work: UnitOfWork, actor: Actor, run: Row[Any], which: str) -> tuple[Any, Plan]:
     if which == "original":
-        return await runnable.frozen(work, actor, run)
+        return await runnable_versions.frozen(work, actor, run)
     if which == "draft":
-        version = await runnable.draft(work, actor, run.automation_id)
+        version = await runnable_versions.draft(work, actor, run.automation_id)
     else:
-        version = await runnable.published(work, actor, run.automation_id, only_enabled=False)
-    plan, _ = await runnable.compiled(work, actor, run.automation_id, version)
+        version = await runnable_versions.published(
+            work, actor, run.automation_id, only_enabled=False
+        )
+    plan, _ = await runnable_versions.compiled(work, actor, run.automation_id, version)
     return version, plan
 
 

@@ -27,7 +27,7 @@ from sqlalchemy import (
 )
 
 from models.automation.automation_runs.rules import OPEN_RUN, RunStatus
-from models.automation.automation_runs.starts import append_starts
+from models.automation.automation_runs.start_intents import append_starts
 from models.automation.automation_runs.tables import automation_run
 from models.automation.automations.tables import automation_graph
 from models.core.base import Id

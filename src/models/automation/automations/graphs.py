@@ -8,12 +8,12 @@ from sqlalchemy import ScalarSelect, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from models.automation.automations.references import reference_facts
+from models.automation.automations.rules.graph.catalog import referenced_secrets
 from models.automation.automations.rules.graph.compiler import (
     Compiled,
     compile_graph,
     referenced_ids,
 )
-from models.automation.automations.rules.graph.facts import referenced_secrets
 from models.automation.automations.rules.graph.shapes import Graph
 from models.automation.automations.tables import automation_graph
 from models.automation.secrets.queries import existing_names

@@ -5,7 +5,7 @@ from collections.abc import Collection
 from sqlalchemy import ColumnElement, Select, String, Uuid, cast, literal, select, union_all
 
 from models.automation.actions.tables import action
-from models.automation.automations.rules.graph.facts import Noun, ReferenceFacts
+from models.automation.automations.rules.graph.catalog import Noun, ReferenceFacts
 from models.automation.automations.tables import automation, automation_graph, automation_version
 from models.content.items.rules import ItemKind
 from models.content.items.tables import item

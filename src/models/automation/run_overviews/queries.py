@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import Row, Uuid, bindparam, func, or_, select
 
 from models.automation.automation_runs.calls import called_run_id
-from models.automation.automation_runs.endings import failure_run_id
+from models.automation.automation_runs.end_effects import failure_run_id
 from models.automation.automation_runs.node_queries import progress, waits
 from models.automation.automation_runs.queries import caller_of, metadata_of
 from models.automation.automation_runs.rules import NodeStatus

@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import ARRAY, Text, Uuid, bindparam, func, or_, select
 
-from models.automation.automation_runs import runnable
+from models.automation.automation_runs import runnable_versions
 from models.automation.automations.rules.triggers.configs import TriggerKind
 from models.automation.triggers.rules.kinds import RECORD_TRIGGERS, EventKind, subject_of
 from models.automation.triggers.tables import automation_subscription
@@ -108,7 +108,7 @@ async def _subscriptions(work: UnitOfWork, event: Any) -> Sequence[Any]:
 
 async def listener(work: UnitOfWork, subscription: Any, workspace_id: Id) -> Listener | None:
     """The automation of a subscription; None unless it may run and listens to just that."""
-    version = await runnable.live(work, workspace_id, subscription.automation_id)
+    version = await runnable_versions.live(work, workspace_id, subscription.automation_id)
     if version is None:
         return None
     config = version.trigger_config

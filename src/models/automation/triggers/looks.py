@@ -13,7 +13,7 @@ import structlog
 from sqlalchemy import ColumnElement, bindparam, func, insert, literal, select, update
 from sqlalchemy.dialects.postgresql import JSONB
 
-from models.automation.automation_runs.facts import automation_actor
+from models.automation.automation_runs.run_header import automation_actor
 from models.automation.triggers.listening import listener
 from models.automation.triggers.rules.kinds import EventKind
 from models.automation.triggers.rules.moments import LONGEST_WINDOW, DateWatch

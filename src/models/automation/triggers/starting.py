@@ -4,7 +4,7 @@ import structlog
 from sqlalchemy import select
 
 from models.automation.automation_runs.acceptance import MAX_CHAIN, RunRequest, accept, is_too_long
-from models.automation.automation_runs.facts import automation_actor
+from models.automation.automation_runs.run_header import automation_actor
 from models.automation.automations.tables import automation, automation_version
 from models.automation.triggers.listening import Listener
 from models.automation.triggers.rules.kinds import RUN_SOURCES

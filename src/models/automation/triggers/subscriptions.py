@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import BigInteger, and_, case, cast, delete, func
 from sqlalchemy.dialects.postgresql import insert as upsert
 
-from models.automation.automation_runs import runnable
+from models.automation.automation_runs import runnable_versions
 from models.automation.automations.rules.triggers.configs import TriggerKind
 from models.automation.triggers.rules.kinds import hears_system, listens, subject_of
 from models.automation.triggers.tables import automation_subscription, trigger_event
@@ -21,7 +21,7 @@ async def subscribe(work: UnitOfWork, workspace_id: Id, automation_id: Id) -> No
 
     One that goes on listening to the same goes on where it was: no event that waits is lost to it.
     """
-    version = await runnable.live(work, workspace_id, automation_id)
+    version = await runnable_versions.live(work, workspace_id, automation_id)
     if version is None or not listens(version.trigger_config):
         await work.execute(
             delete(_TABLE).where(

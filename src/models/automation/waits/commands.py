@@ -15,12 +15,12 @@ from models.automation.automations.rules.graph.kinds import EdgeOutcome, NodeKin
 from models.automation.waits import store
 from models.automation.waits.errors import NotResumableError
 from models.automation.waits.queries import RunGraph, asks, graph_of, node_status
-from models.automation.waits.rules.judgement import RESUMABLE, judge, judge_early
-from models.automation.waits.rules.said import Said
-from models.automation.waits.rules.scopes import is_scope_of
+from models.automation.waits.resume_urls import Address
+from models.automation.waits.rules.resolution import RESUMABLE, judge, judge_early
+from models.automation.waits.rules.responses import Said
+from models.automation.waits.rules.scope_keys import is_scope_of
 from models.automation.waits.shapes import PublishEvent, ResumeNode
 from models.automation.waits.tables import automation_event, run_wait
-from models.automation.waits.urls import Address
 from models.core.access.placement import level_on
 from models.core.access.rules import Actor, Level, Scope
 from models.core.base import Id, JsonObject

@@ -13,7 +13,7 @@ from models.automation.automations.rules.graph.kinds import NodeKind
 from models.automation.automations.rules.planner.plan import Plan
 from models.automation.automations.tables import automation_graph
 from models.automation.waits.rules.approvals import is_asked, shown
-from models.automation.waits.rules.judgement import RESUMABLE
+from models.automation.waits.rules.resolution import RESUMABLE
 from models.automation.waits.store import read_said
 from models.automation.waits.tables import run_wait
 from models.core.access.rules import Actor

@@ -19,7 +19,7 @@ from sqlalchemy import (
 
 from models.automation.automation_runs.node_writes import NodeKey
 from models.automation.automation_runs.tables import automation_run
-from models.automation.waits.rules.said import Resolution, Said
+from models.automation.waits.rules.responses import Resolution, Said
 from models.automation.waits.tables import automation_event, run_wait
 from models.core.base import Id, JsonObject
 from runtime import outbox

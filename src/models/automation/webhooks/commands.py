@@ -6,8 +6,8 @@ from sqlalchemy import LargeBinary, bindparam, delete, select
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from models.automation.automation_runs.acceptance import RunRequest, accept
-from models.automation.automation_runs.facts import automation_actor
 from models.automation.automation_runs.rules import RunSource, RunStatus
+from models.automation.automation_runs.run_header import automation_actor
 from models.automation.automation_runs.tables import automation_run
 from models.automation.webhooks.errors import UnverifiedError, WrongMethodError
 from models.automation.webhooks.queries import Hook

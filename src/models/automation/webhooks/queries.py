@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import Text, bindparam, select
 
-from models.automation.automation_runs import runnable
+from models.automation.automation_runs import runnable_versions
 from models.automation.automation_runs.outputs import FIRST_RESPONSE
 from models.automation.automation_runs.rules import OPEN_RUN, RunStatus
 from models.automation.automation_runs.tables import automation_run
@@ -57,7 +57,7 @@ class Hook:
 _trigger = automation_graph.c.trigger_config
 
 _HOOK = PreparedStatement(
-    runnable.LIVE.add_columns(
+    runnable_versions.LIVE.add_columns(
         automation.c.workspace_id,
         automation.c.sealed_webhook_secret,
         automation.c.sealed_previous_webhook_secret,

@@ -11,8 +11,8 @@ from models.automation.automations.rules.language.bindings import (
     problems,
     without_literals,
 )
-from models.automation.automations.rules.language.reads import references, secrets_in
 from models.automation.automations.rules.language.secret_marks import SECRETS_LEAVE, SENDERS
+from models.automation.automations.rules.language.static_reads import references, secrets_in
 from models.core.base import Id, JsonObject
 from models.core.expressions.rules.errors import BindingError
 from models.core.expressions.rules.expressions import compile_expression

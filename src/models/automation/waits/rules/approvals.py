@@ -7,8 +7,8 @@ from models.automation.automations.rules.graph.configs import ApprovalConfig
 from models.automation.automations.rules.graph.configs.waits import ApprovalTerms
 from models.automation.automations.rules.graph.kinds import EdgeOutcome
 from models.automation.waits.errors import DecidedAlreadyError, OwnRunError
-from models.automation.waits.rules.answers import check_answers
-from models.automation.waits.rules.said import Resolution, Said
+from models.automation.waits.rules.form_answers import check_answers
+from models.automation.waits.rules.responses import Resolution, Said
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 

@@ -3,7 +3,7 @@
 from models.automation.automations.rules.graph.configs import WaitEventConfig
 from models.automation.automations.rules.graph.configs.waits import event_filter
 from models.automation.automations.rules.graph.kinds import EdgeOutcome
-from models.automation.waits.rules.said import Resolution, Said
+from models.automation.waits.rules.responses import Resolution, Said
 from models.core.base import JsonObject
 from models.core.expressions.rules.errors import ExpressionError
 from models.core.expressions.rules.json_values import readable

@@ -13,8 +13,8 @@ from models.automation.automations.rules.language.bindings import (
     problems,
     resolve,
 )
-from models.automation.automations.rules.language.reads import references, secret_names
 from models.automation.automations.rules.language.secret_marks import marked_names, revealed
+from models.automation.automations.rules.language.static_reads import references, secret_names
 
 CONTEXT = BindingContext(
     trigger={"name": "Ada", "n": 2, "list": [{"x": 1}], "null": None},

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
+from models.automation.automations.rules.graph.catalog import Noun
 from models.automation.automations.rules.graph.compiler import (
     Compiled,
     ReferenceFacts,
     compile_graph,
     referenced_ids,
 )
-from models.automation.automations.rules.graph.facts import Noun
 from models.automation.automations.rules.graph.kinds import JoinMode, OnError
 from models.automation.automations.rules.graph.shapes import Graph
 from models.automation.automations.rules.language.record_paths import RECORD

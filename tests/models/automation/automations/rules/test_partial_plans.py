@@ -5,7 +5,7 @@ import time
 import pytest
 
 from models.automation.automations.rules.graph.kinds import CostClass, JoinMode, NodeKind, OnError
-from models.automation.automations.rules.language.scopes import earlier_scopes, own_scopes
+from models.automation.automations.rules.language.visible_scopes import earlier_scopes, own_scopes
 from models.automation.automations.rules.planner.costs import costs_of
 from models.automation.automations.rules.planner.plan import Plan, PlanNode
 from models.automation.automations.rules.planner.planner import Planner

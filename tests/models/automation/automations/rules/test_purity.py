@@ -6,16 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from models.automation.automations.rules.graph import kinds, reach
-from models.automation.automations.rules.planner import (
-    costs,
-    course,
-    frames,
-    plan,
-    planner,
-    protocol,
-    topology,
-)
+from models.automation.automations.rules.graph import kinds
+from models.automation.automations.rules.graph import loop_nesting as reach
+from models.automation.automations.rules.planner import costs, plan, planner, protocol, topology
+from models.automation.automations.rules.planner import run_state as course
+from models.automation.automations.rules.planner import scope_state as frames
 
 MODULES = (costs, course, frames, kinds, plan, planner, protocol, reach, topology)
 FORBIDDEN = {"time", "datetime", "random", "secrets", "uuid", "os", "asyncio", "threading"}

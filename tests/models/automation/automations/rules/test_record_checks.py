@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.automation.automations.rules.graph.facts import Noun, ReferenceFacts
+from models.automation.automations.rules.graph.catalog import Noun, ReferenceFacts
 from models.automation.automations.rules.graph.kinds import NodeKind
 from models.automation.automations.rules.graph.record_checks import record_problems
 from models.core.base import Id

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from models.automation.automations.rules.graph.facts import ReferenceFacts
+from models.automation.automations.rules.graph.catalog import ReferenceFacts
 from models.automation.automations.rules.language.bindings import holds_binding, is_binding
 from models.automation.automations.rules.triggers.payloads import check_payload
 from models.core.base import JsonObject

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import pydantic
 
+from models.automation.automations.rules.graph.catalog import Noun, ReferenceFacts, referenced_ids
 from models.automation.automations.rules.graph.configs import JoinConfig
-from models.automation.automations.rules.graph.facts import Noun, ReferenceFacts, referenced_ids
 from models.automation.automations.rules.graph.kinds import EdgeOutcome, JoinMode, NodeKind
 from models.automation.automations.rules.graph.node_checks import edge_problems, node_problems
 from models.automation.automations.rules.graph.reference_checks import trigger_reference_problems
@@ -17,7 +17,7 @@ from models.automation.automations.rules.graph.structure import (
     structure_problems,
 )
 from models.automation.automations.rules.graph.value_checks import value_problems
-from models.automation.automations.rules.language.reads import cel_length
+from models.automation.automations.rules.language.static_reads import cel_length
 from models.automation.automations.rules.planner.plan import Plan, PlanEdge, PlanNode, PlanRetry
 from models.automation.automations.rules.triggers.configs import read_trigger, trigger_problems
 from models.core.base import JsonObject, Shape

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from models.automation.automations.rules.graph.kinds import EdgeOutcome, is_loop, shorten
-from models.automation.automations.rules.graph.reach import ROOT, enclosing, homes_of
+from models.automation.automations.rules.graph.loop_nesting import ROOT, enclosing, homes_of
 from models.automation.automations.rules.graph.shapes import Graph, GraphEdge, GraphNode
 
 MAX_NESTING = 5

@@ -6,8 +6,8 @@ from typing import Any
 import pydantic
 
 from models.automation.automations.rules.graph.call_checks import call_problems
+from models.automation.automations.rules.graph.catalog import Noun, ReferenceFacts
 from models.automation.automations.rules.graph.configs import CONFIGS, SwitchConfig
-from models.automation.automations.rules.graph.facts import Noun, ReferenceFacts
 from models.automation.automations.rules.graph.kinds import (
     NODE_KINDS,
     EdgeOutcome,
@@ -24,7 +24,7 @@ from models.automation.automations.rules.language.bindings import (
     without_literals,
 )
 from models.automation.automations.rules.language.filters import filter_problems
-from models.automation.automations.rules.language.reads import node_references
+from models.automation.automations.rules.language.static_reads import node_references
 from models.core.base import Input, JsonObject
 from models.core.expressions.rules.errors import BindingError
 from models.core.expressions.rules.expressions import compile_expression

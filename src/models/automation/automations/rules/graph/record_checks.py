@@ -6,7 +6,7 @@ from typing import Any
 
 import pydantic
 
-from models.automation.automations.rules.graph.facts import Noun, ReferenceFacts
+from models.automation.automations.rules.graph.catalog import Noun, ReferenceFacts
 from models.automation.automations.rules.graph.kinds import NodeKind, shorten
 from models.automation.automations.rules.language.bindings import holds_binding, is_binding
 from models.core.base import JsonObject

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from models.automation.automations.rules.graph.facts import NAMED_BY, ReferenceFacts
+from models.automation.automations.rules.graph.catalog import NAMED_BY, ReferenceFacts
 from models.automation.automations.rules.graph.kinds import shorten
 from models.automation.automations.rules.language.secret_marks import no_secret
 from models.automation.automations.rules.triggers.filters import CHANGE, STATE, field_problems

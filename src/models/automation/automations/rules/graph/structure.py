@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from models.automation.automations.rules.graph.kinds import shorten
 from models.automation.automations.rules.graph.loop_checks import loop_problems
-from models.automation.automations.rules.graph.reach import reached
-from models.automation.automations.rules.graph.reading_checks import reading_problems
+from models.automation.automations.rules.graph.loop_nesting import reached
+from models.automation.automations.rules.graph.output_read_checks import reading_problems
 from models.automation.automations.rules.graph.shapes import Graph, GraphEdge
 
 Problem = tuple[str, str]

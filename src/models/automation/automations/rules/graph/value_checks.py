@@ -2,16 +2,16 @@
 
 from collections.abc import Iterator
 
-from models.automation.automations.rules.graph.facts import ReferenceFacts
+from models.automation.automations.rules.graph.catalog import ReferenceFacts
 from models.automation.automations.rules.graph.kinds import shorten
 from models.automation.automations.rules.graph.shapes import Graph, GraphNode
 from models.automation.automations.rules.graph.structure import Problem
-from models.automation.automations.rules.language.reads import node_references, secrets_in
 from models.automation.automations.rules.language.secret_marks import (
     SECRETS_LEAVE,
     SENDERS,
     no_secret,
 )
+from models.automation.automations.rules.language.static_reads import node_references, secrets_in
 
 
 def value_problems(graph: Graph, facts: ReferenceFacts) -> Iterator[Problem]:

@@ -4,7 +4,7 @@ Standard library only.
 """
 
 from models.automation.automations.rules.graph.kinds import NODE_KINDS, CostClass, NodeKind
-from models.automation.automations.rules.graph.reach import body_of
+from models.automation.automations.rules.graph.loop_nesting import body_of
 from models.automation.automations.rules.planner.plan import Plan
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from models.automation.automations.rules.graph.kinds import EdgeOutcome, JoinMode, OnError
-from models.automation.automations.rules.graph.reach import (
+from models.automation.automations.rules.graph.loop_nesting import (
     ROOT,
     body_of,
     enclosing,

@@ -9,16 +9,7 @@ Standard library only.
 from collections import deque
 
 from models.automation.automations.rules.graph.kinds import JoinMode, OnError
-from models.automation.automations.rules.graph.reach import reached
-from models.automation.automations.rules.planner.frames import (
-    FAILED,
-    PASSED,
-    SKIPPED,
-    Ending,
-    Frame,
-    How,
-    Loop,
-)
+from models.automation.automations.rules.graph.loop_nesting import reached
 from models.automation.automations.rules.planner.plan import Plan
 from models.automation.automations.rules.planner.protocol import (
     CancelNode,
@@ -35,6 +26,15 @@ from models.automation.automations.rules.planner.protocol import (
     RunStopped,
     SkipNode,
     StartNode,
+)
+from models.automation.automations.rules.planner.scope_state import (
+    FAILED,
+    PASSED,
+    SKIPPED,
+    Ending,
+    Frame,
+    How,
+    Loop,
 )
 from models.automation.automations.rules.planner.topology import ROOT, Topology, topology_of
 

@@ -6,7 +6,7 @@ Standard library only; every sequence is sorted, so that equal plans give equal 
 from dataclasses import dataclass
 
 from models.automation.automations.rules.graph.kinds import EdgeOutcome
-from models.automation.automations.rules.graph.reach import ROOT, homes_of
+from models.automation.automations.rules.graph.loop_nesting import ROOT, homes_of
 from models.automation.automations.rules.planner.plan import Plan, PlanEdge, PlanNode
 
 __all__ = ["ROOT", "Topology", "topology_of"]

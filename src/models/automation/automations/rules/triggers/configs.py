@@ -12,8 +12,8 @@ from pydantic_core import ErrorDetails
 
 from models.automation.automations.rules.graph.configs.types import CelText, FieldKey, IsoMoment
 from models.automation.automations.rules.graph.shapes import Json, Reference
-from models.automation.automations.rules.triggers.before_runs import early_problem
 from models.automation.automations.rules.triggers.filters import CHANGE, STATE, filter_is_wrong
+from models.automation.automations.rules.triggers.payload_expressions import early_problem
 from models.automation.automations.rules.triggers.payloads import schema_problem
 from models.automation.automations.rules.triggers.webhooks import Webhook, webhook_problems
 from models.core.base import Input, JsonObject

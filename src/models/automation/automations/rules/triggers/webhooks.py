@@ -13,7 +13,7 @@ from models.automation.automations.rules.graph.configs.types import CelText, Hea
 from models.automation.automations.rules.graph.shapes import Json
 from models.automation.automations.rules.language.filters import filter_problems
 from models.automation.automations.rules.language.paths import compile_path
-from models.automation.automations.rules.triggers.before_runs import READABLE, early_problem
+from models.automation.automations.rules.triggers.payload_expressions import READABLE, early_problem
 from models.automation.secrets.rules import SecretName
 from models.core.base import Input
 from models.core.expressions.rules.errors import BindingError

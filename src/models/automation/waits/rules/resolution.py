@@ -9,7 +9,7 @@ from models.automation.automations.rules.language.bindings import holds_binding,
 from models.automation.waits.errors import NotResumableError
 from models.automation.waits.rules import approvals, events
 from models.automation.waits.rules.filter_reads import run_reads
-from models.automation.waits.rules.said import Resolution, Said
+from models.automation.waits.rules.responses import Resolution, Said
 from models.core.base import Id, JsonObject
 from runtime.errors import PlatformError, ValidationError
 

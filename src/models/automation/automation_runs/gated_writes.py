@@ -48,7 +48,7 @@ _COMPLETE_STARTED = PreparedStatement(
 )
 
 
-async def complete_at_once(work: Work, key: NodeKey, completion: Completion) -> bool:
+async def complete_with_gate(work: Work, key: NodeKey, completion: Completion) -> bool:
     """Gate and success in one statement, for a node with no other effect than its output.
 
     False when nothing was written: the run is closed, or the node has ended before.
@@ -62,7 +62,7 @@ async def complete_at_once(work: Work, key: NodeKey, completion: Completion) -> 
     return await _COMPLETE_AT_ONCE.execute(work, values) > 0
 
 
-async def start_at_once(work: Work, key: NodeKey, inputs: JsonObject) -> bool:
+async def start_with_gate(work: Work, key: NodeKey, inputs: JsonObject) -> bool:
     """Gate and first attempt of an outside node in one statement.
 
     False when nothing was written: the run is closed, or the node has begun before.

@@ -13,7 +13,7 @@ from sqlalchemy import select
 
 from models.automation.automation_runs import execution, slots
 from models.automation.automation_runs.rules import OPEN_RUN, RunStatus
-from models.automation.automation_runs.starts import append_starts
+from models.automation.automation_runs.start_intents import append_starts
 from models.automation.automation_runs.tables import automation_run
 from models.core.base import Id
 from runtime.database import UnitOfWork

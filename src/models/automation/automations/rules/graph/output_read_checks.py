@@ -3,9 +3,14 @@
 from collections.abc import Collection, Iterator, Sequence
 
 from models.automation.automations.rules.graph.kinds import NodeKind, shorten
-from models.automation.automations.rules.graph.reach import enclosing, following, homes_of, reached
+from models.automation.automations.rules.graph.loop_nesting import (
+    enclosing,
+    following,
+    homes_of,
+    reached,
+)
 from models.automation.automations.rules.graph.shapes import Graph, GraphEdge, GraphNode
-from models.automation.automations.rules.language.reads import node_references
+from models.automation.automations.rules.language.static_reads import node_references
 
 
 def reading_problems(graph: Graph, edges: Sequence[GraphEdge]) -> Iterator[tuple[str, str]]:

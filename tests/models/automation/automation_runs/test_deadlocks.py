@@ -5,7 +5,7 @@ from uuid import UUID
 
 import pytest
 
-from models.automation.automation_runs.circles import InLine, to_refuse
+from models.automation.automation_runs.deadlocks import InLine, to_refuse
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 RUNS = {name: UUID(int=number) for number, name in enumerate("abcdefgh", 1)}
@@ -42,7 +42,7 @@ def refused(line: str, holders: str, callers: str) -> str:
         pytest.param("cB dA fB", "aA bB eB", "ac bd ef", "f", id="every slot in the circle"),
         pytest.param("cB dA", "aA bB", "ae ec bd", "d", id="through a run that needs no slot"),
         pytest.param("cB dA gA", "aA bB", "ac bd hg", "d", id="who is only in line is spared"),
-        pytest.param("bA dB", "aA cB", "ab cd", "db", id="two circles"),
+        pytest.param("bA dB", "aA cB", "ab cd", "db", id="two deadlocks"),
     ],
 )
 def test_of_every_circle_the_last_to_come_is_refused(

@@ -26,7 +26,7 @@ def place_of(run_id: Id, workflow_id: str) -> str:
     return own if workflow_id == own else workflow_id.rpartition("/")[0]
 
 
-async def rest(work: UnitOfWork, run_id: Id, place: str, below: Sequence[str]) -> bool:
+async def suspend(work: UnitOfWork, run_id: Id, place: str, below: Sequence[str]) -> bool:
     """The execution in a place rests, as far as those in the places `below` do.
 
     False for a run that has ended. The run's lock keeps two executions from overlooking each other.
@@ -79,6 +79,6 @@ _STIR = PreparedStatement(
 )
 
 
-async def stir(work: Work, run_id: Id, place: str) -> None:
+async def resume(work: Work, run_id: Id, place: str) -> None:
     """The execution in a place goes on, and so does its run."""
     await _STIR.execute(work, {"run_id": run_id, "place": place})

@@ -1,6 +1,6 @@
 """What follows the end of a run, in the transaction that writes it (decisions C7, D2 "Failure").
 
-Whoever closes a run calls `follow`: the workflow's last transaction and the reconciler alike, so
+Whoever closes a run calls `apply`: the workflow's last transaction and the reconciler alike, so
 that a run whose execution died is answered for like any other.
 """
 
@@ -8,11 +8,11 @@ from typing import Any
 
 from sqlalchemy import Row, select
 
-from models.automation.automation_runs import runnable, slots
+from models.automation.automation_runs import runnable_versions, slots
 from models.automation.automation_runs.acceptance import RunRequest, accept, is_too_long
 from models.automation.automation_runs.cancellation import cancel_children
-from models.automation.automation_runs.facts import automation_actor
 from models.automation.automation_runs.rules import RunSource, RunStatus, is_test
+from models.automation.automation_runs.run_header import automation_actor
 from models.automation.automation_runs.tables import automation_run
 from models.automation.automations.rules.triggers.configs import TriggerKind
 from models.automation.automations.tables import automation, automation_graph, automation_version
@@ -37,10 +37,10 @@ ENDED = (
     _run.chain,
     _run.concurrency_key,
 )
-"""What `follow` needs to know of a run that has ended."""
+"""What `apply` needs to know of a run that has ended."""
 
 
-async def follow(work: UnitOfWork, run: Any, node_id: str | None) -> None:
+async def apply(work: UnitOfWork, run: Any, node_id: str | None) -> None:
     """Everything an end entails; `run` has the columns `ENDED`, `node_id` decided its failure."""
     await cancel_children(work, run.workspace_id, run.id)
     if run.concurrency_key is not None:
@@ -75,7 +75,7 @@ async def _fail(work: UnitOfWork, run: Any, node_id: str | None) -> None:
     handler_id = parse_id(known.failure_automation_id or "")
     handler = None
     if handler_id is not None:
-        handler = await runnable.live(work, run.workspace_id, handler_id)
+        handler = await runnable_versions.live(work, run.workspace_id, handler_id)
     await emit(
         work,
         run.workspace_id,

@@ -4,7 +4,6 @@ The workflow and the worker that follows a stretch of quick nodes each hold one;
 events in the same order, they are equal. Standard library only.
 """
 
-from models.automation.automations.rules.planner.frames import Loop
 from models.automation.automations.rules.planner.plan import Plan
 from models.automation.automations.rules.planner.planner import Planner
 from models.automation.automations.rules.planner.protocol import (
@@ -18,6 +17,7 @@ from models.automation.automations.rules.planner.protocol import (
     RunCancelled,
     SkipNode,
 )
+from models.automation.automations.rules.planner.scope_state import Loop
 
 
 class Course:

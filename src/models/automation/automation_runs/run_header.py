@@ -45,7 +45,7 @@ def automation_actor(
 
 
 @dataclass(frozen=True, slots=True)
-class RunFacts:
+class RunHeader:
     """A run that has begun."""
 
     run_id: Id
@@ -96,8 +96,8 @@ class RunFacts:
         }
 
 
-def fact_columns() -> tuple[ColumnElement[Any], ...]:
-    """The columns `RunFacts` is made of, in its order."""
+def header_columns() -> tuple[ColumnElement[Any], ...]:
+    """The columns `RunHeader` is made of, in its order."""
     run = automation_run.c
     return (
         run.id,
@@ -115,13 +115,13 @@ def fact_columns() -> tuple[ColumnElement[Any], ...]:
     )
 
 
-def read_facts(row: Any) -> RunFacts:
-    """The facts in a row of `fact_columns`."""
-    return RunFacts(*tuple(row))
+def read_header(row: Any) -> RunHeader:
+    """The header in a row of `header_columns`."""
+    return RunHeader(*tuple(row))
 
 
-_FACTS = PreparedStatement(
-    select(*fact_columns()).where(
+_HEADER = PreparedStatement(
+    select(*header_columns()).where(
         automation_run.c.id == bindparam("run_id"),
         automation_run.c.status == func.any(literal(ACTIVE_RUN, ARRAY(Text))),
     )
@@ -160,14 +160,14 @@ _SOME_OUTPUTS = PreparedStatement(
 )
 
 
-async def load_facts(work: Work, run_id: Id) -> RunFacts | None:
-    """The facts of a run that has begun and is open; None otherwise."""
-    row = await _FACTS.first(work, {"run_id": run_id})
-    return None if row is None else read_facts(row)
+async def load_header(work: Work, run_id: Id) -> RunHeader | None:
+    """The header of a run that has begun and is open; None otherwise."""
+    row = await _HEADER.first(work, {"run_id": run_id})
+    return None if row is None else read_header(row)
 
 
 async def load_outputs(
-    work: Work, facts: RunFacts, node_ids: Collection[str] | None, scopes: Sequence[str]
+    work: Work, header: RunHeader, node_ids: Collection[str] | None, scopes: Sequence[str]
 ) -> Sequence[Any]:
     """Outputs of the nodes that ended in these scopes, `{error, errorCode}` of those that failed;
     None asks for every node.
@@ -176,8 +176,8 @@ async def load_outputs(
     replays (decisions D3), those of scopes named first after the others.
     """
     parameters = {
-        "workspace_id": facts.workspace_id,
-        "run_ids": [facts.run_id, *facts.replayed_run_ids],
+        "workspace_id": header.workspace_id,
+        "run_ids": [header.run_id, *header.replayed_run_ids],
         "scopes": list(scopes),
     }
     if node_ids is None:

@@ -9,11 +9,11 @@ from typing import Any
 
 from sqlalchemy import select
 
-from models.automation.automation_runs import runnable
+from models.automation.automation_runs import runnable_versions
 from models.automation.automation_runs.acceptance import RunRequest, accept
-from models.automation.automation_runs.facts import automation_actor
 from models.automation.automation_runs.rules import OPEN_RUN, RunSource
-from models.automation.automation_runs.starts import start_facts
+from models.automation.automation_runs.run_header import automation_actor
+from models.automation.automation_runs.start_intents import start_facts
 from models.automation.automation_runs.tables import automation_run
 from models.automation.automations.rules.triggers.configs import ScheduleTrigger, read_trigger
 from models.automation.automations.schedules import NO_SCHEDULE, scheduled, set_next_run
@@ -48,7 +48,7 @@ async def fire(work: UnitOfWork, automation_id: Id, due: datetime) -> DueRun | N
     if found is None:
         return None
     await set_next_run(work, automation_id, found.next_after(work.now))
-    version = await runnable.live(work, found.workspace_id, automation_id)
+    version = await runnable_versions.live(work, found.workspace_id, automation_id)
     if version is None:
         return None
     actor = automation_actor(found.workspace_id, automation_id)
@@ -68,7 +68,7 @@ async def backfill(work: UnitOfWork, actor: Actor, automation_id: Id, body: Back
     is published with a schedule and enabled, ValidationError for a period that is none, is not over
     or has too many due times.
     """
-    version = await runnable.published(work, actor, automation_id)
+    version = await runnable_versions.published(work, actor, automation_id)
     trigger = read_trigger(version.trigger_config)
     if not isinstance(trigger, ScheduleTrigger):
         raise RunError(NO_SCHEDULE)

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from sqlalchemy import select
 
-from models.automation.automation_runs.facts import RunFacts
 from models.automation.automation_runs.node_writes import NodeKey
+from models.automation.automation_runs.run_header import RunHeader
 from models.automation.automations.rules.graph.configs import ApprovalConfig
 from models.automation.automations.tables import automation
 from models.automation.waits.store import find_wait, read_said
@@ -20,7 +20,7 @@ from runtime.database import UnitOfWork
 class Request:
     """A node that asks people to decide; `label` is what a person calls it."""
 
-    run: RunFacts
+    run: RunHeader
     key: NodeKey
     label: str
 
@@ -52,7 +52,7 @@ async def _tell(work: UnitOfWork, request: Request, occasion: str) -> bool:
     return True
 
 
-async def _deciders(work: UnitOfWork, run: RunFacts, config: ApprovalConfig) -> set[Id]:
+async def _deciders(work: UnitOfWork, run: RunHeader, config: ApprovalConfig) -> set[Id]:
     """The assignees, and the members with the role; whoever started the run only if allowed."""
     deciders = set(config.assignees)
     if config.role is not None:

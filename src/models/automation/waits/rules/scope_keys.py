@@ -3,7 +3,7 @@
 import re
 
 from models.automation.automations.rules.graph.configs.loops import MAX_ITEMS
-from models.automation.automations.rules.graph.reach import enclosing, homes_of
+from models.automation.automations.rules.graph.loop_nesting import enclosing, homes_of
 from models.automation.automations.rules.planner.plan import Plan
 
 _INDEX = re.compile(r"0|[1-9]\d{0,5}")

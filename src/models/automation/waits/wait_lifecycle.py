@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 
 from models.automation.automation_runs.node_writes import NodeKey
 from models.automation.waits import store
-from models.automation.waits.rules.judgement import out_of_time, replay, terms_of
-from models.automation.waits.rules.said import Resolution
+from models.automation.waits.rules.resolution import out_of_time, replay, terms_of
+from models.automation.waits.rules.responses import Resolution
 from models.core.base import Id, JsonObject
 from runtime.database import UnitOfWork
 
