@@ -14,12 +14,11 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from models.jobs.commands import accept_job
 from temporalio.client import WorkflowExecutionStatus, WorkflowHandle
 from typing_extensions import override
-from workflows.retention import Retention
 
 from cli.replaying.golden import golden
+from models.messages.jobs.commands import accept_job
 from runtime.database import Database, UnitOfWork
 from runtime.errors import ConflictError
 from runtime.families import JOB_FAMILIES, Family, Queue
@@ -35,7 +34,8 @@ from tests.support.schedules import change, handle_of, scheduled, until_runs, un
 from tests.support.sink import Sink, serving
 from tests.support.temporal import dev_server
 from tests.support.wait_stories import WAIT_STORIES
-from workflows.maintenance import Maintenance
+from workflows.maintenance.maintenance import Maintenance
+from workflows.maintenance.retention import Retention
 
 DIRECTORY = Path(__file__).parents[2] / "temporal" / "histories"
 
