@@ -6,9 +6,9 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import select, update
 
-from models.automation.triggers.tables import trigger_event
 from models.core.access.rules import Role, Scope
 from models.data.databases.tables import field
+from models.messages.events.tables import trigger_event
 from tests.api.automation.test_action_runs import create
 from tests.support.client import Client
 from tests.support.items import Json, read, refused

@@ -10,11 +10,11 @@ import pytest_asyncio
 from sqlalchemy import select, text, update
 
 from models.automation.triggers import looks
-from models.automation.triggers.tables import automation_subscription
 from models.content.items.commands import restore_item, trash_item
 from models.core.base import Id
 from models.data.databases.tables import database, field
 from models.data.records.index import LARGE
+from models.messages.events.tables import automation_subscription
 from runtime.clock import truncate, utc_now, wire_timestamp
 from tests.support.engine import Engine
 from tests.support.patience import eventually

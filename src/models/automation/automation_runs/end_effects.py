@@ -14,10 +14,10 @@ from models.automation.automation_runs.cancellation import cancel_children
 from models.automation.automation_runs.rules import RunSource, RunStatus, is_test
 from models.automation.automation_runs.run_header import automation_actor
 from models.automation.automation_runs.tables import automation_run
-from models.automation.automations.rules.triggers.configs import TriggerKind
 from models.automation.automations.tables import automation, automation_graph, automation_version
 from models.core.base import Id, JsonObject
 from models.messages.events.commands import emit
+from models.messages.events.rules import EventKind
 from models.messages.notifications.delivery import Notice, notify
 from models.messages.notifications.rules import NotificationKind
 from runtime.database import UnitOfWork
@@ -79,12 +79,12 @@ async def _fail(work: UnitOfWork, run: Any, node_id: str | None) -> None:
     await emit(
         work,
         run.workspace_id,
-        TriggerKind.AUTOMATION_FAILED,
+        EventKind.AUTOMATION_FAILED,
         run.automation_id,
         payload,
         chain=chain,
-        event_id=derived_id(run.id, TriggerKind.AUTOMATION_FAILED),
-        heard_by=[] if handler is None else [handler.automation_id],
+        event_id=derived_id(run.id, EventKind.AUTOMATION_FAILED),
+        answered_by=[] if handler is None else [handler.automation_id],
     )
     if handler is not None:
         actor = automation_actor(run.workspace_id, handler.automation_id)

@@ -5,7 +5,6 @@ from sqlalchemy import select
 from models.automation.action_runs.acceptance import ActionRequest, accept, runnable_action
 from models.automation.action_runs.shapes import RunAction
 from models.automation.actions.queries import visible as visible_action
-from models.automation.automations.rules.triggers.configs import TriggerKind
 from models.automation.buttons.rules import USER_FACTS, Pressed, read_button
 from models.core.access.placement import level_on
 from models.core.access.rules import Actor, Level
@@ -13,6 +12,7 @@ from models.core.base import Id, JsonObject
 from models.data.records.queries import get_record, load_schema_of
 from models.data.records.shapes import RecordDetail
 from models.messages.events.commands import emit
+from models.messages.events.rules import EventKind
 from models.people.users.tables import app_user
 from runtime.database import UnitOfWork
 from runtime.errors import DeniedError, NotFoundError
@@ -37,7 +37,7 @@ async def press_button(
     await accept(work, actor, action, ActionRequest(run_id, {**bound, **body.input}))
     shown = record.model_dump(mode="json", by_alias=True)
     payload = {"record": shown, "user": user, "fieldKey": key}
-    kind = TriggerKind.BUTTON_PRESSED
+    kind = EventKind.BUTTON_PRESSED
     await emit(work, actor.workspace_id, kind, schema.database_id, payload, event_id=run_id)
     return button.action_id
 

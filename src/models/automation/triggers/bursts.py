@@ -17,9 +17,10 @@ from models.automation.triggers.rules.changes import bounded, kind_of, merged, p
 from models.automation.triggers.rules.hearing import answers_change, touches
 from models.automation.triggers.rules.kinds import subject_of
 from models.automation.triggers.starting import start, tell_of_filter
-from models.automation.triggers.tables import automation_subscription, trigger_burst, trigger_event
+from models.automation.triggers.tables import trigger_burst
 from models.core.base import Id, JsonObject
 from models.core.expressions.rules.errors import BindingError
+from models.messages.events.tables import automation_subscription, trigger_event
 from runtime.database import UnitOfWork
 from runtime.prepared_statement import PreparedStatement
 

@@ -19,7 +19,6 @@ from models.automation.triggers.record_events import any_automation
 from models.automation.triggers.rules.kinds import subject_of
 from models.automation.triggers.rules.moments import DateWatch
 from models.automation.triggers.starting import start
-from models.automation.triggers.tables import automation_subscription
 from models.core.base import Id, JsonObject
 from models.data.databases.queries import load_schema
 from models.data.databases.rules.kinds import FieldKind
@@ -28,6 +27,7 @@ from models.data.record_changes.tables import record_change
 from models.data.records.details import record_details
 from models.data.records.queries import this_record
 from models.data.records.tables import record
+from models.messages.events.tables import automation_subscription
 from runtime.clock import wire_timestamp
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError

@@ -31,13 +31,13 @@ from models.automation.automations.rules.triggers.filters import Asked
 from models.automation.triggers.bursts import add_to_burst
 from models.automation.triggers.dates import answer_reached, note_dates
 from models.automation.triggers.listening import Audience, Listener
-from models.automation.triggers.rules.changes import HEARD_BY, payload_of
+from models.automation.triggers.rules.changes import payload_of
 from models.automation.triggers.rules.hearing import answers_change, answers_event
-from models.automation.triggers.rules.kinds import EventKind
 from models.automation.triggers.starting import start, tell_of_filter
-from models.automation.triggers.tables import trigger_event
 from models.core.base import Id, JsonObject
 from models.core.expressions.rules.errors import BindingError
+from models.messages.events.rules import ANSWERED_BY, EventKind
+from models.messages.events.tables import trigger_event
 from runtime.database import UnitOfWork, Work
 from runtime.prepared_statement import PreparedStatement
 
@@ -103,7 +103,7 @@ async def dispatch(work: UnitOfWork, after: Id) -> Sequence[Any]:
             done.append(event.id)
         else:
             again = {"event": event.id, "backoff": backoff(event.attempts)}
-            await _AGAIN.execute(work, {**again, "heard": {HEARD_BY: answered}})
+            await _AGAIN.execute(work, {**again, "heard": {ANSWERED_BY: answered}})
     if done:
         await _DONE.execute(work, {"ids": done})
     return events
@@ -123,7 +123,7 @@ def _is_given_up(event: Any) -> bool:
 
 async def _answered(work: UnitOfWork, event: Any, listeners: Sequence[Listener]) -> list[str]:
     """The automations among those that listen which have had their turn, now or before."""
-    heard = event.payload.get(HEARD_BY, ())
+    heard = event.payload.get(ANSWERED_BY, ())
     answered = []
     for listener in listeners:
         automation_id = str(listener.automation_id)
@@ -187,4 +187,4 @@ def _told(event: Any) -> JsonObject:
     """What runs are told of an event (decisions C7)."""
     if event.kind == EventKind.RECORD_CHANGED:
         return payload_of(event.payload)
-    return {key: value for key, value in event.payload.items() if key != HEARD_BY}
+    return {key: value for key, value in event.payload.items() if key != ANSWERED_BY}

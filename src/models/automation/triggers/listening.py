@@ -8,12 +8,13 @@ from sqlalchemy import ARRAY, Text, Uuid, bindparam, func, or_, select
 
 from models.automation.automation_runs import runnable_versions
 from models.automation.automations.rules.triggers.configs import TriggerKind
-from models.automation.triggers.rules.kinds import RECORD_TRIGGERS, EventKind, subject_of
-from models.automation.triggers.tables import automation_subscription
+from models.automation.triggers.rules.kinds import RECORD_TRIGGERS, subject_of
 from models.core.base import Id, JsonObject
 from models.data.databases.rules.fields import FieldSpecs
 from models.data.databases.specs import fields_as_text, read_fields
 from models.data.databases.tables import database
+from models.messages.events.rules import EventKind
+from models.messages.events.tables import automation_subscription
 from runtime.database import UnitOfWork
 from runtime.prepared_statement import PreparedStatement
 

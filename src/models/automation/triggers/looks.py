@@ -15,9 +15,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 
 from models.automation.automation_runs.run_header import automation_actor
 from models.automation.triggers.listening import listener
-from models.automation.triggers.rules.kinds import EventKind
 from models.automation.triggers.rules.moments import LONGEST_WINDOW, DateWatch
-from models.automation.triggers.tables import automation_subscription, trigger_event
 from models.data.databases.queries import load_schema
 from models.data.databases.rules.fields import FieldSpec, Schema
 from models.data.records.index import request_indexes
@@ -28,6 +26,8 @@ from models.data.records.rules.query.ordering import NEWEST_FIRST
 from models.data.records.rules.query.query import Query
 from models.data.records.rules.query.routes import Route, candidates, matching
 from models.data.records.tables import record
+from models.messages.events.rules import EventKind
+from models.messages.events.tables import automation_subscription, trigger_event
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
 from runtime.prepared_statement import PreparedStatement

@@ -24,8 +24,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 
 from models.automation.automation_runs.tables import automation_run
 from models.automation.triggers.rules.changes import bounded, differing
-from models.automation.triggers.rules.kinds import RECORD_TRIGGERS, EventKind
-from models.automation.triggers.tables import automation_subscription, trigger_event
+from models.automation.triggers.rules.kinds import RECORD_TRIGGERS
 from models.core.access.rules import ROLE_SCOPES, Actor, Principal, PrincipalType, Role
 from models.core.base import Id, JsonObject
 from models.data.databases.rules.fields import Schema
@@ -33,6 +32,8 @@ from models.data.record_changes.rules import ChangeKind
 from models.data.records.details import record_details
 from models.data.records.rules.write.writes import Planned, StoredRecord
 from models.data.records.shapes import RecordDetail
+from models.messages.events.rules import EventKind
+from models.messages.events.tables import automation_subscription, trigger_event
 from runtime.database import UnitOfWork
 from runtime.ids import new_id
 from runtime.prepared_statement import PreparedStatement

@@ -9,8 +9,8 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 from models.automation.automation_runs import runnable_versions
 from models.automation.automations.rules.triggers.configs import TriggerKind
 from models.automation.triggers.rules.kinds import hears_system, listens, subject_of
-from models.automation.triggers.tables import automation_subscription, trigger_event
 from models.core.base import Id
+from models.messages.events.tables import automation_subscription, trigger_event
 from runtime.database import UnitOfWork
 
 _TABLE = automation_subscription

@@ -5,7 +5,6 @@ from typing import Any
 from pydantic import ValidationError as ShapeError
 from sqlalchemy import insert, literal, select, update
 
-from models.automation.automations.rules.triggers.configs import TriggerKind
 from models.core.access.placement import level_on
 from models.core.access.rules import Actor, Level, Principal, PrincipalType, Role, Scope
 from models.core.base import Id, JsonObject
@@ -26,6 +25,7 @@ from models.data.forms.tables import form, form_submission
 from models.data.records.commands import create_record
 from models.data.records.shapes import CreateRecord, RecordDetail
 from models.messages.events.commands import emit
+from models.messages.events.rules import EventKind
 from runtime.clock import wire_timestamp
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, DeniedError, NotFoundError
@@ -178,7 +178,7 @@ async def _emit(work: UnitOfWork, row: Any, made: RecordDetail, submission_id: I
         "submittedAt": wire_timestamp(work.now),
     }
     payload = {"record": made.model_dump(mode="json", by_alias=True), "submission": submission}
-    kind = TriggerKind.FORM_SUBMITTED
+    kind = EventKind.FORM_SUBMITTED
     await emit(work, row.workspace_id, kind, row.item_id, payload, event_id=submission_id)
 
 

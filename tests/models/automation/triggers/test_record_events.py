@@ -10,9 +10,10 @@ from sqlalchemy import select, update
 
 from activities.triggers.dispatcher import Dispatcher
 from models.automation.triggers.record_events import CHUNK
-from models.automation.triggers.tables import trigger_burst, trigger_event
+from models.automation.triggers.tables import trigger_burst
 from models.data.records.commands import write_batch
 from models.data.records.shapes import RecordBatch
+from models.messages.events.tables import trigger_event
 from tests.support.spaces import Space
 from tests.support.triggers import Listening
 

@@ -19,9 +19,6 @@ from models.data.records.rules.write.writes import same_json
 MAX_BYTES = 1 << 20
 """The size of a payload (decisions C3)."""
 
-HEARD_BY = "heardBy"
-"""In an event: the automations that have heard of it, and are not told again."""
-
 _VALUES = ("data", "relations", "computed", "system")
 _TOLD = ("record", "before", "changedKeys", "actor")
 

@@ -1,35 +1,15 @@
-"""Kinds of events, and which triggers hear them (decisions C7)."""
+"""Which triggers listen to events, and to which subject (decisions C7)."""
 
 from collections.abc import Mapping
-from enum import StrEnum
 from typing import Any
 
 from models.automation.automation_runs.rules import RunSource
 from models.automation.automations.rules.triggers.configs import TriggerKind
 from models.core.base import Id, JsonObject
+from models.messages.events.rules import RECORD_SUBSCRIPTIONS
 from runtime.ids import parse_id
 
-
-class EventKind(StrEnum):
-    """What happened; all but the first are named like the one trigger that hears them."""
-
-    RECORD_CHANGED = "record_changed"
-    RECORD_DATE_REACHED = TriggerKind.RECORD_DATE_REACHED.value
-    """About one automation, which is its subject."""
-    FORM_SUBMITTED = TriggerKind.FORM_SUBMITTED.value
-    BUTTON_PRESSED = TriggerKind.BUTTON_PRESSED.value
-    DATA_SOURCE_FINISHED = TriggerKind.DATA_SOURCE_FINISHED.value
-    AUTOMATION_FAILED = TriggerKind.AUTOMATION_FAILED.value
-    TIME_ENTRY_COMPLETED = TriggerKind.TIME_ENTRY_COMPLETED.value
-
-
-RECORD_TRIGGERS = (
-    TriggerKind.RECORD_CREATED,
-    TriggerKind.RECORD_UPDATED,
-    TriggerKind.RECORD_DELETED,
-    TriggerKind.RECORD_MATCHES,
-    TriggerKind.RECORD_DATE_REACHED,
-)
+RECORD_TRIGGERS = tuple(TriggerKind(kind) for kind in RECORD_SUBSCRIPTIONS)
 """The triggers that hear changes of records."""
 
 RUN_SOURCES: Mapping[str, RunSource] = {

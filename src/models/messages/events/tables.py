@@ -1,0 +1,84 @@
+"""Tables of events that wait for their dispatcher, and of who subscribes to which."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import (
+    ARRAY,
+    BigInteger,
+    ForeignKeyConstraint,
+    Identity,
+    Index,
+    UniqueConstraint,
+    Uuid,
+    text,
+)
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlmodel import Field, SQLModel
+
+from models.core.base import Id
+from runtime.schema import Timestamp, table_of
+
+
+class TriggerEvent(SQLModel, table=True):
+    """Something happened that an automation may listen to; dispatching it deletes the row.
+
+    `kind` is an `EventKind`. `subject_id` is what listeners name: a database, form, data source or
+    automation. `chain` names the runs that led to it, oldest first. `due_at` lies ahead of an event
+    that could not be dispatched yet.
+    """
+
+    __tablename__ = "trigger_event"
+    __table_args__ = (
+        UniqueConstraint("event_id"),
+        Index("ix_trigger_event_workspace_id_id", "workspace_id", "id"),
+    )
+
+    id: int = Field(sa_type=BigInteger, sa_column_args=[Identity(always=True)], primary_key=True)
+    event_id: Id
+    workspace_id: Id
+    kind: str
+    subject_id: Id
+    payload: dict[str, Any] = Field(sa_type=JSONB)
+    chain: list[Id] = Field(sa_type=ARRAY(Uuid), sa_column_kwargs={"server_default": text("'{}'")})
+    attempts: int = 0
+    created_at: datetime = Field(sa_type=Timestamp)
+    due_at: datetime = Field(sa_type=Timestamp)
+
+
+class AutomationSubscription(SQLModel, table=True):
+    """What a published and enabled automation listens to; no `subject_id` means anything.
+
+    It tells writers whether anybody listens; whether a run may start is asked of the automation
+    itself. Events numbered up to `after_event` were there before it listened. `include_system`
+    lets changes in that the platform makes by itself. Of an automation that waits for dates,
+    all moments up to `reached_at` are answered, and `look_at` is when to look for more.
+    """
+
+    __tablename__ = "automation_subscription"
+    __table_args__ = (
+        ForeignKeyConstraint(
+            ["workspace_id", "automation_id"], ["automation.workspace_id", "automation.id"]
+        ),
+        Index("ix_automation_subscription_listens", "workspace_id", "kind", "subject_id"),
+        Index(
+            "ix_automation_subscription_look_at",
+            "look_at",
+            postgresql_where=text("look_at IS NOT NULL"),
+        ),
+    )
+
+    automation_id: Id = Field(primary_key=True)
+    workspace_id: Id
+    kind: str
+    subject_id: Id | None = None
+    include_system: bool = Field(default=False, sa_column_kwargs={"server_default": text("false")})
+    after_event: int = Field(
+        default=0, sa_type=BigInteger, sa_column_kwargs={"server_default": text("0")}
+    )
+    reached_at: datetime | None = Field(default=None, sa_type=Timestamp)
+    look_at: datetime | None = Field(default=None, sa_type=Timestamp)
+
+
+trigger_event = table_of(TriggerEvent)
+automation_subscription = table_of(AutomationSubscription)
