@@ -5,14 +5,14 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, WithJsonSchema
 
-from models.data.databases.rules.values import FieldValueError, moment
+from models.core.values import InvalidValueError, moment
 from runtime.clock import truncate
 
 
 def _moment(value: Any) -> Any:
     try:
         return None if value is None else truncate(moment(value))
-    except FieldValueError as problem:
+    except InvalidValueError as problem:
         raise ValueError(str(problem)) from problem
 
 

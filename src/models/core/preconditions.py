@@ -3,7 +3,7 @@
 import re
 from datetime import datetime
 
-from models.data.databases.rules.values import FieldValueError, moment
+from models.core.values import InvalidValueError, moment
 from runtime.clock import truncate
 from runtime.errors import ValidationError
 
@@ -26,7 +26,7 @@ def read_moment(written: str | None, path: str) -> datetime | None:
         return None
     try:
         return truncate(moment(written))
-    except FieldValueError as problem:
+    except InvalidValueError as problem:
         raise ValidationError.at(path, "must be the updatedAt that was read") from problem
 
 

@@ -27,7 +27,7 @@ from models.content.surfaces.shapes import MAX_BLOCKS
 from models.content.surfaces.tables import block, surface
 from models.core.access.rules import Actor, Scope
 from models.core.base import Id, JsonObject
-from models.data.databases.rules.values import FieldValueError, check_storable
+from models.core.values import InvalidValueError, check_storable
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, NotFoundError, ValidationError
 from runtime.schema import Timestamp
@@ -73,7 +73,7 @@ def check_settings(settings: JsonObject, path: str) -> None:
     """Settings are free-form, of bounded size and depth (decisions C1)."""
     try:
         check_storable(settings, MAX_SETTINGS_DEPTH)
-    except FieldValueError as problem:
+    except InvalidValueError as problem:
         raise ValidationError.at(path, str(problem)) from problem
     if json_size(settings) > MAX_SETTINGS_BYTES:
         raise ValidationError.at(path, f"is larger than {MAX_SETTINGS_BYTES >> 10} KiB")

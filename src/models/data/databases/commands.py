@@ -13,6 +13,7 @@ from models.content.items.rules import ItemKind
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.core.keys import free_key, slug
+from models.core.values import InvalidValueError, check_storable
 from models.data.databases.additions import add_fields
 from models.data.databases.locks import own_fields, share_schema
 from models.data.databases.queries import get_database, load_schema
@@ -21,7 +22,6 @@ from models.data.databases.rules.fields import Schema
 from models.data.databases.rules.layout import changed_layout, default_layout, layout_problems
 from models.data.databases.rules.plan import plan_fields, refuse
 from models.data.databases.rules.settings import MAX_SETTINGS_DEPTH
-from models.data.databases.rules.values import FieldValueError, check_storable
 from models.data.databases.shapes import (
     ChangeRecordLayout,
     CreateDatabase,
@@ -155,7 +155,7 @@ async def delete_database(work: UnitOfWork, actor: Actor, database_id: Id) -> Da
 def _settings(given: JsonObject | None) -> JsonObject:
     try:
         check_storable(given or {}, MAX_SETTINGS_DEPTH)
-    except FieldValueError as problem:
+    except InvalidValueError as problem:
         raise ValidationError.at("settings", str(problem)) from problem
     return given or {}
 

@@ -9,6 +9,7 @@ from sqlalchemy import func, select
 
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
+from models.core.values import InvalidValueError, moment
 from models.data.databases.conversion_values import (
     CHUNK,
     Source,
@@ -28,7 +29,6 @@ from models.data.databases.rules.converter import Converter, as_described, descr
 from models.data.databases.rules.derivation import Place
 from models.data.databases.rules.fields import FieldSpec
 from models.data.databases.rules.plan import plan_conversion
-from models.data.databases.rules.values import FieldValueError, moment
 from models.data.databases.shapes import (
     ConversionPreview,
     ConversionSample,
@@ -162,7 +162,7 @@ async def _planned(
     if body.expected_updated_at is not None:
         try:
             expected = truncate(moment(body.expected_updated_at))
-        except FieldValueError as problem:
+        except InvalidValueError as problem:
             raise ValidationError.at("expectedUpdatedAt", str(problem)) from problem
     schema = await load_schema(work, actor.workspace_id, database_id)
     spec = held_field(schema, field_id)

@@ -19,13 +19,9 @@ from models.core.expressions.rules import coalesce
 from models.core.expressions.rules.cel_text import dotted, names, selections, tokens, with_doubles
 from models.core.expressions.rules.errors import ExpressionError
 from models.core.expressions.rules.programs import Program, Type, environment
-from models.data.databases.rules.fields import FieldSpecs
-from models.data.databases.rules.kinds import FieldKind
-from models.data.databases.rules.registry import Comparison, ResultKind, comparison
-from models.data.databases.rules.values import (
-    MAX_JSON_DEPTH,
+from models.core.values import (
     MAX_LONG_TEXT,
-    FieldValueError,
+    InvalidValueError,
     check_storable,
     day,
     moment,
@@ -33,6 +29,10 @@ from models.data.databases.rules.values import (
     stored_moment,
     text,
 )
+from models.data.databases.rules.fields import FieldSpecs
+from models.data.databases.rules.kinds import FieldKind
+from models.data.databases.rules.registry import Comparison, ResultKind, comparison
+from models.data.databases.rules.values import MAX_JSON_DEPTH
 
 _KEYWORDS = frozenset({"false", "in", "null", "true"})
 """Words of the language that can be keys: in a formula they are told apart by their case."""
@@ -85,7 +85,7 @@ class _Input:
         reader: Callable[[Any], Any] = _READERS.get(self.comparison, _text)
         try:
             return reader(value)
-        except FieldValueError:
+        except InvalidValueError:
             return self._nothing
 
     @property
@@ -121,7 +121,7 @@ class CompiledFormula:
         )
         try:
             return _RESULTS[self.result](_program(self.text, self.inputs, missing).run(data))
-        except (ExpressionError, FieldValueError):
+        except (ExpressionError, InvalidValueError):
             return None
 
 
@@ -130,13 +130,13 @@ def compile_formula(
 ) -> CompiledFormula:
     """Check a formula against the fields of its database.
 
-    Raises `FieldValueError` with the sentence that says what is wrong.
+    Raises `InvalidValueError` with the sentence that says what is wrong.
     """
     _refuse_questions(expression)
     written = dotted(expression, "record", _spelled)
     keys = selections(written, "record")
     if keys is None:
-        raise FieldValueError("must name each field it reads, as record.<key>")
+        raise InvalidValueError("must name each field it reads, as record.<key>")
     inputs = tuple(_input(fields, key) for key in sorted(keys))
     return _compiled(written, inputs, result)
 
@@ -147,7 +147,7 @@ def _refuse_questions(expression: str) -> None:
         if read[place : place + 3] == ["has", "(", "record"] or (
             word == "record" and "?" in read[place + 1 : place + 3] and read[place + 1] in ".["
         ):
-            raise FieldValueError(
+            raise InvalidValueError(
                 "cannot ask with has(…) or ? for a field: compare it with null, or write "
                 "coalesce(record.price, 0)"
             )
@@ -160,9 +160,9 @@ def _spelled(key: str) -> str:
 def _input(fields: FieldSpecs, name: str) -> _Input:
     spec = fields.get(name.lower() if name.lower() in _KEYWORDS else name)
     if spec is None:
-        raise FieldValueError(f'reads "{name[:100]}", which is not the key of a field')
+        raise InvalidValueError(f'reads "{name[:100]}", which is not the key of a field')
     if spec.kind in _UNREADABLE:
-        raise FieldValueError(f'reads "{spec.key}", a {spec.kind} field, which a formula cannot')
+        raise InvalidValueError(f'reads "{spec.key}", a {spec.kind} field, which a formula cannot')
     return _Input(spec.key, comparison(spec), checkbox=spec.kind is FieldKind.CHECKBOX)
 
 
@@ -171,9 +171,9 @@ def _compiled(written: str, inputs: tuple[_Input, ...], result: ResultKind) -> C
     try:
         program, chosen = _checked(written, inputs)
     except ExpressionError as problem:
-        raise FieldValueError(_sentence(problem.message)) from None
+        raise InvalidValueError(_sentence(problem.message)) from None
     if program.type not in _GIVEN.get(result, {program.type}):
-        raise FieldValueError(f"gives {program.type.lower()} where resultKind is {result}")
+        raise InvalidValueError(f"gives {program.type.lower()} where resultKind is {result}")
     return CompiledFormula(chosen, inputs, result)
 
 
@@ -219,7 +219,7 @@ def _double(value: Any) -> float:
 
 def _boolean(value: Any) -> bool:
     if not isinstance(value, bool):
-        raise FieldValueError("must be true or false")
+        raise InvalidValueError("must be true or false")
     return value
 
 
@@ -229,7 +229,7 @@ def _midnight(value: Any) -> datetime:
 
 def _list(value: Any) -> list[Any]:
     if not isinstance(value, list):
-        raise FieldValueError("must be a list")
+        raise InvalidValueError("must be a list")
     return [
         float(each) if isinstance(each, int) and not isinstance(each, bool) else each
         for each in value
@@ -264,7 +264,7 @@ def _day(value: Any) -> str:
 def _json(value: Any) -> Any:
     check_storable(value, MAX_JSON_DEPTH)
     if len(json.dumps(value)) > MAX_LONG_TEXT:
-        raise FieldValueError("is too large")
+        raise InvalidValueError("is too large")
     return value
 
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from models.core.values import moment
 from models.data.databases.rules.fields import FieldSpec, FieldSpecs
 from models.data.databases.rules.kinds import FieldKind
 from models.data.databases.rules.registry import Comparison, comparison
-from models.data.databases.rules.values import moment
 from models.data.records.shapes import RecordDetail
 
 MAX_RECORDS = 1_000_000

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from models.core.values import InvalidValueError
 from models.data.databases.rules.conversion import LOST, convert_value, convertible, option_names
 from models.data.databases.rules.converter import Converter
 from models.data.databases.rules.fields import FieldSpec, Option
 from models.data.databases.rules.kinds import STORED_KINDS, FieldKind
 from models.data.databases.rules.registry import KIND_RULES
-from models.data.databases.rules.values import FieldValueError
 
 K = FieldKind
 OPTIONS = tuple(
@@ -166,7 +166,7 @@ def test_a_value_written_as_text_reads_back_as_itself(kind: FieldKind, value: An
     assert check is not None
     try:
         stored = check(spec, value)
-    except FieldValueError:
+    except InvalidValueError:
         return
     assert convert_value(text, spec, convert_value(spec, text, stored)) == stored
 

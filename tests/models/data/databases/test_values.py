@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
+from models.core.values import InvalidValueError
 from models.data.databases.rules.fields import FieldSpec, Option
 from models.data.databases.rules.kinds import COMPUTED_KINDS, STORED_KINDS, SYSTEM_KINDS, FieldKind
 from models.data.databases.rules.registry import KIND_RULES, Comparison, ResultKind, comparison
-from models.data.databases.rules.values import FieldValueError
 
 PERSON = "0198c5c2-7a3b-7c1d-9e4f-2b6a8d1c0e5f"
 OPTIONS = tuple(
@@ -158,13 +158,13 @@ def test_a_value_of_another_type_is_refused(kind: FieldKind, name: str) -> None:
     if name in ACCEPTED.get(kind, set()):
         check(kind, WRONG_TYPES[name])
     else:
-        with pytest.raises(FieldValueError):
+        with pytest.raises(InvalidValueError):
             check(kind, WRONG_TYPES[name])
 
 
 @pytest.mark.parametrize(("kind", "value"), REFUSED)
 def test_refused(kind: FieldKind, value: Any) -> None:
-    with pytest.raises(FieldValueError):
+    with pytest.raises(InvalidValueError):
         check(kind, value)
 
 
@@ -173,7 +173,7 @@ def test_json_deeper_than_the_platform_takes_is_refused() -> None:
     for _ in range(48):
         value = [value]
     assert check(FieldKind.JSON, value) == value
-    with pytest.raises(FieldValueError):
+    with pytest.raises(InvalidValueError):
         check(FieldKind.JSON, [value])
 
 
@@ -189,14 +189,14 @@ def test_json_deeper_than_the_platform_takes_is_refused() -> None:
 )
 def test_number_settings(settings: dict[str, Any], taken: float, refused: float) -> None:
     assert check(FieldKind.NUMBER, taken, **settings) == taken
-    with pytest.raises(FieldValueError):
+    with pytest.raises(InvalidValueError):
         check(FieldKind.NUMBER, refused, **settings)
 
 
 def test_a_file_field_may_bound_its_files() -> None:
     other = PERSON.replace("8", "9", 1)
     assert check(FieldKind.FILE, [PERSON], maxFiles=1) == [PERSON]
-    with pytest.raises(FieldValueError, match="at most 1 file"):
+    with pytest.raises(InvalidValueError, match="at most 1 file"):
         check(FieldKind.FILE, [PERSON, other], maxFiles=1)
 
 

@@ -5,10 +5,10 @@ from uuid import uuid4
 
 import pytest
 
+from models.core.values import InvalidValueError
 from models.data.databases.rules.fields import FieldSpec, FieldSpecs
 from models.data.databases.rules.kinds import FieldKind
 from models.data.databases.rules.registry import ResultKind
-from models.data.databases.rules.values import FieldValueError
 from models.data.formulas.rules import compile_formula
 
 KINDS = {
@@ -134,7 +134,7 @@ def test_what_a_formula_reads_is_known(text: str, keys: set[str]) -> None:
     ],
 )
 def test_a_wrong_formula_is_refused_with_a_sentence(text: str, reason: str) -> None:
-    with pytest.raises(FieldValueError) as refusal:
+    with pytest.raises(InvalidValueError) as refusal:
         compile_formula(text, FIELDS)
     assert reason in str(refusal.value)
     assert "wrapper" not in str(refusal.value)
@@ -179,7 +179,7 @@ def test_a_result_has_the_stored_form_of_its_kind_or_is_none(
     ],
 )
 def test_a_formula_that_cannot_give_its_kind_is_refused(text: str, kind: ResultKind) -> None:
-    with pytest.raises(FieldValueError, match=f"where resultKind is {kind}"):
+    with pytest.raises(InvalidValueError, match=f"where resultKind is {kind}"):
         compile_formula(text, FIELDS, kind)
 
 

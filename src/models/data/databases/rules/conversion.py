@@ -11,6 +11,7 @@ from datetime import UTC, date, datetime, time
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any, Final, NoReturn
 
+from models.core.values import InvalidValueError, day, moment, number, stored_moment
 from models.data.databases.rules.fields import FieldSpec
 from models.data.databases.rules.kinds import (
     NUMERIC_KINDS,
@@ -20,7 +21,6 @@ from models.data.databases.rules.kinds import (
 )
 from models.data.databases.rules.registry import KIND_RULES
 from models.data.databases.rules.settings import zone
-from models.data.databases.rules.values import FieldValueError, day, moment, number, stored_moment
 from models.data.databases.rules.written import (
     clock,
     digits,
@@ -73,7 +73,7 @@ def convert_value(from_spec: FieldSpec, to_spec: FieldSpec, value: Any) -> Any:
     assert check is not None, "no field is converted to what nobody writes"
     try:
         return check(to_spec, _READERS[to_spec.kind](from_spec, to_spec, value))
-    except FieldValueError:
+    except InvalidValueError:
         return LOST
 
 
@@ -84,7 +84,7 @@ def option_names(from_spec: FieldSpec, to_spec: FieldSpec, value: Any) -> list[s
         return [known[key] for key in _listed(value) if isinstance(key, str) and key in known]
     try:
         text = as_text(from_spec, value)
-    except FieldValueError:
+    except InvalidValueError:
         return []
     parts = re.split(r"[,;\n]", text) if to_spec.kind is FieldKind.MULTI_SELECT else [text]
     return [name for part in parts if (name := part.strip())]
@@ -111,7 +111,7 @@ def as_text(spec: FieldSpec, value: Any) -> str:
 def _chosen_names(spec: FieldSpec, value: Any) -> list[str]:
     names = option_names(spec, spec, value)
     if len(names) < len(_listed(value)):
-        raise FieldValueError("chose what is no option any more")
+        raise InvalidValueError("chose what is no option any more")
     return names
 
 
@@ -172,7 +172,7 @@ def _datetime(from_spec: FieldSpec, to_spec: FieldSpec, value: Any) -> str:
         return _local(day(found[1]), found[2], to_spec)
     try:
         return stored_moment(moment(text))
-    except FieldValueError:
+    except InvalidValueError:
         return _local(read_day(text), "00:00", to_spec)
 
 
@@ -181,14 +181,14 @@ def _local(on: date, at: str, spec: FieldSpec) -> str:
         local = datetime.combine(on, time.fromisoformat(at), zone(spec.timezone))
         return stored_moment(local.astimezone(UTC))
     except (ValueError, OverflowError) as error:
-        raise FieldValueError("is no moment") from error
+        raise InvalidValueError("is no moment") from error
 
 
 def _in_zone(at: datetime, spec: FieldSpec) -> datetime:
     try:
         return at.astimezone(zone(spec.timezone))
     except OverflowError as error:
-        raise FieldValueError("is no moment there") from error
+        raise InvalidValueError("is no moment there") from error
 
 
 def _time(from_spec: FieldSpec, _to: FieldSpec, value: Any) -> str:
@@ -202,7 +202,7 @@ def _option(from_spec: FieldSpec, to_spec: FieldSpec, value: Any) -> str:
     """The one option meant: the same key, or the same name. Of several none is the one."""
     keys = _options(from_spec, to_spec, value)
     if len(keys) != 1:
-        raise FieldValueError("is not one option")
+        raise InvalidValueError("is not one option")
     return keys[0]
 
 
@@ -215,7 +215,7 @@ def _options(from_spec: FieldSpec, to_spec: FieldSpec, value: Any) -> list[str]:
     named = to_spec.options_named
     names = option_names(from_spec, to_spec, value)
     if any(name.casefold() not in named for name in names) or not names:
-        raise FieldValueError("is not among the options")
+        raise InvalidValueError("is not among the options")
     return [named[name.casefold()] for name in names]
 
 
@@ -242,7 +242,7 @@ def _location(from_spec: FieldSpec, _to: FieldSpec, value: Any) -> Any:
         return value
     found = _PLACE.fullmatch(as_text(from_spec, value).strip())
     if found is None:
-        raise FieldValueError("is no place")
+        raise InvalidValueError("is no place")
     return {"lat": float(found[1]), "lng": float(found[2])}
 
 

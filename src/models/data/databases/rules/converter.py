@@ -5,12 +5,12 @@ from dataclasses import replace
 from typing import Any
 
 from models.core.base import JsonObject
+from models.core.values import InvalidValueError
 from models.data.databases.rules.conversion import LOST, convert_value, option_names
 from models.data.databases.rules.defaults import default_text, default_value
 from models.data.databases.rules.fields import FieldSpec, Option
 from models.data.databases.rules.kinds import FieldKind
 from models.data.databases.rules.options import MakeId, OptionGrowth
-from models.data.databases.rules.values import FieldValueError
 
 _GROWING = frozenset({FieldKind.SELECT, FieldKind.MULTI_SELECT})
 
@@ -43,7 +43,7 @@ class Converter:
         after = LOST if before is None else convert_value(self._from, self.to_spec, before)
         try:
             kept = None if after is LOST else default_text(self.to_spec, after)
-        except FieldValueError:
+        except InvalidValueError:
             kept = None
         return replace(self.to_spec, default=kept)
 

@@ -3,9 +3,9 @@
 import json
 from typing import Any, NoReturn
 
+from models.core.values import MAX_TEXT, InvalidValueError
 from models.data.databases.rules.fields import FieldSpec
 from models.data.databases.rules.registry import KIND_RULES, Comparison
-from models.data.databases.rules.values import MAX_TEXT, FieldValueError
 
 _LITERAL = frozenset(
     {Comparison.TEXT, Comparison.DAY, Comparison.MOMENT, Comparison.TIME, Comparison.OPTION}
@@ -16,19 +16,19 @@ _LITERAL = frozenset(
 def default_text(field: FieldSpec, raw: Any) -> str | None:
     """The text to keep for a default given as text or as the value itself.
 
-    Raises `FieldValueError` when the field would not take it as a value.
+    Raises `InvalidValueError` when the field would not take it as a value.
     """
     if raw is None:
         return None
     rule = KIND_RULES[field.kind]
     if rule.check is None:
-        raise FieldValueError("cannot be set: the platform writes this kind of field")
+        raise InvalidValueError("cannot be set: the platform writes this kind of field")
     if rule.comparison in _LITERAL:
         return str(rule.check(field, raw))
     value = _parsed(raw) if isinstance(raw, str) else raw
     kept = json.dumps(rule.check(field, value), ensure_ascii=False)
     if len(kept) > MAX_TEXT:
-        raise FieldValueError(f"must be at most {MAX_TEXT} characters")
+        raise InvalidValueError(f"must be at most {MAX_TEXT} characters")
     return kept
 
 
@@ -43,7 +43,7 @@ def _parsed(text: str) -> Any:
     try:
         return json.loads(text, parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
-        raise FieldValueError("must be the JSON text of a value") from error
+        raise InvalidValueError("must be the JSON text of a value") from error
 
 
 def _refuse(constant: str) -> NoReturn:

@@ -10,11 +10,11 @@ from graphlib import CycleError, TopologicalSorter
 from typing import NamedTuple
 
 from models.core.base import Id
+from models.core.values import InvalidValueError
 from models.data.databases.rules.aggregates import Aggregate, aggregate_result, usable_aggregates
 from models.data.databases.rules.fields import FieldSpec, FieldSpecs
 from models.data.databases.rules.kinds import FieldKind
 from models.data.databases.rules.registry import ResultKind, comparison
-from models.data.databases.rules.values import FieldValueError
 from models.data.formulas.rules import compile_formula
 from runtime.errors import Detail
 
@@ -123,7 +123,7 @@ def _sources(catalog: Catalog, place: Place, spec: FieldSpec) -> frozenset[Place
         fields = catalog[place.database_id]
         try:
             keys = compile_formula(spec.settings["expression"], fields).dependencies
-        except FieldValueError as problem:
+        except InvalidValueError as problem:
             raise _ProblemError("expression", str(problem)) from problem
         return frozenset(Place(place.database_id, key) for key in keys)
     return frozenset({_target(catalog, place, spec)})
@@ -176,7 +176,7 @@ def _formula_result(spec: FieldSpec, fields: FieldSpecs) -> ResultKind:
 def _fits(expression: str, fields: FieldSpecs, result: ResultKind, *, must: bool = False) -> bool:
     try:
         compile_formula(expression, fields, result)
-    except FieldValueError as problem:
+    except InvalidValueError as problem:
         if must:
             raise _ProblemError("expression", str(problem)) from problem
         return False

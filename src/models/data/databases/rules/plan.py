@@ -6,6 +6,7 @@ from typing import Any
 
 from models.core.base import JsonObject
 from models.core.keys import first_free, slug
+from models.core.values import InvalidValueError
 from models.data.databases.rules.conversion import convertible
 from models.data.databases.rules.defaults import default_text
 from models.data.databases.rules.fields import FieldSpec, Option
@@ -19,7 +20,6 @@ from models.data.databases.rules.options import (
     new_options,
 )
 from models.data.databases.rules.settings import read_settings
-from models.data.databases.rules.values import FieldValueError
 from models.data.databases.shapes import (
     MAX_FIELDS,
     ConvertField,
@@ -187,7 +187,7 @@ class _Planner:
     def _with_default(self, field: FieldSpec, raw: Any, path: str) -> FieldSpec:
         try:
             return replace(field, default=default_text(field, raw))
-        except FieldValueError as problem:
+        except InvalidValueError as problem:
             self.refuse(path, str(problem))
             return field
 

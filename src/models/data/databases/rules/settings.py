@@ -15,10 +15,11 @@ from pydantic import ValidationError as PydanticError
 from pydantic.alias_generators import to_camel
 
 from models.core.base import JsonObject, Label
+from models.core.values import InvalidValueError, check_storable
 from models.data.databases.rules.aggregates import Aggregate
 from models.data.databases.rules.kinds import NUMERIC_KINDS, FieldKind
 from models.data.databases.rules.registry import ResultKind
-from models.data.databases.rules.values import MAX_FILES, FieldValueError, check_storable
+from models.data.databases.rules.values import MAX_FILES
 from runtime.errors import Detail
 from runtime.ids import parse_id
 
@@ -181,7 +182,7 @@ def read_settings(
     try:
         check_storable(settings, MAX_SETTINGS_DEPTH)
         read = _SHAPES.get(kind, _Settings).model_validate(settings)
-    except FieldValueError as problem:
+    except InvalidValueError as problem:
         return ReadSettings({}, [Detail(path, str(problem))])
     except PydanticError as error:
         problems = [

@@ -5,7 +5,7 @@ from datetime import date
 from decimal import Decimal
 from typing import Any
 
-from models.data.databases.rules.values import FieldValueError, day, number
+from models.core.values import InvalidValueError, day, number
 
 _PLAIN = re.compile(r"[+-]?([0-9]{1,100}([.][0-9]{1,100})?|[.][0-9]{1,100})([eE][+-]?[0-9]{1,3})?")
 _GROUPED = re.compile(r"[+-]?[0-9]{1,3}((,[0-9]{3}){2,30}|(,[0-9]{3}){1,30}[.][0-9]{1,100})")
@@ -26,7 +26,7 @@ def read_number(text: str, units: str) -> Decimal:
         return Decimal(written)
     if _GROUPED.fullmatch(written):
         return Decimal(written.replace(",", ""))
-    raise FieldValueError("is no number")
+    raise InvalidValueError("is no number")
 
 
 _CLOCK = re.compile(r"([0-9]{1,10}):([0-5][0-9])(?::([0-5][0-9])(?:[.]([0-9]{3}))?)?")
@@ -35,7 +35,7 @@ _CLOCK = re.compile(r"([0-9]{1,10}):([0-5][0-9])(?::([0-5][0-9])(?:[.]([0-9]{3})
 def clock(value: Any) -> str:
     """Milliseconds as `H:MM:SS`, with a fraction where there is one."""
     if not isinstance(value, int):
-        raise FieldValueError("is no duration")
+        raise InvalidValueError("is no duration")
     seconds, milliseconds = divmod(value, 1000)
     shown = f"{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}"
     return f"{shown}.{milliseconds:03}" if milliseconds else shown
@@ -57,7 +57,7 @@ def read_yes_or_no(text: str) -> bool:
     """Whether a text says yes."""
     word = text.strip().lower()
     if word not in _WORDS:
-        raise FieldValueError("is neither yes nor no")
+        raise InvalidValueError("is neither yes nor no")
     return _WORDS[word]
 
 
@@ -76,4 +76,4 @@ def read_day(text: str) -> date:
     try:
         return date(*map(int, parts))
     except ValueError as error:
-        raise FieldValueError("is no day") from error
+        raise InvalidValueError("is no day") from error

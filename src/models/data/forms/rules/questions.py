@@ -6,10 +6,10 @@ from datetime import datetime
 from typing import Any
 
 from models.core.problems import refuse
+from models.core.values import InvalidValueError
 from models.data.databases.rules.fields import FieldSpec, FieldSpecs
 from models.data.databases.rules.kinds import FieldKind
 from models.data.databases.rules.registry import KIND_RULES
-from models.data.databases.rules.values import FieldValueError
 from models.data.forms.shapes import MAX_QUESTIONS, FormField
 from models.data.records.rules.query.filters import Filter, read_filter
 from models.data.records.rules.query.memory import holds
@@ -157,7 +157,7 @@ def read_answers(asked: Sequence[Question], given: Mapping[str, Any]) -> dict[st
         assert check is not None, "a form asks for no field that only the platform writes"
         try:
             kept[key] = check(question.field, value)
-        except FieldValueError as problem:
+        except InvalidValueError as problem:
             problems.append(Detail(f"data.{key}", str(problem)))
     refuse(problems)
     return kept

@@ -10,10 +10,10 @@ from datetime import datetime
 from pydantic import ValidationError as ShapeError
 
 from models.core.base import JsonObject
+from models.core.values import InvalidValueError, check_storable
 from models.data.databases.rules.fields import FieldSpec, FieldSpecs
 from models.data.databases.rules.kinds import OPTION_KINDS, FieldKind
 from models.data.databases.rules.registry import Comparison, comparison
-from models.data.databases.rules.values import FieldValueError, check_storable
 from models.data.records.rules.query.filters import read_filter
 from models.data.records.rules.query.query import read_query
 from models.data.records.shapes import RecordQuery
@@ -78,7 +78,7 @@ def _problems(
 def _size_problems(said: JsonObject) -> Iterator[Detail]:
     try:
         check_storable(said, MAX_DEPTH)
-    except FieldValueError as problem:
+    except InvalidValueError as problem:
         yield Detail("", str(problem))
     if len(json.dumps(said, ensure_ascii=False).encode()) > MAX_BYTES:
         yield Detail("", "holds more than 64 KiB")

@@ -5,8 +5,8 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from models.core.expressions.rules.errors import BindingError
+from models.core.values import InvalidValueError
 from models.data.databases.rules.registry import Comparison
-from models.data.databases.rules.values import FieldValueError
 from models.data.records.rules.query.calendar import start_of
 from models.data.records.rules.query.calendar_operands import calendar_test
 from models.data.records.rules.query.conditions import Range
@@ -76,7 +76,7 @@ def _range(op: Op, value: date | datetime, operand: Any, now: datetime, zone: Zo
         operand = operand.isoformat()
     try:
         test = calendar_test(op, form, operand, now, zone)
-    except FieldValueError as error:
+    except InvalidValueError as error:
         raise BindingError(f'The value of "{op}" {error}.') from None
     except OverflowError:
         raise BindingError(f'The value of "{op}" lies beyond the calendar.') from None

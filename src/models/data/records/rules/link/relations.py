@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from models.core.base import Id
+from models.core.values import InvalidValueError
 from models.data.databases.rules.fields import FieldSpec, FieldSpecs
-from models.data.databases.rules.values import FieldValueError
 from models.data.records.rules.write.data import shown_key
 from runtime.errors import Detail
 from runtime.ids import parse_id
@@ -26,26 +26,26 @@ def read_relations(
     for key, value in relations.items():
         try:
             wanted[key] = _targets(fields.get(key), value)
-        except FieldValueError as problem:
+        except InvalidValueError as problem:
             problems.append(Detail(f"{at}relations.{shown_key(key)}", str(problem)))
     return wanted, problems
 
 
 def _targets(spec: FieldSpec | None, value: Any) -> list[Id]:
     if spec is None or not spec.relation:
-        raise FieldValueError("is not the key of a relation field of this database")
+        raise InvalidValueError("is not the key of a relation field of this database")
     if value is None:
         value = []
     if not isinstance(value, list) or len(value) > MAX_LINKS:
-        raise FieldValueError(f"must be a list of at most {MAX_LINKS} record ids")
+        raise InvalidValueError(f"must be a list of at most {MAX_LINKS} record ids")
     targets = list(dict.fromkeys(_target(entry) for entry in value))
     if spec.settings.get("cardinality") == "one" and len(targets) > 1:
-        raise FieldValueError("must be one record at most")
+        raise InvalidValueError("must be one record at most")
     return targets
 
 
 def _target(value: Any) -> Id:
     target = parse_id(value) if isinstance(value, str) else None
     if target is None:
-        raise FieldValueError("must be a list of record ids")
+        raise InvalidValueError("must be a list of record ids")
     return target

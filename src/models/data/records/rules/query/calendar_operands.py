@@ -6,9 +6,9 @@ from datetime import UTC, date, datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from models.data.databases.rules import values
+from models.core import values as core_values
+from models.core.values import InvalidValueError
 from models.data.databases.rules.registry import Comparison
-from models.data.databases.rules.values import FieldValueError
 from models.data.records.rules.query.calendar import (
     CLOCK_UNITS,
     PERIODS,
@@ -30,7 +30,7 @@ MAX_COUNT = 10_000
 def calendar_test(op: Op, form: Comparison, operand: Any, now: datetime, zone: ZoneInfo) -> Test:
     """The test that an operator makes with days or moments, both read in a time zone.
 
-    Raises `FieldValueError`, and `OverflowError` for what lies beyond the calendar.
+    Raises `InvalidValueError`, and `OverflowError` for what lies beyond the calendar.
     """
     if op is Op.IN:
         read = _day_text if form is Comparison.DAY else _instant
@@ -81,16 +81,16 @@ def _moment_span(value: Any, zone: ZoneInfo) -> _Span:
     if isinstance(value, str) and "T" in value:
         point = _instant(value)
         return _Span(point, point, point=True)
-    day = values.day(value)
+    day = core_values.day(value)
     return _Span(start_of(day, zone), end_of(day, zone), point=False)
 
 
 def _day_text(value: Any) -> str:
-    return values.day(value).isoformat()
+    return core_values.day(value).isoformat()
 
 
 def _instant(value: Any) -> datetime:
-    return truncate(values.moment(value))
+    return truncate(core_values.moment(value))
 
 
 def _days(form: Comparison, first: date, after: date, zone: ZoneInfo) -> Range:
@@ -102,7 +102,7 @@ def _days(form: Comparison, first: date, after: date, zone: ZoneInfo) -> Range:
 
 def _period(operand: Any) -> str:
     if not isinstance(operand, str) or operand not in PERIODS:
-        raise FieldValueError(f"must be one of: {', '.join(PERIODS)}")
+        raise InvalidValueError(f"must be one of: {', '.join(PERIODS)}")
     return operand
 
 
@@ -110,7 +110,7 @@ def _within(form: Comparison, operand: Any, now: datetime, zone: ZoneInfo) -> Ra
     unit, count = _stretch(operand)
     if form is Comparison.DAY:
         if unit in CLOCK_UNITS:
-            raise FieldValueError("must be in days or longer units for a date without a time")
+            raise InvalidValueError("must be in days or longer units for a date without a time")
         today = now.astimezone(zone).date()
         ends = sorted([today, shift_days(today, unit, count)])
         return Range(ends[0].isoformat(), ends[1].isoformat())
@@ -121,11 +121,11 @@ def _within(form: Comparison, operand: Any, now: datetime, zone: ZoneInfo) -> Ra
 def _stretch(operand: Any) -> tuple[Unit, int]:
     """`{unit, count, direction}` as a unit and a count that is negative for the past."""
     if not isinstance(operand, dict) or operand.keys() != {"unit", "count", "direction"}:
-        raise FieldValueError("must be an object with unit, count and direction")
+        raise InvalidValueError("must be an object with unit, count and direction")
     unit, direction = operand["unit"], operand["direction"]
     if unit not in list(Unit):
-        raise FieldValueError(f"must have a unit that is one of: {', '.join(Unit)}")
+        raise InvalidValueError(f"must have a unit that is one of: {', '.join(Unit)}")
     if direction not in list(Direction):
-        raise FieldValueError("must have a direction that is past or future")
-    count = values.whole_number(operand["count"], 1, MAX_COUNT)
+        raise InvalidValueError("must have a direction that is past or future")
+    count = core_values.whole_number(operand["count"], 1, MAX_COUNT)
     return Unit(unit), -count if direction == Direction.PAST else count

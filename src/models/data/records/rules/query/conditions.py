@@ -9,7 +9,7 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Any
 
-from models.data.databases.rules.values import FieldValueError
+from models.core.values import InvalidValueError
 
 MAX_OPERANDS = 500
 
@@ -64,21 +64,21 @@ Test = In | Range | Piece | Has | Empty
 
 
 def list_of(operand: Any) -> list[Any]:
-    """A list of bounded length. Raises `FieldValueError`."""
+    """A list of bounded length. Raises `InvalidValueError`."""
     if not isinstance(operand, list) or len(operand) > MAX_OPERANDS:
-        raise FieldValueError(f"must be a list of at most {MAX_OPERANDS} values")
+        raise InvalidValueError(f"must be a list of at most {MAX_OPERANDS} values")
     return operand
 
 
 def pair_of(operand: Any) -> tuple[Any, Any]:
-    """The two ends of a range. Raises `FieldValueError`."""
+    """The two ends of a range. Raises `InvalidValueError`."""
     if not isinstance(operand, list) or len(operand) != 2:
-        raise FieldValueError("must be a list of two values, the lower one first")
+        raise InvalidValueError("must be a list of two values, the lower one first")
     return operand[0], operand[1]
 
 
 def ordered(span: Range) -> Range:
-    """The range, when its lower end is not the higher one. Raises `FieldValueError`."""
+    """The range, when its lower end is not the higher one. Raises `InvalidValueError`."""
     if span.low is not None and span.high is not None and span.low > span.high:  # type: ignore[operator]  # both were read by one reader
-        raise FieldValueError("must be a list of two values, the lower one first")
+        raise InvalidValueError("must be a list of two values, the lower one first")
     return span

@@ -24,9 +24,9 @@ from sqlalchemy import (
     null,
 )
 
+from models.core.values import stored_moment
 from models.data.databases.rules.fields import FieldSpec
 from models.data.databases.rules.registry import Comparison, comparison
-from models.data.databases.rules.values import stored_moment
 from models.data.records.rules.query.conditions import Empty, In, Piece, Range, Test, Where
 from models.data.records.rules.query.extraction import Expression, extract, fold
 from models.data.records.tables import record_index

@@ -23,10 +23,10 @@ from sqlalchemy import (
 )
 from sqlalchemy.types import TypeEngine
 
+from models.core.values import stored_moment
 from models.data.databases.rules.fields import FieldSpec
 from models.data.databases.rules.kinds import FieldKind
 from models.data.databases.rules.registry import Comparison, comparison
-from models.data.databases.rules.values import stored_moment
 from models.data.records.tables import record
 
 Expression = ColumnElement[Any]

@@ -10,10 +10,10 @@ from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from models.core.values import InvalidValueError
 from models.data.databases.rules.fields import FieldSpec, FieldSpecs
 from models.data.databases.rules.registry import comparison
 from models.data.databases.rules.settings import zone
-from models.data.databases.rules.values import FieldValueError
 from models.data.records.rules.query.conditions import Test
 from models.data.records.rules.query.operands import read_test
 from models.data.records.rules.query.operators import NEGATIONS, OPERATORS, Op
@@ -102,7 +102,7 @@ class _Reader:
         here = self._zone(raw, field, f"{path}.timezone")
         try:
             test = read_test(positive, field, raw.get("value"), self.now, here)
-        except FieldValueError as problem:
+        except InvalidValueError as problem:
             raise ValidationError.at(f"{path}.value", str(problem)) from problem
         leaf = Leaf(field, test)
         return leaf if positive is operator else Not(leaf)

@@ -6,10 +6,11 @@ from decimal import Decimal
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from models.core import values as core_values
+from models.core.values import InvalidValueError
 from models.data.databases.rules import values
 from models.data.databases.rules.fields import FieldSpec
 from models.data.databases.rules.registry import Comparison, comparison
-from models.data.databases.rules.values import FieldValueError
 from models.data.records.rules.query.calendar_operands import calendar_test
 from models.data.records.rules.query.conditions import (
     Empty,
@@ -42,22 +43,22 @@ LISTS = frozenset(
 def read_test(op: Op, field: FieldSpec, operand: Any, now: datetime, zone: ZoneInfo) -> Test:
     """The test that a positive operator makes with its operand.
 
-    Raises `FieldValueError` when the operand is not of the field's type.
+    Raises `InvalidValueError` when the operand is not of the field's type.
     """
     form = comparison(field)
     if op is Op.IS_EMPTY:
         if operand not in (None, True):
-            raise FieldValueError("is not needed for this operator")
+            raise InvalidValueError("is not needed for this operator")
         return Empty()
     if operand is None:
-        raise FieldValueError("must not be null; empty values are found with is_empty")
+        raise InvalidValueError("must not be null; empty values are found with is_empty")
     if form in LISTS:
         return _set_test(op, field, operand)
     if form in {Comparison.DAY, Comparison.MOMENT}:
         try:
             return calendar_test(op, form, operand, now, zone)
         except OverflowError as error:
-            raise FieldValueError("reaches beyond the calendar") from error
+            raise InvalidValueError("reaches beyond the calendar") from error
     return _plain_test(op, _scalar_reader(field), operand)
 
 
@@ -84,7 +85,7 @@ def _plain_test(op: Op, read: Callable[[Any], Scalar], operand: Any) -> Test:
 
 def _piece(op: Op, operand: Any) -> Piece:
     where = {Op.STARTS_WITH: Where.START, Op.ENDS_WITH: Where.END}.get(op, Where.ANYWHERE)
-    return Piece(values.text(operand), where)
+    return Piece(core_values.text(operand), where)
 
 
 def _scalar_reader(field: FieldSpec) -> Callable[[Any], Scalar]:
@@ -100,17 +101,17 @@ def _scalar_reader(field: FieldSpec) -> Callable[[Any], Scalar]:
         case Comparison.USER:
             return values.user
         case _:
-            return values.text
+            return core_values.text
 
 
 def _number(value: Any) -> Decimal:
-    return Decimal(repr(values.number(value)))
+    return Decimal(repr(core_values.number(value)))
 
 
 def _option(field: FieldSpec, value: Any) -> str:
     """A key that exists, or any text where records may bring options that do not exist yet."""
     if field.settings.get("allowCreate"):
-        return values.text(value)
+        return core_values.text(value)
     return values.check_option(field, value)
 
 
@@ -136,7 +137,7 @@ def _element(field: FieldSpec, value: Any) -> Any:
 def _id(value: Any, noun: str) -> str:
     checked = parse_id(value) if isinstance(value, str) else None
     if checked is None:
-        raise FieldValueError(f"must be the id of a {noun}")
+        raise InvalidValueError(f"must be the id of a {noun}")
     return str(checked)
 
 
@@ -144,4 +145,4 @@ def _scalar(value: Any) -> str | bool | int | float:
     """Anything that a looked-up list can hold: text, a number, true or false."""
     if isinstance(value, bool):
         return value
-    return values.number(value) if isinstance(value, int | float) else values.text(value)
+    return core_values.number(value) if isinstance(value, int | float) else core_values.text(value)

@@ -4,9 +4,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from models.core.values import InvalidValueError, text
 from models.data.databases.rules.fields import FieldSpecs
 from models.data.databases.rules.settings import zone
-from models.data.databases.rules.values import FieldValueError, text
 from models.data.records.rules.query.aggregation import Figure, read_aggregates
 from models.data.records.rules.query.extraction import Expression
 from models.data.records.rules.query.filters import AllOf, Filter, Leaf, read_filter
@@ -78,7 +78,7 @@ def _check_timezone(name: str | None) -> None:
 def _searched(search: str) -> str:
     try:
         return text(search)
-    except FieldValueError as problem:
+    except InvalidValueError as problem:
         raise ValidationError.at("search", str(problem)) from problem
 
 

@@ -4,11 +4,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from models.core.values import InvalidValueError
 from models.data.databases.rules.defaults import default_value
 from models.data.databases.rules.fields import FieldSpec, FieldSpecs
 from models.data.databases.rules.kinds import TITLE_KEY, FieldKind
 from models.data.databases.rules.registry import KIND_RULES
-from models.data.databases.rules.values import FieldValueError
 from runtime.errors import Detail, ValidationError
 
 MAX_PROBLEMS = 20
@@ -86,7 +86,7 @@ class DataCheck:
                     cleared.add(key)
                 else:
                     values[key] = checked
-            except FieldValueError as problem:
+            except InvalidValueError as problem:
                 problems.append(Detail(f"{at}data.{shown_key(key)}", str(problem)))
         return Change(values, frozenset(cleared)), problems
 
@@ -97,10 +97,10 @@ class DataCheck:
     def _checked(self, key: str, value: Any) -> Any:
         """The stored form of a value, None for null."""
         if key not in self._checks:
-            raise FieldValueError(_why_not(self._fields.get(key)))
+            raise InvalidValueError(_why_not(self._fields.get(key)))
         spec, check = self._checks[key]
         if spec.required and (value is None or value in ("", [])):
-            raise FieldValueError("is required and cannot be empty")
+            raise InvalidValueError("is required and cannot be empty")
         return None if value is None else check(spec, value)
 
 

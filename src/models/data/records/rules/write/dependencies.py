@@ -5,10 +5,10 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from models.core.base import Id
+from models.core.values import InvalidValueError
 from models.data.databases.rules.fields import FieldSpec, FieldSpecs
 from models.data.databases.rules.kinds import FieldKind
 from models.data.databases.rules.registry import ResultKind
-from models.data.databases.rules.values import FieldValueError
 from models.data.formulas.rules import CompiledFormula, compile_formula
 
 FOLLOWING = frozenset({FieldKind.ROLLUP, FieldKind.LOOKUP})
@@ -49,7 +49,7 @@ def formula_of(spec: FieldSpec, fields: FieldSpecs) -> CompiledFormula | None:
     result = ResultKind(spec.settings.get("resultKind") or ResultKind.JSON)
     try:
         return compile_formula(spec.settings["expression"], fields, result)
-    except FieldValueError:
+    except InvalidValueError:
         return None
 
 

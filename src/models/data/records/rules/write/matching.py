@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from models.core.values import InvalidValueError
 from models.data.databases.rules.fields import FieldSpec, FieldSpecs
 from models.data.databases.rules.registry import KIND_RULES, comparison
-from models.data.databases.rules.values import FieldValueError
 from models.data.records.rules.query.operators import OPERATORS, Op
 from runtime.errors import Detail
 
@@ -33,7 +33,7 @@ def meant_values(
         else:
             try:
                 meant[key] = _checked(spec, written.get(key))
-            except FieldValueError as problem:
+            except InvalidValueError as problem:
                 problems.append(Detail(f"{at}data.{key}", str(problem)))
     return meant, problems
 
@@ -44,7 +44,7 @@ def _matchable(spec: FieldSpec) -> bool:
 
 def _checked(spec: FieldSpec, value: Any) -> Any:
     if value is None:
-        raise FieldValueError("is needed to find the record")
+        raise InvalidValueError("is needed to find the record")
     check = KIND_RULES[spec.kind].check
     assert check is not None, "fields without a check match nothing"
     return check(spec, value)

@@ -6,10 +6,10 @@ from typing import Any
 
 from models.core.base import Id
 from models.core.keys import first_free, slug
+from models.core.values import InvalidValueError, text
 from models.data.databases.rules.fields import FieldSpec, Option, Schema
 from models.data.databases.rules.kinds import OPTION_KINDS
 from models.data.databases.rules.options import DEFAULT_COLOR
-from models.data.databases.rules.values import FieldValueError, text
 from models.data.databases.shapes import MAX_OPTIONS
 
 MAX_OPTION_NAME = 100
@@ -96,5 +96,5 @@ class _Growing:
 def _is_name(value: str) -> bool:
     try:
         return bool(text(value, longest=MAX_OPTION_NAME).strip())
-    except FieldValueError:
+    except InvalidValueError:
         return False

@@ -1,0 +1,96 @@
+"""JSON values as every noun reads them: text, numbers, days, moments.
+
+A reader takes a JSON value and gives it typed. It raises `InvalidValueError` with the sentence that
+follows the value's path. Nothing is coerced: a number in quotes is text.
+"""
+
+import re
+from datetime import UTC, date, datetime
+from typing import Any
+
+MAX_TEXT = 10_000
+MAX_LONG_TEXT = 200_000
+MAX_NUMBER = 1e100
+
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_MOMENT = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]{1,6})?)?"
+    r"(Z|[+-][0-9]{2}:[0-9]{2})"
+)
+
+
+class InvalidValueError(Exception):
+    """A value that cannot be taken; the message continues a sentence that begins with where."""
+
+
+def text(value: Any, *, longest: int = MAX_TEXT) -> str:
+    """Text that PostgreSQL can store: no NUL, no half of a surrogate pair."""
+    if not isinstance(value, str):
+        raise InvalidValueError("must be text")
+    if len(value) > longest:
+        raise InvalidValueError(f"must be at most {longest} characters")
+    if _UNSTORABLE.search(value):
+        raise InvalidValueError("contains a character that is not text (NUL or a lone surrogate)")
+    return value
+
+
+def number(value: Any) -> int | float:
+    """A finite JSON number; `true` is none."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise InvalidValueError("must be a number")
+    if not abs(value) <= MAX_NUMBER:
+        raise InvalidValueError("must be a finite number of at most 100 digits")
+    return value
+
+
+def whole_number(value: Any, lowest: int, highest: int) -> int:
+    """An integer between two bounds; `3.0` counts as one, as JSON has one kind of number."""
+    checked = number(value)
+    if checked != int(checked) or not lowest <= checked <= highest:
+        raise InvalidValueError(f"must be a whole number from {lowest} to {highest}")
+    return int(checked)
+
+
+def day(value: Any) -> date:
+    """A calendar day written `YYYY-MM-DD`."""
+    if isinstance(value, str) and _DATE.fullmatch(value):
+        try:
+            return date.fromisoformat(value)
+        except ValueError:
+            pass
+    raise InvalidValueError("must be a date written YYYY-MM-DD")
+
+
+def moment(value: Any) -> datetime:
+    """A point in time with its offset from UTC (RFC 3339)."""
+    if isinstance(value, str) and _MOMENT.fullmatch(value):
+        try:
+            return datetime.fromisoformat(value).astimezone(UTC)
+        except (ValueError, OverflowError):
+            pass
+    raise InvalidValueError("must be a date and time with its offset, such as 2026-01-31T09:00:00Z")
+
+
+def stored_moment(value: datetime) -> str:
+    """UTC with milliseconds in a fixed width, so that the order of texts is that of moments."""
+    return value.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"
+
+
+def check_storable(value: Any, depth: int) -> None:
+    """Refuse what JSONB cannot hold, or what is nested more than `depth` deep."""
+    if depth < 0:
+        raise InvalidValueError("is nested too deep")
+    if isinstance(value, dict):
+        for key, entry in value.items():
+            text(key, longest=MAX_TEXT)
+            check_storable(entry, depth - 1)
+    elif isinstance(value, list):
+        for entry in value:
+            check_storable(entry, depth - 1)
+    elif isinstance(value, str):
+        text(value, longest=MAX_LONG_TEXT)
+    elif isinstance(value, bool) or value is None:
+        return
+    else:
+        number(value)
