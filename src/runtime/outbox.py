@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Collection, Sequence
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, NotRequired, TypedDict, Unpack
 
 from sqlalchemy import (
     CTE,
@@ -39,12 +39,38 @@ class Intent(StrEnum):
     START = "start"
     CANCEL = "cancel"
     SIGNAL = "signal"
-    """`facts`: `workflowId`, `signal` (its name) and `arguments`."""
     SCHEDULE = "schedule"
     """Make the schedule of the subject what our rows say it is."""
 
 
-_URGENCY = "coalesce(facts ->> 'priority', '3')"
+class StartRequest(TypedDict):
+    """What a request to start an execution says beside its id; operators see all of it."""
+
+    summary: str
+    resourceId: str
+    source: NotRequired[str]
+    priority: NotRequired[int]
+
+
+class SignalRequest(TypedDict):
+    """What a request to signal an execution says."""
+
+    workflowId: str
+    signal: str
+    arguments: list[Any]
+
+
+class IntentArguments(TypedDict):
+    """What `append` takes; only starts and signals say more in a `request`."""
+
+    intent: Intent
+    family: Family
+    workspace_id: uuid.UUID
+    subject_id: uuid.UUID
+    request: NotRequired[StartRequest | SignalRequest]
+
+
+_URGENCY = "coalesce(request ->> 'priority', '3')"
 
 
 class Outbox(SQLModel, table=True):
@@ -61,7 +87,7 @@ class Outbox(SQLModel, table=True):
     intent: str
     family: str
     subject_id: uuid.UUID
-    facts: dict[str, Any] = Field(sa_type=JSONB)
+    request: dict[str, Any] = Field(sa_type=JSONB)
     created_at: datetime = Field(sa_type=Timestamp)
     claimed_until: datetime | None = Field(default=None, sa_type=Timestamp)
     attempts: int = 0
@@ -78,7 +104,7 @@ _VALUES: dict[str, Any] = {
     "intent": bindparam("intent", type_=outbox.c.intent.type),
     "family": bindparam("family", type_=outbox.c.family.type),
     "subject_id": bindparam("subject_id", type_=outbox.c.subject_id.type),
-    "facts": bindparam("facts", type_=JSONB),
+    "request": bindparam("request", type_=JSONB),
     "created_at": bindparam("now", type_=Timestamp),
     "attempts": literal(0),
 }
@@ -95,36 +121,18 @@ def append_for_each(decided: CTE) -> Insert:
 _APPEND = PreparedStatement(insert(outbox).values(**_VALUES))
 
 
-def intent_values(
-    work: UnitOfWork,
-    *,
-    intent: Intent,
-    family: Family,
-    workspace_id: uuid.UUID,
-    subject_id: uuid.UUID,
-    facts: dict[str, Any] | None = None,
-) -> dict[str, Any]:
-    """The parameters of an intent, whose commit wakes the relay.
-
-    `facts` are small and shown to operators: `summary`, `resourceId`, `source`, `priority`.
-    """
+def intent_values(work: UnitOfWork, **intent: Unpack[IntentArguments]) -> dict[str, Any]:
+    """The parameters of a statement that records an intent; its commit notifies the workers."""
     work.notify_workers = True
-    return {
-        "workspace_id": workspace_id,
-        "intent": intent,
-        "family": family,
-        "subject_id": subject_id,
-        "facts": facts or {},
-        "now": work.now,
-    }
+    return {"request": {}, **intent, "now": work.now}
 
 
-async def append(work: UnitOfWork, **intent: Any) -> None:
+async def append(work: UnitOfWork, **intent: Unpack[IntentArguments]) -> None:
     """Record an intent (see `intent_values`) that reaches Temporal exactly if this commits."""
     await _APPEND.execute(work, intent_values(work, **intent))
 
 
-async def append_all(work: UnitOfWork, intents: Sequence[dict[str, Any]]) -> None:
+async def append_all(work: UnitOfWork, intents: Sequence[IntentArguments]) -> None:
     """Record several intents, each given as the arguments of `append`."""
     if intents:
         values = [intent_values(work, **intent) for intent in intents]

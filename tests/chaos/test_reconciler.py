@@ -15,8 +15,8 @@ from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError
 from temporalio.testing import ActivityEnvironment
 
+from activities.maintenance import automation_runs as maintenance
 from activities.maintenance.automation_runs import MaintenanceActivities
-from activities.maintenance.automation_runs import automation_runs as maintenance
 from activities.maintenance.executions import Execution
 from models.automation.automation_runs.end_effects import failure_run_id
 from models.automation.automation_runs.start_intents import append_starts
@@ -256,8 +256,8 @@ async def test_a_restarted_run_keeps_what_operators_see(engine: Engine) -> None:
     run_id = await lost_run(engine, automation.id, source="schedule")
     async with engine.database.transaction() as work:
         await append_starts(work, [run_id])
-        facts = await work.scalar(select(outbox.c.facts).where(outbox.c.subject_id == run_id))
-    assert facts == {
+        request = await work.scalar(select(outbox.c.request).where(outbox.c.subject_id == run_id))
+    assert request == {
         "summary": "Test · v1 · schedule",
         "resourceId": str(automation.id),
         "source": "schedule",
@@ -265,7 +265,7 @@ async def test_a_restarted_run_keeps_what_operators_see(engine: Engine) -> None:
     }
     await engine.until(automation.id, run_id, lambda run: run.status == "waiting")
     described = await execution(engine, run_id).describe()
-    assert await described.static_summary() == facts["summary"]
+    assert await described.static_summary() == request["summary"]
 
 
 async def limited(engine: Engine) -> UUID:

@@ -219,7 +219,7 @@ def _call(beginning: _Beginning) -> _Body:
             output = {"runId": str(call.run_id), "status": RunStatus.QUEUED.value}
             return await node.complete(NodeResult(output), parameters)
         await node_writes.park_node(node.work, key, node.before, inputs=parameters, seconds=None)
-        run = CalledRun(str(call.run_id), str(header.workspace_id), started)
+        run = CalledRun(str(call.run_id), str(header.workspace_id), dict(started))
         return ParkReply(NodeState.WAITING, seconds=None, called=run)
 
     return body

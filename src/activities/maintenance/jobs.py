@@ -82,5 +82,8 @@ class JobMaintenance:
                 family=family,
                 workspace_id=row.workspace_id,
                 subject_id=row.id,
-                facts={"summary": "Restarted by the reconciler", "resourceId": str(row.subject_id)},
+                request={
+                    "summary": "Restarted by the reconciler",
+                    "resourceId": str(row.subject_id),
+                },
             )

@@ -65,21 +65,21 @@ class ExecutionDeliveries:
                 id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
                 id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
                 request_eager_start=True,
-                static_summary=row.facts.get("summary"),
+                static_summary=row.request.get("summary"),
                 priority=Priority(
-                    priority_key=row.facts.get("priority", 3), fairness_key=str(row.workspace_id)
+                    priority_key=row.request.get("priority", 3), fairness_key=str(row.workspace_id)
                 ),
-                search_attributes=search_attributes(str(row.workspace_id), row.facts, family),
+                search_attributes=search_attributes(str(row.workspace_id), row.request, family),
                 rpc_timeout=START_TIMEOUT,
             )
         inject_fault(FaultPoint.AFTER_START_BEFORE_MARK, row.subject_id)
 
     async def signal(self, row: Any) -> None:
         """Signal an execution; one that has ended has nothing left to hear."""
-        handle = self._client.get_workflow_handle(row.facts["workflowId"])
+        handle = self._client.get_workflow_handle(row.request["workflowId"])
         with _unless_gone():
             await handle.signal(
-                row.facts["signal"], args=row.facts["arguments"], rpc_timeout=START_TIMEOUT
+                row.request["signal"], args=row.request["arguments"], rpc_timeout=START_TIMEOUT
             )
 
     async def cancel(self, row: Any) -> None:
@@ -99,14 +99,14 @@ def _unless_gone() -> Iterator[None]:
 
 
 def search_attributes(
-    workspace_id: str, facts: Mapping[str, Any], family: Family
+    workspace_id: str, request: Mapping[str, Any], family: Family
 ) -> TypedSearchAttributes:
-    """What an operator finds an execution by; `facts` are those of its start."""
+    """What an operator finds an execution by; `request` is that of its start."""
     values = {
         SearchAttribute.WORKSPACE_ID: workspace_id,
-        SearchAttribute.RESOURCE_ID: facts.get("resourceId"),
+        SearchAttribute.RESOURCE_ID: request.get("resourceId"),
         SearchAttribute.RUN_KIND: family.value,
-        SearchAttribute.RUN_SOURCE: facts.get("source"),
+        SearchAttribute.RUN_SOURCE: request.get("source"),
     }
     return TypedSearchAttributes(
         [

@@ -79,7 +79,7 @@ def signals(monkeypatch: pytest.MonkeyPatch) -> Signals:
 
     def of(space: Space) -> list[Json]:
         return [
-            one["facts"]
+            one["request"]
             for one in written
             if (one["workspace_id"], one["intent"]) == (space.id, Intent.SIGNAL)
         ]

@@ -51,7 +51,7 @@ def relay(database: Database, running_cap: int = 100) -> Relay:
 
 
 async def intend(
-    database: Database, workspace_id: uuid.UUID, intent: Intent, count: int, **facts: Any
+    database: Database, workspace_id: uuid.UUID, intent: Intent, count: int, **request: Any
 ) -> Sequence[uuid.UUID]:
     subjects = [new_id() for _ in range(count)]
     async with database.transaction() as work:
@@ -62,7 +62,7 @@ async def intend(
                 family=Family.AUTOMATION_RUN,
                 workspace_id=workspace_id,
                 subject_id=subject,
-                facts=facts,
+                request=request,
             )
     return subjects
 

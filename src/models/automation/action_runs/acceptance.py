@@ -115,7 +115,7 @@ async def append_start(work: UnitOfWork, run: Any, summary: str) -> None:
         family=Family.ACTION_RUN,
         workspace_id=run.workspace_id,
         subject_id=run.id,
-        facts={
+        request={
             "summary": summary,
             "resourceId": str(run.action_id),
             "source": "action",

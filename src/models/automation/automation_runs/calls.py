@@ -11,7 +11,7 @@ from models.automation.automation_runs.acceptance import TOO_LONG, RunRequest, a
 from models.automation.automation_runs.errors import NodeError
 from models.automation.automation_runs.rules import OPEN_RUN, RunSource, RunStatus
 from models.automation.automation_runs.run_header import RunHeader
-from models.automation.automation_runs.start_intents import facts_of_start, start_facts
+from models.automation.automation_runs.start_intents import accepted_start_request, start_request
 from models.automation.automation_runs.tables import automation_run
 from models.automation.automations.rules.triggers.configs import TriggerKind
 from models.automation.automations.rules.triggers.payloads import check_payload
@@ -21,6 +21,7 @@ from models.messages.notifications.delivery import Notice, notify
 from models.messages.notifications.rules import NotificationKind
 from runtime.database import UnitOfWork
 from runtime.ids import derived_id
+from runtime.outbox import StartRequest
 
 CALLABLE = (TriggerKind.AUTOMATION_CALLED, TriggerKind.MANUAL)
 """Triggers of automations that another one can call."""
@@ -67,13 +68,13 @@ def called_run_id(run_id: Id, node_id: str, scope_key: str) -> Id:
     return derived_id(run_id, node_id, scope_key, "call")
 
 
-async def accept_call(work: UnitOfWork, call: Call) -> JsonObject:
-    """Accept the run; the facts of its start. Repeating it changes nothing.
+async def accept_call(work: UnitOfWork, call: Call) -> StartRequest:
+    """Accept the run; the request that starts it. Repeating it changes nothing.
 
     Raises NodeError, ValidationError for a payload that the called automation refuses, and
     RunError when its concurrency forbids the run.
     """
-    earlier = await facts_of_start(work, call.run_id)
+    earlier = await accepted_start_request(work, call.run_id)
     if earlier is not None:
         return earlier
     if len(json.dumps(call.payload, ensure_ascii=False).encode("utf-8", "replace")) > INPUT_LIMIT:
@@ -98,7 +99,7 @@ async def accept_call(work: UnitOfWork, call: Call) -> JsonObject:
         started_by_caller=call.waits,
     )
     await accept(work, caller.actor, version, request)
-    return start_facts(version, RunSource.AUTOMATION)
+    return start_request(version, RunSource.AUTOMATION)
 
 
 async def tell_of_loop(work: UnitOfWork, call: Call) -> None:

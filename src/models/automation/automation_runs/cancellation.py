@@ -134,7 +134,7 @@ def _may_have_started(row: Any) -> bool:
 async def _tell(work: UnitOfWork, workspace_id: Id, run_ids: Collection[Id]) -> None:
     """Cancel the executions of these runs, as far as they may have been started."""
     withdrawn = await outbox.withdraw_starts(work, run_ids)
-    intents = [
+    intents: list[outbox.IntentArguments] = [
         {
             "intent": outbox.Intent.CANCEL,
             "family": Family.AUTOMATION_RUN,

@@ -13,7 +13,7 @@ from models.automation.automation_runs import runnable_versions
 from models.automation.automation_runs.acceptance import RunRequest, accept
 from models.automation.automation_runs.rules import OPEN_RUN, RunSource
 from models.automation.automation_runs.run_header import automation_actor
-from models.automation.automation_runs.start_intents import start_facts
+from models.automation.automation_runs.start_intents import start_request
 from models.automation.automation_runs.tables import automation_run
 from models.automation.automations.rules.triggers.configs import ScheduleTrigger, read_trigger
 from models.automation.automations.schedules import NO_SCHEDULE, scheduled, set_next_run
@@ -57,7 +57,7 @@ async def fire(work: UnitOfWork, automation_id: Id, due: datetime) -> DueRun | N
     status = await work.scalar(select(automation_run.c.status).where(automation_run.c.id == run_id))
     if status not in OPEN_RUN:
         return None
-    return DueRun(run_id, found.workspace_id, start_facts(version, RunSource.SCHEDULE))
+    return DueRun(run_id, found.workspace_id, dict(start_request(version, RunSource.SCHEDULE)))
 
 
 async def backfill(work: UnitOfWork, actor: Actor, automation_id: Id, body: Backfill) -> Backfilled:

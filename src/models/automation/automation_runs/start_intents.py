@@ -8,7 +8,7 @@ from sqlalchemy import ARRAY, Uuid, bindparam, func, select
 from models.automation.automation_runs.rules import RunSource
 from models.automation.automation_runs.tables import automation_run
 from models.automation.automations.tables import automation, automation_version
-from models.core.base import Id, JsonObject
+from models.core.base import Id
 from runtime import outbox
 from runtime.database import UnitOfWork
 from runtime.families import Family
@@ -28,18 +28,20 @@ _TRIGGERED = 3
 """Temporal priorities: what a person waits for goes before what a trigger started (D1)."""
 
 
-def start_intent(workspace_id: Id, run_id: Id, version: Any, source: RunSource) -> JsonObject:
+def start_intent(
+    workspace_id: Id, run_id: Id, version: Any, source: RunSource
+) -> outbox.IntentArguments:
     """The intent that starts a run; `version` has automation_id, label and version."""
     return {
         "intent": outbox.Intent.START,
         "family": Family.AUTOMATION_RUN,
         "workspace_id": workspace_id,
         "subject_id": run_id,
-        "facts": start_facts(version, source),
+        "request": start_request(version, source),
     }
 
 
-def start_facts(version: Any, source: RunSource) -> JsonObject:
+def start_request(version: Any, source: RunSource) -> outbox.StartRequest:
     """What Temporal is told of a run when it starts, and operators see."""
     return {
         "summary": summary(version.label, version.version, source),
@@ -74,10 +76,10 @@ _ACCEPTED = PreparedStatement(
 )
 
 
-async def facts_of_start(work: UnitOfWork, run_id: Id) -> JsonObject | None:
-    """`start_facts` of a run accepted earlier; None when there is none of this id."""
+async def accepted_start_request(work: UnitOfWork, run_id: Id) -> outbox.StartRequest | None:
+    """`start_request` of a run accepted earlier; None when there is none of this id."""
     for row in await _ACCEPTED.rows(work, {"run_ids": [run_id]}):
-        return start_facts(row, RunSource(row.source))
+        return start_request(row, RunSource(row.source))
     return None
 
 
@@ -97,13 +99,13 @@ async def append_starts(work: UnitOfWork, run_ids: Sequence[Id]) -> None:
             await outbox.append(work, **_admitted_intent(row))
 
 
-def _admitted_intent(row: Any) -> JsonObject:
+def _admitted_intent(row: Any) -> outbox.IntentArguments:
     return {
         "intent": outbox.Intent.SIGNAL,
         "family": Family.AUTOMATION_RUN,
         "workspace_id": row.workspace_id,
         "subject_id": row.id,
-        "facts": {
+        "request": {
             "workflowId": Family.AUTOMATION_RUN.workflow_id(row.id),
             "signal": ADMITTED,
             "arguments": [],

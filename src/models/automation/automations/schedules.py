@@ -137,7 +137,7 @@ async def announce(work: UnitOfWork, which: ColumnElement[bool]) -> int:
     rows = await work.rows(
         select(automation.c.id, automation.c.workspace_id).where(which, _EVER_SCHEDULED)
     )
-    intents = [
+    intents: list[outbox.IntentArguments] = [
         {
             "intent": outbox.Intent.SCHEDULE,
             "family": Family.AUTOMATION_SCHEDULE,

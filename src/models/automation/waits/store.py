@@ -102,13 +102,13 @@ def _keys_of(waits: Sequence[Any]) -> TableValuedAlias:
 
 async def wake(work: UnitOfWork, waits: Sequence[Any]) -> None:
     """Tell the executions that host these nodes to look again."""
-    intents = [
+    intents: list[outbox.IntentArguments] = [
         {
             "intent": outbox.Intent.SIGNAL,
             "family": Family.AUTOMATION_RUN,
             "workspace_id": wait.workspace_id,
             "subject_id": wait.run_id,
-            "facts": {
+            "request": {
                 "workflowId": wait.workflow_id,
                 "signal": RESOLVE_NODE,
                 "arguments": [wait.node_id, wait.scope_key],

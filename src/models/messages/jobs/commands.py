@@ -11,7 +11,7 @@ from models.messages.jobs.rules import OPEN_JOB, JobStatus
 from models.messages.jobs.tables import job
 from runtime.database import UnitOfWork
 from runtime.families import Family
-from runtime.outbox import Intent, append
+from runtime.outbox import Intent, StartRequest, append
 
 
 async def accept_job(
@@ -46,14 +46,19 @@ async def accept_job(
     )
     if accepted is None:
         return False
-    facts = {"summary": summary, "resourceId": str(subject_id), "source": "api", "priority": 2}
+    request: StartRequest = {
+        "summary": summary,
+        "resourceId": str(subject_id),
+        "source": "api",
+        "priority": 2,
+    }
     await append(
         work,
         intent=Intent.START,
         family=family,
         workspace_id=actor.workspace_id,
         subject_id=job_id,
-        facts=facts,
+        request=request,
     )
     return True
 
