@@ -21,14 +21,14 @@ from models.content.items.commands import trash_item
 from models.content.items.tables import item
 from models.core.idempotency.commands import claim
 from models.core.idempotency.tables import idempotency_reply
-from models.data.databases.commands import create_database
+from models.data.databases.commands.databases import create_database
 from models.data.databases.shapes import CreateDatabase
 from models.data.records.commands import create_record, delete_record
 from models.data.records.shapes import CreateRecord
 from models.data.records.tables import record
 from models.messages.jobs.tables import job
 from models.people.request_logs.tables import request_log
-from models.workspace.targets.commands import create_item
+from models.workspace.targets.commands.items import create_item
 from models.workspace.targets.shapes import CreateItem
 from runtime.database import Database
 from runtime.ids import new_id

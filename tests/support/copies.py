@@ -10,7 +10,7 @@ from activities.jobs.database_copies import DatabaseCopies
 from activities.jobs.transactions import FAILED, MORE, Chunks, JobActivities
 from models.content.surfaces.tables import surface
 from models.core.access.rules import Actor
-from models.data.database_copies.commands import accept_copy
+from models.data.database_copies.commands.acceptance import accept_copy
 from models.data.database_copies.shapes import DuplicateDatabase
 from models.data.databases.tables import database, field
 from models.data.record_templates.tables import record_template

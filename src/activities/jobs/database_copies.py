@@ -6,7 +6,7 @@ from typing_extensions import override
 
 from activities.jobs.transactions import Chunks
 from models.core.base import JsonObject
-from models.data.database_copies.copying import CHUNK, copy_chunk, remove_chunk
+from models.data.database_copies.commands.steps import CHUNK, copy_chunk, remove_chunk
 from runtime.database import UnitOfWork
 
 

@@ -6,8 +6,8 @@ from typing_extensions import override
 
 from activities.jobs.transactions import Chunks
 from models.core.base import JsonObject
-from models.data.databases.conversion import conversion_result, convert_chunk
-from models.data.databases.conversion_values import drop_values
+from models.data.databases.commands.conversion import conversion_result, convert_chunk
+from models.data.databases.commands.conversion_staging import drop_values
 from runtime.database import UnitOfWork
 
 

@@ -6,7 +6,7 @@ from typing_extensions import override
 
 from activities.jobs.transactions import Chunks
 from models.core.base import JsonObject
-from models.data.databases.removal import remove_chunk
+from models.data.databases.commands.removal import remove_chunk
 from runtime.database import UnitOfWork
 
 

@@ -22,7 +22,7 @@ from models.people.api_keys import queries as api_keys
 from models.people.invitations import queries as invitations
 from models.people.members import queries as members
 from models.sources.data_sources import queries as data_sources
-from models.workspace.share_links import queries as share_links
+from models.workspace.share_links.queries import links as share_links
 from runtime.database import UnitOfWork
 
 Visible = Callable[[UnitOfWork, Sequence[UUID], UUID, UUID], Awaitable[Placement | None]]

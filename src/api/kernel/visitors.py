@@ -1,7 +1,7 @@
 """Requests without an account, let in through a share link."""
 
 from api.kernel.call import Call
-from models.workspace.share_links.visits import Knock, Visitor, let_in
+from models.workspace.share_links.commands.visits import Knock, Visitor, let_in
 from runtime.errors import ValidationError
 from runtime.ids import parse_id
 

@@ -13,7 +13,7 @@ from activities.jobs.field_removal import FieldRemoval
 from activities.jobs.transactions import JobActivities
 from models.core.access.rules import Role
 from models.core.base import Id
-from models.data.databases import conversion_values, record_values
+from models.data.databases.commands import conversion_staging, stored_values
 from models.data.databases.locks import share_schema
 from models.data.databases.tables import conversion_value, removed_field
 from models.data.records.commands import create_record, update_record
@@ -145,9 +145,9 @@ async def test_a_preview_shows_the_options_that_would_be(client: Client, space: 
 async def test_nothing_is_seen_until_all_is_converted(
     client: Client, space: Space, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(conversion_values, "CHUNK", 2)
-    monkeypatch.setattr("models.data.databases.conversion.CHUNK", 2)
-    monkeypatch.setattr(conversion_values, "APPLIED_AT_ONCE", 2)
+    monkeypatch.setattr(conversion_staging, "CHUNK", 2)
+    monkeypatch.setattr("models.data.databases.commands.conversion.CHUNK", 2)
+    monkeypatch.setattr(conversion_staging, "APPLIED_AT_ONCE", 2)
     values = [str(number) for number in range(5)] + ["x", None]
     things = await Things.of(client, space, values, field={**TEXT, "defaultValue": "7"})
     values[-1] = "7"
@@ -168,8 +168,8 @@ async def test_nothing_is_seen_until_all_is_converted(
 async def test_writers_meanwhile_are_heard(
     client: Client, space: Space, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(conversion_values, "CHUNK", 3)
-    monkeypatch.setattr("models.data.databases.conversion.CHUNK", 3)
+    monkeypatch.setattr(conversion_staging, "CHUNK", 3)
+    monkeypatch.setattr("models.data.databases.commands.conversion.CHUNK", 3)
     things = await Things.of(client, space, ["1", "2", "3", "4"])
     job_id = await things.accept(monkeypatch, kind="number")
     while not (await things.job(job_id)).progress.get("read"):
@@ -243,8 +243,8 @@ async def test_records_in_the_trash_are_converted_and_not_counted(
 async def test_options_grow_by_what_writers_bring_meanwhile(
     client: Client, space: Space, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(conversion_values, "CHUNK", 1)
-    monkeypatch.setattr("models.data.databases.conversion.CHUNK", 1)
+    monkeypatch.setattr(conversion_staging, "CHUNK", 1)
+    monkeypatch.setattr("models.data.databases.commands.conversion.CHUNK", 1)
     things = await Things.of(client, space, ["Red", "Blue"], field={**TEXT, "defaultValue": "red"})
     job_id = await things.accept(monkeypatch, kind="multi_select")
     while not (await things.job(job_id)).progress.get("read"):
@@ -291,7 +291,7 @@ async def test_a_last_step_that_fails_leaves_nothing(
         raise RuntimeError("between the values and their end")
 
     with monkeypatch.context() as patched:
-        patched.setattr("models.data.databases.conversion.recompute_dependents", broken)
+        patched.setattr("models.data.databases.commands.conversion.recompute_dependents", broken)
         with pytest.raises(RuntimeError):
             await things.jobs.advance_job(job_id)
     assert (await things.field(), await things.values()) == (before, ["1", "2"])
@@ -401,7 +401,7 @@ async def test_readers_preview_nothing(client: Client, space: Space) -> None:
 async def test_values_of_a_removed_field_go_chunk_by_chunk(
     client: Client, space: Space, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(record_values, "MAX_AT_ONCE", 2)
+    monkeypatch.setattr(stored_values, "MAX_AT_ONCE", 2)
     things = await Things.of(client, space, ["a"] * 5)
     assert (await client.delete(things.path)).status_code == 200
     async with space.database.transaction() as work:

@@ -151,7 +151,7 @@ async def test_what_a_template_gives_a_record(client: Client, space: Space, path
             other["id"]: 2,
         }
         assert {one.content_surface_id for one in prefills.values()} == {None}
-        await commands.forget_field(work, space.id, made["databaseId"], "price")
+        await commands.remove_usages(work, space.id, made["databaseId"], "price")
         assert await given(other["id"]) == {}
 
 

@@ -10,10 +10,11 @@ from sqlalchemy import event, update
 
 from models.content.items.tables import item
 from models.core.access.rules import Role, Scope
-from models.data.databases.mentions import refit_field
+from models.data.databases.commands.field_usages import remove_invalid_usages
 from models.data.databases.queries import load_schema
 from models.data.databases.rules.kinds import FieldKind
-from models.data.views import commands, queries
+from models.data.views import queries
+from models.data.views.commands import field_usages
 from tests.support.client import Client
 from tests.support.spaces import Space
 
@@ -495,7 +496,7 @@ async def test_a_field_that_goes_is_forgotten(client: Client, space: Space) -> N
     async with space.database.transaction() as work:
         mine = (work, space.id, made["databaseId"])
         assert len(await queries.views_using(*mine, "price")) == 1
-        await commands.forget_field(*mine, "price")
+        await field_usages.remove_usages(*mine, "price")
         assert await queries.views_using(*mine, "price") == []
     path = f"{views_of(database['id'])}/{made['id']}"
     left = (await client.get(path)).json()["data"]
@@ -509,7 +510,7 @@ async def test_a_field_that_goes_is_forgotten(client: Client, space: Space) -> N
         "form": {**WHOLE["form"], "fields": [WHOLE["form"]["fields"][0]]},
     }
     async with space.database.transaction() as work:
-        await commands.forget_field(work, space.id, made["databaseId"], "state")
+        await field_usages.remove_usages(work, space.id, made["databaseId"], "state")
     left = (await client.get(path)).json()["data"]
     assert (left["kind"], left["definitionVersion"]) == ("table", 3)
     assert {"stackFieldKey", "groupBy"}.isdisjoint(left["manifest"])
@@ -541,7 +542,9 @@ async def test_a_view_lets_go_of_what_no_longer_fits_a_field(client: Client, spa
     async with space.database.transaction() as work:
         schema = await load_schema(work, space.id, UUID(database["id"]))
         text = replace(schema.fields["state"], kind=FieldKind.TEXT, options=())
-        await refit_field(work, replace(schema, fields={**schema.fields, "state": text}), "state")
+        await remove_invalid_usages(
+            work, replace(schema, fields={**schema.fields, "state": text}), "state"
+        )
     turned = (await client.get(f"{path}/{stacked['id']}")).json()["data"]
     assert (turned["kind"], turned["manifest"]) == ("table", {"sorts": [{"field": "price"}]})
 

@@ -9,8 +9,8 @@ from sqlalchemy import func, select
 
 from api.routers.data import database_copies
 from models.core.access.rules import Role, Scope
-from models.data.database_copies import copying
-from models.data.database_copies.rows import copy_records
+from models.data.database_copies.commands import steps
+from models.data.database_copies.commands.rows import copy_records
 from models.data.databases.tables import database as database_table
 from models.data.records.tables import record
 from runtime.errors import ConflictError
@@ -129,7 +129,7 @@ async def test_a_copy_that_cannot_be_made_is_refused_and_leaves_nothing(
         return copied
 
     with monkeypatch.context() as broken:
-        broken.setattr(copying, "copy_records", copy_some)
+        broken.setattr(steps, "copy_records", copy_some)
         headers = {"Idempotency-Key": uuid4().hex}
         body = {"includeRecords": True}
         refused = await copy(client, space, source, json=body, headers=headers)
@@ -160,7 +160,7 @@ async def test_a_worker_that_loses_its_transactions_makes_one_whole_copy(
             raise RuntimeError("the connection was lost before the commit")
         return made
 
-    monkeypatch.setattr(copying, "copy_records", copy_some)
+    monkeypatch.setattr(steps, "copy_records", copy_some)
     answer = await copy(client, space, source, json={"includeRecords": True})
     assert answer.status_code == 200, answer.text
     assert calls == 6

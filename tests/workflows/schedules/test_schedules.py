@@ -30,7 +30,7 @@ from models.content.items import commands as items
 from models.content.items.shapes import UpdateItem
 from models.core.base import Id
 from models.people.workspaces.commands import delete_workspace
-from models.workspace.targets.commands import update_item
+from models.workspace.targets.commands.items import update_item
 from runtime.ids import new_id
 from runtime.outbox import outbox
 from tests.support.engine import KEYS, Engine

@@ -18,7 +18,7 @@ from models.automation.automations.shapes import (
 )
 from models.core.access.rules import Level, Scope
 from models.core.preconditions import read_if_match
-from models.workspace.targets import duplication
+from models.workspace.targets.commands import duplication
 from runtime.errors import ConflictError
 
 router = Router(tags=["automations"])

@@ -11,7 +11,7 @@ from models.content.files import commands, queries
 from models.content.files.rules import UNKNOWN_TYPE
 from models.content.files.shapes import StoredFile, StoredFileList
 from models.core.access.rules import Level, Scope
-from models.workspace.share_links.assets import open_asset
+from models.workspace.share_links.queries.downloads import open_asset
 from runtime.ids import parse_id
 
 router = Router(tags=["files"])

@@ -9,7 +9,8 @@ from models.content.items.rules import ItemKind
 from models.content.items.shapes import ItemDetail, ItemList, MoveItem, ParentFilter, UpdateItem
 from models.core.access.rules import Level, Scope
 from models.core.preconditions import read_if_match
-from models.workspace.targets import commands, duplication
+from models.workspace.targets.commands import duplication
+from models.workspace.targets.commands import items as commands
 from models.workspace.targets.shapes import CreateItem, DeletedItem, PlacedTarget
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, InProgressError, UnsupportedError

@@ -2,7 +2,7 @@
 
 from api.kernel.routing import Access, Call, Data, Router
 from models.core.access.rules import Level, Scope
-from models.data.database_copies.commands import accept_copy
+from models.data.database_copies.commands.acceptance import accept_copy
 from models.data.database_copies.queries import copy_outcome
 from models.data.database_copies.shapes import DuplicateDatabase
 from models.data.databases.shapes import DatabaseDetail

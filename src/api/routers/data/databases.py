@@ -3,7 +3,8 @@
 from api.kernel.routing import Access, Call, Cursor, Data, Limit, Router
 from models.core.access.rules import Level, Scope
 from models.core.preconditions import read_if_match
-from models.data.databases import commands, queries
+from models.data.databases import queries
+from models.data.databases.commands import databases as commands
 from models.data.databases.shapes import (
     CreateDatabase,
     DatabaseDetail,

@@ -3,7 +3,7 @@
 from api.kernel.routing import Access, Call, Data, Router
 from models.core.access.rules import Level, Scope
 from models.core.preconditions import read_if_match
-from models.data.databases import conversion, fields
+from models.data.databases.commands import conversion, fields
 from models.data.databases.shapes import (
     ConversionPreview,
     ConvertedField,

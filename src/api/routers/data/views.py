@@ -3,7 +3,8 @@
 from api.kernel.routing import Access, Call, Cursor, Data, Limit, Router
 from models.core.access.rules import Level, Scope
 from models.core.preconditions import read_if_match
-from models.data.views import commands, queries
+from models.data.views import queries
+from models.data.views.commands import views as commands
 from models.data.views.shapes import CreateView, DeletedView, UpdateView, ViewList, ViewShape
 from runtime.errors import ConflictError
 

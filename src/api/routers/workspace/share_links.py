@@ -10,9 +10,10 @@ from api.kernel.routing import Access, Call, Cursor, Data, Limit, Router
 from api.kernel.visitors import welcome
 from models.content.files.rules import UNKNOWN_TYPE
 from models.core.access.rules import Level, Scope
-from models.workspace.share_links import commands, queries
-from models.workspace.share_links.assets import open_shared_file
-from models.workspace.share_links.contents import visit
+from models.workspace.share_links.commands import links as commands
+from models.workspace.share_links.queries import links as queries
+from models.workspace.share_links.queries.contents import visit
+from models.workspace.share_links.queries.downloads import open_shared_file
 from models.workspace.share_links.shapes import (
     CreateShareLink,
     IssuedShareLink,

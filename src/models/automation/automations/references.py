@@ -10,8 +10,8 @@ from models.automation.automations.tables import automation, automation_graph, a
 from models.content.items.rules import ItemKind
 from models.content.items.tables import item
 from models.core.base import Id, JsonObject
+from models.data.databases.field_rows import fields_as_text, read_fields
 from models.data.databases.rules.fields import FieldSpecs
-from models.data.databases.specs import fields_as_text, read_fields
 from models.data.databases.tables import database
 from models.data.views.tables import view
 from models.people.workspaces.tables import workspace_member

@@ -10,8 +10,8 @@ from models.automation.automation_runs import runnable_versions
 from models.automation.automations.rules.triggers.configs import TriggerKind
 from models.automation.triggers.rules.kinds import RECORD_TRIGGERS, subject_of
 from models.core.base import Id, JsonObject
+from models.data.databases.field_rows import fields_as_text, read_fields
 from models.data.databases.rules.fields import FieldSpecs
-from models.data.databases.specs import fields_as_text, read_fields
 from models.data.databases.tables import database
 from models.messages.events.rules import EventKind
 from models.messages.events.tables import automation_subscription

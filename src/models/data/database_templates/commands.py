@@ -3,7 +3,7 @@
 from models.core.access.rules import Actor
 from models.data.database_templates.rules.catalogue import find_template
 from models.data.database_templates.shapes import NewFromTemplate
-from models.data.databases.commands import create_database
+from models.data.databases.commands.databases import create_database
 from models.data.databases.shapes import CreateDatabase, DatabaseDetail
 from models.data.record_templates.commands import create_template
 from models.data.record_templates.shapes import CreateRecordTemplate

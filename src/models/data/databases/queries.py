@@ -21,10 +21,10 @@ from models.content.items.tables import item
 from models.core.access.rules import Actor
 from models.core.base import Id
 from models.core.pagination import PageRequest
+from models.data.databases.field_rows import field_spec, field_specs
 from models.data.databases.rules.fields import FieldSpecs, Schema
 from models.data.databases.rules.kinds import FieldKind
 from models.data.databases.shapes import DatabaseDetail, DatabaseList, FieldShape
-from models.data.databases.specs import field_spec, field_specs
 from models.data.databases.tables import database, field, removed_field
 from models.data.views.queries import shown_views
 from models.data.views.shapes import ViewShape

@@ -121,7 +121,9 @@ async def delete_template(
     return DeletedRecordTemplate(id=template_id)
 
 
-async def forget_field(work: UnitOfWork, workspace_id: Id, database_id: Id, field_key: str) -> None:
+async def remove_usages(
+    work: UnitOfWork, workspace_id: Id, database_id: Id, field_key: str
+) -> None:
     """Take a field that is about to go out of what the templates of its database prefill."""
     table = record_template.c
     await work.execute(
@@ -138,7 +140,7 @@ async def forget_field(work: UnitOfWork, workspace_id: Id, database_id: Id, fiel
     )
 
 
-async def refit_field(work: UnitOfWork, schema: Schema, field_key: str) -> None:
+async def remove_invalid_usages(work: UnitOfWork, schema: Schema, field_key: str) -> None:
     """Take values out that no longer fit a field, after it became another one."""
     rows = await work.rows(
         select(record_template)

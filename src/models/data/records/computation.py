@@ -24,9 +24,9 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.exc import DBAPIError
 
 from models.core.base import Id, JsonObject
+from models.data.databases.field_rows import field_specs
 from models.data.databases.rules.fields import FieldSpec, FieldSpecs, Schema
 from models.data.databases.rules.kinds import FieldKind
-from models.data.databases.specs import field_specs
 from models.data.databases.tables import field
 from models.data.formulas.rules import CompiledFormula
 from models.data.records.details import record_values

@@ -13,7 +13,7 @@ from sqlalchemy import literal, select, union_all
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.data.databases.locks import own_schema, share_schema
-from models.data.databases.rules.derivation import MAX_DEPTH
+from models.data.databases.rules.derived_fields import MAX_DEPTH
 from models.data.databases.rules.fields import FieldSpec, Schema
 from models.data.records.computation import compute, load_fields
 from models.data.records.index import index_records

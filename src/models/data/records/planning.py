@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import chain
 
 from models.core.access.rules import Actor
-from models.data.databases.commands import lock_fields, store_options
+from models.data.databases.commands.databases import lock_fields, store_options
 from models.data.databases.rules.fields import Schema
 from models.data.records.linked import LinksOf, links_of
 from models.data.records.links import refuse_restricted, targets_to_hold

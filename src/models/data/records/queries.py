@@ -9,9 +9,9 @@ from models.content.items.tables import item
 from models.core.access.rules import Actor
 from models.core.base import Id
 from models.core.pagination import PageRequest, page_request
+from models.data.databases.field_rows import fields_as_text, read_fields
 from models.data.databases.queries import fields_of, load_schema, schema_of
 from models.data.databases.rules.fields import Schema
-from models.data.databases.specs import fields_as_text, read_fields
 from models.data.databases.tables import database
 from models.data.records.details import record_details
 from models.data.records.finding import QueryTooSlowError, find_records

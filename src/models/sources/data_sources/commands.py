@@ -20,7 +20,7 @@ from models.core.base import Id, JsonObject
 from models.core.inputs import read_part
 from models.core.keys import reserve_key
 from models.core.revisions import later
-from models.data.databases.commands import create_database
+from models.data.databases.commands.databases import create_database
 from models.data.databases.queries import visible as visible_database
 from models.data.databases.rules.kinds import TITLE_KEY
 from models.data.databases.shapes import CreateDatabase, CreateField

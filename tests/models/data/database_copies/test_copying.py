@@ -12,7 +12,7 @@ from models.content.grants.tables import item_grant
 from models.content.items.tables import item
 from models.core.access.rules import Actor, Level, Role
 from models.core.base import JsonObject
-from models.data.database_copies.commands import accept_copy
+from models.data.database_copies.commands.acceptance import accept_copy
 from models.data.database_copies.shapes import DuplicateDatabase
 from models.data.databases.tables import database as database_table
 from models.data.records.tables import record, record_link

@@ -18,8 +18,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import insert, update
 
-from models.data.databases.commands import create_database
-from models.data.databases.fields import create_field
+from models.data.databases.commands.databases import create_database
+from models.data.databases.commands.fields import create_field
 from models.data.databases.queries import load_schema
 from models.data.databases.rules.fields import Schema
 from models.data.databases.shapes import CreateDatabase, CreateField

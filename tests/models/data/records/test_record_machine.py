@@ -13,8 +13,8 @@ from pydantic_core import to_json
 from sqlalchemy import select
 
 from models.core.base import Id
-from models.data.databases.commands import create_database
-from models.data.databases.fields import create_field
+from models.data.databases.commands.databases import create_database
+from models.data.databases.commands.fields import create_field
 from models.data.databases.queries import load_schema
 from models.data.databases.shapes import CreateDatabase, CreateField
 from models.data.record_changes.tables import record_change

@@ -17,7 +17,7 @@ from models.content.items.tables import item
 from models.data.records.commands import create_record
 from models.data.records.shapes import CreateRecord
 from models.tables import metadata
-from models.workspace.targets.commands import create_item
+from models.workspace.targets.commands.items import create_item
 from models.workspace.targets.purge import purge_trash
 from models.workspace.targets.shapes import CreateItem, PlacedTarget
 from runtime.ids import new_id

@@ -7,7 +7,6 @@ from typing import Any
 from models.core.base import JsonObject
 from models.core.keys import first_free, slug
 from models.core.values import InvalidValueError
-from models.data.databases.rules.conversion import convertible
 from models.data.databases.rules.defaults import default_text
 from models.data.databases.rules.fields import FieldSpec, Option
 from models.data.databases.rules.kinds import OPTION_KINDS, TITLE_KEY, FieldKind
@@ -20,6 +19,7 @@ from models.data.databases.rules.options import (
     new_options,
 )
 from models.data.databases.rules.settings import read_settings
+from models.data.databases.rules.value_conversion import convertible
 from models.data.databases.shapes import (
     MAX_FIELDS,
     ConvertField,

@@ -16,18 +16,16 @@ from models.core.revisions import later
 from models.data.databases.locks import share_schema
 from models.data.databases.queries import load_schema
 from models.data.databases.rules.fields import Schema
-from models.data.databases.tables import field
-from models.data.views.creation import (
+from models.data.views.commands.creation import (
     check_relation_field,
     database_level,
     insert_item_view,
     insert_views,
     lock_views,
 )
-from models.data.views.queries import find_view, naming
-from models.data.views.rules.kinds import Placement, ViewKind, ViewScope
+from models.data.views.queries import find_view
+from models.data.views.rules.kinds import ViewKind, ViewScope
 from models.data.views.rules.manifest import read_manifest
-from models.data.views.rules.removal import without_field
 from models.data.views.shapes import (
     CreateView,
     DeletedView,
@@ -38,7 +36,7 @@ from models.data.views.shapes import (
 )
 from models.data.views.tables import view
 from runtime.database import UnitOfWork
-from runtime.errors import ConflictError, DeniedError, NotFoundError, PlatformError
+from runtime.errors import ConflictError, DeniedError, NotFoundError
 
 DEFAULT_VIEW = CreateView.model_validate({"label": "All records"})
 """What a database shows before anybody arranged it."""
@@ -145,72 +143,6 @@ async def create_item_view(
     await share_schema(work, body.database_id)
     schema = await load_schema(work, actor.workspace_id, body.database_id)
     return await insert_item_view(work, schema, item_id, label, body, view_id)
-
-
-async def forget_field(work: UnitOfWork, workspace_id: Id, database_id: Id, field_key: str) -> None:
-    """Take a field that is about to go out of the manifests of its database's views.
-
-    A view whose kind cannot do without it becomes a table, one placed at it as a relation stands
-    with the others.
-    """
-    gone = select(field.c.id).where(
-        field.c.workspace_id == workspace_id,
-        field.c.database_id == database_id,
-        field.c.key == field_key,
-    )
-    await work.execute(
-        update(view)
-        .where(
-            view.c.workspace_id == workspace_id,
-            view.c.relation_field_id == gone.scalar_subquery(),
-        )
-        .values(placement=Placement.DATABASE.value, relation_field_id=None, updated_at=work.now)
-    )
-    for row in await _naming(work, workspace_id, database_id, field_key):
-        await _drop_field(work, row, field_key)
-
-
-async def refit_field(work: UnitOfWork, schema: Schema, field_key: str) -> None:
-    """Take a field out of the manifests that no longer fit it, after it became another one."""
-    rows = await _naming(work, schema.workspace_id, schema.database_id, field_key)
-    for row in rows:
-        try:
-            manifest = Manifest.model_validate(row.manifest)
-            read_manifest(ViewKind(row.kind), manifest, schema.fields, work.now)
-        except PlatformError:
-            await _drop_field(work, row, field_key)
-
-
-async def _naming(
-    work: UnitOfWork, workspace_id: Id, database_id: Id, field_key: str
-) -> Sequence[Row[Any]]:
-    """The views of a database that name a field, held in the order of their ids."""
-    return await work.rows(
-        select(view)
-        .where(
-            view.c.workspace_id == workspace_id,
-            view.c.database_id == database_id,
-            naming(field_key),
-        )
-        .order_by(view.c.id)
-        .with_for_update()
-    )
-
-
-async def _drop_field(work: UnitOfWork, row: Row[Any], field_key: str) -> None:
-    kind, manifest = without_field(ViewKind(row.kind), row.manifest, field_key)
-    if manifest == row.manifest:
-        return
-    await work.execute(
-        update(view)
-        .where(view.c.workspace_id == row.workspace_id, view.c.id == row.id)
-        .values(
-            kind=kind.value,
-            manifest=manifest,
-            definition_version=view.c.definition_version + 1,
-            updated_at=later(view.c.updated_at, work.now),
-        )
-    )
 
 
 async def _hold(

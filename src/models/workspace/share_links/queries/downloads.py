@@ -6,8 +6,8 @@ from models.content.files.queries import find_asset
 from models.content.files.rules import Content
 from models.content.items.rules import ItemKind
 from models.core.base import Id
-from models.workspace.share_links.contents import file_of
-from models.workspace.share_links.visits import Visitor, live_link
+from models.workspace.share_links.commands.visits import Visitor, live_link
+from models.workspace.share_links.queries.contents import file_of
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError

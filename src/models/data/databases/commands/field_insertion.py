@@ -4,13 +4,13 @@ from collections.abc import Callable, Collection, Sequence
 
 from models.core.access.rules import Actor
 from models.core.base import Id
+from models.data.databases.commands.rows import insert_fields, lay_out
 from models.data.databases.queries import load_catalog, removed_keys
 from models.data.databases.rules.buttons import button_problems
-from models.data.databases.rules.derivation import Derivation, Place, derive
+from models.data.databases.rules.derived_fields import DerivedFields, FieldRef, resolve_derived
 from models.data.databases.rules.fields import FieldSpec, FieldSpecs
 from models.data.databases.rules.plan import refuse
 from models.data.databases.rules.relations import Pairs, pair
-from models.data.databases.store import insert_fields, lay_out
 from runtime.database import UnitOfWork
 from runtime.errors import Detail
 from runtime.ids import new_id
@@ -42,7 +42,7 @@ async def add_fields(
         taken = await removed_keys(work, actor.workspace_id, list(targets))
         relations = [spec for spec in added if spec.relation]
         pairs = pair(database_id, label, relations, catalog, taken, new_id)
-        found = derive(catalog)
+        found = resolve_derived(catalog)
         refuse(_problems(database_id, added, pairs, found, path_of))
         whole = _completed(database_id, added, pairs, found)
     await insert_fields(work, actor.workspace_id, database_id, whole)
@@ -64,10 +64,10 @@ def _button_problems(
 
 
 def _completed(
-    database_id: Id, added: Sequence[FieldSpec], pairs: Pairs, found: Derivation
+    database_id: Id, added: Sequence[FieldSpec], pairs: Pairs, found: DerivedFields
 ) -> list[FieldSpec]:
     """The added fields, relations with their other side and derived ones with what they give."""
-    known = {place.key: spec for place, spec in found.fields.items() if place[0] == database_id}
+    known = {ref.key: spec for ref, spec in found.fields.items() if ref.database_id == database_id}
     known |= {relation.key: relation for relation in pairs.relations}
     return [known.get(spec.key, spec) for spec in added]
 
@@ -76,13 +76,13 @@ def _problems(
     database_id: Id,
     added: Sequence[FieldSpec],
     pairs: Pairs,
-    found: Derivation,
+    found: DerivedFields,
     path_of: Callable[[str], str],
 ) -> list[Detail]:
     """What is wrong with the added fields; what is wrong elsewhere is not for this request."""
     problems = []
     for spec in added:
-        derived = found.problems.get(Place(database_id, spec.key))
+        derived = found.problems.get(FieldRef(database_id, spec.key))
         problem = pairs.problems.get(spec.key) or derived
         if problem is not None:
             problems.append(Detail(f"{path_of(spec.key)}{problem.path}", problem.message))

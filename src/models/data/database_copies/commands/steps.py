@@ -14,8 +14,8 @@ from sqlalchemy import delete, func, select
 from models.content.items.queries import closed_items
 from models.content.items.tables import item
 from models.core.base import Id, JsonObject
-from models.data.database_copies.publishing import acting, place, publish
-from models.data.database_copies.rows import (
+from models.data.database_copies.commands.completion import acting, place, publish
+from models.data.database_copies.commands.rows import (
     Copy,
     Span,
     copy_links,
@@ -24,12 +24,12 @@ from models.data.database_copies.rows import (
     remove_records,
 )
 from models.data.database_copies.rules import copied_field, copy_label, digest
-from models.data.databases.commands import insert_with_key
+from models.data.databases.commands.databases import insert_with_key
+from models.data.databases.commands.rows import insert_fields
 from models.data.databases.locks import own_fields, share_schema
 from models.data.databases.queries import load_schema, removed_keys
 from models.data.databases.rules.fields import FieldSpecs
 from models.data.databases.rules.kinds import FieldKind
-from models.data.databases.store import insert_fields
 from models.data.databases.tables import database, field
 from models.data.records.tables import record
 from runtime.database import UnitOfWork

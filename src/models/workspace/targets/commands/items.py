@@ -21,7 +21,7 @@ from models.core.revisions import later
 from models.data.databases.queries import get_database
 from models.data.databases.tables import database
 from models.data.views.tables import view
-from models.workspace.targets.makers import MAKERS, WITH_CONTENT, Making
+from models.workspace.targets.commands.factories import MAKERS, WITH_CONTENT, Making
 from models.workspace.targets.shapes import CreateItem, DeletedFields, DeletedItem, PlacedTarget
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork

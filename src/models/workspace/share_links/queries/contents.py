@@ -19,7 +19,8 @@ from models.content.surfaces.tables import block
 from models.core.access.rules import Role
 from models.core.base import Id, JsonObject
 from models.core.pagination import page_request
-from models.workspace.share_links.records import shared_records
+from models.workspace.share_links.commands.visits import Visitor
+from models.workspace.share_links.queries.records import shared_records
 from models.workspace.share_links.shapes import (
     SharedBlock,
     SharedFile,
@@ -29,7 +30,6 @@ from models.workspace.share_links.shapes import (
     SharedSurface,
     Visit,
 )
-from models.workspace.share_links.visits import Visitor
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError

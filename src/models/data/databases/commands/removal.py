@@ -6,11 +6,11 @@ from sqlalchemy import delete, insert, select
 
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
-from models.data.databases.mentions import forget_field
-from models.data.databases.record_values import strip_values
-from models.data.databases.rules.derivation import Place
+from models.data.databases.commands.field_usages import remove_usages
+from models.data.databases.commands.rows import drop_field, unlay
+from models.data.databases.commands.stored_values import strip_values
+from models.data.databases.rules.derived_fields import FieldRef
 from models.data.databases.rules.fields import FieldSpec
-from models.data.databases.store import drop_field, unlay
 from models.data.databases.tables import removed_field
 from models.messages.jobs.commands import accept_job
 from runtime.database import UnitOfWork
@@ -18,11 +18,11 @@ from runtime.families import Family
 
 
 async def remove_field(
-    work: UnitOfWork, actor: Actor, place: Place, spec: FieldSpec, job_id: Id
+    work: UnitOfWork, actor: Actor, ref: FieldRef, spec: FieldSpec, job_id: Id
 ) -> None:
     """Remove a field whose database nobody writes to meanwhile; a job takes out many values."""
-    workspace_id, database_id = actor.workspace_id, place.database_id
-    await forget_field(work, workspace_id, database_id, spec.key)
+    workspace_id, database_id = actor.workspace_id, ref.database_id
+    await remove_usages(work, workspace_id, database_id, spec.key)
     await unlay(work, workspace_id, database_id, spec.key)
     await drop_field(work, workspace_id, spec.id)
     if not (spec.stored or spec.computed):

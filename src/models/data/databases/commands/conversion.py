@@ -10,7 +10,7 @@ from sqlalchemy import func, select
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.core.values import InvalidValueError, moment
-from models.data.databases.conversion_values import (
+from models.data.databases.commands.conversion_staging import (
     CHUNK,
     Source,
     apply_values,
@@ -20,13 +20,18 @@ from models.data.databases.conversion_values import (
     keep_values,
     next_values,
 )
-from models.data.databases.dependents import check_change, recompute_dependents, settle
-from models.data.databases.fields import expect, held_field
+from models.data.databases.commands.derived_fields import (
+    check_change,
+    recompute_dependents,
+    write_derived,
+)
+from models.data.databases.commands.field_usages import remove_invalid_usages
+from models.data.databases.commands.fields import expect, held_field
+from models.data.databases.commands.rows import write_database, write_field
 from models.data.databases.locks import own_fields, own_schema
-from models.data.databases.mentions import refit_field
 from models.data.databases.queries import get_field, load_schema
-from models.data.databases.rules.converter import Converter, as_described, described, still
-from models.data.databases.rules.derivation import Place
+from models.data.databases.rules.derived_fields import FieldRef
+from models.data.databases.rules.field_conversion import Converter, as_described, described, still
 from models.data.databases.rules.fields import FieldSpec
 from models.data.databases.rules.plan import plan_conversion
 from models.data.databases.shapes import (
@@ -36,7 +41,6 @@ from models.data.databases.shapes import (
     ConvertField,
     FieldShape,
 )
-from models.data.databases.store import write_database, write_field
 from models.data.records.tables import record
 from models.messages.jobs.commands import accept_job, record_progress
 from models.messages.jobs.queries import find_job
@@ -168,7 +172,7 @@ async def _planned(
     spec = held_field(schema, field_id)
     shown = await expect(work, actor, database_id, field_id, expected)
     target = plan_conversion(spec, body, new_id)
-    await check_change(work, actor.workspace_id, Place(database_id, spec.key), target, actor)
+    await check_change(work, actor.workspace_id, FieldRef(database_id, spec.key), target, actor)
     return spec, target, shown
 
 
@@ -221,17 +225,19 @@ async def _finish(work: UnitOfWork, found: Any) -> JsonObject | None:
     if len(rows) > CHUNK:
         return {**found.progress, "options": described(converter.to_spec)["options"]}
     changed = converter.with_default()
-    await settle(work, found.workspace_id, Place(database_id, source.key), changed)
+    await write_derived(work, found.workspace_id, FieldRef(database_id, source.key), changed)
     await write_field(work, found.workspace_id, changed, values_change=True)
     await write_database(work, found.workspace_id, database_id)
-    await refit_field(work, await load_schema(work, found.workspace_id, database_id), source.key)
+    await remove_invalid_usages(
+        work, await load_schema(work, found.workspace_id, database_id), source.key
+    )
     converted, lost = await count_values(work, source, found.id)
     await record_progress(work, found.id, {"converted": converted, "lost": lost})
     await apply_values(work, source, found.id)
     while not await drop_values(work, found.workspace_id, found.id):
         pass
-    place = Place(database_id, source.key)
-    await recompute_dependents(work, found.workspace_id, place, found.actor_user_id)
+    ref = FieldRef(database_id, source.key)
+    await recompute_dependents(work, found.workspace_id, ref, found.actor_user_id)
     return None
 
 

@@ -14,7 +14,9 @@ from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.core.keys import free_key, slug
 from models.core.values import InvalidValueError, check_storable
-from models.data.databases.additions import add_fields
+from models.data.databases.commands.field_insertion import add_fields
+from models.data.databases.commands.rows import hold_database, write_database
+from models.data.databases.field_rows import field_specs
 from models.data.databases.locks import own_fields, share_schema
 from models.data.databases.queries import get_database, load_schema
 from models.data.databases.references import check_references
@@ -28,10 +30,8 @@ from models.data.databases.shapes import (
     DatabaseDetail,
     UpdateDatabase,
 )
-from models.data.databases.specs import field_specs
-from models.data.databases.store import hold_database, write_database
 from models.data.databases.tables import database, field
-from models.data.views.commands import create_views
+from models.data.views.commands.views import create_views
 from models.data.views.queries import get_view
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, ValidationError

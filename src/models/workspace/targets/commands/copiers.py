@@ -22,7 +22,7 @@ from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.core.inputs import read_part
 from models.data.forms.commands import copy_form
-from models.data.views.commands import create_item_view
+from models.data.views.commands.views import create_item_view
 from models.data.views.tables import view
 from models.sources.data_sources.commands import copy_data_source
 from models.sources.external_resources.commands import copy_mount

@@ -2,7 +2,7 @@
 
 from models.core.access.rules import Actor
 from models.core.base import Id
-from models.data.database_copies.places import check_others, check_place
+from models.data.database_copies.access import check_others, check_place
 from models.data.database_copies.shapes import DuplicateDatabase
 from models.data.databases.queries import load_schema
 from models.messages.jobs.commands import accept_job

@@ -21,7 +21,7 @@ from runtime.errors import Detail
 MAX_DEPTH = 10
 
 
-class Place(NamedTuple):
+class FieldRef(NamedTuple):
     """One field of one database."""
 
     database_id: Id
@@ -33,27 +33,27 @@ Catalog = Mapping[Id, FieldSpecs]
 
 
 @dataclass(frozen=True, slots=True)
-class Derivation:
+class DerivedFields:
     """The derived fields with what they give in their settings, and what is wrong with some."""
 
-    fields: dict[Place, FieldSpec] = field(default_factory=dict)
-    problems: dict[Place, Detail] = field(default_factory=dict)
+    fields: dict[FieldRef, FieldSpec] = field(default_factory=dict)
+    problems: dict[FieldRef, Detail] = field(default_factory=dict)
 
 
-def derive(catalog: Catalog) -> Derivation:
+def resolve_derived(catalog: Catalog) -> DerivedFields:
     """Check every derived field and find out what it gives."""
-    found = Derivation()
-    sources: dict[Place, frozenset[Place]] = {}
-    for place, spec in _derived(catalog):
+    found = DerivedFields()
+    sources: dict[FieldRef, frozenset[FieldRef]] = {}
+    for ref, spec in _derived_fields(catalog):
         try:
-            sources[place] = _sources(catalog, place, spec)
+            sources[ref] = _sources(catalog, ref, spec)
         except _ProblemError as problem:
-            found.problems[place] = problem.detail
+            found.problems[ref] = problem.detail
     try:
         order = list(TopologicalSorter(sources).static_order())
     except CycleError as cycle:
         round_trip = list(reversed(cycle.args[1]))
-        shown = " → ".join(place.key for place in round_trip)
+        shown = " → ".join(ref.key for ref in round_trip)
         message = f"follows from itself: {shown}"
         found.problems.update(dict.fromkeys(round_trip, Detail("settings", message)))
         return found
@@ -61,16 +61,16 @@ def derive(catalog: Catalog) -> Derivation:
     return found
 
 
-def dependents(catalog: Catalog, place: Place) -> list[Place]:
+def dependents(catalog: Catalog, ref: FieldRef) -> list[FieldRef]:
     """The derived fields that name this one: as what they read or as the way to it."""
     found = []
-    for other, spec in _derived(catalog):
+    for other, spec in _derived_fields(catalog):
         try:
             named = _sources(catalog, other, spec)
         except _ProblemError:
             continue
-        by_way_of = Place(other.database_id, spec.settings.get("relationFieldKey", ""))
-        if place in named or place == by_way_of:
+        by_way_of = FieldRef(other.database_id, spec.settings.get("relationFieldKey", ""))
+        if ref in named or ref == by_way_of:
             found.append(other)
     return found
 
@@ -81,35 +81,35 @@ class _ProblemError(Exception):
         self.detail = Detail(f"settings.{path}", message)
 
 
-def _derived(catalog: Catalog) -> Iterator[tuple[Place, FieldSpec]]:
+def _derived_fields(catalog: Catalog) -> Iterator[tuple[FieldRef, FieldSpec]]:
     for database_id, fields in catalog.items():
         for key, spec in fields.items():
             if spec.derived:
-                yield Place(database_id, key), spec
+                yield FieldRef(database_id, key), spec
 
 
 def _resolve(
     catalog: Catalog,
-    order: list[Place],
-    sources: Mapping[Place, frozenset[Place]],
-    found: Derivation,
+    order: list[FieldRef],
+    sources: Mapping[FieldRef, frozenset[FieldRef]],
+    found: DerivedFields,
 ) -> None:
     """Walk from the fields that follow from nothing to those that follow from most."""
     resolved = {database_id: dict(fields) for database_id, fields in catalog.items()}
-    depths: dict[Place, int] = defaultdict(int)
-    for place in order:
-        if place not in sources:
+    depths: dict[FieldRef, int] = defaultdict(int)
+    for ref in order:
+        if ref not in sources:
             continue
-        depths[place] = 1 + max((depths[source] for source in sources[place]), default=0)
-        spec = resolved[place.database_id][place.key]
+        depths[ref] = 1 + max((depths[source] for source in sources[ref]), default=0)
+        spec = resolved[ref.database_id][ref.key]
         try:
-            _check_depth(spec, depths[place])
-            settings = {**spec.settings, **_result(resolved, place, spec)}
+            _check_depth(spec, depths[ref])
+            settings = {**spec.settings, **_result(resolved, ref, spec)}
         except _ProblemError as problem:
-            found.problems[place] = problem.detail
+            found.problems[ref] = problem.detail
             continue
-        found.fields[place] = replace(spec, settings=settings)
-        resolved[place.database_id][place.key] = found.fields[place]
+        found.fields[ref] = replace(spec, settings=settings)
+        resolved[ref.database_id][ref.key] = found.fields[ref]
 
 
 def _check_depth(spec: FieldSpec, depth: int) -> None:
@@ -118,20 +118,20 @@ def _check_depth(spec: FieldSpec, depth: int) -> None:
         raise _ProblemError(name, f"follows from others over {MAX_DEPTH} levels deep")
 
 
-def _sources(catalog: Catalog, place: Place, spec: FieldSpec) -> frozenset[Place]:
+def _sources(catalog: Catalog, ref: FieldRef, spec: FieldSpec) -> frozenset[FieldRef]:
     if spec.kind is FieldKind.FORMULA:
-        fields = catalog[place.database_id]
+        fields = catalog[ref.database_id]
         try:
             keys = compile_formula(spec.settings["expression"], fields).dependencies
         except InvalidValueError as problem:
             raise _ProblemError("expression", str(problem)) from problem
-        return frozenset(Place(place.database_id, key) for key in keys)
-    return frozenset({_target(catalog, place, spec)})
+        return frozenset(FieldRef(ref.database_id, key) for key in keys)
+    return frozenset({_target(catalog, ref, spec)})
 
 
-def _target(catalog: Catalog, place: Place, spec: FieldSpec) -> Place:
+def _target(catalog: Catalog, ref: FieldRef, spec: FieldSpec) -> FieldRef:
     """The field at the other end of the relation a rollup or lookup goes along."""
-    way = catalog[place.database_id].get(spec.settings["relationFieldKey"])
+    way = catalog[ref.database_id].get(spec.settings["relationFieldKey"])
     if way is None or not way.relation:
         raise _ProblemError(
             "relationFieldKey", "is not the key of a relation field of this database"
@@ -143,16 +143,16 @@ def _target(catalog: Catalog, place: Place, spec: FieldSpec) -> Place:
         raise _ProblemError(
             "targetFieldKey", f"is a {target.kind} field, which has no value to read"
         )
-    return Place(way.target_id, target.key)
+    return FieldRef(way.target_id, target.key)
 
 
-def _result(catalog: Catalog, place: Place, spec: FieldSpec) -> dict[str, str]:
+def _result(catalog: Catalog, ref: FieldRef, spec: FieldSpec) -> dict[str, str]:
     """What becomes known of a derived field once its sources are."""
     if spec.kind is FieldKind.FORMULA:
-        return {"resultKind": _formula_result(spec, catalog[place.database_id]).value}
+        return {"resultKind": _formula_result(spec, catalog[ref.database_id]).value}
     if spec.kind is FieldKind.LOOKUP:
         return {}
-    target = _target(catalog, place, spec)
+    target = _target(catalog, ref, spec)
     form = comparison(catalog[target.database_id][target.key])
     result = aggregate_result(Aggregate(spec.settings["aggregate"]), form)
     if result is None:

@@ -14,10 +14,10 @@ from models.content.items.tables import item
 from models.content.items.tree import subtree
 from models.core.access.rules import Actor
 from models.core.base import Id
-from models.data.database_copies.commands import accept_copy
+from models.data.database_copies.commands.acceptance import accept_copy
 from models.data.database_copies.queries import copy_outcome
 from models.data.database_copies.shapes import DuplicateDatabase
-from models.workspace.targets.copies import COPIERS, Copying
+from models.workspace.targets.commands.copiers import COPIERS, Copying
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, NotFoundError, UnsupportedError

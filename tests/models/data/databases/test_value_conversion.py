@@ -8,11 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from models.core.values import InvalidValueError
-from models.data.databases.rules.conversion import LOST, convert_value, convertible, option_names
-from models.data.databases.rules.converter import Converter
+from models.data.databases.rules.field_conversion import Converter
 from models.data.databases.rules.fields import FieldSpec, Option
 from models.data.databases.rules.kinds import STORED_KINDS, FieldKind
 from models.data.databases.rules.registry import KIND_RULES
+from models.data.databases.rules.value_conversion import (
+    LOST,
+    convert_value,
+    convertible,
+    option_names,
+)
 
 K = FieldKind
 OPTIONS = tuple(

@@ -12,8 +12,8 @@ from models.content.items.tables import item
 from models.core.access.rules import Actor, Level, Principal, PrincipalType, Role
 from models.core.base import Id
 from models.core.keys import first_free, slug
-from models.data.database_copies.places import check_others
-from models.data.database_copies.rows import Copy, copy_surfaces
+from models.data.database_copies.access import check_others
+from models.data.database_copies.commands.rows import Copy, copy_surfaces
 from models.data.database_copies.rules import (
     copied_field,
     copied_id,
@@ -23,12 +23,12 @@ from models.data.database_copies.rules import (
     copied_relations,
     outward,
 )
+from models.data.databases.commands.rows import insert_fields, lay_out, write_database, write_field
+from models.data.databases.field_rows import field_specs
 from models.data.databases.locks import own_schema
 from models.data.databases.queries import removed_keys
 from models.data.databases.rules.fields import FieldSpec, FieldSpecs
 from models.data.databases.shapes import MAX_FIELDS
-from models.data.databases.specs import field_specs
-from models.data.databases.store import insert_fields, lay_out, write_database, write_field
 from models.data.databases.tables import database, field
 from models.data.record_templates.tables import record_template
 from models.data.records.recomputation import request_recomputation

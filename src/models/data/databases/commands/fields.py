@@ -6,26 +6,30 @@ from datetime import datetime
 
 from models.core.access.rules import Actor
 from models.core.base import Id
-from models.data.databases.additions import add_fields
-from models.data.databases.dependents import refuse_dependents, settle
-from models.data.databases.locks import own_fields, own_schema
-from models.data.databases.mentions import refit_field
-from models.data.databases.queries import get_field, load_catalog, load_schema, removed_keys
-from models.data.databases.record_values import clear_options, number_records, refuse_several
-from models.data.databases.references import check_references
-from models.data.databases.removal import remove_field
-from models.data.databases.rules.buttons import button_problems
-from models.data.databases.rules.derivation import Place
-from models.data.databases.rules.fields import FieldSpec, FieldSpecs, Schema
-from models.data.databases.rules.kinds import FieldKind
-from models.data.databases.rules.plan import plan_change, plan_field, refuse
-from models.data.databases.shapes import MAX_FIELDS, CreateField, FieldShape, UpdateField
-from models.data.databases.store import (
+from models.data.databases.commands.derived_fields import refuse_dependents, write_derived
+from models.data.databases.commands.field_insertion import add_fields
+from models.data.databases.commands.field_usages import remove_invalid_usages
+from models.data.databases.commands.removal import remove_field
+from models.data.databases.commands.rows import (
     hold_database,
     lay_out,
     write_database,
     write_field,
 )
+from models.data.databases.commands.stored_values import (
+    clear_options,
+    number_records,
+    refuse_several,
+)
+from models.data.databases.locks import own_fields, own_schema
+from models.data.databases.queries import get_field, load_catalog, load_schema, removed_keys
+from models.data.databases.references import check_references
+from models.data.databases.rules.buttons import button_problems
+from models.data.databases.rules.derived_fields import FieldRef
+from models.data.databases.rules.fields import FieldSpec, FieldSpecs, Schema
+from models.data.databases.rules.kinds import FieldKind
+from models.data.databases.rules.plan import plan_change, plan_field, refuse
+from models.data.databases.shapes import MAX_FIELDS, CreateField, FieldShape, UpdateField
 from models.data.records.computed import recompute, recompute_field
 from models.data.records.index import index_records
 from runtime.database import UnitOfWork
@@ -85,8 +89,8 @@ async def update_field(
             await refuse_several(work, actor.workspace_id, changed)
     derived_anew = changed.derived and changed.settings != before.settings
     if derived_anew:
-        place = Place(database_id, changed.key)
-        changed = await settle(work, actor.workspace_id, place, changed, actor)
+        ref = FieldRef(database_id, changed.key)
+        changed = await write_derived(work, actor.workspace_id, ref, changed, actor)
     await write_field(work, actor.workspace_id, changed, values_change=derived_anew)
     await write_database(work, actor.workspace_id, database_id)
     now = replace(schema, fields={**schema.fields, changed.key: changed})
@@ -94,7 +98,7 @@ async def update_field(
         await recompute_field(work, actor, now, changed.key)
     removed = before.option_keys.keys() - changed.option_keys.keys()
     if removed:
-        await refit_field(work, now, changed.key)
+        await remove_invalid_usages(work, now, changed.key)
         cleared = await clear_options(work, schema, changed, removed)
         await recompute(work, now, cleared, [changed.key])
         await index_records(work, now, cleared, [changed.key])
@@ -120,15 +124,15 @@ async def delete_field(
     shown = await expect(work, actor, database_id, field_id, expected)
     if spec.title:
         raise ConflictError("The title field cannot be deleted: every record has a title.")
-    gone = {Place(database_id, spec.key): spec}
+    gone = {FieldRef(database_id, spec.key): spec}
     catalog = await load_catalog(work, actor.workspace_id, [database_id])
     if spec.relation and spec.inverse_id != spec.id:
         await own_schema(work, spec.target_id)
         other = _inverse(catalog[spec.target_id], spec)
-        gone[Place(spec.target_id, other.key)] = other
+        gone[FieldRef(spec.target_id, other.key)] = other
     await refuse_dependents(work, actor, catalog, gone)
-    for place, each in gone.items():
-        await remove_field(work, actor, place, each, job_id)
+    for ref, each in gone.items():
+        await remove_field(work, actor, ref, each, job_id)
     return shown
 
 

@@ -23,11 +23,11 @@ from models.core.access.placement import level_on
 from models.core.access.rules import Actor, Level, Scope
 from models.core.base import Id, JsonObject
 from models.core.inputs import M, read_part, within
-from models.data.databases.commands import create_database
+from models.data.databases.commands.databases import create_database
 from models.data.databases.shapes import CreateDatabase
 from models.data.forms.commands import create_form
 from models.data.forms.queries import get_form
-from models.data.views.commands import create_item_view
+from models.data.views.commands.views import create_item_view
 from models.data.views.queries import get_view
 from models.sources.data_sources.commands import create_data_source
 from models.sources.data_sources.shapes import CreateDataSource

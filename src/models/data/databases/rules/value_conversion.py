@@ -21,7 +21,7 @@ from models.data.databases.rules.kinds import (
 )
 from models.data.databases.rules.registry import KIND_RULES
 from models.data.databases.rules.settings import zone
-from models.data.databases.rules.written import (
+from models.data.databases.rules.text_formats import (
     clock,
     digits,
     read_clock,

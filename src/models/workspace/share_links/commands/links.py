@@ -7,7 +7,7 @@ from models.content.items.rules import ItemKind
 from models.core.access.rules import Actor
 from models.core.base import Id
 from models.people.api_keys.rules import check_expiry
-from models.workspace.share_links.queries import link_body
+from models.workspace.share_links.queries.links import link_body
 from models.workspace.share_links.rules import SHAREABLE, new_token
 from models.workspace.share_links.shapes import CreateShareLink, IssuedShareLink, ShareLinkBody
 from models.workspace.share_links.tables import share_link

@@ -1,0 +1,87 @@
+"""Taking fields out of the manifests of views, when they are removed or become others."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Row, select, update
+
+from models.core.base import Id
+from models.core.revisions import later
+from models.data.databases.rules.fields import Schema
+from models.data.databases.tables import field
+from models.data.views.queries import naming
+from models.data.views.rules.kinds import Placement, ViewKind
+from models.data.views.rules.manifest import read_manifest
+from models.data.views.rules.removal import without_field
+from models.data.views.shapes import Manifest
+from models.data.views.tables import view
+from runtime.database import UnitOfWork
+from runtime.errors import PlatformError
+
+
+async def remove_usages(
+    work: UnitOfWork, workspace_id: Id, database_id: Id, field_key: str
+) -> None:
+    """Take a field that is about to go out of the manifests of its database's views.
+
+    A view whose kind cannot do without it becomes a table, one placed at it as a relation stands
+    with the others.
+    """
+    gone = select(field.c.id).where(
+        field.c.workspace_id == workspace_id,
+        field.c.database_id == database_id,
+        field.c.key == field_key,
+    )
+    await work.execute(
+        update(view)
+        .where(
+            view.c.workspace_id == workspace_id,
+            view.c.relation_field_id == gone.scalar_subquery(),
+        )
+        .values(placement=Placement.DATABASE.value, relation_field_id=None, updated_at=work.now)
+    )
+    for row in await _naming(work, workspace_id, database_id, field_key):
+        await _drop_field(work, row, field_key)
+
+
+async def remove_invalid_usages(work: UnitOfWork, schema: Schema, field_key: str) -> None:
+    """Take a field out of the manifests that no longer fit it, after it became another one."""
+    rows = await _naming(work, schema.workspace_id, schema.database_id, field_key)
+    for row in rows:
+        try:
+            manifest = Manifest.model_validate(row.manifest)
+            read_manifest(ViewKind(row.kind), manifest, schema.fields, work.now)
+        except PlatformError:
+            await _drop_field(work, row, field_key)
+
+
+async def _naming(
+    work: UnitOfWork, workspace_id: Id, database_id: Id, field_key: str
+) -> Sequence[Row[Any]]:
+    """The views of a database that name a field, held in the order of their ids."""
+    return await work.rows(
+        select(view)
+        .where(
+            view.c.workspace_id == workspace_id,
+            view.c.database_id == database_id,
+            naming(field_key),
+        )
+        .order_by(view.c.id)
+        .with_for_update()
+    )
+
+
+async def _drop_field(work: UnitOfWork, row: Row[Any], field_key: str) -> None:
+    kind, manifest = without_field(ViewKind(row.kind), row.manifest, field_key)
+    if manifest == row.manifest:
+        return
+    await work.execute(
+        update(view)
+        .where(view.c.workspace_id == row.workspace_id, view.c.id == row.id)
+        .values(
+            kind=kind.value,
+            manifest=manifest,
+            definition_version=view.c.definition_version + 1,
+            updated_at=later(view.c.updated_at, work.now),
+        )
+    )
