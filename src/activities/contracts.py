@@ -74,7 +74,7 @@ class Iterations:
 
 @dataclass(frozen=True, slots=True)
 class NodeEnd:
-    """A node that has ended, or a loop that has `iterations` to run, as courses are told of it."""
+    """A node that has ended, or a loop that has `iterations` to run, as an event."""
 
     node_id: str
     scope_key: str
@@ -109,8 +109,9 @@ class NodeEnd:
 class StretchCall:
     """Execute the quick nodes that are ready, and those that follow from them (ADR 0001).
 
-    `applied` events were known to the workflow before those in `ends`, which the worker's course
-    has not heard of yet. `part` tells the executions of one run apart; the first has none.
+    `applied` events were known to the workflow before those in `ends`, which the worker's
+    plan state has not applied yet. `part` tells the executions of one run apart; the first has
+    none.
     """
 
     run_id: str

@@ -195,7 +195,7 @@ class LoopNodes:
             if output is not None:
                 called.run.keep(ref.node_id, ref.scope_key, output)
         called.run.forget_loop(ref)
-        called.run.courses.pop(part_of(call.loop), None)
+        called.run.plan_states.pop(part_of(call.loop), None)
         return reply
 
     async def _facts(self, called: CalledNode, loop: OpenLoop, opened: int) -> JsonObject:

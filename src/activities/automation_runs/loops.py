@@ -19,7 +19,7 @@ from activities.contracts import (
     NodeReply,
 )
 from models.automation.automation_runs.errors import RunClosedError
-from models.automation.automations.rules.planner.run_state import Course
+from models.automation.automations.rules.planner.plan_state import PlanState
 from runtime.database import Database
 
 
@@ -68,5 +68,5 @@ class LoopActivities:
         except RunClosedError:
             return ChunkOpened(None)
         plan = run.plan.loop(call.loop.node_id)
-        run.courses[call.part] = Course(plan, call.loop.scope_key)
+        run.plan_states[call.part] = PlanState(plan, call.loop.scope_key)
         return ChunkOpened(plan.to_json())

@@ -19,8 +19,8 @@ from activities.contracts import (
 )
 from models.automation.automation_runs.errors import RunClosedError
 from models.automation.automations.rules.graph.kinds import CostClass, is_loop
+from models.automation.automations.rules.planner.plan_state import PlanState
 from models.automation.automations.rules.planner.protocol import NodeRef
-from models.automation.automations.rules.planner.run_state import Course
 from runtime.fault_injection import FaultPoint, inject_fault
 
 STRETCH_SECONDS = 2.0
@@ -38,9 +38,9 @@ class QuickNodes:
         self._loops = QuickLoops(nodes, self.execute)
 
     async def stretch(
-        self, run: OpenRun, ready: Sequence[NodeRef], course: Course | None
+        self, run: OpenRun, ready: Sequence[NodeRef], plan_state: PlanState | None
     ) -> StretchReply:
-        """Execute the ready nodes; with a course, also the quick nodes that become ready.
+        """Execute the ready nodes; with a plan state, also the quick nodes that become ready.
 
         It hurries where another kind of node is ready, so that one need not wait.
         Raises RunClosedError.
@@ -54,12 +54,12 @@ class QuickNodes:
             if isinstance(end, LoopProgress):
                 return StretchReply(ends, loops=[end])
             ends.append(end)
-            if course is None:
+            if plan_state is None:
                 continue
-            known = set(course.active)
-            course.apply(end.event)
-            fresh = [other for other in course.active if other not in known]
-            waiting = deque(other for other in (*waiting, *fresh) if other in course.active)
+            known = set(plan_state.active)
+            plan_state.apply(end.event)
+            fresh = [other for other in plan_state.active if other not in known]
+            waiting = deque(other for other in (*waiting, *fresh) if other in plan_state.active)
             if not all(is_quick(run, other) for other in fresh):
                 waiting = deque(other for other in waiting if is_quick(run, other))
                 turn.hurry(HURRY_SECONDS)

@@ -27,8 +27,8 @@ from models.automation.automations.rules.language.visible_scopes import (
 )
 from models.automation.automations.rules.planner.costs import costs_of
 from models.automation.automations.rules.planner.plan import Plan
+from models.automation.automations.rules.planner.plan_state import PlanState
 from models.automation.automations.rules.planner.protocol import NodeRef
-from models.automation.automations.rules.planner.run_state import Course
 from models.automation.automations.rules.planner.topology import Topology, topology_of
 from models.core.base import Id, JsonObject
 from runtime.crypto import KeyRing
@@ -55,7 +55,7 @@ class OpenRun:
     _loops: OpenLoops
     _outputs: Outputs
     keys: KeyRing | None = None
-    courses: dict[str, Course] = field(default_factory=dict)
+    plan_states: dict[str, PlanState] = field(default_factory=dict)
     """Where each execution of the run stands, if this process has followed it from the start."""
     _bodies: dict[str, Body] = field(default_factory=dict)
 
@@ -140,15 +140,15 @@ class OpenRun:
                     known[node_id] = output
         return known
 
-    def follow(self, part: str, applied: int, ends: Sequence[NodeEnd]) -> Course | None:
-        """The course after `ends`, or None when this process has lost the thread."""
-        course = self.courses.get(part)
-        if course is None or course.applied != applied:
-            self.courses.pop(part, None)
+    def follow(self, part: str, applied: int, ends: Sequence[NodeEnd]) -> PlanState | None:
+        """The plan state after `ends`, or None when this process has lost the thread."""
+        plan_state = self.plan_states.get(part)
+        if plan_state is None or plan_state.applied != applied:
+            self.plan_states.pop(part, None)
             return None
         for end in ends:
-            course.apply(end.event)
-        return course
+            plan_state.apply(end.event)
+        return plan_state
 
     def keep(self, node_id: str, scope_key: str, output: JsonObject) -> None:
         """Remember an output that is committed."""

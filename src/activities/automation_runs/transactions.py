@@ -35,8 +35,8 @@ from models.automation.automation_runs import execution
 from models.automation.automation_runs.errors import RunClosedError
 from models.automation.automation_runs.plans import Reused, read_reused
 from models.automation.automation_runs.rules import RunStatus
+from models.automation.automations.rules.planner.plan_state import PlanState
 from models.automation.automations.rules.planner.protocol import NodeRef
-from models.automation.automations.rules.planner.run_state import Course
 from runtime.database import Database, UnitOfWork
 from runtime.fault_injection import FaultPoint, inject_fault
 
@@ -86,15 +86,15 @@ class AutomationRunActivities:
             return RunBegun(None, StretchReply([], await self._refuse(run_id, refusal)), ENGINE)
         run = await self._runs.open(header)
         plan, limit = run.plan, self._limit.total_seconds()
-        course = run.courses[""] = Course(plan)
+        plan_state = run.plan_states[""] = PlanState(plan)
         reused = [_reused_end(one) for one in read_reused(header.options)]
         for end in reused:
-            course.apply(end.event)
-        ready = [ref for ref in course.active if is_quick(run, ref)]
-        if len(ready) < len(course.active):
+            plan_state.apply(end.event)
+        ready = [ref for ref in plan_state.active if is_quick(run, ref)]
+        if len(ready) < len(plan_state.active):
             # Other nodes are ready too, and the workflow starts them only after this.
             return RunBegun(plan.to_json(), StretchReply(reused), ENGINE, limit)
-        reply = await self._advance(run, ready, course)
+        reply = await self._advance(run, ready, plan_state)
         stretch = replace(reply, ends=[*reused, *reply.ends])
         return RunBegun(plan.to_json(), stretch, ENGINE, limit)
 
@@ -116,29 +116,33 @@ class AutomationRunActivities:
             run = await self._runs.get(uuid.UUID(call.run_id))
         except RunClosedError:
             return StretchReply([], CLOSED)
-        course = run.follow(call.part, call.applied, call.ends)
-        return await self._advance(run, [NodeRef(*ref) for ref in call.ready], course)
+        plan_state = run.follow(call.part, call.applied, call.ends)
+        return await self._advance(run, [NodeRef(*ref) for ref in call.ready], plan_state)
 
     async def _advance(
-        self, run: OpenRun, ready: Sequence[NodeRef], course: Course | None
+        self, run: OpenRun, ready: Sequence[NodeRef], plan_state: PlanState | None
     ) -> StretchReply:
         try:
-            reply = await self._quick.stretch(run, ready, course)
+            reply = await self._quick.stretch(run, ready, plan_state)
         except RunClosedError:
             return StretchReply([], CLOSED)
-        if course is None or course.ending is None or course is not run.courses.get(""):
+        if (
+            plan_state is None
+            or plan_state.ending is None
+            or plan_state is not run.plan_states.get("")
+        ):
             return reply
-        decisive = course.ending.decisive
+        decisive = plan_state.ending.decisive
         ended = await self.finish(
             FinishCall(
                 run_id=str(run.header.run_id),
-                succeeded=course.ending.succeeded,
+                succeeded=plan_state.ending.succeeded,
                 decisive_node=(
                     None
                     if decisive is None
                     else NodeCall(str(run.header.run_id), decisive.node_id, decisive.scope_key)
                 ),
-                skipped=[(ref.node_id, ref.scope_key) for ref in course.skipped],
+                skipped=[(ref.node_id, ref.scope_key) for ref in plan_state.skipped],
             )
         )
         return replace(reply, ended=ended)

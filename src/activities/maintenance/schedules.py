@@ -13,7 +13,7 @@ from temporalio.client import Client, ScheduleListDescription
 from activities.maintenance.automation_runs import BATCH
 from activities.schedules.schedules import Schedules
 from activities.schedules.specs import FAMILY, spec_of
-from models.automation.automations.schedules import ScheduleFacts, all_scheduled, read_schedule
+from models.automation.automations.schedules import DesiredSchedule, all_scheduled, read_schedule
 from models.core.base import Id
 from runtime.clock import utc_now
 from runtime.database import Database
@@ -53,9 +53,9 @@ class ScheduleMaintenance:
         async for row in self._wanted():
             found = listed.pop(FAMILY.workflow_id(row.id), None)
             with _one_at_a_time(row.id):
-                facts = read_schedule(row)
+                wanted = read_schedule(row)
                 its_turn = row.id.int % TURNS == turn
-                if its_turn or _is_stale(facts, utc_now()) or not _looks_right(facts, found):
+                if its_turn or _is_stale(wanted, utc_now()) or not _looks_right(wanted, found):
                     await self._schedules.synchronize(row.id)
                     counts["synchronized"] += 1
         for schedule_id in listed:
@@ -97,18 +97,18 @@ def _one_at_a_time(automation_id: Id) -> Iterator[None]:
         log.exception("a schedule could not be reconciled", automation_id=str(automation_id))
 
 
-def _is_stale(facts: ScheduleFacts, now: datetime) -> bool:
+def _is_stale(wanted: DesiredSchedule, now: datetime) -> bool:
     """Whether the row says something else of the next run than its schedule does."""
-    return facts.next_run_at != facts.next_after(now)
+    return wanted.next_run_at != wanted.next_after(now)
 
 
-def _looks_right(facts: ScheduleFacts, found: ScheduleListDescription | None) -> bool:
+def _looks_right(wanted: DesiredSchedule, found: ScheduleListDescription | None) -> bool:
     """As far as the list tells; a schedule that never fires again need not be there."""
     if found is None:
-        return facts.trigger.timetable.next_after(utc_now()) is None
+        return wanted.trigger.timetable.next_after(utc_now()) is None
     shown: Any = found.schedule
     return (
         shown is not None
-        and (shown.state.paused, shown.state.note) == (facts.paused is not None, facts.paused)
-        and shown.spec == spec_of(facts.trigger)
+        and (shown.state.paused, shown.state.note) == (wanted.paused is not None, wanted.paused)
+        and shown.spec == spec_of(wanted.trigger)
     )

@@ -23,8 +23,8 @@ from temporalio.service import RPCError, RPCStatusCode
 from activities.outbox.deliveries import Route
 from activities.schedules.specs import FAMILY, attributes_of, schedule_of
 from models.automation.automations.schedules import (
+    DesiredSchedule,
     PassedOver,
-    ScheduleFacts,
     scheduled,
     set_next_run,
     set_passed_over,
@@ -60,14 +60,14 @@ class Schedules:
             if wanted == written:
                 return
 
-    async def _read(self, automation_id: Id) -> ScheduleFacts | None:
+    async def _read(self, automation_id: Id) -> DesiredSchedule | None:
         async with self._database.transaction() as work:
             found = await scheduled(work, automation_id)
             due = None if found is None else found.next_after(work.now)
             await set_next_run(work, automation_id, due)
         return found
 
-    async def _write(self, automation_id: Id, wanted: ScheduleFacts | None) -> None:
+    async def _write(self, automation_id: Id, wanted: DesiredSchedule | None) -> None:
         handle = self._client.get_schedule_handle(FAMILY.workflow_id(automation_id))
         try:
             if wanted is None:
@@ -80,7 +80,7 @@ class Schedules:
             if wanted is not None:
                 await self._create(wanted)
 
-    async def _update(self, handle: ScheduleHandle, wanted: ScheduleFacts) -> None:
+    async def _update(self, handle: ScheduleHandle, wanted: DesiredSchedule) -> None:
         counted: list[PassedOver] = []
 
         async def difference(given: ScheduleUpdateInput) -> ScheduleUpdate | None:
@@ -95,7 +95,7 @@ class Schedules:
             async with self._database.transaction() as work:
                 await set_passed_over(work, wanted.automation_id, counted[0])
 
-    async def _create(self, wanted: ScheduleFacts) -> None:
+    async def _create(self, wanted: DesiredSchedule) -> None:
         """Make a schedule that is not there; one that will never fire again needs none.
 
         Temporal itself removes such a schedule after some days.
@@ -110,7 +110,7 @@ class Schedules:
                 rpc_timeout=_TIMEOUT,
             )
 
-    async def _difference(self, found: Schedule, wanted: ScheduleFacts) -> ScheduleUpdate | None:
+    async def _difference(self, found: Schedule, wanted: DesiredSchedule) -> ScheduleUpdate | None:
         """An update, or None for a schedule that is as it should be.
 
         Temporal drops what is due between its last look and an update: none is made idly.

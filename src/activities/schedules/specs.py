@@ -19,7 +19,7 @@ from temporalio.common import Priority, TypedSearchAttributes
 
 from activities.outbox.deliveries import Route, search_attributes
 from models.automation.automations.rules.triggers.configs import ScheduleTrigger
-from models.automation.automations.schedules import ScheduleFacts
+from models.automation.automations.schedules import DesiredSchedule
 from models.core.schedules.cron import Cron
 from runtime.families import Family
 
@@ -36,7 +36,7 @@ _TRIGGERED = 3
 """The priority of what a trigger starts (decisions D1)."""
 
 
-def schedule_of(wanted: ScheduleFacts, route: Route) -> Schedule:
+def schedule_of(wanted: DesiredSchedule, route: Route) -> Schedule:
     """The whole schedule; a failed run never pauses it."""
     return Schedule(
         action=ScheduleActionStartWorkflow(
@@ -59,7 +59,7 @@ def schedule_of(wanted: ScheduleFacts, route: Route) -> Schedule:
     )
 
 
-def attributes_of(wanted: ScheduleFacts) -> TypedSearchAttributes:
+def attributes_of(wanted: DesiredSchedule) -> TypedSearchAttributes:
     """What an operator finds the schedule and its fires by."""
     facts = {"resourceId": str(wanted.automation_id)}
     return search_attributes(str(wanted.workspace_id), facts, FAMILY)

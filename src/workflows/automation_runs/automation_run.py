@@ -70,9 +70,9 @@ class AutomationRun:
         execution = GraphExecution(Place(self._run_id), plan, self._waits, self._keep_deadline)
         self._execution = execution
         execution.accept(begun.stretch)
-        while execution.course.ending is None:
+        while execution.plan_state.ending is None:
             await execution.advance()
-        return await self._finish(execution, execution.course.ending)
+        return await self._finish(execution, execution.plan_state.ending)
 
     def _keep_deadline(self) -> None:
         """From the first node that takes time on: a run of quick nodes has no use for a timer."""
@@ -86,7 +86,7 @@ class AutomationRun:
             run_id=self._run_id,
             succeeded=ending.succeeded,
             decisive_node=None if decisive is None else execution.call(decisive),
-            skipped=[(ref.node_id, ref.scope_key) for ref in execution.course.skipped],
+            skipped=[(ref.node_id, ref.scope_key) for ref in execution.plan_state.skipped],
         )
         return await transact(AutomationRunActivities.finish, call)
 

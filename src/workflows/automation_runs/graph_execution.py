@@ -29,8 +29,8 @@ with workflow.unsafe.imports_passed_through():
     from models.automation.automations.rules.graph.kinds import CostClass, NodeKind
     from models.automation.automations.rules.planner.costs import costs_of
     from models.automation.automations.rules.planner.plan import Plan, PlanNode
+    from models.automation.automations.rules.planner.plan_state import PlanState
     from models.automation.automations.rules.planner.protocol import NodeRef
-    from models.automation.automations.rules.planner.run_state import Course
     from runtime.families import Queue
     from workflows.automation_runs.deadline import RunEnded
     from workflows.automation_runs.loop_steps import LoopSteps
@@ -55,7 +55,7 @@ class Place:
 
 
 class GraphExecution:
-    """The tasks of one execution, and the course they follow.
+    """The tasks of one execution, and the plan state they follow.
 
     `lasting` is called before the first command that may take time.
     """
@@ -63,7 +63,7 @@ class GraphExecution:
     def __init__(
         self, place: Place, plan: Plan, waits: Waits, lasting: Callable[[], None] = lambda: None
     ) -> None:
-        self.course = Course(plan, place.scope_key)
+        self.plan_state = PlanState(plan, place.scope_key)
         self._place = place
         self._waits = waits
         self._lasting = lasting
@@ -78,9 +78,9 @@ class GraphExecution:
         self._stretch: asyncio.Task[None] | None = None
         self._unheard: list[NodeEnd] = []
         self._told_skipped = 0
-        """So many of the course's skipped nodes are shown."""
+        """So many of the plan state's skipped nodes are shown."""
         self._room = asyncio.Semaphore(MAX_PENDING)
-        self._loops = LoopSteps(place.run_id, self.course, waits)
+        self._loops = LoopSteps(place.run_id, self.plan_state, waits)
 
     def accept(self, message: _Message) -> None:
         """Take note of what has ended. Raises RunEnded, or what went wrong."""
@@ -96,7 +96,7 @@ class GraphExecution:
             if message.loops:
                 self._lasting()
         progress = message.loops if isinstance(message, StretchReply) else ()
-        self._table.follow(self.course, progress)
+        self._table.follow(self.plan_state, progress)
         workflow.set_current_details(self._table.markdown())
         if isinstance(message, StretchReply) and message.ended is not None:
             raise RunEnded(message.ended)
@@ -105,7 +105,7 @@ class GraphExecution:
         """Start what is ready, and wait for one thing to end."""
         self._start_ready()
         if self._only_waiting():
-            told = self.course.skipped[self._told_skipped :]
+            told = self.plan_state.skipped[self._told_skipped :]
             skipped = [(ref.node_id, ref.scope_key) for ref in told]
             self._told_skipped += len(skipped)
             call = RestCall(self._place.run_id, sorted(self._hosted.values()), skipped)
@@ -124,7 +124,7 @@ class GraphExecution:
     @property
     def decisive(self) -> PlanNode | None:
         """The node that has ended the run, if one has."""
-        ref = None if self.course.ending is None else self.course.ending.decisive
+        ref = None if self.plan_state.ending is None else self.plan_state.ending.decisive
         return None if ref is None else self._nodes[ref.node_id]
 
     def _apply(self, end: NodeEnd) -> None:
@@ -133,11 +133,11 @@ class GraphExecution:
         if end.iterations is not None:
             self._tasks.pop(end.ref, None)
         self._table.end(end)
-        self.course.apply(end.event)
+        self.plan_state.apply(end.event)
 
     def _start_ready(self) -> None:
-        """Make the tasks agree with the course: start what is ready, cancel what is not active."""
-        active = self.course.active
+        """Start a task for each active node, and cancel the tasks of nodes that are not active."""
+        active = self.plan_state.active
         for ref in sorted(self._tasks.keys() - set(active)):
             self._parked.discard(ref)
             self._hosted.pop(ref, None)
@@ -155,7 +155,7 @@ class GraphExecution:
 
     def _iterates(self, ref: NodeRef) -> bool:
         """Whether a loop has nothing to do while its iterations run."""
-        return self.course.iterations(ref) is not None and ref not in self.course.asking
+        return self.plan_state.iterations(ref) is not None and ref not in self.plan_state.asking
 
     async def report(self, work: Coroutine[Any, Any, _Message]) -> None:
         """Do some work, and put what comes of it before `advance`."""
@@ -169,7 +169,7 @@ class GraphExecution:
         call = StretchCall(
             self._place.run_id,
             [(ref.node_id, ref.scope_key) for ref in ready],
-            self.course.applied - len(unheard),
+            self.plan_state.applied - len(unheard),
             unheard,
             self._place.part,
         )
@@ -239,4 +239,4 @@ class GraphExecution:
         resting = self._parked | self._hosted.keys()
         if not resting:
             return False
-        return all(ref in resting or self._iterates(ref) for ref in self.course.active)
+        return all(ref in resting or self._iterates(ref) for ref in self.plan_state.active)

@@ -44,20 +44,20 @@ class LoopChunk:
             execution.stop()
 
     async def _execute(self, execution: GraphExecution, call: ChunkCall) -> ChunkReply:
-        course, ref = execution.course, NodeRef(call.loop.node_id, call.loop.scope_key)
+        plan_state, ref = execution.plan_state, NodeRef(call.loop.node_id, call.loop.scope_key)
         iterating, held = NodeReply(NodeState.ITERATING), False
         execution.accept(NodeEnd(ref.node_id, ref.scope_key, iterating, call.iterations))
-        while course.ending is None and not isinstance(course.asking.get(ref), EndLoop):
-            loop = course.iterations(ref)
-            if _is_long() and not held and loop is not None and ref not in course.asking:
+        while plan_state.ending is None and not isinstance(plan_state.asking.get(ref), EndLoop):
+            loop = plan_state.iterations(ref)
+            if _is_long() and not held and loop is not None and ref not in plan_state.asking:
                 held = True
                 until = replace(call.iterations, count=loop.opened, more=False)
                 execution.accept(NodeEnd(ref.node_id, ref.scope_key, iterating, until))
             else:
                 await execution.advance()
-        if course.ending is not None:
-            return _stopped(course.ending.stopped_by, course.ending.succeeded)
-        ended = course.asking[ref]
+        if plan_state.ending is not None:
+            return _stopped(plan_state.ending.stopped_by, plan_state.ending.succeeded)
+        ended = plan_state.asking[ref]
         assert isinstance(ended, EndLoop), "the loop above waits for it"
         if not ended.succeeded:
             return ChunkReply(NodeState.FAILED, ended.opened)

@@ -17,8 +17,8 @@ with workflow.unsafe.imports_passed_through():
         NodeState,
     )
     from models.automation.automations.rules.planner.plan import PlanNode
+    from models.automation.automations.rules.planner.plan_state import PlanState
     from models.automation.automations.rules.planner.protocol import NextIteration, NodeRef
-    from models.automation.automations.rules.planner.run_state import Course
     from workflows.automation_runs.loop_chunks import chunks_id, run_in_chunks
     from workflows.automation_runs.waits import Waits
     from workflows.transactions import summary_of, transact
@@ -36,15 +36,15 @@ Hosted = Callable[[str | None], None]
 class LoopSteps:
     """The loops of one execution."""
 
-    def __init__(self, run_id: str, course: Course, waits: Waits) -> None:
+    def __init__(self, run_id: str, plan_state: PlanState, waits: Waits) -> None:
         self._run_id = run_id
-        self._course = course
+        self._plan_state = plan_state
         self._waits = waits
 
     async def step(self, node: PlanNode, ref: NodeRef, parked: Parked, hosted: Hosted) -> NodeEnd:
         """What a loop waits for: its iterations, the decision on the next one, or its end."""
         call = NodeCall(self._run_id, ref.node_id, ref.scope_key)
-        asked = self._course.asking.get(ref)
+        asked = self._plan_state.asking.get(ref)
         if asked is None:
             return await self._open(node, call, hosted)
         if isinstance(asked, NextIteration):

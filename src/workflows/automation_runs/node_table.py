@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 from activities.contracts import LoopProgress, NodeEnd, NodeState
 from models.automation.automations.rules.planner.plan import Plan
+from models.automation.automations.rules.planner.plan_state import PlanState
 from models.automation.automations.rules.planner.protocol import NodeRef
-from models.automation.automations.rules.planner.run_state import Course
 
 _MARKS = {
     "running": "▶",
@@ -53,16 +53,16 @@ class NodeTable:
         """It waits no more."""
         self._parked.discard(ref)
 
-    def follow(self, course: Course, loops: Iterable[LoopProgress] = ()) -> None:
-        """Take over what the course says of the other nodes, and how far other loops are."""
-        active = course.active
+    def follow(self, plan_state: PlanState, loops: Iterable[LoopProgress] = ()) -> None:
+        """Take over what the plan state says of the other nodes, and how far other loops are."""
+        active = plan_state.active
         self._parked.intersection_update(active)
         for counts in self._inside.values():
             counts.update(running=0, waiting=0)
         for ref in active:
-            self._show_open(ref, course)
+            self._show_open(ref, plan_state)
         going = {ref.node_id for ref in active if ref.scope_key == self._scope_key}
-        for ref in course.skipped:
+        for ref in plan_state.skipped:
             self._states[ref.node_id] = ("skipped", 0)
         for node_id, (state, attempt) in self._states.items():
             if state in {"running", "waiting"} and node_id not in going:
@@ -71,14 +71,14 @@ class NodeTable:
             if loop.scope_key == self._scope_key:
                 self._progress[loop.node_id] = _share(loop.ended, loop.count)
 
-    def _show_open(self, ref: NodeRef, course: Course) -> None:
+    def _show_open(self, ref: NodeRef, plan_state: PlanState) -> None:
         state = "waiting" if ref in self._parked else "running"
         if ref.scope_key != self._scope_key:
             counts = self._inside.setdefault(ref.node_id, {})
             counts[state] = counts.get(state, 0) + 1
             return
         self._states[ref.node_id] = (state, 1)
-        loop = course.iterations(ref)
+        loop = plan_state.iterations(ref)
         if loop is not None:
             self._progress[ref.node_id] = _share(loop.ended, None if loop.more else loop.count)
 

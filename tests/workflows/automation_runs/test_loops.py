@@ -555,16 +555,16 @@ async def test_the_history_of_a_quick_loop_is_that_of_one_node(
 async def test_the_worker_knows_where_a_loop_stands(
     engine: Engine, serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its course hears of iterations as the workflow does, so quick nodes follow one another."""
+    """The worker applies iterations as the workflow does, and goes on with the next quick node."""
     # However slow the machine is, quick nodes in a row are one stretch.
     monkeypatch.setattr(quick_nodes, "STRETCH_SECONDS", 60)
     followed: list[tuple[Id, bool]] = []
     follow = runs.OpenRun.follow
 
     def noted(self: Any, *given: Any) -> Any:
-        course = follow(self, *given)
-        followed.append((self.header.run_id, course is not None))
-        return course
+        plan_state = follow(self, *given)
+        followed.append((self.header.run_id, plan_state is not None))
+        return plan_state
 
     monkeypatch.setattr(runs.OpenRun, "follow", noted)
     endpoint = await serve(reply())

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from models.automation.automation_runs.rules import NodeStatus
 from models.automation.automations.rules.graph.kinds import NodeKind
 from models.automation.automations.rules.planner.plan import Plan
+from models.automation.automations.rules.planner.plan_state import PlanState
 from models.automation.automations.rules.planner.protocol import NodeFailed, NodeRef, NodeSucceeded
-from models.automation.automations.rules.planner.run_state import Course
 from models.automation.automations.rules.planner.topology import topology_of
 from models.core.base import JsonObject
 
@@ -71,7 +71,7 @@ def reusable(plan: Plan, ended: Mapping[str, Reused]) -> list[Reused] | None:
     What is then active is where the earlier run failed, or would have gone on. A failure counts
     only where an edge handles it; stop nodes are never reused.
     """
-    course, topology = Course(plan), topology_of(plan)
+    plan_state, topology = PlanState(plan), topology_of(plan)
     nodes, left = plan.nodes_by_id(), dict(ended)
     taken: list[Reused] = []
 
@@ -81,13 +81,15 @@ def reusable(plan: Plan, ended: Mapping[str, Reused]) -> list[Reused] | None:
             return False
         return end.succeeded or topology.handles_failure(node_id)
 
-    while course.ending is None:
-        ready = [ref.node_id for ref in course.active if not ref.scope_key and stands(ref.node_id)]
+    while plan_state.ending is None:
+        ready = [
+            ref.node_id for ref in plan_state.active if not ref.scope_key and stands(ref.node_id)
+        ]
         if not ready:
             return taken
         for node_id in ready:
             taken.append(left.pop(node_id))
-            course.apply(taken[-1].event)
+            plan_state.apply(taken[-1].event)
     return None
 
 

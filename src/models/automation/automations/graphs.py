@@ -7,7 +7,7 @@ from dataclasses import replace
 from sqlalchemy import ScalarSelect, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
-from models.automation.automations.references import reference_facts
+from models.automation.automations.references import load_catalog
 from models.automation.automations.rules.graph.catalog import referenced_secrets
 from models.automation.automations.rules.graph.compiler import (
     Compiled,
@@ -36,10 +36,10 @@ async def compile_in(
 ) -> Compiled:
     """Compile a graph against what its workspace has."""
     ids = referenced_ids(graph, trigger_config)
-    facts = await reference_facts(work, workspace_id, automation_id, ids)
+    catalog = await load_catalog(work, workspace_id, automation_id, ids)
     secrets = referenced_secrets(graph, trigger_config)
-    facts = replace(facts, secrets=await existing_names(work, workspace_id, secrets))
-    return compile_graph(graph, trigger_config, facts)
+    catalog = replace(catalog, secrets=await existing_names(work, workspace_id, secrets))
+    return compile_graph(graph, trigger_config, catalog)
 
 
 async def store(

@@ -5,7 +5,7 @@ from collections.abc import Collection
 from sqlalchemy import ColumnElement, Select, String, Uuid, cast, literal, select, union_all
 
 from models.automation.actions.tables import action
-from models.automation.automations.rules.graph.catalog import Noun, ReferenceFacts
+from models.automation.automations.rules.graph.catalog import Noun, ReferenceCatalog
 from models.automation.automations.tables import automation, automation_graph, automation_version
 from models.content.items.rules import ItemKind
 from models.content.items.tables import item
@@ -19,11 +19,11 @@ from models.sources.data_sources.tables import data_source
 from runtime.database import UnitOfWork
 
 
-async def reference_facts(
+async def load_catalog(
     work: UnitOfWork, workspace_id: Id, automation_id: Id | None, ids: Collection[Id]
-) -> ReferenceFacts:
+) -> ReferenceCatalog:
     """Which of the ids the workspace has, outside the trash, and what they are."""
-    return ReferenceFacts(
+    return ReferenceCatalog(
         automation_id=None if automation_id is None else str(automation_id),
         databases=await _databases(work, workspace_id, ids),
         existing=await _existing(work, workspace_id, ids),

@@ -78,7 +78,7 @@ class PassedOver:
 
 
 @dataclass(frozen=True, slots=True)
-class ScheduleFacts:
+class DesiredSchedule:
     """The schedule of one automation as it should be; `paused` says why it does not fire."""
 
     automation_id: Id
@@ -96,7 +96,7 @@ class ScheduleFacts:
         return None if self.paused else self.trigger.timetable.next_after(moment)
 
 
-async def scheduled(work: UnitOfWork, automation_id: Id) -> ScheduleFacts | None:
+async def scheduled(work: UnitOfWork, automation_id: Id) -> DesiredSchedule | None:
     """The schedule an automation should have; None when it should have none."""
     row = await work.first(_SCHEDULED.where(automation.c.id == automation_id))
     return None if row is None else read_schedule(row)
@@ -110,13 +110,13 @@ async def all_scheduled(work: UnitOfWork, after: Id | None, limit: int) -> Seque
     return await work.rows(statement)
 
 
-def read_schedule(row: Row[Any]) -> ScheduleFacts:
+def read_schedule(row: Row[Any]) -> DesiredSchedule:
     """The schedule in a row of `all_scheduled`."""
     trigger = read_trigger(row.trigger_config)
     assert isinstance(trigger, ScheduleTrigger), "the version says so"
     paused = DISABLED if not row.enabled else ARCHIVED if row.archived else None
     passed_over = PassedOver(row.skipped_fires, row.missed_fires)
-    return ScheduleFacts(
+    return DesiredSchedule(
         row.id, row.workspace_id, row.label, trigger, paused, row.next_run_at, passed_over
     )
 

@@ -10,7 +10,7 @@ import pytest
 from models.automation.automations.rules.graph.catalog import Noun
 from models.automation.automations.rules.graph.compiler import (
     Compiled,
-    ReferenceFacts,
+    ReferenceCatalog,
     compile_graph,
     referenced_ids,
 )
@@ -25,7 +25,7 @@ from models.data.records.shapes import RecordDetail
 
 DATABASE, AUTOMATION, SELF = (str(uuid.UUID(int=number)) for number in (1, 2, 3))
 FIELDS = {"title": "text", "price": "number", "due": "date", "go": "button"}
-FACTS = ReferenceFacts(
+CATALOG = ReferenceCatalog(
     automation_id=SELF,
     databases={
         DATABASE: {
@@ -75,7 +75,7 @@ def bind(kind: str, value: Any) -> dict[str, Any]:
 def compiled(nodes: list[Any], edges: list[Any] | None = None, **more: Any) -> Compiled:
     trigger = more.pop("trigger", MANUAL)
     graph = Graph.model_validate({"nodes": nodes, "edges": edges or []} | more)
-    return compile_graph(graph, trigger, FACTS)
+    return compile_graph(graph, trigger, CATALOG)
 
 
 def issues(nodes: list[Any], edges: list[Any] | None = None, **more: Any) -> list[tuple[str, str]]:

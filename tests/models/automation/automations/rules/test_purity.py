@@ -6,13 +6,28 @@ from pathlib import Path
 
 import pytest
 
-from models.automation.automations.rules.graph import kinds
-from models.automation.automations.rules.graph import loop_nesting as reach
-from models.automation.automations.rules.planner import costs, plan, planner, protocol, topology
-from models.automation.automations.rules.planner import run_state as course
-from models.automation.automations.rules.planner import scope_state as frames
+from models.automation.automations.rules.graph import kinds, loop_nesting
+from models.automation.automations.rules.planner import (
+    costs,
+    plan,
+    plan_state,
+    planner,
+    protocol,
+    scope_state,
+    topology,
+)
 
-MODULES = (costs, course, frames, kinds, plan, planner, protocol, reach, topology)
+MODULES = (
+    costs,
+    kinds,
+    loop_nesting,
+    plan,
+    plan_state,
+    planner,
+    protocol,
+    scope_state,
+    topology,
+)
 FORBIDDEN = {"time", "datetime", "random", "secrets", "uuid", "os", "asyncio", "threading"}
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.automation.automations.rules.graph.catalog import Noun, ReferenceFacts
+from models.automation.automations.rules.graph.catalog import Noun, ReferenceCatalog
 from models.automation.automations.rules.graph.kinds import NodeKind
 from models.automation.automations.rules.graph.record_checks import record_problems
 from models.core.base import Id
@@ -47,11 +47,11 @@ BOUND = {"type": "trigger", "value": "x"}
 def problems(
     kind: NodeKind, fields: tuple[FieldSpec, ...] = FIELDS, /, **value: Any
 ) -> dict[str, str]:
-    facts = ReferenceFacts(
+    catalog = ReferenceCatalog(
         databases={DATABASE: {spec.key: spec for spec in fields}},
         existing={Noun.VIEW: frozenset({VIEW})},
     )
-    return dict(record_problems(kind, {"databaseId": DATABASE, **value}, facts))
+    return dict(record_problems(kind, {"databaseId": DATABASE, **value}, catalog))
 
 
 @pytest.mark.parametrize("kind", [NodeKind.CREATE_RECORD, NodeKind.UPDATE_RECORD])

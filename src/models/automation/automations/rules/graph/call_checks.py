@@ -2,23 +2,23 @@
 
 from collections.abc import Iterator
 
-from models.automation.automations.rules.graph.catalog import ReferenceFacts
+from models.automation.automations.rules.graph.catalog import ReferenceCatalog
 from models.automation.automations.rules.language.bindings import holds_binding, is_binding
 from models.automation.automations.rules.triggers.payloads import check_payload
 from models.core.base import JsonObject
 from runtime.errors import ValidationError
 
 
-def call_problems(value: JsonObject, facts: ReferenceFacts) -> Iterator[tuple[str, str]]:
+def call_problems(value: JsonObject, catalog: ReferenceCatalog) -> Iterator[tuple[str, str]]:
     """What the published version of the called automation refuses, as path and sentence.
 
     Of an input with bindings only the keys are known. What an automation gives to itself is left
     to its runs: the version that takes it is about to be another.
     """
     called, given = value.get("automationId"), value.get("input", {})
-    if not isinstance(called, str) or called.lower() == facts.automation_id:
+    if not isinstance(called, str) or called.lower() == catalog.automation_id:
         return
-    trigger = facts.triggers.get(called.lower())
+    trigger = catalog.triggers.get(called.lower())
     if trigger is None or not isinstance(given, dict) or is_binding(given):
         return
     if holds_binding(given):

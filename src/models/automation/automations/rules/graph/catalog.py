@@ -25,7 +25,7 @@ class Noun(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReferenceFacts:
+class ReferenceCatalog:
     """What exists and may be used, by canonical id; `automation_id` is the graph's own."""
 
     automation_id: str | None = None

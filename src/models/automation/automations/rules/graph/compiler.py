@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import pydantic
 
-from models.automation.automations.rules.graph.catalog import Noun, ReferenceFacts, referenced_ids
+from models.automation.automations.rules.graph.catalog import Noun, ReferenceCatalog, referenced_ids
 from models.automation.automations.rules.graph.configs import JoinConfig
 from models.automation.automations.rules.graph.kinds import EdgeOutcome, JoinMode, NodeKind
 from models.automation.automations.rules.graph.node_checks import edge_problems, node_problems
@@ -23,7 +23,7 @@ from models.automation.automations.rules.triggers.configs import read_trigger, t
 from models.core.base import JsonObject, Shape
 from runtime.errors import Detail
 
-__all__ = ["Compiled", "ReferenceFacts", "ReferenceIssue", "compile_graph", "referenced_ids"]
+__all__ = ["Compiled", "ReferenceCatalog", "ReferenceIssue", "compile_graph", "referenced_ids"]
 
 MAX_CEL = 128 * 1024
 """Characters in one graph. To compile them takes some two seconds at worst, and nobody else is
@@ -46,10 +46,10 @@ class Compiled:
     issues: tuple[ReferenceIssue, ...] = ()
 
 
-def compile_graph(graph: Graph, trigger_config: JsonObject, facts: ReferenceFacts) -> Compiled:
+def compile_graph(graph: Graph, trigger_config: JsonObject, catalog: ReferenceCatalog) -> Compiled:
     """Check everything a graph and its trigger say, and compile the graph if all of it holds."""
-    trigger = tuple(dict.fromkeys(_trigger(trigger_config, facts)))
-    found = tuple(dict.fromkeys(_problems(graph, facts)))
+    trigger = tuple(dict.fromkeys(_trigger(trigger_config, catalog)))
+    found = tuple(dict.fromkeys(_problems(graph, catalog)))
     if not trigger and not found:
         return Compiled(_plan(graph))
     places = (Detail(f"graph.{at}" if at else "graph", message) for at, message in found)
@@ -59,13 +59,13 @@ def compile_graph(graph: Graph, trigger_config: JsonObject, facts: ReferenceFact
     return Compiled(None, (*trigger, *places), tuple(issues))
 
 
-def _problems(graph: Graph, facts: ReferenceFacts) -> Iterator[Problem]:
+def _problems(graph: Graph, catalog: ReferenceCatalog) -> Iterator[Problem]:
     if sum(cel_length(node.parameters()) for node in graph.nodes) > MAX_CEL:
         yield "", f"Its expressions and templates have more than {MAX_CEL} characters of CEL."
         return
     yield from structure_problems(graph)
-    yield from value_problems(graph, facts)
-    yield from (("", message) for message in _failure_automation(graph, facts))
+    yield from value_problems(graph, catalog)
+    yield from (("", message) for message in _failure_automation(graph, catalog))
     known = {node.id: node for node in graph.nodes}
     ways_out: dict[str, list[GraphEdge]] = {}
     arrivals: dict[str, int] = {}
@@ -73,7 +73,7 @@ def _problems(graph: Graph, facts: ReferenceFacts) -> Iterator[Problem]:
         ways_out.setdefault(edge.source, []).append(edge)
         arrivals[edge.target] = arrivals.get(edge.target, 0) + 1
     for node in graph.nodes:
-        for message in node_problems(node, known, facts):
+        for message in node_problems(node, known, catalog):
             yield node.id, message
         for message in edge_problems(node, ways_out.get(node.id, [])):
             yield node.id, message
@@ -82,22 +82,22 @@ def _problems(graph: Graph, facts: ReferenceFacts) -> Iterator[Problem]:
             yield node.id, f"It waits for {join.count} edges, but fewer lead to it."
 
 
-def _trigger(trigger_config: JsonObject, facts: ReferenceFacts) -> Iterator[Detail]:
+def _trigger(trigger_config: JsonObject, catalog: ReferenceCatalog) -> Iterator[Detail]:
     try:
         yield from trigger_problems(read_trigger(trigger_config))
     except pydantic.ValidationError:
         yield Detail("triggerConfig", "It cannot be read; save it again.")
     else:
-        yield from trigger_reference_problems(trigger_config, facts)
+        yield from trigger_reference_problems(trigger_config, catalog)
 
 
-def _failure_automation(graph: Graph, facts: ReferenceFacts) -> Iterator[str]:
+def _failure_automation(graph: Graph, catalog: ReferenceCatalog) -> Iterator[str]:
     wanted = graph.failure_automation_id
     if wanted is None:
         return
-    if wanted.lower() == facts.automation_id:
+    if wanted.lower() == catalog.automation_id:
         yield "failureAutomationId: An automation cannot handle its own failures."
-    elif not facts.has(Noun.AUTOMATION, wanted):
+    elif not catalog.has(Noun.AUTOMATION, wanted):
         yield "failureAutomationId: There is no such automation."
 
 

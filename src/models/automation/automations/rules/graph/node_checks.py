@@ -6,7 +6,7 @@ from typing import Any
 import pydantic
 
 from models.automation.automations.rules.graph.call_checks import call_problems
-from models.automation.automations.rules.graph.catalog import Noun, ReferenceFacts
+from models.automation.automations.rules.graph.catalog import Noun, ReferenceCatalog
 from models.automation.automations.rules.graph.configs import CONFIGS, SwitchConfig
 from models.automation.automations.rules.graph.kinds import (
     NODE_KINDS,
@@ -40,7 +40,7 @@ _STATIC = {
 
 
 def node_problems(
-    node: GraphNode, known: Mapping[str, object], facts: ReferenceFacts
+    node: GraphNode, known: Mapping[str, object], catalog: ReferenceCatalog
 ) -> Iterator[str]:
     """Everything wrong with a node by itself."""
     unknown = unknown_kind(node.kind)
@@ -59,24 +59,24 @@ def node_problems(
     for node_id in sorted((node_references(node) or frozenset()) - known.keys()):
         yield f'It reads the node "{shorten(node_id)}", which does not exist.'
     named = without_literals(given)
-    of_kind = call_problems(named, facts) if kind is NodeKind.CALL_AUTOMATION else ()
-    for path, message in (*record_problems(kind, named, facts), *of_kind):
+    of_kind = call_problems(named, catalog) if kind is NodeKind.CALL_AUTOMATION else ()
+    for path, message in (*record_problems(kind, named, catalog), *of_kind):
         yield f"{_place(node, path)}: {message}"
-    yield from _missing(node, kind, named, facts)
+    yield from _missing(node, kind, named, catalog)
 
 
 def _missing(
-    node: GraphNode, kind: NodeKind, named: JsonObject, facts: ReferenceFacts
+    node: GraphNode, kind: NodeKind, named: JsonObject, catalog: ReferenceCatalog
 ) -> Iterator[str]:
     """An action's own input may have any keys; what the other kinds name must be there."""
     if kind is not NodeKind.ACTION:
-        for path, message in missing(named, facts):
+        for path, message in missing(named, catalog):
             yield f"{_place(node, path)}: {message}"
         if kind is NodeKind.SEND_WEBHOOK and isinstance(named.get("endpointId"), str):
             yield f"{_place(node, 'endpointId')}: There is no such webhook endpoint; give a url."
     elif node.action_id is None:
         yield "actionId is required."
-    elif not facts.has(Noun.ACTION, node.action_id):
+    elif not catalog.has(Noun.ACTION, node.action_id):
         yield f'actionId: There is no action "{shorten(node.action_id)}".'
 
 

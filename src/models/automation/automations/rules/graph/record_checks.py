@@ -6,7 +6,7 @@ from typing import Any
 
 import pydantic
 
-from models.automation.automations.rules.graph.catalog import Noun, ReferenceFacts
+from models.automation.automations.rules.graph.catalog import Noun, ReferenceCatalog
 from models.automation.automations.rules.graph.kinds import NodeKind, shorten
 from models.automation.automations.rules.language.bindings import holds_binding, is_binding
 from models.core.base import JsonObject
@@ -33,7 +33,7 @@ _ANY_TIME = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 def record_problems(
-    kind: NodeKind, value: JsonObject, facts: ReferenceFacts
+    kind: NodeKind, value: JsonObject, catalog: ReferenceCatalog
 ) -> Iterator[tuple[str, str]]:
     """What cannot work whatever the bindings of a node's parameters give, as path and sentence.
 
@@ -42,12 +42,12 @@ def record_problems(
     database_id = value.get("databaseId")
     if kind not in _KINDS or not isinstance(database_id, str) or parse_id(database_id) is None:
         return
-    fields = facts.databases.get(database_id.lower())
+    fields = catalog.databases.get(database_id.lower())
     if fields is None:
         yield "databaseId", f'There is no database "{shorten(database_id)}".'
     elif kind is NodeKind.QUERY_RECORDS:
         query = _plain(value.get("query"))
-        for problem in (*_asked(query, fields), *_view_problems(query, facts)):
+        for problem in (*_asked(query, fields), *_view_problems(query, catalog)):
             yield f"query.{problem.path}", problem.message
     else:
         new = kind is NodeKind.CREATE_RECORD and not value.get("upsertBy")
@@ -92,9 +92,9 @@ def _linked(value: JsonObject, fields: FieldSpecs) -> Iterator[Detail]:
     yield from read_relations(fields, known)[1]
 
 
-def _view_problems(query: JsonObject, facts: ReferenceFacts) -> Iterator[Detail]:
+def _view_problems(query: JsonObject, catalog: ReferenceCatalog) -> Iterator[Detail]:
     view_id = query.get("viewId")
-    if isinstance(view_id, str) and parse_id(view_id) and not facts.has(Noun.VIEW, view_id):
+    if isinstance(view_id, str) and parse_id(view_id) and not catalog.has(Noun.VIEW, view_id):
         yield Detail("viewId", f'There is no view "{shorten(view_id)}".')
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from models.automation.automations.rules.graph.catalog import NAMED_BY, ReferenceFacts
+from models.automation.automations.rules.graph.catalog import NAMED_BY, ReferenceCatalog
 from models.automation.automations.rules.graph.kinds import shorten
 from models.automation.automations.rules.language.secret_marks import no_secret
 from models.automation.automations.rules.triggers.filters import CHANGE, STATE, field_problems
@@ -15,11 +15,11 @@ from runtime.ids import parse_id
 _MOMENTS = DATE_KINDS | {FieldKind.CREATED_AT, FieldKind.UPDATED_AT}
 
 
-def missing(value: JsonObject, facts: ReferenceFacts) -> Iterator[tuple[str, str]]:
+def missing(value: JsonObject, catalog: ReferenceCatalog) -> Iterator[tuple[str, str]]:
     """What the top level of a config or trigger names and the workspace lacks: path, sentence."""
     for key, noun in NAMED_BY.items():
         for path, text in _texts(key, value.get(key)):
-            if parse_id(text) is not None and not facts.has(noun, text):
+            if parse_id(text) is not None and not catalog.has(noun, text):
                 yield path, f'There is no {noun} "{shorten(text)}".'
 
 
@@ -31,28 +31,28 @@ def _texts(path: str, value: Any) -> Iterator[tuple[str, str]]:
         yield from ((f"{path}.{index}", text) for index, text in texts)
 
 
-def trigger_reference_problems(config: JsonObject, facts: ReferenceFacts) -> Iterator[Detail]:
+def trigger_reference_problems(config: JsonObject, catalog: ReferenceCatalog) -> Iterator[Detail]:
     """What a trigger names and the workspace does not have."""
     for path, message in (
-        *missing(config, facts),
+        *missing(config, catalog),
         *_malformed(config),
-        *_secret(config, facts),
-        *_database(config, facts),
+        *_secret(config, catalog),
+        *_database(config, catalog),
     ):
         yield Detail(f"triggerConfig.{path}", message)
 
 
-def _secret(config: JsonObject, facts: ReferenceFacts) -> Iterator[tuple[str, str]]:
+def _secret(config: JsonObject, catalog: ReferenceCatalog) -> Iterator[tuple[str, str]]:
     name = config.get("secretName")
-    if isinstance(name, str) and name not in facts.secrets:
+    if isinstance(name, str) and name not in catalog.secrets:
         yield "secretName", no_secret(name)
 
 
-def _database(config: JsonObject, facts: ReferenceFacts) -> Iterator[tuple[str, str]]:
+def _database(config: JsonObject, catalog: ReferenceCatalog) -> Iterator[tuple[str, str]]:
     database_id = config.get("databaseId")
     if not isinstance(database_id, str):
         return
-    fields = facts.databases.get(database_id.lower())
+    fields = catalog.databases.get(database_id.lower())
     if fields is None:
         yield "databaseId", f'There is no database "{shorten(database_id)}".'
         return

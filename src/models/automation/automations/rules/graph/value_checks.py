@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from models.automation.automations.rules.graph.catalog import ReferenceFacts
+from models.automation.automations.rules.graph.catalog import ReferenceCatalog
 from models.automation.automations.rules.graph.kinds import shorten
 from models.automation.automations.rules.graph.shapes import Graph, GraphNode
 from models.automation.automations.rules.graph.structure import Problem
@@ -14,14 +14,14 @@ from models.automation.automations.rules.language.secret_marks import (
 from models.automation.automations.rules.language.static_reads import node_references, secrets_in
 
 
-def value_problems(graph: Graph, facts: ReferenceFacts) -> Iterator[Problem]:
+def value_problems(graph: Graph, catalog: ReferenceCatalog) -> Iterator[Problem]:
     """Secrets that are not there or would stay here, and variables the graph does not have.
 
     A graph that declares variables declares all it reads; one that declares none leaves them to
     the runs, which may bring values along (decisions D3).
     """
     for node in graph.nodes:
-        yield from ((node.id, message) for message in _secret_problems(node, facts))
+        yield from ((node.id, message) for message in _secret_problems(node, catalog))
         if not graph.variables:
             continue
         read = node_references(node, "vars") or frozenset()
@@ -29,9 +29,9 @@ def value_problems(graph: Graph, facts: ReferenceFacts) -> Iterator[Problem]:
             yield node.id, f'It reads the variable "{shorten(key)}", which the graph does not have.'
 
 
-def _secret_problems(node: GraphNode, facts: ReferenceFacts) -> Iterator[str]:
+def _secret_problems(node: GraphNode, catalog: ReferenceCatalog) -> Iterator[str]:
     for path, name in secrets_in(node.parameters()):
         if node.kind not in SENDERS:
             yield f"{path}: {SECRETS_LEAVE}"
-        if name not in facts.secrets:
+        if name not in catalog.secrets:
             yield f"{path}: {no_secret(name)}"

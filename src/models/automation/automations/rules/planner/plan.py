@@ -76,7 +76,7 @@ class Plan:
         return {node.id: node for node in self.nodes}
 
     def leaves(self) -> tuple[str, ...]:
-        """The nodes that run last in their frame; the run's output is theirs (C8).
+        """The nodes that run last in their scope; the run's output is theirs (C8).
 
         What is passed over, like a disabled node, follows nobody and has no output.
         """
@@ -198,7 +198,7 @@ def _with_loops(named: frozenset[str], home: Mapping[str, str]) -> frozenset[str
 
 
 def _places(starts: Sequence[tuple[str, str]], home: Mapping[str, str]) -> dict[str, list[str]]:
-    """Where each frame begins, by scope key: at a start, or at the loop that leads to it."""
+    """Where each scope begins, by scope key: at a start, or at the loop that leads to it."""
     whole = set(starts)
     places: dict[str, list[str]] = {ROOT: []}
     for node_id, scope_key in starts:

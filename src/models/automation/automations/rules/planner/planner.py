@@ -32,9 +32,9 @@ from models.automation.automations.rules.planner.scope_state import (
     PASSED,
     SKIPPED,
     Ending,
-    Frame,
     How,
-    Loop,
+    LoopState,
+    ScopeState,
 )
 from models.automation.automations.rules.planner.topology import ROOT, Topology, topology_of
 
@@ -53,10 +53,10 @@ class Planner:
         self._on_error = plan.on_error
         self._resumed = dict(plan.resumed)
         self._topology = topology or topology_of(plan)
-        self._root = Frame(scope_key, len(self._topology.bodies[ROOT]))
-        self._active: dict[NodeRef, Frame] = {}
-        self._loops: dict[NodeRef, Loop] = {}
-        self._queue: deque[tuple[Frame, str, Ending]] = deque()
+        self._root = ScopeState(scope_key, len(self._topology.bodies[ROOT]))
+        self._active: dict[NodeRef, ScopeState] = {}
+        self._loops: dict[NodeRef, LoopState] = {}
+        self._queue: deque[tuple[ScopeState, str, Ending]] = deque()
         self._commands: list[Command] = []
         self._failed: NodeRef | None = None
         self._ended = False
@@ -71,7 +71,7 @@ class Planner:
         """After the end or a cancellation there are no more commands."""
         return self._ended
 
-    def iterations(self, ref: NodeRef) -> Loop | None:
+    def iterations(self, ref: NodeRef) -> LoopState | None:
         """How far the iterations of a loop have come; None unless they run here."""
         return self._loops.get(ref)
 
@@ -127,34 +127,34 @@ class Planner:
     def _settle(self) -> tuple[Command, ...]:
         """Follow every ending to the nodes it decides, until nothing more follows."""
         while self._queue and not self._ended:
-            frame, node_id, ending = self._queue.popleft()
-            if ending.how is How.FAILED and not self._absorbs(frame, node_id):
+            scope, node_id, ending = self._queue.popleft()
+            if ending.how is How.FAILED and not self._absorbs(scope, node_id):
                 continue
             for edge in self._topology.ways_out[node_id]:
-                self._arrive(frame, edge.target, taken=ending.takes(edge))
-            frame.unresolved -= 1
-            if frame.unresolved == 0 and frame.loop is not None:
-                self._end_iteration(frame.loop)
+                self._arrive(scope, edge.target, taken=ending.takes(edge))
+            scope.unresolved -= 1
+            if scope.unresolved == 0 and scope.loop is not None:
+                self._end_iteration(scope.loop)
         if not self._ended and not self._active:
             self._end_run(EndRun(self._failed is None, self._failed))
         commands = tuple(self._commands)
         self._commands.clear()
         return commands
 
-    def _holds(self, frame: Frame) -> bool:
-        """Whether the frame is still open: a loop that ended early closes its iterations."""
-        while frame.loop is not None:
-            if frame.loop.closing or self._loops.get(frame.loop.ref) is not frame.loop:
+    def _holds(self, scope: ScopeState) -> bool:
+        """Whether the scope is still open: a loop that ended early closes its iterations."""
+        while scope.loop is not None:
+            if scope.loop.closing or self._loops.get(scope.loop.ref) is not scope.loop:
                 return False
-            frame = frame.loop.frame
+            scope = scope.loop.scope
         return True
 
-    def _absorbs(self, frame: Frame, node_id: str) -> bool:
+    def _absorbs(self, scope: ScopeState, node_id: str) -> bool:
         """Note a failure; False when it ends the loop or the run, so that nothing follows it."""
         if self._topology.handles_failure(node_id):
             return True
-        ref = NodeRef(node_id, frame.scope_key)
-        loop = frame.loop
+        ref = NodeRef(node_id, scope.key)
+        loop = scope.loop
         if loop is not None:
             loop.failed = loop.failed or ref
             if loop.stop_on_error:
@@ -166,69 +166,69 @@ class Planner:
             return False
         return True
 
-    def _open(self, frame: Frame, body: str) -> None:
-        """Start a frame: its first nodes run, nodes that nothing leads to are skipped."""
-        starts = self._resumed.get(frame.scope_key)
+    def _open(self, scope: ScopeState, body: str) -> None:
+        """Start a scope: its first nodes run, nodes that nothing leads to are skipped."""
+        starts = self._resumed.get(scope.key)
         if starts is None:
             starts = self._topology.starts.get(body, ())
         else:
-            self._resume(frame, body, starts)
+            self._resume(scope, body, starts)
         for node_id in starts:
-            self._decide(frame, node_id, runs=True)
+            self._decide(scope, node_id, runs=True)
         for node_id in self._topology.bodies.get(body, ()):
-            if not self._topology.arrivals[node_id] and node_id not in frame.decided:
-                self._decide(frame, node_id, runs=False)
+            if not self._topology.arrivals[node_id] and node_id not in scope.decided:
+                self._decide(scope, node_id, runs=False)
 
-    def _resume(self, frame: Frame, body: str, starts: tuple[str, ...]) -> None:
+    def _resume(self, scope: ScopeState, body: str, starts: tuple[str, ...]) -> None:
         """Begin an iteration in its middle: edges from what lies before count as taken (D3)."""
         ways = {
             node_id: [edge.target for edge in self._topology.ways_out[node_id]]
             for node_id in self._topology.bodies[body]
         }
         kept = reached(starts, ways)
-        frame.unresolved = len(kept)
-        frame.decided.update(node_id for node_id in ways if node_id not in kept)
+        scope.unresolved = len(kept)
+        scope.decided.update(node_id for node_id in ways if node_id not in kept)
         still_open = dict.fromkeys(kept, 0)
         for node_id in kept:
             for target in ways[node_id]:
                 still_open[target] += 1
         for node_id, count in still_open.items():
             taken = self._topology.nodes[node_id].taken_before
-            frame.arrivals[node_id] = [count, taken + self._topology.arrivals[node_id] - count]
+            scope.arrivals[node_id] = [count, taken + self._topology.arrivals[node_id] - count]
 
-    def _arrive(self, frame: Frame, node_id: str, *, taken: bool) -> None:
-        if node_id in frame.decided:
+    def _arrive(self, scope: ScopeState, node_id: str, *, taken: bool) -> None:
+        if node_id in scope.decided:
             return
         node = self._topology.nodes[node_id]
-        arrivals = frame.arrivals.get(node_id)
+        arrivals = scope.arrivals.get(node_id)
         if arrivals is None:
             arrivals = [self._topology.arrivals[node_id], node.taken_before]
-            frame.arrivals[node_id] = arrivals
+            scope.arrivals[node_id] = arrivals
         arrivals[0] -= 1
         arrivals[1] += taken
         still_open, taken_count = arrivals
         needed = node.join_count if node.join is JoinMode.COUNT else 1
         if taken_count + still_open < needed:
-            self._decide(frame, node_id, runs=False)
+            self._decide(scope, node_id, runs=False)
         elif taken_count >= needed and (node.join is not JoinMode.ALL or not still_open):
-            self._decide(frame, node_id, runs=True)
+            self._decide(scope, node_id, runs=True)
 
-    def _decide(self, frame: Frame, node_id: str, *, runs: bool) -> None:
-        frame.decided.add(node_id)
-        ref = NodeRef(node_id, frame.scope_key)
+    def _decide(self, scope: ScopeState, node_id: str, *, runs: bool) -> None:
+        scope.decided.add(node_id)
+        ref = NodeRef(node_id, scope.key)
         if runs and not self._topology.nodes[node_id].disabled:
-            self._active[ref] = frame
+            self._active[ref] = scope
             self._commands.append(StartNode(ref))
         else:
             self._commands.append(SkipNode(ref))
-            self._queue.append((frame, node_id, PASSED if runs else SKIPPED))
+            self._queue.append((scope, node_id, PASSED if runs else SKIPPED))
 
     def _iterate(self, event: IterationsReady) -> None:
         ref = event.ref
         loop = self._loops.get(ref)
         if loop is None:
             parallelism = max(1, event.parallelism)
-            loop = Loop(ref, self._active[ref], parallelism, event.stop_on_error, event.first)
+            loop = LoopState(ref, self._active[ref], parallelism, event.stop_on_error, event.first)
             self._loops[ref] = loop
         elif loop.closing:
             return
@@ -238,7 +238,7 @@ class Planner:
         loop.asked = False
         self._open_iterations(loop)
 
-    def _open_iterations(self, loop: Loop) -> None:
+    def _open_iterations(self, loop: LoopState) -> None:
         body = loop.ref.node_id
         chosen = self._chosen(loop.ref)
         while loop.open < loop.parallelism and loop.opened < loop.count:
@@ -247,7 +247,7 @@ class Planner:
             if chosen and scope_key not in chosen:
                 continue
             loop.open += 1
-            self._open(Frame(scope_key, len(self._topology.bodies[body]), loop), body)
+            self._open(ScopeState(scope_key, len(self._topology.bodies[body]), loop), body)
         if loop.open or loop.asked:
             return
         if loop.more:
@@ -260,22 +260,22 @@ class Planner:
         """The iterations of a loop that run; empty when all do."""
         return tuple(scope for scope in self._resumed if NodeRef("", scope).loop == ref)
 
-    def _end_iteration(self, loop: Loop) -> None:
+    def _end_iteration(self, loop: LoopState) -> None:
         loop.open -= 1
         self._open_iterations(loop)
 
-    def _end_loop(self, loop: Loop, *, succeeded: bool) -> None:
+    def _end_loop(self, loop: LoopState, *, succeeded: bool) -> None:
         loop.closing = True
         self._drop_iterations()
         self._commands.append(EndLoop(loop.ref, succeeded, loop.opened, loop.failed))
 
-    def _drop(self, loop: Loop) -> None:
+    def _drop(self, loop: LoopState) -> None:
         del self._loops[loop.ref]
         self._drop_iterations()
 
     def _drop_iterations(self) -> None:
         """Cancel what is active in iterations whose loop has ended."""
-        for ref in sorted(ref for ref, frame in self._active.items() if not self._holds(frame)):
+        for ref in sorted(ref for ref, scope in self._active.items() if not self._holds(scope)):
             self._cancel(ref)
 
     def _end_run(self, command: EndRun) -> None:

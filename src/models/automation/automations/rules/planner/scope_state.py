@@ -49,23 +49,23 @@ SKIPPED = Ending(How.SKIPPED)
 
 
 @dataclass(slots=True)
-class Frame:
+class ScopeState:
     """The nodes of the root or of one iteration, and how far each has come."""
 
-    scope_key: str
+    key: str
     unresolved: int
-    loop: "Loop | None" = None
+    loop: "LoopState | None" = None
     arrivals: dict[str, list[int]] = field(default_factory=dict)
     """Per node: incoming edges still open, incoming edges taken."""
     decided: set[str] = field(default_factory=set)
 
 
 @dataclass(slots=True)
-class Loop:
+class LoopState:
     """A loop node whose iterations run."""
 
     ref: NodeRef
-    frame: Frame
+    scope: ScopeState
     parallelism: int
     stop_on_error: bool
     opened: int

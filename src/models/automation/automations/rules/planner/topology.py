@@ -20,13 +20,13 @@ class Topology:
 
     nodes: dict[str, PlanNode]
     ways_out: dict[str, tuple[PlanEdge, ...]]
-    """Edges inside one frame, the ones an ending of the node resolves."""
+    """Edges inside one scope, the ones an ending of the node resolves."""
     bodies: dict[str, tuple[str, ...]]
     """The nodes at home in each loop, and in `ROOT`."""
     arrivals: dict[str, int]
-    """Incoming edges from the same frame."""
+    """Incoming edges from the same scope."""
     starts: dict[str, tuple[str, ...]]
-    """Nodes that begin with the frame: the plan's entries, or the targets of `item`."""
+    """Nodes that begin with the scope: the plan's entries, or the targets of `item`."""
 
     def handles_failure(self, node_id: str) -> bool:
         """Whether an edge leads on from the node's failure, so that it fails nothing else."""
@@ -34,7 +34,7 @@ class Topology:
 
 
 def topology_of(plan: Plan) -> Topology:
-    """Index a plan. Edges that cross a frame, other than `item`, are no ways (C8: no escape)."""
+    """Index a plan. Edges that cross a scope, other than `item`, are no ways (C8: no escape)."""
     nodes = {node.id: node for node in sorted(plan.nodes, key=lambda node: node.id)}
     edges = sorted(plan.edges, key=_edge_order)
     home = homes_of(nodes, edges)

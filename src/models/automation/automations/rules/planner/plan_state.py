@@ -1,7 +1,7 @@
-"""A run's course: its planner, and what the planner's commands have added up to.
+"""How far a plan has been executed: its planner, and what the planner's commands add up to.
 
-The workflow and the worker that follows a stretch of quick nodes each hold one; fed the same
-events in the same order, they are equal. Standard library only.
+The workflow holds a plan state, and so does the worker that executes a batch of quick nodes. Fed
+the same events in the same order, the two are equal. Standard library only.
 """
 
 from models.automation.automations.rules.planner.plan import Plan
@@ -17,11 +17,11 @@ from models.automation.automations.rules.planner.protocol import (
     RunCancelled,
     SkipNode,
 )
-from models.automation.automations.rules.planner.scope_state import Loop
+from models.automation.automations.rules.planner.scope_state import LoopState
 
 
-class Course:
-    """Where a run stands. `applied` counts its events, so that two courses can be compared.
+class PlanState:
+    """Where a run stands. `applied` counts its events, so that two states can be compared.
 
     Nodes that were skipped are kept for the root alone. In an iteration they are the nodes of the
     body that have no row once it has ended, so that memory does not grow with iterations.
@@ -43,8 +43,8 @@ class Course:
         """Nodes that may run or are running, sorted."""
         return self._planner.active
 
-    def iterations(self, ref: NodeRef) -> Loop | None:
-        """How far a loop has come; None unless its iterations are part of this course."""
+    def iterations(self, ref: NodeRef) -> LoopState | None:
+        """How far a loop has come; None unless its iterations are part of this plan state."""
         return self._planner.iterations(ref)
 
     def apply(self, event: Event) -> None:
