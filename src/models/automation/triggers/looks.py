@@ -16,10 +16,10 @@ from sqlalchemy.dialects.postgresql import JSONB
 from models.automation.automation_runs.run_header import automation_actor
 from models.automation.triggers.listening import listener
 from models.automation.triggers.rules.moments import LONGEST_WINDOW, DateWatch
+from models.core.filters.conditions import Range, Test
 from models.data.databases.queries import load_schema
 from models.data.databases.rules.fields import FieldSpec, Schema
 from models.data.records.index import request_indexes
-from models.data.records.rules.query.conditions import Range, Test
 from models.data.records.rules.query.extraction import extract
 from models.data.records.rules.query.filters import Leaf
 from models.data.records.rules.query.ordering import NEWEST_FIRST

@@ -19,6 +19,7 @@ from models.core.expressions.rules import coalesce
 from models.core.expressions.rules.cel_text import dotted, names, selections, tokens, with_doubles
 from models.core.expressions.rules.errors import ExpressionError
 from models.core.expressions.rules.programs import Program, Type, environment
+from models.core.filters.forms import ValueForm
 from models.core.values import (
     MAX_LONG_TEXT,
     InvalidValueError,
@@ -31,7 +32,7 @@ from models.core.values import (
 )
 from models.data.databases.rules.fields import FieldSpecs
 from models.data.databases.rules.kinds import FieldKind
-from models.data.databases.rules.registry import Comparison, ResultKind, comparison
+from models.data.databases.rules.registry import ResultKind, value_form
 from models.data.databases.rules.values import MAX_JSON_DEPTH
 
 _KEYWORDS = frozenset({"false", "in", "null", "true"})
@@ -39,20 +40,20 @@ _KEYWORDS = frozenset({"false", "in", "null", "true"})
 
 _NULLABLE = re.compile(r"wrapper\((\w+)\)")
 _EXACT = 2**53
-_TYPES: dict[Comparison, Any] = {
-    Comparison.NUMBER: Type.NUMBER,
-    Comparison.BOOLEAN: Type.BOOLEAN,
-    Comparison.DAY: Type.MOMENT,
-    Comparison.MOMENT: Type.MOMENT,
-    Comparison.OPTIONS: Type.TEXTS,
-    Comparison.USERS: Type.TEXTS,
-    Comparison.FILES: Type.TEXTS,
-    Comparison.VALUES: Type.LIST,
-    Comparison.OPAQUE: Type.ANY,
+_TYPES: dict[ValueForm, Any] = {
+    ValueForm.NUMBER: Type.NUMBER,
+    ValueForm.BOOLEAN: Type.BOOLEAN,
+    ValueForm.DAY: Type.MOMENT,
+    ValueForm.MOMENT: Type.MOMENT,
+    ValueForm.OPTIONS: Type.TEXTS,
+    ValueForm.USERS: Type.TEXTS,
+    ValueForm.FILES: Type.TEXTS,
+    ValueForm.VALUES: Type.LIST,
+    ValueForm.OPAQUE: Type.ANY,
 }
 """Any other form is text."""
 
-_LISTS = frozenset({Comparison.OPTIONS, Comparison.USERS, Comparison.FILES, Comparison.VALUES})
+_LISTS = frozenset({ValueForm.OPTIONS, ValueForm.USERS, ValueForm.FILES, ValueForm.VALUES})
 _UNREADABLE = frozenset({FieldKind.RELATION, FieldKind.BUTTON, FieldKind.TIMER})
 _GIVEN: dict[ResultKind, frozenset[str]] = {
     ResultKind.TEXT: frozenset({"STRING", "DYN"}),
@@ -68,7 +69,7 @@ class _Input:
     """A field a formula reads."""
 
     key: str
-    comparison: Comparison
+    form: ValueForm
     checkbox: bool
 
     @property
@@ -78,11 +79,11 @@ class _Input:
 
     @property
     def type(self) -> Any:
-        return _TYPES.get(self.comparison, Type.TEXT)
+        return _TYPES.get(self.form, Type.TEXT)
 
     def read(self, value: Any) -> Any:
         """A stored value as the formula sees it; one without its field's form is empty."""
-        reader: Callable[[Any], Any] = _READERS.get(self.comparison, _text)
+        reader: Callable[[Any], Any] = _READERS.get(self.form, _text)
         try:
             return reader(value)
         except InvalidValueError:
@@ -91,7 +92,7 @@ class _Input:
     @property
     def _nothing(self) -> Any:
         """What a formula sees of a field without a value."""
-        if self.comparison in _LISTS:
+        if self.form in _LISTS:
             return []
         return False if self.checkbox else None
 
@@ -163,7 +164,7 @@ def _input(fields: FieldSpecs, name: str) -> _Input:
         raise InvalidValueError(f'reads "{name[:100]}", which is not the key of a field')
     if spec.kind in _UNREADABLE:
         raise InvalidValueError(f'reads "{spec.key}", a {spec.kind} field, which a formula cannot')
-    return _Input(spec.key, comparison(spec), checkbox=spec.kind is FieldKind.CHECKBOX)
+    return _Input(spec.key, value_form(spec), checkbox=spec.kind is FieldKind.CHECKBOX)
 
 
 @lru_cache(maxsize=4_096)
@@ -236,16 +237,16 @@ def _list(value: Any) -> list[Any]:
     ]
 
 
-_READERS: dict[Comparison, Callable[[Any], Any]] = {
-    Comparison.NUMBER: _double,
-    Comparison.BOOLEAN: _boolean,
-    Comparison.DAY: _midnight,
-    Comparison.MOMENT: moment,
-    Comparison.OPTIONS: _list,
-    Comparison.USERS: _list,
-    Comparison.FILES: _list,
-    Comparison.VALUES: _list,
-    Comparison.OPAQUE: lambda value: value,
+_READERS: dict[ValueForm, Callable[[Any], Any]] = {
+    ValueForm.NUMBER: _double,
+    ValueForm.BOOLEAN: _boolean,
+    ValueForm.DAY: _midnight,
+    ValueForm.MOMENT: moment,
+    ValueForm.OPTIONS: _list,
+    ValueForm.USERS: _list,
+    ValueForm.FILES: _list,
+    ValueForm.VALUES: _list,
+    ValueForm.OPAQUE: lambda value: value,
 }
 
 

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from models.core.filters.forms import ValueForm
 from models.core.values import moment
 from models.data.databases.rules.fields import FieldSpec, FieldSpecs
 from models.data.databases.rules.kinds import FieldKind
-from models.data.databases.rules.registry import Comparison, comparison
+from models.data.databases.rules.registry import value_form
 from models.data.records.shapes import RecordDetail
 
 MAX_RECORDS = 1_000_000
@@ -45,8 +46,8 @@ def columns(fields: FieldSpecs) -> list[FieldSpec]:
 def named_ids(records: Sequence[RecordDetail], shown: Sequence[FieldSpec]) -> Iterator[str]:
     """The people and files that values name."""
     for spec in shown:
-        form = comparison(spec)
-        if form in {Comparison.USER, Comparison.USERS, Comparison.FILES}:
+        form = value_form(spec)
+        if form in {ValueForm.USER, ValueForm.USERS, ValueForm.FILES}:
             for record in records:
                 value = _value(record, spec)
                 yield from value if isinstance(value, list) else [value] if value else ()
@@ -71,19 +72,19 @@ def _value(record: RecordDetail, spec: FieldSpec) -> Any:
 
 
 def _shown(value: Any, spec: FieldSpec, legend: Legend) -> Cell:
-    match comparison(spec):
-        case Comparison.MOMENT:
+    match value_form(spec):
+        case ValueForm.MOMENT:
             return moment(value).astimezone(legend.zone).isoformat(timespec="milliseconds")
-        case Comparison.OPTION | Comparison.OPTIONS:
+        case ValueForm.OPTION | ValueForm.OPTIONS:
             names = {option.key: option.name for option in spec.options}
             return _joined(names.get(key, key) for key in _listed(value))
-        case Comparison.USER | Comparison.USERS | Comparison.FILES:
+        case ValueForm.USER | ValueForm.USERS | ValueForm.FILES:
             return _joined(legend.names.get(one, one) for one in _listed(value))
-        case Comparison.VALUES:
+        case ValueForm.VALUES:
             return _joined(str(_plain(one)) for one in _listed(value))
-        case Comparison.OPAQUE if spec.kind is FieldKind.TIMER:
+        case ValueForm.OPAQUE if spec.kind is FieldKind.TIMER:
             return _plain(value.get("totalMs"))
-        case Comparison.OPAQUE if spec.kind is FieldKind.LOCATION:
+        case ValueForm.OPAQUE if spec.kind is FieldKind.LOCATION:
             return f"{value['lat']}, {value['lng']}"
         case _:
             return _plain(value)

@@ -25,10 +25,11 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import JSONB, aggregate_order_by
 
 from models.core.base import Id
+from models.core.filters.conditions import In
+from models.core.filters.forms import ValueForm
 from models.data.databases.rules.fields import FieldSpec, Schema
-from models.data.databases.rules.registry import Comparison, comparison
+from models.data.databases.rules.registry import value_form
 from models.data.records.queries import records_of
-from models.data.records.rules.query.conditions import In
 from models.data.records.rules.query.entries import entries_of, entry_condition, is_indexable
 from models.data.records.rules.write.matching import meant_values
 from models.data.records.rules.write.writes import Write
@@ -170,7 +171,7 @@ def _equal(spec: FieldSpec, wanted: ColumnElement[Any]) -> ColumnElement[bool]:
     if spec.title:
         return record.c.title == cast(wanted.astext, Text)
     stored = record.c.data[spec.key]
-    if comparison(spec) is Comparison.BOOLEAN:
+    if value_form(spec) is ValueForm.BOOLEAN:
         # A checkbox nobody touched is not checked.
         stored = func.coalesce(stored, literal(False, JSONB))
     return stored == wanted

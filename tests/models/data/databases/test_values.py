@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 
+from models.core.filters.forms import ValueForm
 from models.core.values import InvalidValueError
 from models.data.databases.rules.fields import FieldSpec, Option
 from models.data.databases.rules.kinds import COMPUTED_KINDS, STORED_KINDS, SYSTEM_KINDS, FieldKind
-from models.data.databases.rules.registry import KIND_RULES, Comparison, ResultKind, comparison
+from models.data.databases.rules.registry import KIND_RULES, ResultKind, value_form
 
 PERSON = "0198c5c2-7a3b-7c1d-9e4f-2b6a8d1c0e5f"
 OPTIONS = tuple(
@@ -211,13 +212,13 @@ def test_every_kind_has_a_rule_and_one_place_for_its_value() -> None:
 
 @pytest.mark.parametrize("kind", [FieldKind.FORMULA, FieldKind.ROLLUP])
 def test_a_derived_value_has_the_form_of_its_result(kind: FieldKind) -> None:
-    forms = [comparison(field(kind, resultKind=result.value)) for result in ResultKind]
+    forms = [value_form(field(kind, resultKind=result.value)) for result in ResultKind]
     assert forms == [
-        Comparison.TEXT,
-        Comparison.NUMBER,
-        Comparison.BOOLEAN,
-        Comparison.DAY,
-        Comparison.MOMENT,
-        Comparison.OPAQUE,
+        ValueForm.TEXT,
+        ValueForm.NUMBER,
+        ValueForm.BOOLEAN,
+        ValueForm.DAY,
+        ValueForm.MOMENT,
+        ValueForm.OPAQUE,
     ]
-    assert comparison(field(kind)) is Comparison.OPAQUE
+    assert value_form(field(kind)) is ValueForm.OPAQUE

@@ -2,7 +2,8 @@
 
 from enum import StrEnum
 
-from models.data.databases.rules.registry import Comparison, ResultKind
+from models.core.filters.forms import ValueForm
+from models.data.databases.rules.registry import ResultKind
 
 
 class Aggregate(StrEnum):
@@ -48,28 +49,28 @@ _OF_TIMES = frozenset({Aggregate.EARLIEST, Aggregate.LATEST})
 _OF_CHECKBOXES = frozenset({Aggregate.CHECKED, Aggregate.UNCHECKED})
 
 _SCALARS = {
-    Comparison.NUMBER: ResultKind.NUMBER,
-    Comparison.TEXT: ResultKind.TEXT,
-    Comparison.TIME: ResultKind.TEXT,
-    Comparison.DAY: ResultKind.DATE,
-    Comparison.MOMENT: ResultKind.DATETIME,
+    ValueForm.NUMBER: ResultKind.NUMBER,
+    ValueForm.TEXT: ResultKind.TEXT,
+    ValueForm.TIME: ResultKind.TEXT,
+    ValueForm.DAY: ResultKind.DATE,
+    ValueForm.MOMENT: ResultKind.DATETIME,
 }
 """Forms with an order of their own; the smallest and the largest value have the same form."""
 
 
-def aggregate_result(aggregate: Aggregate, form: Comparison) -> ResultKind | None:
+def aggregate_result(aggregate: Aggregate, form: ValueForm) -> ResultKind | None:
     """What an aggregate over values of this form gives; None where there is no such aggregate."""
     if aggregate in OF_ANYTHING:
         return ResultKind.NUMBER
     if aggregate in _OF_NUMBERS:
-        return ResultKind.NUMBER if form is Comparison.NUMBER else None
+        return ResultKind.NUMBER if form is ValueForm.NUMBER else None
     if aggregate in _OF_CHECKBOXES:
-        return ResultKind.NUMBER if form is Comparison.BOOLEAN else None
-    if aggregate in _OF_TIMES and form not in {Comparison.DAY, Comparison.MOMENT}:
+        return ResultKind.NUMBER if form is ValueForm.BOOLEAN else None
+    if aggregate in _OF_TIMES and form not in {ValueForm.DAY, ValueForm.MOMENT}:
         return None
     return _SCALARS.get(form)
 
 
-def usable_aggregates(form: Comparison) -> list[Aggregate]:
+def usable_aggregates(form: ValueForm) -> list[Aggregate]:
     """The aggregates that values of this form take."""
     return [aggregate for aggregate in Aggregate if aggregate_result(aggregate, form)]

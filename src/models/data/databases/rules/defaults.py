@@ -3,12 +3,13 @@
 import json
 from typing import Any, NoReturn
 
+from models.core.filters.forms import ValueForm
 from models.core.values import MAX_TEXT, InvalidValueError
 from models.data.databases.rules.fields import FieldSpec
-from models.data.databases.rules.registry import KIND_RULES, Comparison
+from models.data.databases.rules.registry import KIND_RULES
 
 _LITERAL = frozenset(
-    {Comparison.TEXT, Comparison.DAY, Comparison.MOMENT, Comparison.TIME, Comparison.OPTION}
+    {ValueForm.TEXT, ValueForm.DAY, ValueForm.MOMENT, ValueForm.TIME, ValueForm.OPTION}
 )
 """Forms whose values are text already; the default of any other is JSON text, such as `5`."""
 
@@ -23,7 +24,7 @@ def default_text(field: FieldSpec, raw: Any) -> str | None:
     rule = KIND_RULES[field.kind]
     if rule.check is None:
         raise InvalidValueError("cannot be set: the platform writes this kind of field")
-    if rule.comparison in _LITERAL:
+    if rule.form in _LITERAL:
         return str(rule.check(field, raw))
     value = _parsed(raw) if isinstance(raw, str) else raw
     kept = json.dumps(rule.check(field, value), ensure_ascii=False)
@@ -34,7 +35,7 @@ def default_text(field: FieldSpec, raw: Any) -> str | None:
 
 def default_value(field: FieldSpec) -> Any:
     """The value a new record gets where none is given; None without a default."""
-    if field.default is None or KIND_RULES[field.kind].comparison in _LITERAL:
+    if field.default is None or KIND_RULES[field.kind].form in _LITERAL:
         return field.default
     return json.loads(field.default)
 

@@ -14,7 +14,7 @@ from models.core.values import InvalidValueError
 from models.data.databases.rules.aggregates import Aggregate, aggregate_result, usable_aggregates
 from models.data.databases.rules.fields import FieldSpec, FieldSpecs
 from models.data.databases.rules.kinds import FieldKind
-from models.data.databases.rules.registry import ResultKind, comparison
+from models.data.databases.rules.registry import ResultKind, value_form
 from models.data.formulas.rules import compile_formula
 from runtime.errors import Detail
 
@@ -153,7 +153,7 @@ def _result(catalog: Catalog, ref: FieldRef, spec: FieldSpec) -> dict[str, str]:
     if spec.kind is FieldKind.LOOKUP:
         return {}
     target = _target(catalog, ref, spec)
-    form = comparison(catalog[target.database_id][target.key])
+    form = value_form(catalog[target.database_id][target.key])
     result = aggregate_result(Aggregate(spec.settings["aggregate"]), form)
     if result is None:
         usable = ", ".join(usable_aggregates(form))

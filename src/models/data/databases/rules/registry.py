@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from models.core.filters.forms import ValueForm
 from models.data.databases.rules import values
 from models.data.databases.rules.fields import FieldSpec
 from models.data.databases.rules.kinds import FieldKind
@@ -16,71 +17,52 @@ from models.data.databases.rules.kinds import FieldKind
 Check = Callable[[FieldSpec, Any], Any]
 
 
-class Comparison(StrEnum):
-    """The stored forms: each has one way out of JSONB, one SQL type and one set of operators."""
-
-    TEXT = "text"
-    NUMBER = "number"
-    BOOLEAN = "boolean"
-    DAY = "day"
-    MOMENT = "moment"
-    TIME = "time"
-    OPTION = "option"
-    OPTIONS = "options"
-    USER = "user"
-    USERS = "users"
-    FILES = "files"
-    RECORDS = "records"
-    VALUES = "values"
-    OPAQUE = "opaque"
-
-
 @dataclass(frozen=True, slots=True)
 class KindRule:
     """`check` is None where clients write no value; `searched` values take part in search.
 
-    `comparison` is that of a field without settings; ask `comparison(spec)` for a field's own.
+    `form` is that of a field without settings; ask `value_form(spec)` for a field's own.
     """
 
-    comparison: Comparison
+    form: ValueForm
     check: Check | None
     searched: bool = False
 
 
 KIND_RULES: dict[FieldKind, KindRule] = {
-    FieldKind.TEXT: KindRule(Comparison.TEXT, values.check_text, searched=True),
-    FieldKind.LONG_TEXT: KindRule(Comparison.TEXT, values.check_long_text, searched=True),
-    FieldKind.RICH_TEXT: KindRule(Comparison.TEXT, values.check_long_text, searched=True),
-    FieldKind.EMAIL: KindRule(Comparison.TEXT, values.check_email, searched=True),
-    FieldKind.URL: KindRule(Comparison.TEXT, values.check_url, searched=True),
-    FieldKind.PHONE: KindRule(Comparison.TEXT, values.check_phone, searched=True),
-    FieldKind.NUMBER: KindRule(Comparison.NUMBER, values.check_number),
-    FieldKind.CURRENCY: KindRule(Comparison.NUMBER, values.check_number),
-    FieldKind.PERCENT: KindRule(Comparison.NUMBER, values.check_number),
-    FieldKind.RATING: KindRule(Comparison.NUMBER, values.check_rating),
-    FieldKind.DURATION: KindRule(Comparison.NUMBER, values.check_duration),
-    FieldKind.CHECKBOX: KindRule(Comparison.BOOLEAN, values.check_checkbox),
-    FieldKind.DATE: KindRule(Comparison.DAY, values.check_date),
-    FieldKind.DATETIME: KindRule(Comparison.MOMENT, values.check_datetime),
-    FieldKind.TIME: KindRule(Comparison.TIME, values.check_time),
-    FieldKind.SELECT: KindRule(Comparison.OPTION, values.check_option),
-    FieldKind.STATUS: KindRule(Comparison.OPTION, values.check_option),
-    FieldKind.MULTI_SELECT: KindRule(Comparison.OPTIONS, values.check_options),
-    FieldKind.PERSON: KindRule(Comparison.USERS, values.check_people),
-    FieldKind.FILE: KindRule(Comparison.FILES, values.check_files),
-    FieldKind.JSON: KindRule(Comparison.OPAQUE, values.check_json),
-    FieldKind.LOCATION: KindRule(Comparison.OPAQUE, values.check_location),
-    FieldKind.RELATION: KindRule(Comparison.RECORDS, None),
-    FieldKind.ROLLUP: KindRule(Comparison.OPAQUE, None),
-    FieldKind.LOOKUP: KindRule(Comparison.VALUES, None),
-    FieldKind.FORMULA: KindRule(Comparison.OPAQUE, None),
-    FieldKind.BUTTON: KindRule(Comparison.OPAQUE, None),
-    FieldKind.TIMER: KindRule(Comparison.OPAQUE, None),
-    FieldKind.AUTO_NUMBER: KindRule(Comparison.NUMBER, None),
-    FieldKind.CREATED_AT: KindRule(Comparison.MOMENT, None),
-    FieldKind.UPDATED_AT: KindRule(Comparison.MOMENT, None),
-    FieldKind.CREATED_BY: KindRule(Comparison.USER, None),
-    FieldKind.UPDATED_BY: KindRule(Comparison.USER, None),
+    FieldKind.TEXT: KindRule(ValueForm.TEXT, values.check_text, searched=True),
+    FieldKind.LONG_TEXT: KindRule(ValueForm.TEXT, values.check_long_text, searched=True),
+    FieldKind.RICH_TEXT: KindRule(ValueForm.TEXT, values.check_long_text, searched=True),
+    FieldKind.EMAIL: KindRule(ValueForm.TEXT, values.check_email, searched=True),
+    FieldKind.URL: KindRule(ValueForm.TEXT, values.check_url, searched=True),
+    FieldKind.PHONE: KindRule(ValueForm.TEXT, values.check_phone, searched=True),
+    FieldKind.NUMBER: KindRule(ValueForm.NUMBER, values.check_number),
+    FieldKind.CURRENCY: KindRule(ValueForm.NUMBER, values.check_number),
+    FieldKind.PERCENT: KindRule(ValueForm.NUMBER, values.check_number),
+    FieldKind.RATING: KindRule(ValueForm.NUMBER, values.check_rating),
+    FieldKind.DURATION: KindRule(ValueForm.NUMBER, values.check_duration),
+    FieldKind.CHECKBOX: KindRule(ValueForm.BOOLEAN, values.check_checkbox),
+    FieldKind.DATE: KindRule(ValueForm.DAY, values.check_date),
+    FieldKind.DATETIME: KindRule(ValueForm.MOMENT, values.check_datetime),
+    FieldKind.TIME: KindRule(ValueForm.TIME, values.check_time),
+    FieldKind.SELECT: KindRule(ValueForm.OPTION, values.check_option),
+    FieldKind.STATUS: KindRule(ValueForm.OPTION, values.check_option),
+    FieldKind.MULTI_SELECT: KindRule(ValueForm.OPTIONS, values.check_options),
+    FieldKind.PERSON: KindRule(ValueForm.USERS, values.check_people),
+    FieldKind.FILE: KindRule(ValueForm.FILES, values.check_files),
+    FieldKind.JSON: KindRule(ValueForm.OPAQUE, values.check_json),
+    FieldKind.LOCATION: KindRule(ValueForm.OPAQUE, values.check_location),
+    FieldKind.RELATION: KindRule(ValueForm.RECORDS, None),
+    FieldKind.ROLLUP: KindRule(ValueForm.OPAQUE, None),
+    FieldKind.LOOKUP: KindRule(ValueForm.VALUES, None),
+    FieldKind.FORMULA: KindRule(ValueForm.OPAQUE, None),
+    FieldKind.BUTTON: KindRule(ValueForm.OPAQUE, None),
+    FieldKind.TIMER: KindRule(ValueForm.OPAQUE, None),
+    FieldKind.AUTO_NUMBER: KindRule(ValueForm.NUMBER, None),
+    FieldKind.CREATED_AT: KindRule(ValueForm.MOMENT, None),
+    FieldKind.UPDATED_AT: KindRule(ValueForm.MOMENT, None),
+    FieldKind.CREATED_BY: KindRule(ValueForm.USER, None),
+    FieldKind.UPDATED_BY: KindRule(ValueForm.USER, None),
 }
 
 
@@ -95,18 +77,18 @@ class ResultKind(StrEnum):
     JSON = "json"
 
 
-_RESULTS: dict[object, Comparison] = {
-    ResultKind.TEXT: Comparison.TEXT,
-    ResultKind.NUMBER: Comparison.NUMBER,
-    ResultKind.CHECKBOX: Comparison.BOOLEAN,
-    ResultKind.DATE: Comparison.DAY,
-    ResultKind.DATETIME: Comparison.MOMENT,
-    ResultKind.JSON: Comparison.OPAQUE,
+_RESULTS: dict[object, ValueForm] = {
+    ResultKind.TEXT: ValueForm.TEXT,
+    ResultKind.NUMBER: ValueForm.NUMBER,
+    ResultKind.CHECKBOX: ValueForm.BOOLEAN,
+    ResultKind.DATE: ValueForm.DAY,
+    ResultKind.DATETIME: ValueForm.MOMENT,
+    ResultKind.JSON: ValueForm.OPAQUE,
 }
 
 
-def comparison(spec: FieldSpec) -> Comparison:
+def value_form(spec: FieldSpec) -> ValueForm:
     """The stored form of a field's values; that of a formula or rollup follows its result."""
     if spec.kind in {FieldKind.FORMULA, FieldKind.ROLLUP}:
-        return _RESULTS.get(spec.settings.get("resultKind"), Comparison.OPAQUE)
-    return KIND_RULES[spec.kind].comparison
+        return _RESULTS.get(spec.settings.get("resultKind"), ValueForm.OPAQUE)
+    return KIND_RULES[spec.kind].form

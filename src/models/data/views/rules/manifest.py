@@ -10,10 +10,11 @@ from datetime import datetime
 from pydantic import ValidationError as ShapeError
 
 from models.core.base import JsonObject
+from models.core.filters.forms import ValueForm
 from models.core.values import InvalidValueError, check_storable
 from models.data.databases.rules.fields import FieldSpec, FieldSpecs
 from models.data.databases.rules.kinds import OPTION_KINDS, FieldKind
-from models.data.databases.rules.registry import Comparison, comparison
+from models.data.databases.rules.registry import value_form
 from models.data.records.rules.query.filters import read_filter
 from models.data.records.rules.query.query import read_query
 from models.data.records.shapes import RecordQuery
@@ -26,13 +27,13 @@ MAX_DEPTH = 32
 MAX_PROBLEMS = 20
 
 _QUERY_KEYS = {"filter", "sorts", "search", "group_by", "aggregates"}
-_DATES = frozenset({Comparison.DAY, Comparison.MOMENT})
+_DATES = frozenset({ValueForm.DAY, ValueForm.MOMENT})
 _COVERS = frozenset({FieldKind.FILE, FieldKind.URL})
 
 _SERVES: dict[str, tuple[Callable[[FieldSpec], bool], str]] = {
     "stack_field_key": (lambda spec: spec.kind in OPTION_KINDS, "an option field"),
-    "date_field_key": (lambda spec: comparison(spec) in _DATES, "a field with dates"),
-    "end_date_field_key": (lambda spec: comparison(spec) in _DATES, "a field with dates"),
+    "date_field_key": (lambda spec: value_form(spec) in _DATES, "a field with dates"),
+    "end_date_field_key": (lambda spec: value_form(spec) in _DATES, "a field with dates"),
     "cover_field_key": (lambda spec: spec.kind in _COVERS, "a file or url field"),
 }
 

@@ -5,7 +5,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from models.data.records.rules.query.calendar import (
+from models.core.filters.calendar import (
     Unit,
     end_of,
     period_days,

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
+from models.core.filters.conditions import Empty, In, Piece, Range, Where
+from models.core.filters.operators import OPERATORS, Op
 from models.data.databases.rules.fields import FieldSpec, FieldSpecs, Option
 from models.data.databases.rules.kinds import FieldKind
 from models.data.databases.rules.registry import KIND_RULES
-from models.data.records.rules.query.conditions import Empty, In, Piece, Range, Where
 from models.data.records.rules.query.filters import AllOf, AnyOf, Leaf, Not, read_filter
-from models.data.records.rules.query.operators import OPERATORS, Op
 from models.data.records.rules.query.predicates import condition
 from runtime.errors import ValidationError
 
@@ -59,14 +59,14 @@ VALUES: dict[str, Any] = {
     "values": "x",
 }
 
-EVERY_USE = [(kind, op) for kind, rule in KIND_RULES.items() for op in OPERATORS[rule.comparison]]
+EVERY_USE = [(kind, op) for kind, rule in KIND_RULES.items() for op in OPERATORS[rule.form]]
 
 
 def operand(kind: FieldKind, op: Op) -> Any:
     shape = OPERANDS.get(op, "one")
     if not isinstance(shape, str) or op is Op.RELATIVE:
         return shape
-    value = VALUES[KIND_RULES[kind].comparison.value]
+    value = VALUES[KIND_RULES[kind].form.value]
     return {"one": value, "list": [value], "pair": [value, value]}[shape]
 
 

@@ -19,8 +19,8 @@ from models.automation.automations.rules.language.time_filters import (
 )
 from models.core.expressions.rules.errors import BindingError
 from models.core.expressions.rules.expressions import VARIABLES
+from models.core.filters.operators import Op
 from models.core.schedules.timezones import is_timezone
-from models.data.records.rules.query.operators import Op
 
 MAX_DEPTH = 10
 MAX_CONDITIONS = 200

@@ -5,13 +5,13 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from models.core.expressions.rules.errors import BindingError
+from models.core.filters.calendar import start_of
+from models.core.filters.calendar_operands import calendar_test
+from models.core.filters.conditions import Range
+from models.core.filters.forms import ValueForm
+from models.core.filters.operators import Op
 from models.core.values import InvalidValueError
-from models.data.databases.rules.registry import Comparison
-from models.data.records.rules.query.calendar import start_of
-from models.data.records.rules.query.calendar_operands import calendar_test
-from models.data.records.rules.query.conditions import Range
 from models.data.records.rules.query.memory import lies_in
-from models.data.records.rules.query.operators import Op
 
 _WITH_A_DATE = frozenset({Op.BEFORE, Op.AFTER, Op.ON})
 TELL_TIME = frozenset({*_WITH_A_DATE, Op.WITHIN, Op.RELATIVE})
@@ -71,7 +71,7 @@ def _stored(value: date | datetime) -> str | datetime:
 
 
 def _range(op: Op, value: date | datetime, operand: Any, now: datetime, zone: ZoneInfo) -> Range:
-    form = Comparison.MOMENT if isinstance(value, datetime) else Comparison.DAY
+    form = ValueForm.MOMENT if isinstance(value, datetime) else ValueForm.DAY
     if isinstance(operand, date):
         operand = operand.isoformat()
     try:

@@ -8,12 +8,12 @@ from typing import Any
 
 from sqlalchemy import Float, cast, distinct, false, func, not_, null
 
+from models.core.filters.forms import LISTS, ValueForm
 from models.data.databases.rules.aggregates import Aggregate, usable_aggregates
 from models.data.databases.rules.fields import FieldSpec, FieldSpecs
-from models.data.databases.rules.registry import Comparison, comparison
+from models.data.databases.rules.registry import value_form
 from models.data.records.rules.query.entries import ENTRY_TEXT
 from models.data.records.rules.query.extraction import Expression, extract
-from models.data.records.rules.query.operands import LISTS
 from models.data.records.rules.query.predicates import empty
 from models.data.records.shapes import Aggregation
 from runtime.clock import wire_timestamp
@@ -22,7 +22,7 @@ from runtime.errors import ValidationError
 _LONGEST_WHOLE = 10**21
 """From here on a whole number is written as JavaScript does, with an exponent."""
 
-_OPAQUE = LISTS | {Comparison.OPAQUE}
+_OPAQUE = LISTS | {ValueForm.OPAQUE}
 """Forms whose values are counted, but not told apart."""
 
 
@@ -76,7 +76,7 @@ def _figure(wanted: Aggregation, fields: FieldSpecs, path: str) -> Figure:
 
 
 def _usable(field: FieldSpec) -> list[Aggregate]:
-    form = comparison(field)
+    form = value_form(field)
     return [
         aggregate
         for aggregate in usable_aggregates(form)
@@ -85,11 +85,11 @@ def _usable(field: FieldSpec) -> list[Aggregate]:
 
 
 def _value(field: FieldSpec, op: Aggregate) -> Expression:
-    form = comparison(field)
+    form = value_form(field)
     if form in _OPAQUE:
         return null()
     value = extract(field).expression
-    if form is not Comparison.TEXT:
+    if form is not ValueForm.TEXT:
         return value
     shown = value if op is Aggregate.COUNT_UNIQUE else func.left(value, ENTRY_TEXT)
     return func.nullif(shown, "").collate("C")

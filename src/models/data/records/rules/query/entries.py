@@ -24,28 +24,29 @@ from sqlalchemy import (
     null,
 )
 
+from models.core.filters.conditions import Empty, In, Piece, Range, Test, Where
+from models.core.filters.forms import ValueForm
 from models.core.values import stored_moment
 from models.data.databases.rules.fields import FieldSpec
-from models.data.databases.rules.registry import Comparison, comparison
-from models.data.records.rules.query.conditions import Empty, In, Piece, Range, Test, Where
+from models.data.databases.rules.registry import value_form
 from models.data.records.rules.query.extraction import Expression, extract, fold
 from models.data.records.tables import record_index
 
 ENTRY_TEXT = 100
 """Characters of a text that its entry holds: a btree refuses long keys."""
 
-_NUMBERS = frozenset({Comparison.NUMBER, Comparison.BOOLEAN})
+_NUMBERS = frozenset({ValueForm.NUMBER, ValueForm.BOOLEAN})
 _TEXTS = frozenset(
     {
-        Comparison.TEXT,
-        Comparison.DAY,
-        Comparison.MOMENT,
-        Comparison.TIME,
-        Comparison.OPTION,
-        Comparison.USER,
+        ValueForm.TEXT,
+        ValueForm.DAY,
+        ValueForm.MOMENT,
+        ValueForm.TIME,
+        ValueForm.OPTION,
+        ValueForm.USER,
     }
 )
-_UNORDERED = frozenset({Comparison.OPTION, Comparison.USER})
+_UNORDERED = frozenset({ValueForm.OPTION, ValueForm.USER})
 """Forms whose entries find values but do not stand in the order people see."""
 
 _MICROSECONDS = 'YYYY-MM-DD"T"HH24:MI:SS.US'
@@ -63,19 +64,19 @@ class Entry:
 
 def is_indexable(field: FieldSpec) -> bool:
     """Whether a record has one value of this field that a btree can order."""
-    return comparison(field) in _NUMBERS | _TEXTS
+    return value_form(field) in _NUMBERS | _TEXTS
 
 
 def entry_of(field: FieldSpec) -> Entry:
     """What the entry of a record holds."""
-    form = comparison(field)
+    form = value_form(field)
     no_text = cast(null(), Text)
     if form in _NUMBERS:
         value = extract(field).expression
-        whole = cast(value, Integer) if form is Comparison.BOOLEAN else value
+        whole = cast(value, Integer) if form is ValueForm.BOOLEAN else value
         return Entry(cast(whole, Numeric), no_text, no_text)
     text = _text(field)
-    return Entry(cast(null(), Numeric), text, fold(text) if form is Comparison.TEXT else no_text)
+    return Entry(cast(null(), Numeric), text, fold(text) if form is ValueForm.TEXT else no_text)
 
 
 def _text(field: FieldSpec) -> Expression:
@@ -88,7 +89,7 @@ def _text(field: FieldSpec) -> Expression:
 
 def order_column(field: FieldSpec) -> Expression | None:
     """The column whose order is that of the field's values; None where entries have no order."""
-    form = comparison(field)
+    form = value_form(field)
     if form in _UNORDERED or not is_indexable(field):
         return None
     return _column(field)
@@ -96,9 +97,9 @@ def order_column(field: FieldSpec) -> Expression | None:
 
 def is_mirrored(field: FieldSpec) -> bool:
     """Whether the ordered column holds the very value that records are ordered by."""
-    form = comparison(field)
-    exact = {Comparison.NUMBER, Comparison.TEXT, Comparison.DAY, Comparison.MOMENT}
-    return form in exact and not (field.system and form is Comparison.MOMENT)
+    form = value_form(field)
+    exact = {ValueForm.NUMBER, ValueForm.TEXT, ValueForm.DAY, ValueForm.MOMENT}
+    return form in exact and not (field.system and form is ValueForm.MOMENT)
 
 
 def order_key(field: FieldSpec, value: Any) -> Expression:
@@ -107,11 +108,11 @@ def order_key(field: FieldSpec, value: Any) -> Expression:
 
 
 def _column(field: FieldSpec) -> Expression:
-    return record_index.c.number if comparison(field) in _NUMBERS else record_index.c.text
+    return record_index.c.number if value_form(field) in _NUMBERS else record_index.c.text
 
 
 def _key(field: FieldSpec, value: Any) -> Any:
-    if comparison(field) in _NUMBERS:
+    if value_form(field) in _NUMBERS:
         return Decimal(value)
     if isinstance(value, datetime):
         utc = value.astimezone(UTC)
@@ -132,7 +133,7 @@ def blank_entries() -> Expression:
 def entry_condition(field: FieldSpec, test: Test) -> Expression | None:
     """What is true of the entry of every record that passes a test; None where nothing is."""
     match test:
-        case Empty() if comparison(field) is not Comparison.BOOLEAN:
+        case Empty() if value_form(field) is not ValueForm.BOOLEAN:
             return blank_entries()
         case In(values) if "" not in values:
             keys = [_key(field, value) for value in values]
@@ -160,7 +161,7 @@ def is_exact(test: Test) -> bool:
 
 
 def _range(field: FieldSpec, span: Range) -> Expression | None:
-    if comparison(field) is Comparison.TEXT and (span.low in (None, "") or span.high == ""):
+    if value_form(field) is ValueForm.TEXT and (span.low in (None, "") or span.high == ""):
         # An empty text may lie in the range, and has no value here.
         return None
     column = _column(field)

@@ -23,10 +23,11 @@ from sqlalchemy import (
 )
 from sqlalchemy.types import TypeEngine
 
+from models.core.filters.forms import ValueForm
 from models.core.values import stored_moment
 from models.data.databases.rules.fields import FieldSpec
 from models.data.databases.rules.kinds import FieldKind
-from models.data.databases.rules.registry import Comparison, comparison
+from models.data.databases.rules.registry import value_form
 from models.data.records.tables import record
 
 Expression = ColumnElement[Any]
@@ -64,7 +65,7 @@ def extract(field: FieldSpec) -> Extracted:
         return Extracted(record.c.title.collate("C"), Text())
     if field.kind in _COLUMNS:
         return _COLUMNS[field.kind]
-    return _FORMS[comparison(field)](json_of(field))
+    return _FORMS[value_form(field)](json_of(field))
 
 
 def fold(text: Expression) -> Expression:
@@ -128,12 +129,12 @@ def _moment_text(value: Any) -> Any:
     return stored_moment(value.astimezone(UTC)) if isinstance(value, datetime) else value
 
 
-_FORMS: dict[Comparison, Callable[[Expression], Extracted]] = {
-    Comparison.TEXT: _text,
-    Comparison.OPTION: _text,
-    Comparison.NUMBER: _number,
-    Comparison.BOOLEAN: _boolean,
-    Comparison.DAY: _day,
-    Comparison.MOMENT: _moment,
-    Comparison.TIME: _time,
+_FORMS: dict[ValueForm, Callable[[Expression], Extracted]] = {
+    ValueForm.TEXT: _text,
+    ValueForm.OPTION: _text,
+    ValueForm.NUMBER: _number,
+    ValueForm.BOOLEAN: _boolean,
+    ValueForm.DAY: _day,
+    ValueForm.MOMENT: _moment,
+    ValueForm.TIME: _time,
 }

@@ -10,13 +10,13 @@ from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from models.core.filters.conditions import Test
+from models.core.filters.operators import NEGATIONS, OPERATORS, Op
 from models.core.values import InvalidValueError
 from models.data.databases.rules.fields import FieldSpec, FieldSpecs
-from models.data.databases.rules.registry import comparison
+from models.data.databases.rules.registry import value_form
 from models.data.databases.rules.settings import zone
-from models.data.records.rules.query.conditions import Test
 from models.data.records.rules.query.operands import read_test
-from models.data.records.rules.query.operators import NEGATIONS, OPERATORS, Op
 from runtime.errors import ValidationError
 
 MAX_LEAVES = 64
@@ -124,7 +124,7 @@ class _Reader:
 
 
 def _operator(name: Any, field: FieldSpec, path: str) -> Op:
-    usable = OPERATORS[comparison(field)]
+    usable = OPERATORS[value_form(field)]
     if isinstance(name, str) and name in usable:
         return Op(name)
     raise ValidationError.at(

@@ -20,8 +20,9 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import JSONB
 
+from models.core.filters.forms import ValueForm
 from models.data.databases.rules.fields import FieldSpec, FieldSpecs
-from models.data.databases.rules.registry import Comparison, comparison
+from models.data.databases.rules.registry import value_form
 from models.data.records.rules.link.linked import linked_rows
 from models.data.records.rules.query.aggregation import shown_value
 from models.data.records.rules.query.entries import ENTRY_TEXT
@@ -35,9 +36,9 @@ MAX_GROUPS = 200
 MAX_ROWS = 1_000
 """Groups of both levels that an answer shows."""
 
-_DATES = frozenset({Comparison.DAY, Comparison.MOMENT})
-_ELEMENTS = frozenset({Comparison.OPTIONS, Comparison.USERS, Comparison.FILES})
-_UNGROUPED = frozenset({Comparison.OPAQUE, Comparison.VALUES})
+_DATES = frozenset({ValueForm.DAY, ValueForm.MOMENT})
+_ELEMENTS = frozenset({ValueForm.OPTIONS, ValueForm.USERS, ValueForm.FILES})
+_UNGROUPED = frozenset({ValueForm.OPAQUE, ValueForm.VALUES})
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ class Level:
     def order(self, value: Expression) -> list[Expression]:
         """The order of the groups, given the column that holds their value."""
         columns = [value]
-        if comparison(self.field) in {Comparison.OPTION, Comparison.OPTIONS}:
+        if value_form(self.field) in {ValueForm.OPTION, ValueForm.OPTIONS}:
             keys = literal(list(self.field.option_keys), ARRAY(Text))
             columns = [func.array_position(keys, value), value]
         return [nulls_last(one.desc() if self.descending else one.asc()) for one in columns]
@@ -85,7 +86,7 @@ def _level(wanted: GroupBy, fields: FieldSpecs, timezone: str | None, path: str)
     field = fields.get(wanted.field)
     if field is None:
         raise ValidationError.at(f"{path}.field", "is not the key of a field of this database")
-    form = comparison(field)
+    form = value_form(field)
     if form in _UNGROUPED:
         raise ValidationError.at(
             f"{path}.field", f"cannot be grouped by: it is a {field.kind} field"
@@ -100,17 +101,17 @@ def _level(wanted: GroupBy, fields: FieldSpecs, timezone: str | None, path: str)
     if form in _ELEMENTS:
         elements = _elements(field)
         return Level(field, None, descending, elements.c.value.collate("C"), elements)
-    if form is Comparison.RECORDS:
+    if form is ValueForm.RECORDS:
         targets = linked_rows(field)
         return Level(field, None, descending, cast(targets.c.id, Text).collate("C"), targets)
     return Level(field, None, descending, _value(field, form))
 
 
-def _value(field: FieldSpec, form: Comparison) -> Expression:
+def _value(field: FieldSpec, form: ValueForm) -> Expression:
     match form:
-        case Comparison.TEXT:
+        case ValueForm.TEXT:
             return ordered_value(field, ENTRY_TEXT)[0]
-        case Comparison.USER:
+        case ValueForm.USER:
             return cast(extract(field).expression, Text).collate("C")
         case _:
             return extract(field).expression
@@ -119,7 +120,7 @@ def _value(field: FieldSpec, form: Comparison) -> Expression:
 def _stretch(field: FieldSpec, granularity: str, timezone: str) -> Expression:
     """The first day of the stretch a date lies in; NULL for text that is no date."""
     value = extract(field)
-    if comparison(field) is Comparison.DAY:
+    if value_form(field) is ValueForm.DAY:
         local = _parsed(value.expression, "date")
     elif isinstance(value.sql_type, DateTime):
         local = func.timezone(timezone, value.expression)

@@ -5,9 +5,10 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
+from models.core.filters.conditions import Empty, Has, In, Piece, Range, Scalar, Where
+from models.core.filters.forms import ValueForm
 from models.data.databases.rules.fields import FieldSpec
-from models.data.databases.rules.registry import Comparison, comparison
-from models.data.records.rules.query.conditions import Empty, Has, In, Piece, Range, Scalar, Where
+from models.data.databases.rules.registry import value_form
 from models.data.records.rules.query.filters import AllOf, AnyOf, Filter, Leaf, Not
 
 
@@ -54,14 +55,14 @@ def _contains(value: str, text: str, where: Where) -> bool:
 
 def _typed(field: FieldSpec, value: Any) -> Scalar | None:
     """The value in the form in which filters keep their operands; an unchecked box is false."""
-    form = comparison(field)
-    if form is Comparison.BOOLEAN:
+    form = value_form(field)
+    if form is ValueForm.BOOLEAN:
         return value is True
     if value is None:
         return None
-    if form is Comparison.NUMBER:
+    if form is ValueForm.NUMBER:
         return Decimal(repr(value))
-    if form is Comparison.MOMENT:
+    if form is ValueForm.MOMENT:
         return datetime.fromisoformat(value)
     return str(value)
 

@@ -7,12 +7,8 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from models.core import values as core_values
-from models.core.values import InvalidValueError
-from models.data.databases.rules import values
-from models.data.databases.rules.fields import FieldSpec
-from models.data.databases.rules.registry import Comparison, comparison
-from models.data.records.rules.query.calendar_operands import calendar_test
-from models.data.records.rules.query.conditions import (
+from models.core.filters.calendar_operands import calendar_test
+from models.core.filters.conditions import (
     Empty,
     Has,
     In,
@@ -25,19 +21,13 @@ from models.data.records.rules.query.conditions import (
     ordered,
     pair_of,
 )
-from models.data.records.rules.query.operators import Op
+from models.core.filters.forms import LISTS, ValueForm
+from models.core.filters.operators import Op
+from models.core.values import InvalidValueError
+from models.data.databases.rules import values
+from models.data.databases.rules.fields import FieldSpec
+from models.data.databases.rules.registry import value_form
 from runtime.ids import parse_id
-
-LISTS = frozenset(
-    {
-        Comparison.OPTIONS,
-        Comparison.USERS,
-        Comparison.FILES,
-        Comparison.RECORDS,
-        Comparison.VALUES,
-    }
-)
-"""The stored forms that hold several values."""
 
 
 def read_test(op: Op, field: FieldSpec, operand: Any, now: datetime, zone: ZoneInfo) -> Test:
@@ -45,7 +35,7 @@ def read_test(op: Op, field: FieldSpec, operand: Any, now: datetime, zone: ZoneI
 
     Raises `InvalidValueError` when the operand is not of the field's type.
     """
-    form = comparison(field)
+    form = value_form(field)
     if op is Op.IS_EMPTY:
         if operand not in (None, True):
             raise InvalidValueError("is not needed for this operator")
@@ -54,7 +44,7 @@ def read_test(op: Op, field: FieldSpec, operand: Any, now: datetime, zone: ZoneI
         raise InvalidValueError("must not be null; empty values are found with is_empty")
     if form in LISTS:
         return _set_test(op, field, operand)
-    if form in {Comparison.DAY, Comparison.MOMENT}:
+    if form in {ValueForm.DAY, ValueForm.MOMENT}:
         try:
             return calendar_test(op, form, operand, now, zone)
         except OverflowError as error:
@@ -89,16 +79,16 @@ def _piece(op: Op, operand: Any) -> Piece:
 
 
 def _scalar_reader(field: FieldSpec) -> Callable[[Any], Scalar]:
-    match comparison(field):
-        case Comparison.NUMBER:
+    match value_form(field):
+        case ValueForm.NUMBER:
             return _number
-        case Comparison.BOOLEAN:
+        case ValueForm.BOOLEAN:
             return lambda value: values.check_checkbox(field, value)
-        case Comparison.TIME:
+        case ValueForm.TIME:
             return lambda value: values.check_time(field, value)
-        case Comparison.OPTION:
+        case ValueForm.OPTION:
             return lambda value: _option(field, value)
-        case Comparison.USER:
+        case ValueForm.USER:
             return values.user
         case _:
             return core_values.text
@@ -121,14 +111,14 @@ def _set_test(op: Op, field: FieldSpec, operand: Any) -> Has:
 
 
 def _element(field: FieldSpec, value: Any) -> Any:
-    match comparison(field):
-        case Comparison.OPTIONS:
+    match value_form(field):
+        case ValueForm.OPTIONS:
             return _option(field, value)
-        case Comparison.USERS:
+        case ValueForm.USERS:
             return values.user(value)
-        case Comparison.FILES:
+        case ValueForm.FILES:
             return _id(value, "file")
-        case Comparison.RECORDS:
+        case ValueForm.RECORDS:
             return _id(value, "record")
         case _:
             return _scalar(value)

@@ -28,14 +28,26 @@ from sqlalchemy import (
 )
 from sqlalchemy.types import TypeEngine
 
+from models.core.filters.forms import ValueForm
 from models.data.databases.rules.fields import FieldSpec, FieldSpecs
-from models.data.databases.rules.registry import Comparison, comparison
+from models.data.databases.rules.registry import value_form
 from models.data.records.rules.query.entries import ENTRY_TEXT
 from models.data.records.rules.query.extraction import Expression, extract
-from models.data.records.rules.query.operators import SORTABLE
 from models.data.records.shapes import Sort
 from models.data.records.tables import record
 from runtime.errors import ValidationError
+
+_SORTABLE = frozenset(
+    {
+        ValueForm.TEXT,
+        ValueForm.NUMBER,
+        ValueForm.BOOLEAN,
+        ValueForm.DAY,
+        ValueForm.MOMENT,
+        ValueForm.TIME,
+        ValueForm.OPTION,
+    }
+)
 
 SORTED_TEXT = 2 * ENTRY_TEXT
 """Characters of text that take part in an order, shared by its text columns and at most half of
@@ -63,11 +75,11 @@ class Column:
     @property
     def whole(self) -> bool:
         """Whether it compares no less of a text than an entry of the side index holds."""
-        return comparison(self.field) is not Comparison.TEXT or self.length == ENTRY_TEXT
+        return value_form(self.field) is not ValueForm.TEXT or self.length == ENTRY_TEXT
 
     def read(self, value: Any) -> Any:
         """A value from a cursor, made comparable again."""
-        return Decimal(value) if comparison(self.field) is Comparison.NUMBER else value
+        return Decimal(value) if value_form(self.field) is ValueForm.NUMBER else value
 
     @property
     def clause(self) -> Expression:
@@ -155,7 +167,7 @@ def _bound(value: Any, column: Expression) -> Expression:
 def read_order(sorts: Sequence[Sort], fields: FieldSpecs) -> Order:
     """The order a client asked for. Raises `ValidationError` for a field that has none."""
     chosen = [_sortable(sort, place, fields) for place, sort in enumerate(sorts)]
-    texts = sum(comparison(field) is Comparison.TEXT for field in chosen)
+    texts = sum(value_form(field) is ValueForm.TEXT for field in chosen)
     length = min(ENTRY_TEXT, SORTED_TEXT // max(1, texts))
     return Order(
         tuple(
@@ -170,7 +182,7 @@ def _sortable(sort: Sort, place: int, fields: FieldSpecs) -> FieldSpec:
     path = f"sorts.{place}.field"
     if field is None:
         raise ValidationError.at(path, "is not the key of a field of this database")
-    if comparison(field) not in SORTABLE:
+    if value_form(field) not in _SORTABLE:
         raise ValidationError.at(path, f"cannot be sorted by: it is a {field.kind} field")
     return field
 
@@ -178,15 +190,15 @@ def _sortable(sort: Sort, place: int, fields: FieldSpecs) -> FieldSpec:
 def ordered_value(field: FieldSpec, length: int) -> tuple[Expression, TypeEngine[Any]]:
     """The value records are ordered and grouped by; text by its first `length` characters."""
     extracted = extract(field)
-    match comparison(field):
-        case Comparison.TEXT:
+    match value_form(field):
+        case ValueForm.TEXT:
             # Text without characters is empty, so it stands where empty values stand.
             first = func.nullif(func.left(extracted.expression, length), "")
             return first.collate("C"), extracted.sql_type
-        case Comparison.OPTION:
+        case ValueForm.OPTION:
             keys = literal(list(field.option_keys), ARRAY(Text))
             return func.array_position(keys, extracted.expression), Integer()
-        case Comparison.BOOLEAN:
+        case ValueForm.BOOLEAN:
             return cast(extracted.expression, Integer), Integer()
         case _:
             return extracted.expression, extracted.sql_type

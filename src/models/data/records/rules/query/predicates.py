@@ -5,10 +5,11 @@ from typing import Any
 from sqlalchemy import ARRAY, Text, and_, any_, false, func, literal, not_, or_, select, true
 from sqlalchemy.dialects.postgresql import JSONB
 
+from models.core.filters.conditions import Empty, Has, In, Piece, Range, Test, Where
+from models.core.filters.forms import ValueForm
 from models.data.databases.rules.fields import FieldSpec, FieldSpecs
-from models.data.databases.rules.registry import KIND_RULES, Comparison, comparison
+from models.data.databases.rules.registry import KIND_RULES, value_form
 from models.data.records.rules.link.linked import links_all, links_any, links_none
-from models.data.records.rules.query.conditions import Empty, Has, In, Piece, Range, Test, Where
 from models.data.records.rules.query.extraction import (
     Expression,
     Extracted,
@@ -94,12 +95,12 @@ def _contains(value: Expression, text: str, where: Where) -> Expression:
 
 
 def _has(field: FieldSpec, elements: tuple[Any, ...], every: bool) -> Expression:
-    if comparison(field) is Comparison.RECORDS:
+    if value_form(field) is ValueForm.RECORDS:
         return links_all(field, elements) if every else links_any(field, elements)
     stored = json_of(field)
     if every:
         found = stored.contains(literal(list(elements), JSONB))
-    elif comparison(field) is Comparison.VALUES:
+    elif value_form(field) is ValueForm.VALUES:
         found = or_(false(), *(stored.contains(literal([one], JSONB)) for one in elements))
     else:
         found = stored.has_any(literal(list(elements), ARRAY(Text)))
@@ -108,17 +109,17 @@ def _has(field: FieldSpec, elements: tuple[Any, ...], every: bool) -> Expression
 
 def empty(field: FieldSpec) -> Expression:
     """Whether a record has no value of a field."""
-    match comparison(field):
-        case Comparison.TEXT:
+    match value_form(field):
+        case ValueForm.TEXT:
             return func.coalesce(extract(field).expression, "") == ""
-        case Comparison.OPTIONS | Comparison.USERS | Comparison.FILES | Comparison.VALUES:
+        case ValueForm.OPTIONS | ValueForm.USERS | ValueForm.FILES | ValueForm.VALUES:
             filled = and_(json_type(field) == "array", json_of(field) != literal([], JSONB))
             return not_(func.coalesce(filled, False))
-        case Comparison.RECORDS:
+        case ValueForm.RECORDS:
             return links_none(field)
-        case Comparison.BOOLEAN:
+        case ValueForm.BOOLEAN:
             return func.coalesce(json_type(field) != "boolean", True)
-        case Comparison.OPAQUE:
+        case ValueForm.OPAQUE:
             return func.coalesce(json_type(field), "null") == "null"
         case _:
             return extract(field).expression.is_(None)

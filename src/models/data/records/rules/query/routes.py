@@ -21,8 +21,8 @@ from sqlalchemy import (
     union_all,
 )
 
+from models.core.filters.conditions import Empty
 from models.data.databases.rules.fields import FieldSpec, Schema
-from models.data.records.rules.query.conditions import Empty
 from models.data.records.rules.query.entries import (
     blank_entries,
     entries_of,

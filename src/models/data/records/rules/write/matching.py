@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from models.core.filters.operators import OPERATORS, Op
 from models.core.values import InvalidValueError
 from models.data.databases.rules.fields import FieldSpec, FieldSpecs
-from models.data.databases.rules.registry import KIND_RULES, comparison
-from models.data.records.rules.query.operators import OPERATORS, Op
+from models.data.databases.rules.registry import KIND_RULES, value_form
 from runtime.errors import Detail
 
 MAX_BY = 5
@@ -39,7 +39,7 @@ def meant_values(
 
 
 def _matchable(spec: FieldSpec) -> bool:
-    return KIND_RULES[spec.kind].check is not None and Op.EQ in OPERATORS[comparison(spec)]
+    return KIND_RULES[spec.kind].check is not None and Op.EQ in OPERATORS[value_form(spec)]
 
 
 def _checked(spec: FieldSpec, value: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-from models.data.databases.rules.registry import Comparison
+from models.core.filters.forms import ValueForm
 
 
 class Op(StrEnum):
@@ -48,31 +48,19 @@ _SUBSTRING = (Op.CONTAINS, Op.NOT_CONTAINS, Op.STARTS_WITH, Op.ENDS_WITH)
 _CALENDAR = (Op.BEFORE, Op.AFTER, Op.ON, Op.WITHIN, Op.RELATIVE)
 _SET = (Op.HAS_ANY, Op.HAS_ALL, Op.HAS_NONE, Op.CONTAINS, Op.NOT_CONTAINS)
 
-OPERATORS: dict[Comparison, tuple[Op, ...]] = {
-    Comparison.TEXT: (*_EQUAL, *_MEMBER, *_SUBSTRING, *_ORDER, *_EMPTY),
-    Comparison.NUMBER: (*_EQUAL, *_MEMBER, *_ORDER, *_EMPTY),
-    Comparison.BOOLEAN: (*_EQUAL, *_EMPTY),
-    Comparison.DAY: (*_EQUAL, *_MEMBER, *_ORDER, *_CALENDAR, *_EMPTY),
-    Comparison.MOMENT: (*_EQUAL, *_MEMBER, *_ORDER, *_CALENDAR, *_EMPTY),
-    Comparison.TIME: (*_EQUAL, *_MEMBER, *_ORDER, Op.BEFORE, Op.AFTER, *_EMPTY),
-    Comparison.OPTION: (*_EQUAL, *_MEMBER, *_EMPTY),
-    Comparison.USER: (*_EQUAL, *_MEMBER, *_EMPTY),
-    Comparison.OPTIONS: (*_SET, *_EMPTY),
-    Comparison.USERS: (*_SET, *_EMPTY),
-    Comparison.FILES: (*_SET, *_EMPTY),
-    Comparison.RECORDS: (*_SET, *_EMPTY),
-    Comparison.VALUES: (*_SET, *_EMPTY),
-    Comparison.OPAQUE: _EMPTY,
+OPERATORS: dict[ValueForm, tuple[Op, ...]] = {
+    ValueForm.TEXT: (*_EQUAL, *_MEMBER, *_SUBSTRING, *_ORDER, *_EMPTY),
+    ValueForm.NUMBER: (*_EQUAL, *_MEMBER, *_ORDER, *_EMPTY),
+    ValueForm.BOOLEAN: (*_EQUAL, *_EMPTY),
+    ValueForm.DAY: (*_EQUAL, *_MEMBER, *_ORDER, *_CALENDAR, *_EMPTY),
+    ValueForm.MOMENT: (*_EQUAL, *_MEMBER, *_ORDER, *_CALENDAR, *_EMPTY),
+    ValueForm.TIME: (*_EQUAL, *_MEMBER, *_ORDER, Op.BEFORE, Op.AFTER, *_EMPTY),
+    ValueForm.OPTION: (*_EQUAL, *_MEMBER, *_EMPTY),
+    ValueForm.USER: (*_EQUAL, *_MEMBER, *_EMPTY),
+    ValueForm.OPTIONS: (*_SET, *_EMPTY),
+    ValueForm.USERS: (*_SET, *_EMPTY),
+    ValueForm.FILES: (*_SET, *_EMPTY),
+    ValueForm.RECORDS: (*_SET, *_EMPTY),
+    ValueForm.VALUES: (*_SET, *_EMPTY),
+    ValueForm.OPAQUE: _EMPTY,
 }
-
-SORTABLE = frozenset(
-    {
-        Comparison.TEXT,
-        Comparison.NUMBER,
-        Comparison.BOOLEAN,
-        Comparison.DAY,
-        Comparison.MOMENT,
-        Comparison.TIME,
-        Comparison.OPTION,
-    }
-)

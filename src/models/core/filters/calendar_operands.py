@@ -7,9 +7,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from models.core import values as core_values
-from models.core.values import InvalidValueError
-from models.data.databases.rules.registry import Comparison
-from models.data.records.rules.query.calendar import (
+from models.core.filters.calendar import (
     CLOCK_UNITS,
     PERIODS,
     Direction,
@@ -20,27 +18,29 @@ from models.data.records.rules.query.calendar import (
     shift_moment,
     start_of,
 )
-from models.data.records.rules.query.conditions import In, Range, Test, list_of, ordered, pair_of
-from models.data.records.rules.query.operators import Op
+from models.core.filters.conditions import In, Range, Test, list_of, ordered, pair_of
+from models.core.filters.forms import ValueForm
+from models.core.filters.operators import Op
+from models.core.values import InvalidValueError
 from runtime.clock import truncate
 
 MAX_COUNT = 10_000
 
 
-def calendar_test(op: Op, form: Comparison, operand: Any, now: datetime, zone: ZoneInfo) -> Test:
+def calendar_test(op: Op, form: ValueForm, operand: Any, now: datetime, zone: ZoneInfo) -> Test:
     """The test that an operator makes with days or moments, both read in a time zone.
 
     Raises `InvalidValueError`, and `OverflowError` for what lies beyond the calendar.
     """
     if op is Op.IN:
-        read = _day_text if form is Comparison.DAY else _instant
+        read = _day_text if form is ValueForm.DAY else _instant
         return In(tuple(read(value) for value in list_of(operand)))
     if op is Op.WITHIN:
         return _within(form, operand, now, zone)
     if op is Op.RELATIVE:
         first, after = period_days(_period(operand), now.astimezone(zone).date())
         return _days(form, first, after, zone)
-    read_span = _day_span if form is Comparison.DAY else _moment_span
+    read_span = _day_span if form is ValueForm.DAY else _moment_span
     return _span_test(op, operand, lambda value: read_span(value, zone))
 
 
@@ -93,9 +93,9 @@ def _instant(value: Any) -> datetime:
     return truncate(core_values.moment(value))
 
 
-def _days(form: Comparison, first: date, after: date, zone: ZoneInfo) -> Range:
+def _days(form: ValueForm, first: date, after: date, zone: ZoneInfo) -> Range:
     """The range of whole days from `first` up to, and without, `after`."""
-    if form is Comparison.DAY:
+    if form is ValueForm.DAY:
         return Range(first.isoformat(), after.isoformat(), with_high=False)
     return Range(start_of(first, zone), start_of(after, zone), with_high=False)
 
@@ -106,9 +106,9 @@ def _period(operand: Any) -> str:
     return operand
 
 
-def _within(form: Comparison, operand: Any, now: datetime, zone: ZoneInfo) -> Range:
+def _within(form: ValueForm, operand: Any, now: datetime, zone: ZoneInfo) -> Range:
     unit, count = _stretch(operand)
-    if form is Comparison.DAY:
+    if form is ValueForm.DAY:
         if unit in CLOCK_UNITS:
             raise InvalidValueError("must be in days or longer units for a date without a time")
         today = now.astimezone(zone).date()
