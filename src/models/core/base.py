@@ -11,12 +11,15 @@ from runtime.clock import wire_timestamp
 from runtime.schema import Timestamp, metadata
 
 __all__ = [
+    "Color",
+    "Icon",
     "Id",
     "Input",
     "InputId",
     "JsonObject",
     "Label",
     "Moment",
+    "Order",
     "Shape",
     "Timestamp",
     "example",
@@ -33,6 +36,11 @@ InputId = Annotated[uuid.UUID, Field(strict=False)]
 
 Label = Annotated[str, Field(min_length=1, max_length=200)]
 """Labels and names are 1 to 200 characters (decisions C3)."""
+
+Icon = Annotated[str, Field(min_length=1, max_length=100)]
+Color = Annotated[str, Field(min_length=1, max_length=32)]
+Order = Annotated[float, Field(allow_inf_nan=False, ge=-1e15, le=1e15)]
+"""Where something stands among its siblings; the lowest comes first."""
 
 JsonObject = dict[str, Any]
 

@@ -15,7 +15,7 @@ from models.content.items.rules import ItemKind
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.core.keys import reserve_key
-from models.core.revisions import later
+from models.core.revisions import next_updated_at
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError
 from runtime.ids import new_id
@@ -75,7 +75,7 @@ async def update_action(
     statement = (
         update(action)
         .where(*this)
-        .values(**changed, updated_at=later(action.c.updated_at, work.now))
+        .values(**changed, updated_at=next_updated_at(action.c.updated_at, work.now))
     )
     if expected is not None:
         statement = statement.where(action.c.updated_at == expected)

@@ -18,7 +18,7 @@ from models.content.items.tree import live, subtree, way_up
 from models.core.access.placement import level_on
 from models.core.access.rules import Actor, Level
 from models.core.base import Id
-from models.core.revisions import later
+from models.core.revisions import next_updated_at
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, DeniedError, NotFoundError, ValidationError
 from runtime.ids import new_id
@@ -114,7 +114,7 @@ async def change_item(
     statement = (
         update(item)
         .where(*live(actor.workspace_id, item_id))
-        .values(**values, updated_at=later(item.c.updated_at, work.now))
+        .values(**values, updated_at=next_updated_at(item.c.updated_at, work.now))
         .returning(item)
     )
     if expected is not None:
@@ -164,7 +164,9 @@ async def trash_item(work: UnitOfWork, actor: Actor, item_id: Id) -> Any:
         update(item)
         .where(item.c.workspace_id == actor.workspace_id, item.c.id.in_(select(below.c.id)))
         .values(
-            deleted_at=work.now, deleted_with=item_id, updated_at=later(item.c.updated_at, work.now)
+            deleted_at=work.now,
+            deleted_with=item_id,
+            updated_at=next_updated_at(item.c.updated_at, work.now),
         )
         .returning(item)
     )
@@ -197,7 +199,11 @@ async def restore_item(work: UnitOfWork, actor: Actor, item_id: Id) -> Any:
     rows = await work.rows(
         update(item)
         .where(item.c.workspace_id == actor.workspace_id, item.c.deleted_with == item_id)
-        .values(deleted_at=None, deleted_with=None, updated_at=later(item.c.updated_at, work.now))
+        .values(
+            deleted_at=None,
+            deleted_with=None,
+            updated_at=next_updated_at(item.c.updated_at, work.now),
+        )
         .returning(item)
     )
     await _announce(work, rows)

@@ -5,8 +5,18 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
 from models.content.items.rules import AccessMode, ItemKind, metadata_problem
-from models.core.base import Id, Input, InputId, JsonObject, Label, Moment, Shape
-from models.data.databases.shapes import Color, Icon, Order
+from models.core.base import (
+    Color,
+    Icon,
+    Id,
+    Input,
+    InputId,
+    JsonObject,
+    Label,
+    Moment,
+    Order,
+    Shape,
+)
 from runtime.ids import parse_id
 
 

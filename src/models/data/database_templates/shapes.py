@@ -4,9 +4,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from models.core.base import Id, Input, InputId, Label, Shape
+from models.core.base import Id, Input, InputId, Label, Order, Shape
 from models.data.databases.rules.kinds import FieldKind
-from models.data.databases.shapes import Order
 from models.data.views.rules.kinds import ViewKind
 
 TemplateName = Annotated[str, Field(min_length=1, max_length=100)]

@@ -4,7 +4,18 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from models.core.base import Id, Input, InputId, JsonObject, Label, Moment, Shape
+from models.core.base import (
+    Color,
+    Icon,
+    Id,
+    Input,
+    InputId,
+    JsonObject,
+    Label,
+    Moment,
+    Order,
+    Shape,
+)
 from models.core.keys import Key
 from models.data.databases.rules.kinds import FieldKind
 from models.data.databases.rules.layout import (
@@ -18,10 +29,6 @@ from models.data.views.shapes import MAX_VIEWS, CreateView, ViewShape
 MAX_FIELDS = 500
 MAX_OPTIONS = 1_000
 MAX_OPTION_NAME = 100
-
-Icon = Annotated[str, Field(min_length=1, max_length=100)]
-Color = Annotated[str, Field(min_length=1, max_length=32)]
-Order = Annotated[float, Field(allow_inf_nan=False, ge=-1e15, le=1e15)]
 
 
 class CreateOption(Input):

@@ -10,7 +10,7 @@ from models.content.surfaces.commands import template_surface
 from models.content.surfaces.tables import surface
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
-from models.core.revisions import later
+from models.core.revisions import next_updated_at
 from models.data.databases.locks import share_schema
 from models.data.databases.queries import load_schema
 from models.data.databases.rules.fields import Schema
@@ -95,7 +95,7 @@ async def update_template(
             record_template.c.workspace_id == actor.workspace_id,
             record_template.c.id == template_id,
         )
-        .values(**changes, updated_at=later(record_template.c.updated_at, work.now))
+        .values(**changes, updated_at=next_updated_at(record_template.c.updated_at, work.now))
         .returning(record_template)
     )
     return RecordTemplateShape.model_validate(changed)

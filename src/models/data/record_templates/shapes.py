@@ -4,11 +4,10 @@ from typing import Annotated
 
 from pydantic import Field
 
-from models.core.base import Id, Input, JsonObject, Label, Moment, Shape
+from models.core.base import Icon, Id, Input, JsonObject, Label, Moment, Shape
 
 MAX_TEMPLATES = 200
 
-Icon = Annotated[str, Field(min_length=1, max_length=100)]
 Description = Annotated[str, Field(max_length=4_000)]
 
 

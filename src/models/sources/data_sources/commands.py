@@ -19,7 +19,7 @@ from models.core.access.rules import Actor, Level
 from models.core.base import Id, JsonObject
 from models.core.inputs import read_part
 from models.core.keys import reserve_key
-from models.core.revisions import later
+from models.core.revisions import next_updated_at
 from models.data.databases.commands.databases import create_database
 from models.data.databases.queries import visible as visible_database
 from models.data.databases.rules.kinds import TITLE_KEY
@@ -107,7 +107,7 @@ async def update_data_source(
         key = await reserve_key(work, data_source, actor.workspace_id, body.key, body.key)
         changed["key"] = key
     this = (data_source.c.workspace_id == actor.workspace_id, data_source.c.id == data_source_id)
-    moment = later(data_source.c.updated_at, work.now)
+    moment = next_updated_at(data_source.c.updated_at, work.now)
     statement = update(data_source).where(*this).values(**changed, updated_at=moment)
     if expected is not None:
         statement = statement.where(data_source.c.updated_at == expected)

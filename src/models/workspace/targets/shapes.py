@@ -10,8 +10,8 @@ from models.content.files.shapes import StoredFile
 from models.content.items.rules import AccessMode, ItemKind
 from models.content.items.shapes import ItemDetail, Metadata
 from models.content.surfaces.shapes import SurfaceDetail
-from models.core.base import Input, InputId, JsonObject, Label, Shape
-from models.data.databases.shapes import Color, DatabaseDetail, FieldShape, Icon, Order
+from models.core.base import Color, Icon, Input, InputId, JsonObject, Label, Order, Shape
+from models.data.databases.shapes import DatabaseDetail, FieldShape
 from models.data.forms.shapes import FormDetail
 from models.data.views.shapes import ViewShape
 from models.sources.data_sources.shapes import DataSourceDetail

@@ -10,11 +10,10 @@ from pydantic import Field, model_validator
 
 from models.content.surfaces.rules.rich_text import Color, RichText
 from models.content.surfaces.rules.urls import WebUrl
-from models.core.base import Input, InputId, JsonObject
+from models.core.base import Icon, Input, InputId, JsonObject
 
 Caption = Annotated[str, Field(max_length=2_000)]
 Title = Annotated[str, Field(max_length=200)]
-Icon = Annotated[str, Field(min_length=1, max_length=100)]
 Coordinate = Annotated[float, Field(ge=-1e6, le=1e6, allow_inf_nan=False)]
 FieldKey = Annotated[str, Field(min_length=1, max_length=63)]
 

@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import Row, delete, insert, select, update
 
 from models.core.base import Id
-from models.core.revisions import later
+from models.core.revisions import next_updated_at
 from models.data.databases.rules.fields import FieldSpec, FieldSpecs
 from models.data.databases.rules.layout import layout_with, layout_without
 from models.data.databases.tables import database, field
@@ -33,7 +33,7 @@ async def write_database(
     await work.execute(
         update(database)
         .where(database.c.workspace_id == workspace_id, database.c.id == database_id)
-        .values(**values, updated_at=later(database.c.updated_at, work.now))
+        .values(**values, updated_at=next_updated_at(database.c.updated_at, work.now))
     )
 
 
@@ -67,7 +67,7 @@ async def write_field(
     await work.execute(
         update(field)
         .where(field.c.workspace_id == workspace_id, field.c.id == spec.id)
-        .values(**_columns(spec), **stale, updated_at=later(field.c.updated_at, work.now))
+        .values(**_columns(spec), **stale, updated_at=next_updated_at(field.c.updated_at, work.now))
     )
 
 

@@ -10,7 +10,7 @@ from sqlalchemy import ARRAY, Column, ColumnElement, Text, func, literal, select
 from sqlalchemy.dialects.postgresql import JSONB
 
 from models.core.base import Id
-from models.core.revisions import later
+from models.core.revisions import next_updated_at
 from models.data.databases.rules.fields import FieldSpec, Schema
 from models.data.databases.rules.kinds import FieldKind
 from models.data.databases.tables import database
@@ -101,7 +101,7 @@ def _without(key: str, removed: ColumnElement[Any], *, many: bool) -> ColumnElem
 
 def later_than(work: UnitOfWork) -> ColumnElement[Any]:
     """The next `updatedAt` of a record."""
-    return later(record.c.updated_at, work.now)
+    return next_updated_at(record.c.updated_at, work.now)
 
 
 async def number_records(work: UnitOfWork, workspace_id: Id, database_id: Id) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import Row, select, update
 
 from models.core.base import Id
-from models.core.revisions import later
+from models.core.revisions import next_updated_at
 from models.data.databases.rules.fields import Schema
 from models.data.databases.tables import field
 from models.data.views.queries import naming
@@ -82,6 +82,6 @@ async def _drop_field(work: UnitOfWork, row: Row[Any], field_key: str) -> None:
             kind=kind.value,
             manifest=manifest,
             definition_version=view.c.definition_version + 1,
-            updated_at=later(view.c.updated_at, work.now),
+            updated_at=next_updated_at(view.c.updated_at, work.now),
         )
     )

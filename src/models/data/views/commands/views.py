@@ -12,7 +12,7 @@ from models.core.access.placement import level_on
 from models.core.access.rules import Actor, Level
 from models.core.base import Id, JsonObject
 from models.core.inputs import read_part
-from models.core.revisions import later
+from models.core.revisions import next_updated_at
 from models.data.databases.locks import share_schema
 from models.data.databases.queries import load_schema
 from models.data.databases.rules.fields import Schema
@@ -98,7 +98,7 @@ async def update_view(
     changed = await work.first(
         update(view)
         .where(view.c.workspace_id == actor.workspace_id, view.c.id == view_id)
-        .values(**changes, updated_at=later(view.c.updated_at, work.now))
+        .values(**changes, updated_at=next_updated_at(view.c.updated_at, work.now))
         .returning(view)
     )
     if row.item_id is not None and body.label is not None:

@@ -17,7 +17,7 @@ from models.content.items.shapes import ItemDetail, UpdateItem
 from models.core.access.placement import level_on
 from models.core.access.rules import MANAGERS, Actor, Level
 from models.core.base import Id, JsonObject
-from models.core.revisions import later
+from models.core.revisions import next_updated_at
 from models.data.databases.queries import get_database
 from models.data.databases.tables import database
 from models.data.views.tables import view
@@ -95,7 +95,7 @@ async def update_item(
         await work.execute(
             update(labelled)
             .where(labelled.c.workspace_id == actor.workspace_id, labelled.c.id == found.target_id)
-            .values(label=body.title, updated_at=later(labelled.c.updated_at, work.now))
+            .values(label=body.title, updated_at=next_updated_at(labelled.c.updated_at, work.now))
         )
     if labelled is automation:
         await announce(work, automation.c.id == found.target_id)
