@@ -11,15 +11,11 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from models.automation.automations.rules.graph.configs.types import (
-    HeaderName,
-    Headers,
-    QueryParameters,
-    Timezone,
-)
 from models.core.base import Input, InputId, JsonObject, Label
+from models.core.http_inputs import HeaderName, Headers, QueryParameters
 from models.core.keys import Key
 from models.core.schedules.cron import cron_problem
+from models.core.schedules.timezones import Timezone
 from models.data.databases.rules.kinds import STORED_KINDS, FieldKind
 from models.sources.external_resources.rules import ProviderResource, WebAddress
 

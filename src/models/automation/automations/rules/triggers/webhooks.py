@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from models.automation.automations.rules.graph.configs.types import CelText, HeaderName
+from models.automation.automations.rules.graph.configs.types import CelText
 from models.automation.automations.rules.graph.shapes import Json
 from models.automation.automations.rules.language.filters import filter_problems
 from models.automation.automations.rules.language.paths import compile_path
@@ -18,6 +18,7 @@ from models.automation.secrets.rules import SecretName
 from models.core.base import Input
 from models.core.expressions.rules.errors import BindingError
 from models.core.expressions.rules.expressions import compile_expression
+from models.core.http_inputs import HeaderName
 
 MAX_WAIT_SECONDS = 30
 """How long a call waits for the answer of its run (decisions C7)."""

@@ -6,10 +6,6 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, model_v
 
 from models.automation.automations.rules.graph.configs.types import (
     AnswerHeaders,
-    HeaderName,
-    Headers,
-    HeaderValue,
-    QueryParameters,
     Status,
     StatusClass,
     callable_url,
@@ -17,6 +13,7 @@ from models.automation.automations.rules.graph.configs.types import (
 )
 from models.core.access.rules import Role
 from models.core.base import Input, InputId, JsonObject
+from models.core.http_inputs import HeaderName, Headers, HeaderValue, QueryParameters
 from models.sources.external_resources.rules import WebAddress
 
 MAX_RECIPIENTS = 100

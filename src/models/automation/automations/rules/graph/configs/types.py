@@ -5,32 +5,11 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from models.core.schedules.timezones import is_timezone
+from models.core.http_inputs import HeaderName, HeaderValue, as_texts
 from runtime.callable_urls import url_problem
 
 MAX_WAIT_SECONDS = 30 * 86_400
 """A wait cannot outlast its run (decisions C3)."""
-
-
-def _known_timezone(name: str) -> str:
-    if not is_timezone(name):
-        raise ValueError("is not an IANA time zone such as Europe/Berlin")
-    return name
-
-
-def _as_texts(value: Any) -> Any:
-    """Numbers and truth values as text, nulls left out: what a header or a query can carry."""
-    if not isinstance(value, dict):
-        return value
-    return {key: _as_text(item) for key, item in value.items() if item is not None}
-
-
-def _as_text(value: Any) -> Any:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int | float):
-        return str(value)
-    return [_as_text(item) for item in value] if isinstance(value, list) else value
 
 
 def one_or_many(value: Any) -> Any:
@@ -82,26 +61,17 @@ def _can_be_sent(value: str) -> str:
     return value
 
 
-Timezone = Annotated[str, AfterValidator(_known_timezone)]
 IsoMoment = Annotated[str, Field(max_length=64), AfterValidator(_iso_moment)]
 CelText = Annotated[str, Field(min_length=1, max_length=4_000)]
 FieldKey = Annotated[str, Field(min_length=1, max_length=63)]
-HeaderName = Annotated[str, Field(pattern=r"^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}$")]
-HeaderValue = Annotated[str, Field(max_length=8_192, pattern=r"^[^\x00\r\n]*$")]
-Headers = Annotated[
-    dict[HeaderName, HeaderValue], BeforeValidator(_as_texts), Field(max_length=100)
-]
 AnswerHeaders = Annotated[
     dict[
         Annotated[HeaderName, AfterValidator(_may_be_set)],
         Annotated[HeaderValue, AfterValidator(_can_be_sent)],
     ],
-    BeforeValidator(_as_texts),
+    BeforeValidator(as_texts),
     Field(max_length=100),
 ]
 """Headers an automation may answer with: none of the connection's or the host's, no cookies."""
-QueryParameters = Annotated[
-    dict[str, str | list[str]], BeforeValidator(_as_texts), Field(max_length=200)
-]
 Status = Annotated[int, Field(ge=100, le=599)]
 StatusClass = Annotated[str, Field(pattern=r"^[1-5]xx$")]

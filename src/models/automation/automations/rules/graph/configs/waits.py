@@ -10,12 +10,12 @@ from models.automation.automations.rules.graph.configs.types import (
     CelText,
     FieldKey,
     IsoMoment,
-    Timezone,
 )
 from models.core.access.rules import Role
 from models.core.base import Input, InputId, JsonObject, Label
 from models.core.expressions.rules.errors import ExpressionError
 from models.core.expressions.rules.programs import Program, Type, environment
+from models.core.schedules.timezones import Timezone
 
 _WaitSeconds = Annotated[float, Field(gt=0, le=MAX_WAIT_SECONDS, allow_inf_nan=False)]
 

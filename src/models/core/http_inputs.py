@@ -1,0 +1,31 @@
+"""Headers and query parameters of a request, as the configs of requests give them."""
+
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field
+
+
+def as_texts(value: Any) -> Any:
+    """Numbers and truth values as text, nulls left out: what a header or a query can carry.
+
+    What is no object stays as it is, for the type to refuse.
+    """
+    if not isinstance(value, dict):
+        return value
+    return {key: _as_text(item) for key, item in value.items() if item is not None}
+
+
+def _as_text(value: Any) -> Any:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return str(value)
+    return [_as_text(item) for item in value] if isinstance(value, list) else value
+
+
+HeaderName = Annotated[str, Field(pattern=r"^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}$")]
+HeaderValue = Annotated[str, Field(max_length=8_192, pattern=r"^[^\x00\r\n]*$")]
+Headers = Annotated[dict[HeaderName, HeaderValue], BeforeValidator(as_texts), Field(max_length=100)]
+QueryParameters = Annotated[
+    dict[str, str | list[str]], BeforeValidator(as_texts), Field(max_length=200)
+]
