@@ -88,7 +88,7 @@ def keys(settings: Settings) -> KeyRing:
 async def _app(settings: Settings, _watched_database: WatchedDatabase) -> AsyncIterator[FastAPI]:
     from api.app import create_app  # noqa: PLC0415  # tests below the API need none of it
 
-    app = create_app(settings, database=_watched_database, services=())
+    app = create_app(settings, database=_watched_database, background=())
     async with app.router.lifespan_context(app):
         yield app
 

@@ -8,6 +8,7 @@ from fastapi import FastAPI
 from starlette.types import ASGIApp
 from typing_extensions import override
 
+from api.kernel.background import worker_notifications
 from api.kernel.dispatch import Dispatch
 from api.kernel.middleware import RequestContext
 from api.kernel.openapi import TITLE, VERSION, render
@@ -15,9 +16,8 @@ from api.kernel.rate_limits import RateLimit
 from api.kernel.request_log import RequestLogWriter
 from api.kernel.resources import RESOURCES
 from api.kernel.routing import Route, Router, spell_out
-from api.kernel.services import worker_notifications
+from api.kernel.services import Background, Services
 from api.kernel.sessions import SessionVerifier
-from api.kernel.state import Kernel, Service
 from api.routers import ROUTERS
 from runtime.crypto import KeyRing
 from runtime.database import Database
@@ -48,10 +48,10 @@ def create_app(
     settings: Settings,
     *,
     database: Database | None = None,
-    services: Sequence[Service] = (worker_notifications,),
+    background: Sequence[Background] = (worker_notifications,),
     routers: Sequence[Router] = ROUTERS,
 ) -> FastAPI:
-    """The API; `services` run from start to shutdown, entered in order and left in reverse.
+    """The API; `background` runs from start to shutdown, entered in order, left in reverse.
 
     A `database` that is handed in is left open at the end.
     """
@@ -66,13 +66,13 @@ def create_app(
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
-        lifespan=_lifespan(database is None, services),
+        lifespan=_lifespan(database is None, background),
     )
-    app.state.kernel = _kernel(settings, database)
+    app.state.services = _services(settings, database)
     return app
 
 
-def _kernel(settings: Settings, database: Database | None) -> Kernel:
+def _services(settings: Settings, database: Database | None) -> Services:
     if database is None:
         database = Database(
             settings.database_url.get_secret_value(),
@@ -87,7 +87,7 @@ def _kernel(settings: Settings, database: Database | None) -> Kernel:
             settings.oidc_jwks,
             settings.platform_admin_claim,
         )
-    return Kernel(
+    return Services(
         settings=settings,
         database=database,
         keys=KeyRing(settings.secret_keys),
@@ -98,17 +98,17 @@ def _kernel(settings: Settings, database: Database | None) -> Kernel:
     )
 
 
-def _lifespan(owns_database: bool, services: Sequence[Service]) -> Any:
+def _lifespan(owns_database: bool, background: Sequence[Background]) -> Any:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        kernel: Kernel = app.state.kernel
+        services: Services = app.state.services
         async with AsyncExitStack() as stack:
             if owns_database:
-                stack.push_async_callback(kernel.database.close)
-            kernel.request_log.start()
-            stack.push_async_callback(kernel.request_log.stop)
-            for service in services:
-                await stack.enter_async_context(service(kernel))
+                stack.push_async_callback(services.database.close)
+            services.request_log.start()
+            stack.push_async_callback(services.request_log.stop)
+            for run_beside in background:
+                await stack.enter_async_context(run_beside(services))
             yield
 
     return lifespan

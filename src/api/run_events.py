@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Collection
 
 from api.kernel.errors import as_refusal
 from api.kernel.event_streams import event
-from api.kernel.state import Kernel
+from api.kernel.services import Services
 from models.automation.automation_runs.rules import OPEN_RUN
 from models.automation.run_overviews import queries
 from models.automation.run_overviews.loops import loops_of
@@ -39,7 +39,9 @@ class Watch:
         return RunChange(run=now.run, nodes=changed)
 
 
-async def run_events(kernel: Kernel, workspace_id: Id, run_id: Id) -> AsyncIterator[bytes | None]:
+async def run_events(
+    services: Services, workspace_id: Id, run_id: Id
+) -> AsyncIterator[bytes | None]:
     """The events of a run until it ends; None each time nothing is new.
 
     No connection to the database is held between two questions.
@@ -48,10 +50,10 @@ async def run_events(kernel: Kernel, workspace_id: Id, run_id: Id) -> AsyncItera
     deadline = loop.time() + LIFETIME_SECONDS
     watch = Watch()
     loops: Collection[str] | None = None
-    while loop.time() < deadline and not kernel.streams.closing:
+    while loop.time() < deadline and not services.streams.closing:
         begun = loop.time()
         try:
-            async with kernel.database.snapshot() as work:
+            async with services.database.snapshot() as work:
                 if loops is None:
                     loops = await loops_of(work, workspace_id, run_id)
                 now = await queries.state(work, workspace_id, run_id, loops)

@@ -61,7 +61,7 @@ def _serve(app: "FastAPI", host: str, port: int) -> None:
 
     def handle_exit(number: int, frame: FrameType | None) -> None:
         # Those who watch something come back to another process, and this one need not wait.
-        app.state.kernel.streams.closing = True
+        app.state.services.streams.closing = True
         stop(number, frame)
 
     server.handle_exit = handle_exit  # type: ignore[assignment, method-assign]

@@ -8,8 +8,8 @@ from typing import Any
 from uuid import UUID
 
 from api.kernel.credentials import KeyToken, SessionToken, unauthorized
+from api.kernel.services import Services
 from api.kernel.sessions import Session
-from api.kernel.state import Kernel
 from models.core.access.rules import Principal, PrincipalType, Role, Scope
 from models.people.credentials.queries import key_by_digest, session_user
 from models.people.users.commands import sync_profile
@@ -27,13 +27,13 @@ class Caller:
     roles: Mapping[UUID, Role]
 
 
-async def prove(kernel: Kernel, credential: KeyToken | SessionToken) -> KeyToken | Session:
+async def prove(services: Services, credential: KeyToken | SessionToken) -> KeyToken | Session:
     """What can be known without the database; a session's signature is checked here."""
     if isinstance(credential, KeyToken):
         return credential
-    if kernel.sessions is None:
+    if services.sessions is None:
         raise unauthorized()
-    return await kernel.sessions.verify(credential.token)
+    return await services.sessions.verify(credential.token)
 
 
 class UnsyncedProfileError(UnavailableError):
@@ -46,19 +46,19 @@ class UnsyncedProfileError(UnavailableError):
         super().__init__("The caller's profile is changing right now; try again soon.")
 
 
-async def authenticate(kernel: Kernel, work: UnitOfWork, proof: KeyToken | Session) -> Caller:
+async def authenticate(services: Services, work: UnitOfWork, proof: KeyToken | Session) -> Caller:
     """The caller a credential belongs to.
 
     Raises UnauthorizedError, and UnsyncedProfileError for a session that `sync` must see first.
     """
     if isinstance(proof, KeyToken):
-        return await _key(kernel, work, proof)
-    return await _session(kernel, work, proof)
+        return await _key(services, work, proof)
+    return await _session(services, work, proof)
 
 
-async def sync(kernel: Kernel, session: Session) -> None:
+async def sync(services: Services, session: Session) -> None:
     """Store what the provider says, in a transaction of its own: a refused call keeps it too."""
-    async with kernel.database.transaction() as work:
+    async with services.database.transaction() as work:
         await sync_profile(
             work,
             issuer=session.issuer,
@@ -69,24 +69,24 @@ async def sync(kernel: Kernel, session: Session) -> None:
         )
 
 
-async def _key(kernel: Kernel, work: UnitOfWork, proof: KeyToken) -> Caller:
-    row = await key_by_digest(work, kernel.keys.digests(proof.token.encode()))
+async def _key(services: Services, work: UnitOfWork, proof: KeyToken) -> Caller:
+    row = await key_by_digest(work, services.keys.digests(proof.token.encode()))
     if row is None or (row.expires_at is not None and row.expires_at <= work.now):
         raise unauthorized()
     if row.last_used_at is None or row.last_used_at <= work.now - _USE_WRITTEN_EVERY:
-        kernel.request_log.touch(row.id, work.now)
+        services.request_log.touch(row.id, work.now)
     principal = Principal(
         type=PrincipalType.API_KEY,
         id=row.id,
         user_id=row.user_id,
         key_workspace_id=row.workspace_id,
         key_scopes=_scopes(tuple(row.scopes)),
-        platform_admin=row.platform_admin or kernel.settings.is_platform_admin(row.email),
+        platform_admin=row.platform_admin or services.settings.is_platform_admin(row.email),
     )
     return Caller(principal, {} if row.role is None else {row.workspace_id: Role(row.role)})
 
 
-async def _session(kernel: Kernel, work: UnitOfWork, session: Session) -> Caller:
+async def _session(services: Services, work: UnitOfWork, session: Session) -> Caller:
     rows = await session_user(work, session.issuer, session.subject)
     if not rows or _changed(rows[0], session):
         raise UnsyncedProfileError
@@ -95,7 +95,7 @@ async def _session(kernel: Kernel, work: UnitOfWork, session: Session) -> Caller
         type=PrincipalType.SESSION,
         id=user.id,
         user_id=user.id,
-        platform_admin=user.platform_admin or kernel.settings.is_platform_admin(user.email),
+        platform_admin=user.platform_admin or services.settings.is_platform_admin(user.email),
     )
     return Caller(principal, _roles(rows))
 

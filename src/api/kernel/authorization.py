@@ -5,8 +5,8 @@ from uuid import UUID
 
 from api.kernel.access import Access
 from api.kernel.authentication import Caller
-from api.kernel.call import Call
 from api.kernel.operation import Operation
+from api.kernel.request import ApiRequest
 from api.kernel.resources import IN_TRASH, RESOURCES
 from models.core.access.placement import level_on
 from models.core.access.rules import Actor, Level, PrincipalType, Role
@@ -17,28 +17,28 @@ from runtime.strict_json import StrictJsonError, parse
 WORKSPACE = "workspaceId"
 
 
-async def admit(operation: Operation, call: Call, caller: Caller) -> None:
+async def admit(operation: Operation, request: ApiRequest, caller: Caller) -> None:
     """Let the caller in, with `call.actor`, `call.ids` and `call.placement` set, or refuse.
 
     Raises NotFoundError and DeniedError.
     """
     access = operation.access
-    if WORKSPACE in call.path_params:
-        _enter(call, caller, parse_id(call.path_params[WORKSPACE]))
+    if WORKSPACE in request.path_params:
+        _enter(request, caller, parse_id(request.path_params[WORKSPACE]))
     _check_credential(access, caller)
-    places = _places(access, call, caller)
-    call.ids = _parse_ids(operation, call)
+    places = _places(access, request, caller)
+    request.ids = _parse_ids(operation, request)
     if access.resource is not None:
-        await _find(access, call, caller, places)
+        await _find(access, request, caller, places)
 
 
-def _enter(call: Call, caller: Caller, workspace_id: UUID | None) -> None:
+def _enter(request: ApiRequest, caller: Caller, workspace_id: UUID | None) -> None:
     """Make the workspace the one this call is about."""
     role = None if workspace_id is None else caller.roles.get(workspace_id)
     if workspace_id is None or role is None:
         raise NotFoundError("workspace")
     principal = caller.principal
-    call.enter(
+    request.enter(
         Actor(
             principal=principal,
             workspace_id=workspace_id,
@@ -58,18 +58,18 @@ def _check_credential(access: Access, caller: Caller) -> None:
         raise DeniedError("This operation is for platform administrators.")
 
 
-def _places(access: Access, call: Call, caller: Caller) -> Sequence[UUID]:
+def _places(access: Access, request: ApiRequest, caller: Caller) -> Sequence[UUID]:
     """The workspaces in which the caller holds the scopes; raises DeniedError without any."""
-    if call.workspace_id is not None:
-        words = access.lacking(call.actor.scopes)
+    if request.workspace_id is not None:
+        words = access.lacking(request.actor.scopes)
         if words is not None:
             raise _lacks(words)
-        return [call.workspace_id]
+        return [request.workspace_id]
     if not access.scopes and access.resource is None:
         return []
     if access.resource is None:
-        _enter(call, caller, _own_workspace(call, caller))
-        return _places(access, call, caller)
+        _enter(request, caller, _own_workspace(request, caller))
+        return _places(access, request, caller)
     if not caller.roles:
         raise NotFoundError(access.resource.replace("_", " "))
     lacking = {
@@ -82,12 +82,12 @@ def _places(access: Access, call: Call, caller: Caller) -> Sequence[UUID]:
     return places
 
 
-def _own_workspace(call: Call, caller: Caller) -> UUID | None:
+def _own_workspace(request: ApiRequest, caller: Caller) -> UUID | None:
     """A key's own workspace; a session says `workspaceId` in query or body (decisions C15)."""
     own = caller.principal.key_workspace_id
-    given = call.query_params.get(WORKSPACE)
+    given = request.query_params.get(WORKSPACE)
     if given is None and own is None:
-        given = _named_in_body(call.raw_body)
+        given = _named_in_body(request.raw_body)
     if given is not None:
         return parse_id(given)
     if own is None:
@@ -109,30 +109,32 @@ def _lacks(scopes: str | None) -> DeniedError:
     return DeniedError(f"The credential lacks the scope {scopes}.")
 
 
-def _parse_ids(operation: Operation, call: Call) -> Mapping[str, UUID]:
+def _parse_ids(operation: Operation, request: ApiRequest) -> Mapping[str, UUID]:
     ids: dict[str, UUID] = {}
     for name in operation.ids:
-        value = parse_id(call.path_params[name])
+        value = parse_id(request.path_params[name])
         if value is None:
             raise NotFoundError(_noun(name))
         ids[name] = value
     return ids
 
 
-async def _find(access: Access, call: Call, caller: Caller, places: Sequence[UUID]) -> None:
+async def _find(
+    access: Access, request: ApiRequest, caller: Caller, places: Sequence[UUID]
+) -> None:
     """The resource must be seen where the caller may look, and be at the caller's level."""
     assert access.resource is not None
     assert access.parameter is not None
     noun = access.resource.replace("_", " ")
     find = (IN_TRASH if access.in_trash else RESOURCES)[access.resource]
     user_id = caller.principal.user_id
-    placement = await find(call.work, places, call.ids[access.parameter], user_id)
+    placement = await find(request.work, places, request.ids[access.parameter], user_id)
     if placement is None:
         raise NotFoundError(noun)
-    if call.workspace_id is None:
-        _enter(call, caller, placement.workspace_id)
-    call.placement = placement
-    role: Role = call.actor.role
+    if request.workspace_id is None:
+        _enter(request, caller, placement.workspace_id)
+    request.placement = placement
+    role: Role = request.actor.role
     level = level_on(placement, role)
     if access.level and level < Level.VIEW:
         raise NotFoundError(noun)

@@ -12,7 +12,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 from typing_extensions import override
 
-from api.kernel.call import Call
+from api.kernel.request import ApiRequest
 from models.content.files.rules import Content
 from runtime.errors import PlatformError
 
@@ -49,13 +49,13 @@ class RangeNotSatisfiableError(PlatformError):
         self.headers = {"Content-Range": f"bytes */{size}"}  # type: ignore[misc]
 
 
-def download(call: Call, content: Content) -> Response:
+def download(request: ApiRequest, content: Content) -> Response:
     """The answer to a GET or HEAD for a file: all of it, one range, or that the client has it."""
     etag = f'"{content.sha256.hex()}"'
     headers = {**_SAFE, "ETag": etag, "Content-Disposition": _disposition(content.name)}
-    if _knows(call.headers_named(b"if-none-match"), etag):
+    if _knows(request.headers_named(b"if-none-match"), etag):
         return Response(status_code=304, headers=headers)
-    span, status = _asked(call, content.byte_size, etag), 200
+    span, status = _asked(request, content.byte_size, etag), 200
     if span is not None and span.start >= content.byte_size:
         raise RangeNotSatisfiableError(content.byte_size)
     if span is None:
@@ -64,9 +64,9 @@ def download(call: Call, content: Content) -> Response:
         headers["Content-Range"] = f"bytes {span.start}-{span.end - 1}/{content.byte_size}"
         status = 206
     headers |= {"Content-Length": str(span.end - span.start), "Content-Type": content.mime_type}
-    if call.method == "HEAD":
+    if request.method == "HEAD":
         return Response(status_code=status, headers=headers)
-    pieces = call.kernel.store.get(content.object_key, span.start, span.end)
+    pieces = request.services.store.get(content.object_key, span.start, span.end)
     return _Bytes(pieces, status, headers)
 
 
@@ -94,17 +94,17 @@ def _knows(values: Sequence[bytes], etag: str) -> bool:
     return bool(tags & {"*", etag})
 
 
-def _asked(call: Call, size: int, etag: str) -> _Span | None:
+def _asked(request: ApiRequest, size: int, etag: str) -> _Span | None:
     """The range to send; None for the whole file.
 
     Several ranges, and whatever is no range, are answered with the whole (RFC 9110, 14.2): what a
     header costs does not grow with the ranges in it.
     """
-    values = call.headers_named(b"range")
-    if len(values) != 1 or call.method != "GET":
+    values = request.headers_named(b"range")
+    if len(values) != 1 or request.method != "GET":
         return None
     matched = _RANGE.fullmatch(values[0][:_LONGEST_HEADER])
-    conditions = call.headers_named(b"if-range")
+    conditions = request.headers_named(b"if-range")
     if matched is None or (conditions and conditions != [etag.encode()]):
         return None
     first, last = matched.groups()

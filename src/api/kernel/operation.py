@@ -10,8 +10,8 @@ from pydantic.alias_generators import to_camel
 from starlette.responses import Response
 
 from api.kernel.access import Access
-from api.kernel.call import Call
 from api.kernel.envelope import Data
+from api.kernel.request import ApiRequest
 
 Endpoint = Callable[..., Awaitable[Any]]
 
@@ -42,7 +42,7 @@ class Operation:
     access: Access
     status: int
     ids: tuple[str, ...]
-    call_name: str | None
+    request_name: str | None
     body: BodyParameter | None
     query: Mapping[str, QueryParameter]
     result: TypeAdapter[Any] | None
@@ -65,13 +65,13 @@ def describe_operation(
 ) -> Operation:
     """Read an endpoint's signature; raises TypeError for one the kernel cannot call."""
     signature = inspect.signature(endpoint, eval_str=True)
-    call_name: str | None = None
+    request_name: str | None = None
     body: BodyParameter | None = None
     query: dict[str, QueryParameter] = {}
     for name, parameter in signature.parameters.items():
         annotation = parameter.annotation
-        if annotation is Call:
-            call_name = name
+        if annotation is ApiRequest:
+            request_name = name
         elif name == body_name:
             body = _body(name, parameter)
         else:
@@ -84,7 +84,7 @@ def describe_operation(
         access=access,
         status=status,
         ids=tuple(sorted(name for name in path_parameters if name.endswith("Id"))),
-        call_name=call_name,
+        request_name=request_name,
         body=body,
         query=query,
         result=_result(endpoint, signature.return_annotation),

@@ -20,15 +20,15 @@ from starlette.types import Receive, Scope, Send
 from typing_extensions import override
 
 from api.kernel.access import Access
-from api.kernel.call import Call
-from api.kernel.door import serve
 from api.kernel.envelope import Data
 from api.kernel.openapi import declare
 from api.kernel.operation import Endpoint, describe_operation
 from api.kernel.parameters import Cursor, Flag, Limit, QueryId
+from api.kernel.pipeline import serve
+from api.kernel.request import ApiRequest
 from runtime.errors import PlatformError
 
-__all__ = ["Access", "Call", "Cursor", "Data", "Flag", "Limit", "QueryId", "Route", "Router"]
+__all__ = ["Access", "ApiRequest", "Cursor", "Data", "Flag", "Limit", "QueryId", "Route", "Router"]
 
 E = TypeVar("E", bound=Endpoint)
 

@@ -1,22 +1,32 @@
-"""What runs beside the requests of an API process."""
+"""What the kernel keeps while the process lives."""
 
-import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
 
-from api.kernel.state import Kernel
-from runtime.worker_notifier import WorkerNotifier
+from api.kernel.event_streams import Streams
+from api.kernel.rate_limits import RateLimit
+from api.kernel.request_log import RequestLogWriter
+from api.kernel.sessions import SessionVerifier
+from runtime.crypto import KeyRing
+from runtime.database import Database
+from runtime.object_store import ObjectStore
+from runtime.settings import Settings
 
 
-@asynccontextmanager
-async def worker_notifications(kernel: Kernel) -> AsyncIterator[None]:
-    """Notify the workers after each commit that left something for them to do."""
-    notifier = WorkerNotifier(kernel.settings.database_url.get_secret_value())
-    kernel.database.notify_workers = notifier.notify
-    task = asyncio.create_task(notifier.run(), name="worker-notifier")
-    try:
-        yield
-    finally:
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
+@dataclass(slots=True)
+class Services:
+    """Found by every request at `app.state.kernel`."""
+
+    settings: Settings
+    database: Database
+    keys: KeyRing
+    sessions: SessionVerifier | None
+    request_log: RequestLogWriter
+    store: ObjectStore
+    webhook_limit: RateLimit
+    streams: Streams = field(default_factory=Streams)
+
+
+Background = Callable[[Services], AbstractAsyncContextManager[None]]
+"""Something that runs beside the requests: entered at start, left at shutdown."""

@@ -9,8 +9,8 @@ from urllib.parse import unquote
 from starlette.types import Receive
 
 from api.kernel.body import ClientGoneError, too_large
-from api.kernel.call import Call
 from api.kernel.multipart import FileForm, form_boundary
+from api.kernel.request import ApiRequest
 from models.content.files.commands import new_object_key
 from models.content.files.rules import Content, file_name, media_type
 from runtime.errors import InvalidError, PlatformError, ValidationError
@@ -22,30 +22,30 @@ _STALL_SECONDS = 60
 
 
 @asynccontextmanager
-async def uploaded(call: Call) -> AsyncIterator[None]:
+async def uploaded(request: ApiRequest) -> AsyncIterator[None]:
     """Put the body of the call into the store, for the block that writes its row.
 
     An object that gets no row is removed again. Raises ClientGoneError, PayloadTooLargeError,
     ValidationError for a malformed form, and InvalidError for a body that stalls.
     """
-    store = call.kernel.store
-    key = new_object_key(call.actor.workspace_id)
-    call.upload = await _take(call, key)
+    store = request.services.store
+    key = new_object_key(request.actor.workspace_id)
+    request.upload = await _take(request, key)
     try:
         yield
     except PlatformError:
         await store.delete(key)
         raise
     # Any other error may be a commit whose answer was lost: `sweep_orphans` looks at it later.
-    if call.replayed:
+    if request.replayed:
         await store.delete(key)
 
 
-async def _take(call: Call, key: str) -> Content:
-    limit = call.kernel.settings.upload_limit
-    content_type = b"".join(call.headers_named(b"content-type")[:1])
+async def _take(request: ApiRequest, key: str) -> Content:
+    limit = request.services.settings.upload_limit
+    content_type = b"".join(request.headers_named(b"content-type")[:1])
     boundary = form_boundary(content_type)
-    body = _arriving(call.receive, limit + ENVELOPE)
+    body = _arriving(request.receive, limit + ENVELOPE)
     form = None if boundary is None else FileForm(boundary)
     digest = sha256()
     size = 0
@@ -59,10 +59,10 @@ async def _take(call: Call, key: str) -> Content:
             digest.update(chunk)
             yield chunk
 
-    await call.kernel.store.put(key, counted())
+    await request.services.store.put(key, counted())
     declared = content_type.decode("latin-1") if form is None else form.media_type
     return Content(
-        name=file_name(_named(call) or (form and form.name) or ""),
+        name=file_name(_named(request) or (form and form.name) or ""),
         mime_type=media_type(declared),
         byte_size=size,
         sha256=digest.digest(),
@@ -92,9 +92,9 @@ async def _arriving(receive: Receive, limit: int) -> AsyncIterator[bytes]:
             yield chunk
 
 
-def _named(call: Call) -> str:
+def _named(request: ApiRequest) -> str:
     """The name that the header gives, percent-encoded; raises ValidationError."""
-    values = call.headers_named(NAME_HEADER.lower().encode())
+    values = request.headers_named(NAME_HEADER.lower().encode())
     if len(values) > 1:
         raise ValidationError.at(NAME_HEADER, "Send the header once.")
     try:

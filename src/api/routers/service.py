@@ -2,8 +2,8 @@
 
 from starlette.responses import JSONResponse, Response
 
-from api.kernel.docs import PAGE, POLICY, asset
-from api.kernel.routing import Access, Call, Data, Router
+from api.kernel.routing import Access, ApiRequest, Data, Router
+from api.pages.docs import PAGE, POLICY, asset
 from models.core.base import Shape
 from models.migrations.queries import is_at_head
 from runtime.errors import NotFoundError, UnavailableError
@@ -24,17 +24,17 @@ async def get_health() -> Data[Health]:
 
 
 @router.get("/readyz", access=Access(credential="none"))
-async def get_readiness(call: Call) -> Data[Health]:
+async def get_readiness(request: ApiRequest) -> Data[Health]:
     """Say whether the database answers and its schema is this build's."""
-    if not await is_at_head(call.work):
+    if not await is_at_head(request.work):
         raise UnavailableError("The database schema is not this build's; run the migrations.")
     return Data(Health(status="ready"))
 
 
 @router.get("/openapi.json", access=_OPEN)
-async def get_openapi_document(call: Call) -> Response:
+async def get_openapi_document(request: ApiRequest) -> Response:
     """Read this document."""
-    return JSONResponse(call.app.openapi())
+    return JSONResponse(request.app.openapi())
 
 
 @router.get("/docs", access=_OPEN, media_type="text/html; charset=utf-8")
@@ -45,9 +45,9 @@ async def get_documentation() -> Response:
 
 
 @router.get("/docs/{asset}", access=_OPEN, media_type="text/javascript; charset=utf-8")
-async def get_documentation_asset(call: Call) -> Response:
+async def get_documentation_asset(request: ApiRequest) -> Response:
     """Read a file of the documentation page."""
-    found = asset(call.path_params["asset"])
+    found = asset(request.path_params["asset"])
     if found is None:
         raise NotFoundError("path")
     content, media_type = found

@@ -43,9 +43,9 @@ GRAPH = {
 @pytest.fixture
 def streams(app: FastAPI) -> Iterator[Streams]:
     """The streams of the process, as new."""
-    streams = app.state.kernel.streams = Streams()
+    streams = app.state.services.streams = Streams()
     yield streams
-    app.state.kernel.streams = Streams()
+    app.state.services.streams = Streams()
 
 
 async def started(client: Client, space: Space, graph: Json = DAY) -> Json:

@@ -479,7 +479,7 @@ async def test_a_call_is_logged_without_its_token(
     made = await make_hook(client, space)
     await send(stranger, made)
     await stranger.post(made["webhookPath"], content=BODY)
-    await app.state.kernel.request_log.flush()
+    await app.state.services.request_log.flush()
     async with space.database.transaction() as work:
         rows = await work.rows(
             select(request_log)

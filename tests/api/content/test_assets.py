@@ -217,7 +217,7 @@ async def test_the_token_is_in_no_log(
 ) -> None:
     url = (await _file(client, space))["downloadUrl"]
     await anybody.get(url)
-    await app.state.kernel.request_log.flush()
+    await app.state.services.request_log.flush()
     logs = await client.get(f"{space.path}/api-keys/request-logs")
     assert logs.json()["data"]
     token = url.rpartition("/")[2]

@@ -26,7 +26,7 @@ from tests.support.spaces import Space
 @pytest.fixture
 def store(app: FastAPI) -> ObjectStore:
     """The store the application uses."""
-    found: ObjectStore = app.state.kernel.store
+    found: ObjectStore = app.state.services.store
     return found
 
 

@@ -119,7 +119,7 @@ async def test_sizes_are_bounded(
     client: Client, space: Space, app: FastAPI, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     small = settings.model_copy(update={"upload_limit": 100_000})
-    monkeypatch.setattr(app.state.kernel, "settings", small)
+    monkeypatch.setattr(app.state.services, "settings", small)
     before = objects(settings)
     assert (await stored(client, space, bytes(100_000)))["byteSize"] == 100_000
     assert (await _form(client, space, part(bytes(100_000)), END)).status_code == 201

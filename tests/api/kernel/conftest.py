@@ -8,7 +8,7 @@ from fastapi import FastAPI
 from pydantic import Field
 
 from api.app import create_app
-from api.kernel.routing import Access, Call, Cursor, Data, Flag, Limit, QueryId, Router
+from api.kernel.routing import Access, ApiRequest, Cursor, Data, Flag, Limit, QueryId, Router
 from api.routers import ROUTERS
 from models.core.access.rules import Level, Scope
 from models.core.base import Input, Shape
@@ -62,10 +62,10 @@ class Echo(Shape):
     ),
     errors=list(REFUSALS.values()),
 )
-async def run_probe(call: Call, body: Probe) -> Data[Echo]:
+async def run_probe(request: ApiRequest, body: Probe) -> Data[Echo]:
     """Write a row, then do as told."""
     await sync_profile(
-        call.work, issuer="probe", subject=body.name, email=None, name=None, platform_admin=None
+        request.work, issuer="probe", subject=body.name, email=None, name=None, platform_admin=None
     )
     if body.raises == "bug":
         raise KeyError("svc_sk_an_inner_secret")
@@ -79,12 +79,12 @@ async def run_probe(call: Call, body: Probe) -> Data[Echo]:
     access=Access(scopes=[Scope.RECORDS_READ], idempotent=True),
     errors=[errors.ConflictError, errors.InProgressError],
 )
-async def run_errand(call: Call, body: Wish) -> Data[Echo]:
+async def run_errand(request: ApiRequest, body: Wish) -> Data[Echo]:
     """Have a job do it, and answer with what became of the job."""
-    actor, job_id = call.actor, call.new_id
-    await accept_job(call.work, actor, Family.EXPORT, job_id, job_id, summary="Errand")
+    actor, job_id = request.actor, request.new_id
+    await accept_job(request.work, actor, Family.EXPORT, job_id, job_id, summary="Errand")
 
-    async def look(work: UnitOfWork, last: bool) -> Echo | None:
+    async def poll(work: UnitOfWork, last: bool) -> Echo | None:
         job = await find_job(work, actor.workspace_id, Family.EXPORT, job_id)
         if job.status == JobStatus.FAILED:
             raise errors.ConflictError("It did not work out.")
@@ -94,8 +94,7 @@ async def run_errand(call: Call, body: Wish) -> Data[Echo]:
             raise errors.InProgressError("It goes on.")
         return None
 
-    later: Data[Echo] = call.later(look, within=0.1 if body.text == "hurry" else 20)
-    return later
+    return request.deferred(poll, within=0.1 if body.text == "hurry" else 20)
 
 
 @router.post("/v1/workspaces/{workspaceId}/wishes", access=Access())
@@ -118,27 +117,27 @@ async def drop_wishes() -> Data[Echo]:
 
 @router.get("/v1/probes", access=Access(scopes=[Scope.RESOURCES_READ]))
 async def list_probes(
-    call: Call,
+    request: ApiRequest,
     limit: Limit = 30,
     cursor: Cursor = None,
     only_unread: Flag = False,
     parent_id: QueryId | None = None,
 ) -> Data[Echo]:
     """Read every kind of query parameter; pages over the numbers 0 to 249."""
-    page = call.page("probes", limit, cursor, only_unread)
+    page = request.page("probes", limit, cursor, only_unread)
     start = 0 if page.after is None else page.after[0] + 1
     rows = list(range(start, min(start + page.fetch, 250)))
     shown = page.of(rows, lambda row: (row,))
     value = {"items": shown.items, "cursor": shown.cursor, "only": only_unread}
-    value["workspaceId"] = str(call.actor.workspace_id)
+    value["workspaceId"] = str(request.actor.workspace_id)
     value["parentId"] = None if parent_id is None else str(parent_id)
     return Data(Echo(value=value))
 
 
 @router.get("/v1/admin/probe", access=Access(platform_admin=True))
-async def administer(call: Call) -> Data[Echo]:
+async def administer(request: ApiRequest) -> Data[Echo]:
     """Be for platform administrators."""
-    return Data(Echo(value=call.principal.platform_admin))
+    return Data(Echo(value=request.principal.platform_admin))
 
 
 @router.get("/v1/keys-only", access=Access(credential="key"))
@@ -151,16 +150,16 @@ async def keys_only() -> Data[Echo]:
     "/v1/probe-keys/{apiKeyId}",
     access=Access(scopes=[Scope.API_KEYS_READ], resource="api_key"),
 )
-async def find_probe_key(call: Call) -> Data[Echo]:
+async def find_probe_key(request: ApiRequest) -> Data[Echo]:
     """Find the workspace through the resource."""
-    return Data(Echo(value=str(call.actor.workspace_id)))
+    return Data(Echo(value=str(request.actor.workspace_id)))
 
 
 @router.get("/v1/writes-in-a-get", access=Access())
-async def write_in_a_get(call: Call) -> Data[Echo]:
+async def write_in_a_get(request: ApiRequest) -> Data[Echo]:
     """Do what a GET must not."""
     await sync_profile(
-        call.work, issuer="probe", subject="x", email=None, name=None, platform_admin=None
+        request.work, issuer="probe", subject="x", email=None, name=None, platform_admin=None
     )
     return Data(Echo(value=None))
 
@@ -169,7 +168,9 @@ async def write_in_a_get(call: Call) -> Data[Echo]:
 async def _probe_app(
     settings: Settings, _watched_database: WatchedDatabase
 ) -> AsyncIterator[FastAPI]:
-    app = create_app(settings, database=_watched_database, services=(), routers=(*ROUTERS, router))
+    app = create_app(
+        settings, database=_watched_database, background=(), routers=(*ROUTERS, router)
+    )
     async with app.router.lifespan_context(app):
         yield app
 

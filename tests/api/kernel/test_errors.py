@@ -94,7 +94,7 @@ def cut_off(settings: Settings) -> FastAPI:
         settings.model_copy(
             update={"database_url": type(settings.database_url)("postgresql://127.0.0.1:1/none")}
         ),
-        services=(),
+        background=(),
     )
 
 

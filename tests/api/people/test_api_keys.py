@@ -152,7 +152,7 @@ async def test_every_authenticated_call_is_logged_once(
     await client.with_token(None).get(space.path)
     await client.with_token(foreign.token).get(space.path)
     # They are written beside the requests.
-    await app.state.kernel.request_log.flush()
+    await app.state.services.request_log.flush()
     rows = (await client.get(f"{space.path}/api-keys/request-logs")).json()["data"]
     assert [(row["method"], row["status"], row["error"]) for row in reversed(rows)] == [
         ("GET", 400, "validation_error"),

@@ -199,7 +199,7 @@ async def test_the_log_keeps_no_invitation_token(
     newcomer = session(email)
     user_id = uuid.UUID((await newcomer.get("/v1/me")).json()["data"]["user"]["id"])
     assert (await newcomer.post(f"/v1/invitations/{token}/accept")).status_code == 200
-    await app.state.kernel.request_log.flush()
+    await app.state.services.request_log.flush()
     async with space.database.transaction() as work:
         query = select(request_log.c.path).where(request_log.c.principal_id == user_id)
         paths = {row.path for row in await work.rows(query)}

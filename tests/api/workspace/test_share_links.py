@@ -454,7 +454,7 @@ async def test_visits_are_logged_under_their_link(
     link, token = await share(client, space, await make_item(space))
     await anybody.get(public(link), params={"token": token})
     await anybody.get(public(link), params={"token": "wrong"})
-    await app.state.kernel.request_log.flush()
+    await app.state.services.request_log.flush()
     logs = (await client.get(f"{space.path}/api-keys/request-logs")).json()["data"]
     visits = [one for one in logs if one["principalType"] == "share_link"]
     assert [(one["principalId"], one["path"]) for one in visits] == [(link["id"], public(link))]
@@ -475,7 +475,7 @@ async def test_no_secret_is_kept_or_logged(
     link, token = made["shareLink"], made["token"]
     visit = (await anybody.get(public(link), params={"token": token})).json()["data"]
     assert token not in (await client.get(links_of(space, item_id))).text
-    await app.state.kernel.request_log.flush()
+    await app.state.services.request_log.flush()
     async with space.database.transaction() as work:
         for table in ("share_link", "idempotency_reply", "request_log", "item", "outbox"):
             dump = await work.rows(text(f'SELECT CAST(t AS text) FROM "{table}" t'))  # noqa: S608

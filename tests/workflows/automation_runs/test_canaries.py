@@ -173,7 +173,7 @@ async def test_the_secrets_of_a_webhook_and_of_what_waits_behind_it(
         return bool(read(await client.get(run_path))["status"] == "succeeded")
 
     await eventually(ended, what="the end of the run")
-    await app.state.kernel.request_log.flush()
+    await app.state.services.request_log.flush()
     secrets = [one["webhookSecret"].removeprefix("whsec_") for one in (made, rotated)]
     keys = [base64.b64decode(one).hex() for one in secrets]
     token = resume[0].rpartition("/")[2]

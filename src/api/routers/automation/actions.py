@@ -1,6 +1,6 @@
 """Actions: create, list, read, change, delete."""
 
-from api.kernel.routing import Access, Call, Cursor, Data, Limit, Router
+from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, Router
 from models.automation.actions import commands, queries
 from models.automation.actions.shapes import ActionDetail, ActionList, CreateAction, UpdateAction
 from models.core.access.rules import Level, Scope
@@ -22,39 +22,45 @@ WRITE = Access(scopes=[Scope.ACTIONS_WRITE], resource="action", level=Level.EDIT
     status_code=201,
     errors=[ConflictError],
 )
-async def create_action(call: Call, body: CreateAction) -> Data[ActionDetail]:
+async def create_action(request: ApiRequest, body: CreateAction) -> Data[ActionDetail]:
     """Create an action.
 
     `config` is that of its kind; any value in it may be a binding, as in the nodes of automations.
     """
-    return Data(await commands.create_action(call.work, call.actor, body))
+    return Data(await commands.create_action(request.work, request.actor, body))
 
 
 @router.get(ACTIONS, access=Access(scopes=[Scope.ACTIONS_READ], level=Level.VIEW))
-async def list_actions(call: Call, limit: Limit = 30, cursor: Cursor = None) -> Data[ActionList]:
+async def list_actions(
+    request: ApiRequest, limit: Limit = 30, cursor: Cursor = None
+) -> Data[ActionList]:
     """List actions, newest first."""
-    page = call.page("actions", limit, cursor)
-    return Data(await queries.list_actions(call.work, call.actor, page))
+    page = request.page("actions", limit, cursor)
+    return Data(await queries.list_actions(request.work, request.actor, page))
 
 
 @router.get(ACTION, access=READ)
-async def get_action(call: Call) -> Data[ActionDetail]:
+async def get_action(request: ApiRequest) -> Data[ActionDetail]:
     """Get an action."""
-    return Data(await queries.get_action(call.work, call.actor.workspace_id, call.ids["actionId"]))
+    return Data(
+        await queries.get_action(request.work, request.actor.workspace_id, request.ids["actionId"])
+    )
 
 
 @router.patch(ACTION, access=WRITE, errors=[ConflictError])
-async def update_action(call: Call, body: UpdateAction) -> Data[ActionDetail]:
+async def update_action(request: ApiRequest, body: UpdateAction) -> Data[ActionDetail]:
     """Update an action; its kind cannot change, and `config` is replaced as a whole.
 
     With the header `If-Match: <updatedAt>` an action that was changed since is left as it is.
     """
-    expected = read_if_match(call.headers.get("if-match"))
-    action_id = call.ids["actionId"]
-    return Data(await commands.update_action(call.work, call.actor, action_id, body, expected))
+    expected = read_if_match(request.headers.get("if-match"))
+    action_id = request.ids["actionId"]
+    return Data(
+        await commands.update_action(request.work, request.actor, action_id, body, expected)
+    )
 
 
 @router.delete(ACTION, access=WRITE)
-async def delete_action(call: Call) -> Data[ActionDetail]:
+async def delete_action(request: ApiRequest) -> Data[ActionDetail]:
     """Put an action into the trash with its item, for 30 days."""
-    return Data(await commands.delete_action(call.work, call.actor, call.ids["actionId"]))
+    return Data(await commands.delete_action(request.work, request.actor, request.ids["actionId"]))

@@ -3,9 +3,9 @@
 from dataclasses import replace
 from typing import TypeVar
 
-from api.kernel.routing import Access, Call, Cursor, Data, Limit, QueryId, Router
-from api.kernel.temporal_links import add_links
+from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, QueryId, Router
 from api.routers.automation.automations import AUTOMATION, READ, WRITE
+from api.run_links import add_links
 from models.automation.automation_runs import commands, node_queries, queries, retries
 from models.automation.automation_runs.queries import RunFilter
 from models.automation.automation_runs.rules import NodeStatus, RunSource, RunStatus
@@ -35,48 +35,52 @@ WORKSPACE_RUNS = "/v1/workspaces/{workspaceId}/automation-runs"
 _Run = TypeVar("_Run", bound=AutomationRunShape)
 
 
-def linked(call: Call, run: _Run) -> _Run:
+def linked(request: ApiRequest, run: _Run) -> _Run:
     """The run with the names under which Temporal and people know it."""
-    add_links(call.kernel.settings, run)
+    add_links(request.services.settings, run)
     return run
 
 
 @router.post(f"{AUTOMATION}/run", access=WRITE, errors=[RunError])
-async def run_automation(call: Call, body: RunNow) -> Data[AutomationRunDetail]:
+async def run_automation(request: ApiRequest, body: RunNow) -> Data[AutomationRunDetail]:
     """Run an automation now.
 
     The published version is run, and the automation must be enabled; the answer is the queued run.
     """
-    run = await commands.run_now(call.work, call.actor, call.ids["automationId"], body)
-    return Data(linked(call, run))
+    run = await commands.run_now(request.work, request.actor, request.ids["automationId"], body)
+    return Data(linked(request, run))
 
 
 @router.post(f"{AUTOMATION}/test-run", access=WRITE, errors=[RunError])
-async def test_run_automation(call: Call, body: TestRun) -> Data[AutomationRunDetail]:
+async def test_run_automation(request: ApiRequest, body: TestRun) -> Data[AutomationRunDetail]:
     """Test-run an automation.
 
     The draft is run if there is one, else the published version, whether enabled or not. A failed
     test concerns nobody else, unless `triggerFailureAutomation` is set.
     """
-    run = await commands.test_run(call.work, call.actor, call.ids["automationId"], body)
-    return Data(linked(call, run))
+    run = await commands.test_run(request.work, request.actor, request.ids["automationId"], body)
+    return Data(linked(request, run))
 
 
 @router.post(f"{AUTOMATION}/run-from-node", access=WRITE, errors=[RunError])
-async def run_automation_from_node(call: Call, body: RunFromNode) -> Data[AutomationRunDetail]:
+async def run_automation_from_node(
+    request: ApiRequest, body: RunFromNode
+) -> Data[AutomationRunDetail]:
     """Run an automation from one node."""
-    run = await commands.run_from_node(call.work, call.actor, call.ids["automationId"], body)
-    return Data(linked(call, run))
+    run = await commands.run_from_node(
+        request.work, request.actor, request.ids["automationId"], body
+    )
+    return Data(linked(request, run))
 
 
-def _listed(call: Call, runs: AutomationRunList) -> Data[AutomationRunList]:
-    runs.runs = [linked(call, run) for run in runs.runs]
+def _listed(request: ApiRequest, runs: AutomationRunList) -> Data[AutomationRunList]:
+    runs.runs = [linked(request, run) for run in runs.runs]
     return Data(runs)
 
 
 @router.get(f"{AUTOMATION}/runs", access=READ)
 async def list_automation_runs(
-    call: Call,
+    request: ApiRequest,
     limit: Limit = 30,
     cursor: Cursor = None,
     status: RunStatus | None = None,
@@ -86,16 +90,16 @@ async def list_automation_runs(
 
     A page ends early where its runs are large.
     """
-    automation_id = call.ids["automationId"]
-    page = call.page("automation_runs", limit, cursor, automation_id, status, source)
+    automation_id = request.ids["automationId"]
+    page = request.page("automation_runs", limit, cursor, automation_id, status, source)
     wanted = RunFilter(status=status, source=source)
-    runs = await queries.list_runs(call.work, call.actor, automation_id, page, wanted)
-    return _listed(call, runs)
+    runs = await queries.list_runs(request.work, request.actor, automation_id, page, wanted)
+    return _listed(request, runs)
 
 
 @router.get(WORKSPACE_RUNS, access=Access(scopes=[Scope.AUTOMATIONS_READ], level=Level.VIEW))
 async def list_workspace_automation_runs(  # the filters of a list
-    call: Call,
+    request: ApiRequest,
     limit: Limit = 30,
     cursor: Cursor = None,
     status: RunStatus | None = None,
@@ -110,63 +114,67 @@ async def list_workspace_automation_runs(  # the filters of a list
     early where its runs are large.
     """
     wanted = RunFilter(status=status, source=source, since=since, until=until)
-    page = call.page("workspace_automation_runs", limit, cursor, automation_id, wanted)
+    page = request.page("workspace_automation_runs", limit, cursor, automation_id, wanted)
     return _listed(
-        call,
-        await queries.list_workspace_runs(call.work, call.actor, automation_id, page, wanted),
+        request,
+        await queries.list_workspace_runs(request.work, request.actor, automation_id, page, wanted),
     )
 
 
 @router.post(f"{AUTOMATION}/runs/cancel", access=WRITE)
-async def cancel_automation_runs(call: Call, body: CancelRuns) -> Data[CancelledRuns]:
+async def cancel_automation_runs(request: ApiRequest, body: CancelRuns) -> Data[CancelledRuns]:
     """Cancel the open runs of an automation that fit a filter, the oldest first.
 
     At most 500 are cancelled by one call; `remaining` says how many more there are.
     """
-    automation_id = call.ids["automationId"]
-    return Data(await commands.cancel_several(call.work, call.actor, automation_id, body))
+    automation_id = request.ids["automationId"]
+    return Data(await commands.cancel_several(request.work, request.actor, automation_id, body))
 
 
 @router.post(
     f"{WORKSPACE_RUNS}/cancel",
     access=Access(scopes=[Scope.AUTOMATIONS_WRITE], level=Level.EDIT, idempotent=True),
 )
-async def cancel_workspace_automation_runs(call: Call, body: CancelRuns) -> Data[CancelledRuns]:
+async def cancel_workspace_automation_runs(
+    request: ApiRequest, body: CancelRuns
+) -> Data[CancelledRuns]:
     """Cancel the open runs of a workspace that fit a filter, the oldest first.
 
     They are those of the automations the caller may edit; owners and administrators reach also the
     runs of automations in the trash. At most 500 are cancelled by one call; `remaining` says how
     many more there are.
     """
-    return Data(await commands.cancel_in_workspace(call.work, call.actor, body))
+    return Data(await commands.cancel_in_workspace(request.work, request.actor, body))
 
 
 @router.get(RUN, access=replace(READ, snapshot=True))
-async def get_automation_run(call: Call) -> Data[AutomationRunDetail]:
+async def get_automation_run(request: ApiRequest) -> Data[AutomationRunDetail]:
     """Get a run with its node runs.
 
     A run with very many or very large node runs is answered with those that are open or failed and
     those outside loops first; `metadata.trimmed` then is true, and the list of node runs has them
     all.
     """
-    run = await queries.detail(call.work, call.actor, call.ids["automationId"], call.ids["runId"])
-    if _may_resume(call):
-        show_resume_urls(call.kernel.keys, run.node_runs)
-    return Data(linked(call, run))
+    run = await queries.detail(
+        request.work, request.actor, request.ids["automationId"], request.ids["runId"]
+    )
+    if _may_resume(request):
+        show_resume_urls(request.services.keys, run.node_runs)
+    return Data(linked(request, run))
 
 
-def _may_resume(call: Call) -> bool:
+def _may_resume(request: ApiRequest) -> bool:
     """Whether the caller may act on the automation: a resume URL is a credential to do so."""
     return (
-        Scope.AUTOMATIONS_WRITE in call.actor.scopes
-        and call.placement is not None
-        and level_on(call.placement, call.actor.role) >= Level.EDIT
+        Scope.AUTOMATIONS_WRITE in request.actor.scopes
+        and request.placement is not None
+        and level_on(request.placement, request.actor.role) >= Level.EDIT
     )
 
 
 @router.get(f"{RUN}/node-runs", access=READ)
 async def list_automation_node_runs(  # the filters of a list
-    call: Call,
+    request: ApiRequest,
     limit: Limit = 30,
     cursor: Cursor = None,
     node_id: str | None = None,
@@ -177,28 +185,34 @@ async def list_automation_node_runs(  # the filters of a list
 
     A page ends early where its node runs are large.
     """
-    automation_id, run_id = call.ids["automationId"], call.ids["runId"]
-    page = call.page("node_runs", limit, cursor, run_id, node_id, scope_key, status)
-    await queries.load_run(call.work, call.actor, automation_id, run_id)
+    automation_id, run_id = request.ids["automationId"], request.ids["runId"]
+    page = request.page("node_runs", limit, cursor, run_id, node_id, scope_key, status)
+    await queries.load_run(request.work, request.actor, automation_id, run_id)
     wanted = (node_id, scope_key, status)
-    return Data(await node_queries.list_node_runs(call.work, call.actor, run_id, page, *wanted))
+    return Data(
+        await node_queries.list_node_runs(request.work, request.actor, run_id, page, *wanted)
+    )
 
 
 @router.post(f"{RUN}/retry", access=WRITE, errors=[RunError])
-async def retry_automation_run(call: Call, body: RetryRun) -> Data[AutomationRunDetail]:
+async def retry_automation_run(request: ApiRequest, body: RetryRun) -> Data[AutomationRunDetail]:
     """Run an ended run again, from its start or from where it failed.
 
     What ended well is then reused, not repeated; a loop that failed runs whole again. The version
     is the one of then, or the published one or the open draft of now.
     """
-    automation_id, run_id = call.ids["automationId"], call.ids["runId"]
+    automation_id, run_id = request.ids["automationId"], request.ids["runId"]
     return Data(
-        linked(call, await retries.retry(call.work, call.actor, automation_id, run_id, body))
+        linked(
+            request, await retries.retry(request.work, request.actor, automation_id, run_id, body)
+        )
     )
 
 
 @router.post(f"{RUN}/cancel", access=WRITE)
-async def cancel_automation_run(call: Call) -> Data[AutomationRunDetail]:
+async def cancel_automation_run(request: ApiRequest) -> Data[AutomationRunDetail]:
     """Cancel a run; a finished one is returned unchanged."""
-    run = await commands.cancel(call.work, call.actor, call.ids["automationId"], call.ids["runId"])
-    return Data(linked(call, run))
+    run = await commands.cancel(
+        request.work, request.actor, request.ids["automationId"], request.ids["runId"]
+    )
+    return Data(linked(request, run))

@@ -3,10 +3,10 @@
 from starlette.responses import Response
 
 from api.kernel.event_streams import MEDIA_TYPE, EventStream, alive
-from api.kernel.routing import Access, Call, Data, Router
-from api.kernel.temporal_links import add_links
+from api.kernel.routing import Access, ApiRequest, Data, Router
 from api.pages.assets import asset, shell
 from api.run_events import run_events
+from api.run_links import add_links
 from models.automation.run_overviews import queries
 from models.automation.run_overviews.shapes import RunOverview
 from models.core.access.rules import Level, Scope
@@ -21,22 +21,22 @@ _OPEN = Access(credential="none", transaction=False)
 
 
 @router.get(RUN, access=READ)
-async def get_run(call: Call) -> Data[RunOverview]:
+async def get_run(request: ApiRequest) -> Data[RunOverview]:
     """Get a run by its id alone, with the graph it executes and how far each node has come."""
-    found = await queries.overview(call.work, call.actor, call.ids["runId"])
-    add_links(call.kernel.settings, found.run)
+    found = await queries.overview(request.work, request.actor, request.ids["runId"])
+    add_links(request.services.settings, found.run)
     return Data(found)
 
 
 @router.get(f"{RUN}/events", access=READ, media_type=MEDIA_TYPE)
-async def watch_run(call: Call) -> Response:
+async def watch_run(request: ApiRequest) -> Response:
     """Watch a run: server-sent events until it ends.
 
     `state` holds the run and the nodes that changed, at first all; `end` says that the run has
     ended. A stream that stops without `end` is to be opened again.
     """
-    events = run_events(call.kernel, call.actor.workspace_id, call.ids["runId"])
-    return EventStream(call.kernel.streams, alive(events))
+    events = run_events(request.services, request.actor.workspace_id, request.ids["runId"])
+    return EventStream(request.services.streams, alive(events))
 
 
 @router.get("/runs/{runId}", access=_OPEN, media_type="text/html; charset=utf-8")
@@ -46,9 +46,9 @@ async def get_run_page() -> Response:
 
 
 @router.get("/pages/{pageFile}", access=_OPEN, media_type="text/*")
-async def get_page_asset(call: Call) -> Response:
+async def get_page_asset(request: ApiRequest) -> Response:
     """Read a file of the pages."""
-    found = asset(call.path_params["pageFile"])
+    found = asset(request.path_params["pageFile"])
     if found is None:
         raise NotFoundError("path")
     return found

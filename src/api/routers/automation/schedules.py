@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from api.kernel.routing import Call, Data, Router
+from api.kernel.routing import ApiRequest, Data, Router
 from api.routers.automation.automations import AUTOMATION, READ, WRITE
 from models.automation.automation_runs import scheduled_runs
 from models.automation.automations import previews
@@ -27,7 +27,7 @@ After = InputMoment | None
 
 @router.get(PREVIEW, access=READ)
 async def get_schedule_preview(
-    call: Call, count: Count = 10, after: After = None
+    request: ApiRequest, count: Count = 10, after: After = None
 ) -> Data[SchedulePreview]:
     """Get the next times at which the schedule of an automation fires.
 
@@ -36,24 +36,28 @@ async def get_schedule_preview(
     a local time that the clock skips does not come, and around the hour that comes twice a time
     may come once, twice or not at all. `passedOver` counts the due times that had no run.
     """
-    automation_id = call.ids["automationId"]
-    return Data(await previews.preview_stored(call.work, call.actor, automation_id, count, after))
+    automation_id = request.ids["automationId"]
+    return Data(
+        await previews.preview_stored(request.work, request.actor, automation_id, count, after)
+    )
 
 
 @router.post(PREVIEW, access=READ)
 async def preview_schedule(
-    call: Call, body: PreviewSchedule, count: Count = 10, after: After = None
+    request: ApiRequest, body: PreviewSchedule, count: Count = 10, after: After = None
 ) -> Data[SchedulePreview]:
     """Get the next times at which a schedule would fire that is not saved."""
-    return Data(previews.preview_given(body.trigger_config, count, after or call.work.now))
+    return Data(previews.preview_given(body.trigger_config, count, after or request.work.now))
 
 
 @router.post(f"{AUTOMATION}/backfill", access=WRITE, errors=[RunError])
-async def backfill_automation(call: Call, body: Backfill) -> Data[Backfilled]:
+async def backfill_automation(request: ApiRequest, body: Backfill) -> Data[Backfilled]:
     """Run an automation once for every due time of a past period that has no run yet.
 
     The runs have the source `backfill` and the payload of the schedule. At most 1,000 due times.
     """
     return Data(
-        await scheduled_runs.backfill(call.work, call.actor, call.ids["automationId"], body)
+        await scheduled_runs.backfill(
+            request.work, request.actor, request.ids["automationId"], body
+        )
     )

@@ -1,6 +1,6 @@
 """Nodes that wait: decide, resume, publish the event they wait for."""
 
-from api.kernel.routing import Access, Call, Data, Router
+from api.kernel.routing import Access, ApiRequest, Data, Router
 from api.routers.automation.automation_runs import RUN, linked
 from models.automation.automation_runs.shapes import AutomationRunDetail
 from models.automation.waits import commands
@@ -17,7 +17,7 @@ router = Router(tags=["automation runs"])
     access=Access(idempotent=True),
     errors=[ConflictError, DeniedError],
 )
-async def resume_node(call: Call, body: ResumeNode) -> Data[AutomationRunDetail]:
+async def resume_node(request: ApiRequest, body: ResumeNode) -> Data[AutomationRunDetail]:
     """Decide an approval, or resume a node that waits for an event.
 
     Assignees and members with the node's role may decide; others need automations:write and edit
@@ -25,37 +25,37 @@ async def resume_node(call: Call, body: ResumeNode) -> Data[AutomationRunDetail]
     counts: the same again changes nothing, any other is a conflict.
     """
     run = await commands.resume(
-        call.work,
-        call.actor,
-        call.ids["automationId"],
-        call.ids["runId"],
-        call.path_params["node"],
+        request.work,
+        request.actor,
+        request.ids["automationId"],
+        request.ids["runId"],
+        request.path_params["node"],
         body,
     )
-    return Data(linked(call, run))
+    return Data(linked(request, run))
 
 
 @router.post("/v1/resume/{resumeToken}", access=Access(credential="none"), errors=[ConflictError])
-async def resume_by_url(call: Call, body: ResumeData) -> Data[Resumed]:
+async def resume_by_url(request: ApiRequest, body: ResumeData) -> Data[Resumed]:
     """Resume a node that waits for an event, with the body as its data.
 
     `resumed` is 0 when the node does not wait yet; it goes on when it would. The same body again
     changes nothing.
     """
-    address = read_token(call.kernel.keys, call.path_params["resumeToken"])
+    address = read_token(request.services.keys, request.path_params["resumeToken"])
     if address is None:
         raise NotFoundError("resume URL")
-    return Data(Resumed(resumed=await commands.resume_by_url(call.work, address, body.root)))
+    return Data(Resumed(resumed=await commands.resume_by_url(request.work, address, body.root)))
 
 
 @router.post(
     "/v1/workspaces/{workspaceId}/automation-events",
     access=Access(scopes=[Scope.AUTOMATIONS_WRITE], level=Level.EDIT, idempotent=True),
 )
-async def publish_automation_event(call: Call, body: PublishEvent) -> Data[Resumed]:
+async def publish_automation_event(request: ApiRequest, body: PublishEvent) -> Data[Resumed]:
     """Resume every node of the workspace that waits for an event with this key.
 
     Runs that are open now hear it also when one of their nodes comes to wait for it later, unless
     it has resumed another of their nodes.
     """
-    return Data(Resumed(resumed=await commands.publish_event(call.work, call.actor, body)))
+    return Data(Resumed(resumed=await commands.publish_event(request.work, request.actor, body)))

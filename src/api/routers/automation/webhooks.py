@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from api.kernel.hooks import answer, called_hook, delivery_of
 from api.kernel.rate_limits import TooOftenError
-from api.kernel.routing import Access, Call, Data, Router
+from api.kernel.routing import Access, ApiRequest, Data, Router
 from api.routers.automation.automations import AUTOMATION, WRITE
+from api.webhook_requests import answer, called_webhook, delivery_of
 from models.automation.automations import queries, webhook_secrets
 from models.automation.automations.shapes import AutomationDetail
 from models.automation.webhooks import commands
@@ -25,15 +25,15 @@ _CALLED: dict[str, Any] = {
 
 
 @router.post(f"{AUTOMATION}/rotate-webhook-secret", access=WRITE)
-async def rotate_webhook_secret(call: Call) -> Data[AutomationDetail]:
+async def rotate_webhook_secret(request: ApiRequest) -> Data[AutomationDetail]:
     """Give an automation's webhook a new secret; the one it had is good for 24 hours more."""
-    automation_id, keys = call.ids["automationId"], call.kernel.keys
-    await webhook_secrets.rotate_webhook_secret(call.work, call.actor, keys, automation_id)
-    return Data(await queries.detail(call.work, call.actor, keys, automation_id))
+    automation_id, keys = request.ids["automationId"], request.services.keys
+    await webhook_secrets.rotate_webhook_secret(request.work, request.actor, keys, automation_id)
+    return Data(await queries.detail(request.work, request.actor, keys, automation_id))
 
 
 @router.post(HOOK, **_CALLED)
-async def call_webhook(call: Call) -> Data[WebhookReceiptBody]:
+async def call_webhook(request: ApiRequest) -> Data[WebhookReceiptBody]:
     """Call a webhook.
 
     Its trigger says which methods it takes and how a call is verified: by Standard Webhooks unless
@@ -41,31 +41,33 @@ async def call_webhook(call: Call) -> Data[WebhookReceiptBody]:
     With `respond: wait` the answer is that of the run: of its respond node, else its output; after
     30 seconds it is 202 all the same.
     """
-    hook = await called_hook(call)
-    receipt = await commands.receive(call.work, call.kernel.keys, hook, delivery_of(call))
-    given: Data[WebhookReceiptBody] = answer(call, hook, receipt)
+    hook = await called_webhook(request)
+    receipt = await commands.receive(
+        request.work, request.services.keys, hook, delivery_of(request)
+    )
+    given: Data[WebhookReceiptBody] = answer(request, hook, receipt)
     return given
 
 
 @router.get(HOOK, **_CALLED)
-async def call_webhook_by_get(call: Call) -> Data[WebhookReceiptBody]:
+async def call_webhook_by_get(request: ApiRequest) -> Data[WebhookReceiptBody]:
     """Call a webhook with GET, of which the query is the payload."""
-    return await call_webhook(call)
+    return await call_webhook(request)
 
 
 @router.put(HOOK, **_CALLED)
-async def call_webhook_by_put(call: Call) -> Data[WebhookReceiptBody]:
+async def call_webhook_by_put(request: ApiRequest) -> Data[WebhookReceiptBody]:
     """Call a webhook with PUT."""
-    return await call_webhook(call)
+    return await call_webhook(request)
 
 
 @router.patch(HOOK, **_CALLED)
-async def call_webhook_by_patch(call: Call) -> Data[WebhookReceiptBody]:
+async def call_webhook_by_patch(request: ApiRequest) -> Data[WebhookReceiptBody]:
     """Call a webhook with PATCH."""
-    return await call_webhook(call)
+    return await call_webhook(request)
 
 
 @router.delete(HOOK, **_CALLED)
-async def call_webhook_by_delete(call: Call) -> Data[WebhookReceiptBody]:
+async def call_webhook_by_delete(request: ApiRequest) -> Data[WebhookReceiptBody]:
     """Call a webhook with DELETE."""
-    return await call_webhook(call)
+    return await call_webhook(request)

@@ -6,7 +6,7 @@ from pydantic import Field
 from starlette.responses import Response
 
 from api.kernel.downloads import RangeNotSatisfiableError, download
-from api.kernel.routing import Access, Call, Cursor, Data, Limit, Router
+from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, Router
 from models.content.files import commands, queries
 from models.content.files.rules import UNKNOWN_TYPE
 from models.content.files.shapes import StoredFile, StoredFileList
@@ -26,7 +26,7 @@ _ASSET = "/v1/assets/{fileId}/{assetToken}"
     status_code=201,
 )
 async def upload_file(
-    call: Call, name: Annotated[str | None, Field(max_length=1000)] = None
+    request: ApiRequest, name: Annotated[str | None, Field(max_length=1000)] = None
 ) -> Data[StoredFile]:
     """Store a file.
 
@@ -35,36 +35,42 @@ async def upload_file(
     """
     return Data(
         await commands.record_upload(
-            call.work, call.actor, call.kernel.keys, call.new_id, call.upload, name
+            request.work, request.actor, request.services.keys, request.new_id, request.upload, name
         )
     )
 
 
 @router.get(_FILES, access=Access(scopes=[Scope.FILES_READ]))
-async def list_files(call: Call, limit: Limit = 30, cursor: Cursor = None) -> Data[StoredFileList]:
+async def list_files(
+    request: ApiRequest, limit: Limit = 30, cursor: Cursor = None
+) -> Data[StoredFileList]:
     """List files, newest first."""
-    page = call.page("files", limit, cursor)
-    return Data(await queries.list_files(call.work, call.actor, page))
+    page = request.page("files", limit, cursor)
+    return Data(await queries.list_files(request.work, request.actor, page))
 
 
 @router.get(
     f"{_FILES}/{{fileId}}",
     access=Access(scopes=[Scope.FILES_READ], resource="file", level=Level.VIEW),
 )
-async def get_file(call: Call) -> Data[StoredFile]:
+async def get_file(request: ApiRequest) -> Data[StoredFile]:
     """Read what is known of a file."""
-    workspace_id, file_id = call.ids["workspaceId"], call.ids["fileId"]
-    return Data(await queries.stored_file(call.work, workspace_id, file_id, call.kernel.keys))
+    workspace_id, file_id = request.ids["workspaceId"], request.ids["fileId"]
+    return Data(
+        await queries.stored_file(request.work, workspace_id, file_id, request.services.keys)
+    )
 
 
 @router.delete(
     f"{_FILES}/{{fileId}}",
     access=Access(scopes=[Scope.FILES_WRITE], resource="file", level=Level.EDIT, idempotent=True),
 )
-async def delete_file(call: Call) -> Data[StoredFile]:
+async def delete_file(request: ApiRequest) -> Data[StoredFile]:
     """Put a file in the trash for 30 days, with the item that places it; its URL stops at once."""
-    file_id, keys = call.ids["fileId"], call.kernel.keys
-    return Data(await commands.delete_file(call.work, call.actor, keys, file_id, call.placement))
+    file_id, keys = request.ids["fileId"], request.services.keys
+    return Data(
+        await commands.delete_file(request.work, request.actor, keys, file_id, request.placement)
+    )
 
 
 @router.get(
@@ -74,13 +80,13 @@ async def delete_file(call: Call) -> Data[StoredFile]:
     media_type=UNKNOWN_TYPE,
     statuses=[206, 304],
 )
-async def get_asset(call: Call) -> Response:
+async def get_asset(request: ApiRequest) -> Response:
     """Download a file; one range may be asked for."""
-    file_id, token = parse_id(call.path_params["fileId"]), call.path_params["assetToken"]
-    return download(call, await open_asset(call.work, call.kernel.keys, file_id, token))
+    file_id, token = parse_id(request.path_params["fileId"]), request.path_params["assetToken"]
+    return download(request, await open_asset(request.work, request.services.keys, file_id, token))
 
 
 @router.head(_ASSET, access=Access(credential="none"), media_type=UNKNOWN_TYPE, statuses=[304])
-async def head_asset(call: Call) -> Response:
+async def head_asset(request: ApiRequest) -> Response:
     """Ask what a download would answer."""
-    return await get_asset(call)
+    return await get_asset(request)

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from api.kernel.routing import Access, Call, Cursor, Data, Flag, Limit, Router
+from api.kernel.routing import Access, ApiRequest, Cursor, Data, Flag, Limit, Router
 from models.content.items import commands as tree
 from models.content.items import queries
 from models.content.items.rules import ItemKind
@@ -28,7 +28,7 @@ SECONDS = 25
 
 @router.get(ITEMS, access=Access(scopes=[Scope.RESOURCES_READ], level=Level.VIEW))
 async def list_items(
-    call: Call,
+    request: ApiRequest,
     kind: ItemKind | None = None,
     parent_id: ParentFilter | None = None,
     archived: Flag = False,
@@ -40,10 +40,10 @@ async def list_items(
     With `parentId` the children of that item in their order (`root`: those without a parent),
     else all items of the workspace, newest first.
     """
-    page = call.page("items", limit, cursor, kind, parent_id, archived)
+    page = request.page("items", limit, cursor, kind, parent_id, archived)
     return Data(
         await queries.list_items(
-            call.work, call.actor, page, kind=kind, parent_id=parent_id, archived=archived
+            request.work, request.actor, page, kind=kind, parent_id=parent_id, archived=archived
         )
     )
 
@@ -54,7 +54,7 @@ async def list_items(
     status_code=201,
     errors=[ConflictError],
 )
-async def create_item(call: Call, body: CreateItem) -> Data[PlacedTarget]:
+async def create_item(request: ApiRequest, body: CreateItem) -> Data[PlacedTarget]:
     """Create an item and what stands behind it.
 
     Needs the write scope of the kind too: surfaces:write for pages, notes and dashboards,
@@ -62,58 +62,64 @@ async def create_item(call: Call, body: CreateItem) -> Data[PlacedTarget]:
     data_sources:write, actions:write, automations:write, integrations:write for external
     resources.
     """
-    return Data(await commands.create_item(call.work, call.actor, call.kernel.keys, body))
+    return Data(
+        await commands.create_item(request.work, request.actor, request.services.keys, body)
+    )
 
 
 @router.get(ITEM, access=READ)
-async def get_item(call: Call) -> Data[ItemDetail]:
+async def get_item(request: ApiRequest) -> Data[ItemDetail]:
     """Get an item."""
-    return Data(await queries.get_item(call.work, call.actor.workspace_id, call.ids["itemId"]))
+    return Data(
+        await queries.get_item(request.work, request.actor.workspace_id, request.ids["itemId"])
+    )
 
 
 @router.patch(ITEM, access=WRITE, errors=[ConflictError])
-async def update_item(call: Call, body: UpdateItem) -> Data[ItemDetail]:
+async def update_item(request: ApiRequest, body: UpdateItem) -> Data[ItemDetail]:
     """Update an item; a new title is the label of its target too.
 
     Needs the write scope of the kind too, and manage access for `accessMode`. With the header
     `If-Match: <updatedAt>` an item that was changed since is left as it is.
     """
-    expected = read_if_match(call.headers.get("if-match"))
-    item_id = call.ids["itemId"]
-    return Data(await commands.update_item(call.work, call.actor, item_id, body, expected))
+    expected = read_if_match(request.headers.get("if-match"))
+    item_id = request.ids["itemId"]
+    return Data(await commands.update_item(request.work, request.actor, item_id, body, expected))
 
 
 @router.delete(ITEM, access=WRITE)
-async def delete_item(call: Call) -> Data[DeletedItem]:
+async def delete_item(request: ApiRequest) -> Data[DeletedItem]:
     """Put an item and all below it into the trash, for 30 days.
 
     Needs the write scope of every kind that goes.
     """
-    item_id = call.ids["itemId"]
-    return Data(await commands.delete_item(call.work, call.actor, call.kernel.keys, item_id))
+    item_id = request.ids["itemId"]
+    return Data(
+        await commands.delete_item(request.work, request.actor, request.services.keys, item_id)
+    )
 
 
 @router.post(f"{ITEM}/move", access=WRITE)
-async def move_item(call: Call, body: MoveItem) -> Data[ItemDetail]:
+async def move_item(request: ApiRequest, body: MoveItem) -> Data[ItemDetail]:
     """Move an item, with all below it, to another parent or place among its siblings."""
-    row = await tree.move_item(call.work, call.actor, call.ids["itemId"], body)
+    row = await tree.move_item(request.work, request.actor, request.ids["itemId"], body)
     return Data(queries.item_detail(row))
 
 
 @router.post(f"{ITEM}/archive", access=WRITE)
-async def archive_item(call: Call) -> Data[ItemDetail]:
+async def archive_item(request: ApiRequest) -> Data[ItemDetail]:
     """Archive an item: it leaves the everyday lists and stays as it is."""
-    row = await tree.archive_item(call.work, call.actor, call.ids["itemId"], archived=True)
+    row = await tree.archive_item(request.work, request.actor, request.ids["itemId"], archived=True)
     return Data(queries.item_detail(row))
 
 
 @router.post(f"{ITEM}/restore", access=replace(WRITE, in_trash=True), errors=[ConflictError])
-async def restore_item(call: Call) -> Data[ItemDetail]:
+async def restore_item(request: ApiRequest) -> Data[ItemDetail]:
     """Bring an item back from the trash with all that went there with it.
 
     One that is not in the trash is un-archived.
     """
-    row = await tree.restore_item(call.work, call.actor, call.ids["itemId"])
+    row = await tree.restore_item(request.work, request.actor, request.ids["itemId"])
     return Data(queries.item_detail(row))
 
 
@@ -123,7 +129,7 @@ async def restore_item(call: Call) -> Data[ItemDetail]:
     status_code=201,
     errors=[ConflictError, InProgressError, UnsupportedError],
 )
-async def duplicate_item(call: Call) -> Data[ItemDetail]:
+async def duplicate_item(request: ApiRequest) -> Data[ItemDetail]:
     """Copy an item, with what stands behind it and the items below it, beside the original.
 
     Needs the write scope of every kind that is copied. Actions, data sources and automations are
@@ -132,13 +138,13 @@ async def duplicate_item(call: Call) -> Data[ItemDetail]:
     with the same Idempotency-Key. At most 500 items, and no database below another item: each is
     duplicated by itself.
     """
-    actor, item_id, copy_id = call.actor, call.ids["itemId"], call.new_id
-    made = await duplication.duplicate_item(call.work, actor, call.kernel.keys, item_id, copy_id)
+    actor, copy_id = request.actor, request.new_id
+    place = (request.services.keys, request.ids["itemId"])
+    made = await duplication.duplicate_item(request.work, actor, *place, copy_id)
     if made is not None:
         return Data(made)
 
-    async def look(work: UnitOfWork, last: bool) -> ItemDetail | None:
+    async def poll(work: UnitOfWork, last: bool) -> ItemDetail | None:
         return await duplication.copied_item(work, actor, copy_id, last=last)
 
-    answer: Data[ItemDetail] = call.later(look, within=SECONDS)
-    return answer
+    return request.deferred(poll, within=SECONDS)

@@ -6,7 +6,7 @@ A canvas asks for `canvas:read` and `canvas:write` where other surfaces ask for 
 
 from uuid import UUID
 
-from api.kernel.routing import Access, Call, Cursor, Data, Limit, QueryId, Router
+from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, QueryId, Router
 from models.content.surfaces import blocks, commands, comments, queries
 from models.content.surfaces.shapes import (
     AddBlocks,
@@ -60,105 +60,122 @@ COMMENTING = Access(
 
 
 @router.get(SURFACE, access=READ)
-async def get_surface(call: Call) -> Data[SurfaceDetail]:
+async def get_surface(request: ApiRequest) -> Data[SurfaceDetail]:
     """Get a surface with all its blocks."""
-    return Data(await queries.get_surface(call.work, call.actor, call.ids["surfaceId"]))
+    return Data(await queries.get_surface(request.work, request.actor, request.ids["surfaceId"]))
 
 
 @router.put(SURFACE, access=WRITE, batch=True, errors=[ConflictError])
-async def replace_surface(call: Call, body: ReplaceSurface) -> Data[SurfaceDetail]:
+async def replace_surface(request: ApiRequest, body: ReplaceSurface) -> Data[SurfaceDetail]:
     """Replace the content of a surface.
 
     Blocks whose ids are on the surface stay the same blocks, new ids make new blocks, and what is
     not named is gone. With `If-Match: <version>` or `expectedVersion` a surface that was changed
     since is left as it is.
     """
-    expected = expected_version(call.headers.get("if-match"))
+    expected = expected_version(request.headers.get("if-match"))
     return Data(
-        await commands.replace_surface(call.work, call.actor, call.ids["surfaceId"], body, expected)
+        await commands.replace_surface(
+            request.work, request.actor, request.ids["surfaceId"], body, expected
+        )
     )
 
 
 @router.get(BLOCKS, access=READ_BLOCKS)
 async def list_blocks(
-    call: Call, limit: Limit = 30, cursor: Cursor = None, parent_block_id: QueryId | None = None
+    request: ApiRequest,
+    limit: Limit = 30,
+    cursor: Cursor = None,
+    parent_block_id: QueryId | None = None,
 ) -> Data[BlockList]:
     """List the blocks at the top of a surface, or those directly in one block, in order."""
-    surface_id = call.ids["surfaceId"]
-    page = call.page("blocks", limit, cursor, surface_id, parent_block_id)
-    return Data(await queries.list_blocks(call.work, call.actor, surface_id, parent_block_id, page))
+    surface_id = request.ids["surfaceId"]
+    page = request.page("blocks", limit, cursor, surface_id, parent_block_id)
+    return Data(
+        await queries.list_blocks(request.work, request.actor, surface_id, parent_block_id, page)
+    )
 
 
 @router.post(BLOCKS, access=WRITE_BLOCKS, status_code=201, batch=True, errors=[ConflictError])
-async def add_blocks(call: Call, body: AddBlocks) -> Data[AddedBlocks]:
+async def add_blocks(request: ApiRequest, body: AddBlocks) -> Data[AddedBlocks]:
     """Add one block or many, after those that are there."""
-    expected = expected_version(call.headers.get("if-match"))
+    expected = expected_version(request.headers.get("if-match"))
     return Data(
-        await blocks.add_blocks(call.work, call.actor, call.ids["surfaceId"], body, expected)
+        await blocks.add_blocks(
+            request.work, request.actor, request.ids["surfaceId"], body, expected
+        )
     )
 
 
 @router.get(BLOCK, access=READ_BLOCKS)
-async def get_block(call: Call) -> Data[BlockDetail]:
+async def get_block(request: ApiRequest) -> Data[BlockDetail]:
     """Get a block."""
-    surface_id, block_id = _block(call)
-    return Data(await queries.get_block(call.work, call.actor, surface_id, block_id))
+    surface_id, block_id = _block(request)
+    return Data(await queries.get_block(request.work, request.actor, surface_id, block_id))
 
 
 @router.patch(BLOCK, access=WRITE_BLOCKS, errors=[ConflictError])
-async def update_block(call: Call, body: UpdateBlock) -> Data[ChangedBlock]:
+async def update_block(request: ApiRequest, body: UpdateBlock) -> Data[ChangedBlock]:
     """Change a block, or move it with what is nested in it."""
-    expected = expected_version(call.headers.get("if-match"))
-    surface_id, block_id = _block(call)
+    expected = expected_version(request.headers.get("if-match"))
+    surface_id, block_id = _block(request)
     return Data(
-        await blocks.update_block(call.work, call.actor, surface_id, block_id, body, expected)
+        await blocks.update_block(request.work, request.actor, surface_id, block_id, body, expected)
     )
 
 
 @router.delete(BLOCK, access=WRITE_BLOCKS, errors=[ConflictError])
-async def delete_block(call: Call) -> Data[DeletedBlock]:
+async def delete_block(request: ApiRequest) -> Data[DeletedBlock]:
     """Delete a block with what is nested in it."""
-    expected = expected_version(call.headers.get("if-match"))
-    surface_id, block_id = _block(call)
-    return Data(await blocks.delete_block(call.work, call.actor, surface_id, block_id, expected))
+    expected = expected_version(request.headers.get("if-match"))
+    surface_id, block_id = _block(request)
+    return Data(
+        await blocks.delete_block(request.work, request.actor, surface_id, block_id, expected)
+    )
 
 
 @router.get(COMMENTS, access=READ_BLOCKS)
 async def list_surface_comments(
-    call: Call,
+    request: ApiRequest,
     limit: Limit = 30,
     cursor: Cursor = None,
     block_id: QueryId | None = None,
     parent_comment_id: QueryId | None = None,
 ) -> Data[CommentList]:
     """List comments, oldest first: all, those on one block, or those of one thread."""
-    surface_id = call.ids["surfaceId"]
-    page = call.page("surface_comments", limit, cursor, surface_id, block_id, parent_comment_id)
+    surface_id = request.ids["surfaceId"]
+    page = request.page("surface_comments", limit, cursor, surface_id, block_id, parent_comment_id)
     found = await comments.list_comments(
-        call.work, call.actor, surface_id, page, block_id, parent_comment_id
+        request.work, request.actor, surface_id, page, block_id, parent_comment_id
     )
     return Data(found)
 
 
 @router.post(COMMENTS, access=COMMENTING, status_code=201)
-async def create_surface_comment(call: Call, body: CreateComment) -> Data[CommentDetail]:
+async def create_surface_comment(request: ApiRequest, body: CreateComment) -> Data[CommentDetail]:
     """Comment on a surface or a block, or answer a thread."""
-    return Data(await comments.create_comment(call.work, call.actor, call.ids["surfaceId"], body))
+    return Data(
+        await comments.create_comment(request.work, request.actor, request.ids["surfaceId"], body)
+    )
 
 
 @router.patch(COMMENT, access=COMMENTING)
-async def update_surface_comment(call: Call, body: UpdateComment) -> Data[CommentDetail]:
+async def update_surface_comment(request: ApiRequest, body: UpdateComment) -> Data[CommentDetail]:
     """Change one's own comment, or resolve a thread and open it again."""
-    surface_id, comment_id = call.ids["surfaceId"], call.ids["commentId"]
-    return Data(await comments.update_comment(call.work, call.actor, surface_id, comment_id, body))
+    surface_id, comment_id = request.ids["surfaceId"], request.ids["commentId"]
+    return Data(
+        await comments.update_comment(request.work, request.actor, surface_id, comment_id, body)
+    )
 
 
 @router.delete(COMMENT, access=COMMENTING)
-async def delete_surface_comment(call: Call) -> Data[DeletedComment]:
+async def delete_surface_comment(request: ApiRequest) -> Data[DeletedComment]:
     """Delete one's own comment, or as a manager anybody's; the first takes its thread with it."""
-    surface_id, comment_id = call.ids["surfaceId"], call.ids["commentId"]
+    surface_id, comment_id = request.ids["surfaceId"], request.ids["commentId"]
     return Data(
-        await comments.delete_comment(call.work, call.actor, call.placement, surface_id, comment_id)
+        await comments.delete_comment(
+            request.work, request.actor, request.placement, surface_id, comment_id
+        )
     )
 
 
@@ -171,13 +188,15 @@ async def delete_surface_comment(call: Call) -> Data[DeletedComment]:
         idempotent=True,
     ),
 )
-async def open_content_surface(call: Call) -> Data[SurfaceDetail]:
+async def open_content_surface(request: ApiRequest) -> Data[SurfaceDetail]:
     """Get the content of a record, made if it has none.
 
     `contentSurfaceId` of the record names it from then on.
     """
-    return Data(await commands.content_surface(call.work, call.actor, call.ids["recordId"]))
+    return Data(
+        await commands.content_surface(request.work, request.actor, request.ids["recordId"])
+    )
 
 
-def _block(call: Call) -> tuple[UUID, UUID]:
-    return call.ids["surfaceId"], call.ids["blockId"]
+def _block(request: ApiRequest) -> tuple[UUID, UUID]:
+    return request.ids["surfaceId"], request.ids["blockId"]

@@ -1,6 +1,6 @@
 """Copies of databases."""
 
-from api.kernel.routing import Access, Call, Data, Router
+from api.kernel.routing import Access, ApiRequest, Data, Router
 from models.core.access.rules import Level, Scope
 from models.data.database_copies.commands.acceptance import accept_copy
 from models.data.database_copies.queries import copy_outcome
@@ -21,17 +21,16 @@ WAIT_SECONDS = 25
     ),
     errors=[ConflictError, InProgressError],
 )
-async def duplicate_database(call: Call, body: DuplicateDatabase) -> Data[DatabaseDetail]:
+async def duplicate_database(request: ApiRequest, body: DuplicateDatabase) -> Data[DatabaseDetail]:
     """Duplicate a database beside it, with its records where asked for.
 
     The copy is seen when it is whole. What takes long is answered with in_progress; repeated with
     the same Idempotency-Key the call gives the copy.
     """
-    actor, copy_id = call.actor, call.new_id
-    await accept_copy(call.work, actor, call.ids["databaseId"], copy_id, body)
+    actor, copy_id = request.actor, request.new_id
+    await accept_copy(request.work, actor, request.ids["databaseId"], copy_id, body)
 
-    async def look(work: UnitOfWork, last: bool) -> DatabaseDetail | None:
+    async def poll(work: UnitOfWork, last: bool) -> DatabaseDetail | None:
         return await copy_outcome(work, actor, copy_id, last=last)
 
-    later: Data[DatabaseDetail] = call.later(look, within=WAIT_SECONDS)
-    return later
+    return request.deferred(poll, within=WAIT_SECONDS)

@@ -1,6 +1,6 @@
 """Database templates: list them, make databases from them."""
 
-from api.kernel.routing import Access, Call, Data, Router
+from api.kernel.routing import Access, ApiRequest, Data, Router
 from models.core.access.rules import Level, Scope
 from models.data.database_templates import commands, queries
 from models.data.database_templates.shapes import (
@@ -20,9 +20,9 @@ CREATE = Access(scopes=[Scope.DATABASES_WRITE], level=Level.EDIT, idempotent=Tru
 
 
 @router.get(TEMPLATES, access=Access(scopes=[Scope.DATABASES_READ]))
-async def list_database_templates(call: Call) -> Data[list[DatabaseTemplateShape]]:
+async def list_database_templates(request: ApiRequest) -> Data[list[DatabaseTemplateShape]]:
     """List the database templates the platform ships."""
-    del call
+    del request
     return Data(queries.list_templates())
 
 
@@ -33,10 +33,12 @@ async def list_database_templates(call: Call) -> Data[list[DatabaseTemplateShape
     errors=[ConflictError],
 )
 async def create_database_from_template(
-    call: Call, body: CreateFromTemplate
+    request: ApiRequest, body: CreateFromTemplate
 ) -> Data[DatabaseDetail]:
     """Create a database from a template, with its fields, views and record templates."""
-    return Data(await commands.create_from_template(call.work, call.actor, body.template_id, body))
+    return Data(
+        await commands.create_from_template(request.work, request.actor, body.template_id, body)
+    )
 
 
 @router.post(
@@ -45,7 +47,9 @@ async def create_database_from_template(
     status_code=201,
     errors=[ConflictError],
 )
-async def create_database_of_template(call: Call, body: NewFromTemplate) -> Data[DatabaseDetail]:
+async def create_database_of_template(
+    request: ApiRequest, body: NewFromTemplate
+) -> Data[DatabaseDetail]:
     """Create a database from the template in the path, named by its id or key."""
-    template = call.path_params["template"]
-    return Data(await commands.create_from_template(call.work, call.actor, template, body))
+    template = request.path_params["template"]
+    return Data(await commands.create_from_template(request.work, request.actor, template, body))

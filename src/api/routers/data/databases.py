@@ -1,6 +1,6 @@
 """Databases: create one with its fields, list, read, change and delete them."""
 
-from api.kernel.routing import Access, Call, Cursor, Data, Limit, Router
+from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, Router
 from models.core.access.rules import Level, Scope
 from models.core.preconditions import read_if_match
 from models.data.databases import queries
@@ -29,47 +29,51 @@ WRITE = Access(
     errors=[ConflictError],
     status_code=201,
 )
-async def create_database(call: Call, body: CreateDatabase) -> Data[DatabaseDetail]:
+async def create_database(request: ApiRequest, body: CreateDatabase) -> Data[DatabaseDetail]:
     """Create a database with its fields.
 
     A field with the key `title` is put first unless one is described. A relation gets its other
     side in the database it points into, which takes edit access to that one.
     """
-    return Data(await commands.create_database(call.work, call.actor, body))
+    return Data(await commands.create_database(request.work, request.actor, body))
 
 
 @router.get(DATABASES, access=Access(scopes=[Scope.DATABASES_READ], level=Level.VIEW))
 async def list_databases(
-    call: Call, limit: Limit = 30, cursor: Cursor = None
+    request: ApiRequest, limit: Limit = 30, cursor: Cursor = None
 ) -> Data[DatabaseList]:
     """List databases with their fields, newest first."""
-    page = call.page("databases", limit, cursor)
-    return Data(await queries.list_databases(call.work, call.actor, page))
+    page = request.page("databases", limit, cursor)
+    return Data(await queries.list_databases(request.work, request.actor, page))
 
 
 @router.get(
     DATABASE,
     access=Access(scopes=[Scope.DATABASES_READ], resource="database", level=Level.VIEW),
 )
-async def get_database(call: Call) -> Data[DatabaseDetail]:
+async def get_database(request: ApiRequest) -> Data[DatabaseDetail]:
     """Get a database with its fields and views."""
-    database_id = call.ids["databaseId"]
-    return Data(await queries.get_database(call.work, call.actor, database_id))
+    database_id = request.ids["databaseId"]
+    return Data(await queries.get_database(request.work, request.actor, database_id))
 
 
 @router.patch(DATABASE, access=WRITE, errors=[ConflictError])
-async def update_database(call: Call, body: UpdateDatabase) -> Data[DatabaseDetail]:
+async def update_database(request: ApiRequest, body: UpdateDatabase) -> Data[DatabaseDetail]:
     """Update a database.
 
     What the body names is replaced; of `recordLayout`, key by key. With the header
     `If-Match: <updatedAt>` a database that was changed since is left as it is.
     """
-    expected = read_if_match(call.headers.get("if-match"))
-    database_id = call.ids["databaseId"]
-    return Data(await commands.update_database(call.work, call.actor, database_id, body, expected))
+    expected = read_if_match(request.headers.get("if-match"))
+    database_id = request.ids["databaseId"]
+    return Data(
+        await commands.update_database(request.work, request.actor, database_id, body, expected)
+    )
 
 
 @router.delete(DATABASE, access=WRITE)
-async def delete_database(call: Call) -> Data[DatabaseDetail]:
+async def delete_database(request: ApiRequest) -> Data[DatabaseDetail]:
     """Put a database into the trash, with everything below its item."""
-    return Data(await commands.delete_database(call.work, call.actor, call.ids["databaseId"]))
+    return Data(
+        await commands.delete_database(request.work, request.actor, request.ids["databaseId"])
+    )

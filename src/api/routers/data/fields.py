@@ -1,6 +1,6 @@
 """Fields of a database: add, change, convert and remove them."""
 
-from api.kernel.routing import Access, Call, Data, Router
+from api.kernel.routing import Access, ApiRequest, Data, Router
 from models.core.access.rules import Level, Scope
 from models.core.preconditions import read_if_match
 from models.data.databases.commands import conversion, fields
@@ -34,18 +34,18 @@ WRITE = Access(scopes=[Scope.DATABASES_WRITE], resource="field", level=Level.EDI
     status_code=201,
     errors=[ConflictError],
 )
-async def create_field(call: Call, body: CreateField) -> Data[FieldShape]:
+async def create_field(request: ApiRequest, body: CreateField) -> Data[FieldShape]:
     """Create a field.
 
     A relation gets its other side in the database it points into, labelled by the setting
     `inverseLabel` or as this database.
     """
-    database_id = call.ids["databaseId"]
-    return Data(await fields.create_field(call.work, call.actor, database_id, body))
+    database_id = request.ids["databaseId"]
+    return Data(await fields.create_field(request.work, request.actor, database_id, body))
 
 
 @router.patch(FIELD, access=WRITE, errors=[ConflictError])
-async def update_field(call: Call, body: UpdateField) -> Data[FieldShape]:
+async def update_field(request: ApiRequest, body: UpdateField) -> Data[FieldShape]:
     """Update a field.
 
     Options and settings are replaced as a whole: an option named by its id or key stays itself,
@@ -53,20 +53,22 @@ async def update_field(call: Call, body: UpdateField) -> Data[FieldShape]:
     formulas name the field by it; its kind is changed by converting it. With the header
     `If-Match: <updatedAt>` a field that was changed since is left as it is.
     """
-    expected = read_if_match(call.headers.get("if-match"))
-    place = (call.ids["databaseId"], call.ids["fieldId"])
-    return Data(await fields.update_field(call.work, call.actor, *place, body, expected))
+    expected = read_if_match(request.headers.get("if-match"))
+    place = (request.ids["databaseId"], request.ids["fieldId"])
+    return Data(await fields.update_field(request.work, request.actor, *place, body, expected))
 
 
 @router.delete(FIELD, access=WRITE, errors=[ConflictError])
-async def delete_field(call: Call) -> Data[FieldShape]:
+async def delete_field(request: ApiRequest) -> Data[FieldShape]:
     """Delete a field, with its values and the other side of a relation.
 
     It is refused while formulas, rollups or lookups follow from the field.
     """
-    expected = read_if_match(call.headers.get("if-match"))
-    place = (call.ids["databaseId"], call.ids["fieldId"])
-    return Data(await fields.delete_field(call.work, call.actor, *place, call.new_id, expected))
+    expected = read_if_match(request.headers.get("if-match"))
+    place = (request.ids["databaseId"], request.ids["fieldId"])
+    return Data(
+        await fields.delete_field(request.work, request.actor, *place, request.new_id, expected)
+    )
 
 
 @router.post(
@@ -74,20 +76,21 @@ async def delete_field(call: Call) -> Data[FieldShape]:
     access=WRITE,
     errors=[ConflictError, InProgressError, UnsupportedError],
 )
-async def convert_field(call: Call, body: ConvertField) -> Data[ConversionPreview | ConvertedField]:
+async def convert_field(
+    request: ApiRequest, body: ConvertField
+) -> Data[ConversionPreview | ConvertedField]:
     """Convert a field to another kind, or preview what that would lose.
 
     All values change at once when the conversion is done; until then, and when it fails, the field
     is as it was. A conversion that takes longer than 25 seconds answers `in_progress`: repeat the
     request with the same Idempotency-Key for its outcome.
     """
-    place = (call.work, call.actor, call.ids["databaseId"], call.ids["fieldId"])
+    place = (request.work, request.actor, request.ids["databaseId"], request.ids["fieldId"])
     if body.preview:
         return Data(await conversion.preview_conversion(*place, body))
-    await conversion.accept_conversion(*place, call.new_id, body)
+    await conversion.accept_conversion(*place, request.new_id, body)
 
-    async def look(work: UnitOfWork, last: bool) -> ConvertedField | None:
-        return await conversion.conversion_outcome(work, *place[1:], call.new_id, last=last)
+    async def poll(work: UnitOfWork, last: bool) -> ConvertedField | None:
+        return await conversion.conversion_outcome(work, *place[1:], request.new_id, last=last)
 
-    answer: Data[ConversionPreview | ConvertedField] = call.later(look, within=SECONDS)
-    return answer
+    return request.deferred(poll, within=SECONDS)

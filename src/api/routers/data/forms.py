@@ -1,6 +1,6 @@
 """Forms: change and publish them, and answer them without a credential."""
 
-from api.kernel.routing import Access, Call, Data, Router
+from api.kernel.routing import Access, ApiRequest, Data, Router
 from models.core.access.rules import Level, Scope
 from models.core.preconditions import expected_version
 from models.data.forms import commands, queries
@@ -17,9 +17,9 @@ ANYBODY = Access(credential="none")
 
 
 @router.get(FORM, access=Access(scopes=[Scope.VIEWS_READ], resource="form", level=Level.VIEW))
-async def get_form(call: Call) -> Data[FormDetail]:
+async def get_form(request: ApiRequest) -> Data[FormDetail]:
     """Get a form; its id is the target of its item."""
-    return Data(await queries.get_form(call.work, call.actor, call.ids["formId"]))
+    return Data(await queries.get_form(request.work, request.actor, request.ids["formId"]))
 
 
 @router.patch(
@@ -27,29 +27,31 @@ async def get_form(call: Call) -> Data[FormDetail]:
     access=Access(scopes=[Scope.VIEWS_WRITE], resource="form", level=Level.EDIT, idempotent=True),
     errors=[ConflictError],
 )
-async def update_form(call: Call, body: UpdateForm) -> Data[FormDetail]:
+async def update_form(request: ApiRequest, body: UpdateForm) -> Data[FormDetail]:
     """Change a form, or make it public.
 
     It also needs edit access to the database its answers go to. With the header
     `If-Match: <version>` a form that was changed since is left as it is.
     """
-    expected = expected_version(call.headers.get("if-match"))
+    expected = expected_version(request.headers.get("if-match"))
     return Data(
-        await commands.update_form(call.work, call.actor, call.ids["formId"], body, expected)
+        await commands.update_form(
+            request.work, request.actor, request.ids["formId"], body, expected
+        )
     )
 
 
 @router.get(PUBLIC_FORM, access=ANYBODY)
-async def get_public_form(call: Call) -> Data[PublicForm]:
+async def get_public_form(request: ApiRequest) -> Data[PublicForm]:
     """Get what a public form asks; `accepting` says whether it takes answers now."""
-    return Data(await queries.public_form(call.work, parse_id(call.path_params["itemId"])))
+    return Data(await queries.public_form(request.work, parse_id(request.path_params["itemId"])))
 
 
 @router.post(f"{PUBLIC_FORM}/submissions", access=ANYBODY, status_code=201)
-async def submit_form(call: Call, body: SubmitForm) -> Data[SubmittedForm]:
+async def submit_form(request: ApiRequest, body: SubmitForm) -> Data[SubmittedForm]:
     """Answer a public form.
 
     Nobody is asked who they are, so there is no `Idempotency-Key`: sending twice answers twice.
     """
-    item_id = parse_id(call.path_params["itemId"])
-    return Data(await commands.submit_form(call.work, item_id, body))
+    item_id = parse_id(request.path_params["itemId"])
+    return Data(await commands.submit_form(request.work, item_id, body))

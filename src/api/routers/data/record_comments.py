@@ -1,6 +1,6 @@
 """Comments on records: read, write, answer, resolve."""
 
-from api.kernel.routing import Access, Call, Cursor, Data, Limit, Router
+from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, Router
 from models.core.access.rules import Level, Scope
 from models.data.record_comments import commands, queries
 from models.data.record_comments.shapes import (
@@ -24,29 +24,41 @@ COMMENTING = Access(
     COMMENTS, access=Access(scopes=[Scope.RECORDS_READ], resource="record", level=Level.VIEW)
 )
 async def list_record_comments(
-    call: Call, limit: Limit = 30, cursor: Cursor = None
+    request: ApiRequest, limit: Limit = 30, cursor: Cursor = None
 ) -> Data[RecordCommentList]:
     """List the comments on a record, oldest first."""
-    record_id = call.ids["recordId"]
-    page = call.page("record_comments", limit, cursor, record_id)
-    return Data(await queries.list_comments(call.work, call.actor.workspace_id, record_id, page))
+    record_id = request.ids["recordId"]
+    page = request.page("record_comments", limit, cursor, record_id)
+    return Data(
+        await queries.list_comments(request.work, request.actor.workspace_id, record_id, page)
+    )
 
 
 @router.post(COMMENTS, access=COMMENTING, status_code=201)
-async def create_record_comment(call: Call, body: CreateRecordComment) -> Data[RecordCommentDetail]:
+async def create_record_comment(
+    request: ApiRequest, body: CreateRecordComment
+) -> Data[RecordCommentDetail]:
     """Comment on a record, or answer a comment."""
-    return Data(await commands.create_comment(call.work, call.actor, call.ids["recordId"], body))
+    return Data(
+        await commands.create_comment(request.work, request.actor, request.ids["recordId"], body)
+    )
 
 
 @router.patch(COMMENT, access=COMMENTING)
-async def update_record_comment(call: Call, body: UpdateRecordComment) -> Data[RecordCommentDetail]:
+async def update_record_comment(
+    request: ApiRequest, body: UpdateRecordComment
+) -> Data[RecordCommentDetail]:
     """Change one's own comment, or as a manager anybody's; resolve a thread and open it again."""
-    place = call.ids["recordId"], call.ids["commentId"]
-    return Data(await commands.update_comment(call.work, call.actor, call.placement, place, body))
+    place = request.ids["recordId"], request.ids["commentId"]
+    return Data(
+        await commands.update_comment(request.work, request.actor, request.placement, place, body)
+    )
 
 
 @router.delete(COMMENT, access=COMMENTING)
-async def delete_record_comment(call: Call) -> Data[RecordCommentDetail]:
+async def delete_record_comment(request: ApiRequest) -> Data[RecordCommentDetail]:
     """Delete one's own comment, or as a manager anybody's; answers to it stay."""
-    place = call.ids["recordId"], call.ids["commentId"]
-    return Data(await commands.delete_comment(call.work, call.actor, call.placement, place))
+    place = request.ids["recordId"], request.ids["commentId"]
+    return Data(
+        await commands.delete_comment(request.work, request.actor, request.placement, place)
+    )

@@ -1,6 +1,6 @@
 """Exports of records."""
 
-from api.kernel.routing import Access, Call, Data, Router
+from api.kernel.routing import Access, ApiRequest, Data, Router
 from models.core.access.rules import Level, Scope
 from models.data.record_exports.commands import accept_export
 from models.data.record_exports.queries import export_detail, export_outcome
@@ -18,26 +18,29 @@ WAIT_SECONDS = 25
         scopes=[Scope.RECORDS_READ], resource="database", level=Level.VIEW, idempotent=True
     ),
 )
-async def export_records(call: Call, body: CreateExport) -> Data[ExportDetail]:
+async def export_records(request: ApiRequest, body: CreateExport) -> Data[ExportDetail]:
     """Export records as a CSV or XLSX file.
 
     What takes long is answered as it stands; `GET …/exports/{exportId}` shows how it goes on. CSV
     is RFC 4180 in UTF-8 with a byte order mark, and text that a spreadsheet would take for a
     formula is led by an apostrophe.
     """
-    actor, export_id, keys = call.actor, call.new_id, call.kernel.keys
-    await accept_export(call.work, actor, call.ids["databaseId"], export_id, body)
+    actor, export_id, keys = request.actor, request.new_id, request.services.keys
+    await accept_export(request.work, actor, request.ids["databaseId"], export_id, body)
 
-    async def look(work: UnitOfWork, last: bool) -> ExportDetail | None:
+    async def poll(work: UnitOfWork, last: bool) -> ExportDetail | None:
         return await export_outcome(work, actor, export_id, keys, last=last)
 
-    later: Data[ExportDetail] = call.later(look, within=WAIT_SECONDS)
-    return later
+    return request.deferred(poll, within=WAIT_SECONDS)
 
 
 @router.get(
     "/v1/workspaces/{workspaceId}/exports/{exportId}", access=Access(scopes=[Scope.RECORDS_READ])
 )
-async def get_export(call: Call) -> Data[ExportDetail]:
+async def get_export(request: ApiRequest) -> Data[ExportDetail]:
     """Get an export: the caller's own, or anybody's for owners and administrators."""
-    return Data(await export_detail(call.work, call.actor, call.ids["exportId"], call.kernel.keys))
+    return Data(
+        await export_detail(
+            request.work, request.actor, request.ids["exportId"], request.services.keys
+        )
+    )

@@ -1,6 +1,6 @@
 """Record templates of a database: make, list, change, delete."""
 
-from api.kernel.routing import Access, Call, Data, Router
+from api.kernel.routing import Access, ApiRequest, Data, Router
 from models.core.access.rules import Level, Scope
 from models.data.record_templates import commands, queries
 from models.data.record_templates.shapes import (
@@ -23,38 +23,40 @@ WRITE = Access(
 
 
 @router.get(TEMPLATES, access=READ)
-async def list_record_templates(call: Call) -> Data[list[RecordTemplateShape]]:
+async def list_record_templates(request: ApiRequest) -> Data[list[RecordTemplateShape]]:
     """List the record templates of a database by label."""
-    workspace_id, database_id = call.actor.workspace_id, call.ids["databaseId"]
-    return Data(await queries.list_templates(call.work, workspace_id, database_id))
+    workspace_id, database_id = request.actor.workspace_id, request.ids["databaseId"]
+    return Data(await queries.list_templates(request.work, workspace_id, database_id))
 
 
 @router.post(TEMPLATES, access=WRITE, status_code=201, errors=[ConflictError])
 async def create_record_template(
-    call: Call, body: CreateRecordTemplate
+    request: ApiRequest, body: CreateRecordTemplate
 ) -> Data[RecordTemplateShape]:
     """Create a record template.
 
     Its content is written on the surface `contentSurfaceId`. A new default takes the place of
     the one before.
     """
-    database_id = call.ids["databaseId"]
-    return Data(await commands.create_template(call.work, call.actor, database_id, body))
+    database_id = request.ids["databaseId"]
+    return Data(await commands.create_template(request.work, request.actor, database_id, body))
 
 
 @router.patch(TEMPLATE, access=WRITE)
 async def update_record_template(
-    call: Call, body: UpdateRecordTemplate
+    request: ApiRequest, body: UpdateRecordTemplate
 ) -> Data[RecordTemplateShape]:
     """Update a record template; `data` and `relations` replace what was there."""
-    database_id, template_id = call.ids["databaseId"], call.ids["templateId"]
+    database_id, template_id = request.ids["databaseId"], request.ids["templateId"]
     return Data(
-        await commands.update_template(call.work, call.actor, database_id, template_id, body)
+        await commands.update_template(request.work, request.actor, database_id, template_id, body)
     )
 
 
 @router.delete(TEMPLATE, access=WRITE)
-async def delete_record_template(call: Call) -> Data[DeletedRecordTemplate]:
+async def delete_record_template(request: ApiRequest) -> Data[DeletedRecordTemplate]:
     """Delete a record template; records made from it stay."""
-    database_id, template_id = call.ids["databaseId"], call.ids["templateId"]
-    return Data(await commands.delete_template(call.work, call.actor, database_id, template_id))
+    database_id, template_id = request.ids["databaseId"], request.ids["templateId"]
+    return Data(
+        await commands.delete_template(request.work, request.actor, database_id, template_id)
+    )

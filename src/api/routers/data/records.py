@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import datetime
 
-from api.kernel.routing import Access, Call, Cursor, Data, Limit, Router
+from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, Router
 from models.core.access.rules import Level, Scope
 from models.core.preconditions import read_if_match
 from models.data.record_changes.shapes import RecordHistory
@@ -37,29 +37,31 @@ WRITE = Access(scopes=[Scope.RECORDS_WRITE], resource="record", level=Level.EDIT
 
 
 @router.post(RECORDS, access=WRITE_ALL, status_code=201, errors=[ConflictError])
-async def create_record(call: Call, body: CreateRecord) -> Data[RecordDetail]:
+async def create_record(request: ApiRequest, body: CreateRecord) -> Data[RecordDetail]:
     """Create a record."""
-    database_id = call.ids["databaseId"]
-    return Data(await commands.create_record(call.work, call.actor, database_id, body))
+    database_id = request.ids["databaseId"]
+    return Data(await commands.create_record(request.work, request.actor, database_id, body))
 
 
 @router.post(f"{RECORDS}/batch", access=WRITE_ALL, errors=[ConflictError], batch=True)
-async def write_records(call: Call, body: RecordBatch) -> Data[BatchResult]:
+async def write_records(request: ApiRequest, body: RecordBatch) -> Data[BatchResult]:
     """Write up to 500 records: all operations happen, or none does.
 
     Every operation that is wrong is named as `operations.<i>`. No record may be meant twice, and
     all upserts of a batch name the same fields in `upsertBy`.
     """
-    database_id = call.ids["databaseId"]
-    return Data(await commands.write_batch(call.work, call.actor, database_id, body))
+    database_id = request.ids["databaseId"]
+    return Data(await commands.write_batch(request.work, request.actor, database_id, body))
 
 
 @router.get(RECORDS, access=READ_ALL)
-async def list_records(call: Call, limit: Limit = 30, cursor: Cursor = None) -> Data[RecordList]:
+async def list_records(
+    request: ApiRequest, limit: Limit = 30, cursor: Cursor = None
+) -> Data[RecordList]:
     """List records that are not archived, newest first."""
-    database_id = call.ids["databaseId"]
-    page = call.page("records", limit, cursor, database_id)
-    return Data(await queries.list_records(call.work, call.actor, database_id, page))
+    database_id = request.ids["databaseId"]
+    page = request.page("records", limit, cursor, database_id)
+    return Data(await queries.list_records(request.work, request.actor, database_id, page))
 
 
 async def _too_slow(work: UnitOfWork, _last: bool) -> None:
@@ -68,68 +70,76 @@ async def _too_slow(work: UnitOfWork, _last: bool) -> None:
 
 
 @router.post(f"{RECORDS}/query", access=READ_ALL, errors=[UnsupportedError])
-async def query_records(call: Call, body: RecordQuery) -> Data[QueryResult]:
+async def query_records(request: ApiRequest, body: RecordQuery) -> Data[QueryResult]:
     """Query records by filter, order and search, with groups and aggregates.
 
     It only reads. `groups`, `groupsTruncated` and `aggregates` stand in the answer where the query
     or its view asks for them.
     """
-    database_id = call.ids["databaseId"]
-    keys = call.kernel.keys
-    found = await queries.ask_records(call.work, call.actor, database_id, body, keys)
+    database_id = request.ids["databaseId"]
+    keys = request.services.keys
+    found = await queries.ask_records(request.work, request.actor, database_id, body, keys)
     # Refused after the commit: what shortens the next such query is kept.
-    return call.later(_too_slow, within=0) if found is None else Data(found)
+    return request.deferred(_too_slow, within=0) if found is None else Data(found)
 
 
 @router.get(RECORD, access=READ)
-async def get_record(call: Call) -> Data[RecordDetail]:
+async def get_record(request: ApiRequest) -> Data[RecordDetail]:
     """Get a record."""
-    return Data(await queries.get_record(call.work, call.actor, call.ids["recordId"]))
+    return Data(await queries.get_record(request.work, request.actor, request.ids["recordId"]))
 
 
 @router.patch(RECORD, access=WRITE, errors=[ConflictError])
-async def update_record(call: Call, body: UpdateRecord) -> Data[RecordDetail]:
+async def update_record(request: ApiRequest, body: UpdateRecord) -> Data[RecordDetail]:
     """Update a record.
 
     `data` is merged per key and null clears. What is so already is not written: `updatedAt` stays.
     With the header `If-Match: <updatedAt>` a record that was changed since is left as it is.
     """
-    record_id = call.ids["recordId"]
+    record_id = request.ids["recordId"]
     return Data(
-        await commands.update_record(call.work, call.actor, record_id, body, _expected(call))
+        await commands.update_record(
+            request.work, request.actor, record_id, body, _expected(request)
+        )
     )
 
 
 @router.delete(RECORD, access=WRITE, errors=[ConflictError])
-async def delete_record(call: Call) -> Data[RecordDetail]:
+async def delete_record(request: ApiRequest) -> Data[RecordDetail]:
     """Delete a record: it can be restored for 30 days. Takes `If-Match` as an update does."""
-    record_id = call.ids["recordId"]
-    return Data(await commands.delete_record(call.work, call.actor, record_id, _expected(call)))
+    record_id = request.ids["recordId"]
+    return Data(
+        await commands.delete_record(request.work, request.actor, record_id, _expected(request))
+    )
 
 
 @router.post(f"{RECORD}/archive", access=WRITE, errors=[ConflictError])
-async def archive_record(call: Call) -> Data[RecordDetail]:
+async def archive_record(request: ApiRequest) -> Data[RecordDetail]:
     """Archive a record: only queries with `includeArchived` show it."""
-    record_id = call.ids["recordId"]
-    return Data(await commands.archive_record(call.work, call.actor, record_id, _expected(call)))
+    record_id = request.ids["recordId"]
+    return Data(
+        await commands.archive_record(request.work, request.actor, record_id, _expected(request))
+    )
 
 
 @router.post(f"{RECORD}/restore", access=replace(WRITE, in_trash=True), errors=[ConflictError])
-async def restore_record(call: Call) -> Data[RecordDetail]:
+async def restore_record(request: ApiRequest) -> Data[RecordDetail]:
     """Bring a record back from the archive, or within 30 days from the trash."""
-    record_id = call.ids["recordId"]
-    return Data(await commands.restore_record(call.work, call.actor, record_id, _expected(call)))
+    record_id = request.ids["recordId"]
+    return Data(
+        await commands.restore_record(request.work, request.actor, record_id, _expected(request))
+    )
 
 
 @router.get(f"{RECORD}/history", access=READ)
 async def list_record_history(
-    call: Call, limit: Limit = 30, cursor: Cursor = None
+    request: ApiRequest, limit: Limit = 30, cursor: Cursor = None
 ) -> Data[RecordHistory]:
     """List the changes of a record, newest first."""
-    record_id = call.ids["recordId"]
-    page = call.page("record_history", limit, cursor, record_id)
-    return Data(await list_history(call.work, call.actor, record_id, page))
+    record_id = request.ids["recordId"]
+    page = request.page("record_history", limit, cursor, record_id)
+    return Data(await list_history(request.work, request.actor, record_id, page))
 
 
-def _expected(call: Call) -> datetime | None:
-    return read_if_match(call.headers.get("if-match"))
+def _expected(request: ApiRequest) -> datetime | None:
+    return read_if_match(request.headers.get("if-match"))

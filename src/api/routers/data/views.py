@@ -1,6 +1,6 @@
 """Views of a database: make, list, read, change, delete."""
 
-from api.kernel.routing import Access, Call, Cursor, Data, Limit, Router
+from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, Router
 from models.core.access.rules import Level, Scope
 from models.core.preconditions import read_if_match
 from models.data.views import queries
@@ -18,47 +18,51 @@ WRITE = Access(scopes=[Scope.VIEWS_WRITE], resource="database", level=Level.EDIT
 
 
 @router.post(VIEWS, access=WRITE, status_code=201, errors=[ConflictError])
-async def create_view(call: Call, body: CreateView) -> Data[ViewShape]:
+async def create_view(request: ApiRequest, body: CreateView) -> Data[ViewShape]:
     """Create a view.
 
     A personal one is seen by its owner only. `manifest` is checked against the fields of the
     database and what the kind needs; keys it does not know are kept.
     """
-    database_id = call.ids["databaseId"]
-    return Data(await commands.create_view(call.work, call.actor, database_id, body))
+    database_id = request.ids["databaseId"]
+    return Data(await commands.create_view(request.work, request.actor, database_id, body))
 
 
 @router.get(VIEWS, access=READ)
-async def list_views(call: Call, limit: Limit = 30, cursor: Cursor = None) -> Data[ViewList]:
+async def list_views(
+    request: ApiRequest, limit: Limit = 30, cursor: Cursor = None
+) -> Data[ViewList]:
     """List views in their order: the shared ones and the caller's own."""
-    database_id = call.ids["databaseId"]
-    page = call.page("views", limit, cursor, database_id)
-    return Data(await queries.list_views(call.work, call.actor, database_id, page))
+    database_id = request.ids["databaseId"]
+    page = request.page("views", limit, cursor, database_id)
+    return Data(await queries.list_views(request.work, request.actor, database_id, page))
 
 
 @router.get(VIEW, access=READ)
-async def get_view(call: Call) -> Data[ViewShape]:
+async def get_view(request: ApiRequest) -> Data[ViewShape]:
     """Get a view."""
-    database_id, view_id = call.ids["databaseId"], call.ids["viewId"]
-    return Data(await queries.get_view(call.work, call.actor, database_id, view_id))
+    database_id, view_id = request.ids["databaseId"], request.ids["viewId"]
+    return Data(await queries.get_view(request.work, request.actor, database_id, view_id))
 
 
 @router.patch(VIEW, access=WRITE, errors=[ConflictError])
-async def update_view(call: Call, body: UpdateView) -> Data[ViewShape]:
+async def update_view(request: ApiRequest, body: UpdateView) -> Data[ViewShape]:
     """Update a view.
 
     A manifest replaces the one before. With the header `If-Match: <updatedAt>` a view that was
     changed since is left as it is.
     """
-    expected = read_if_match(call.headers.get("if-match"))
-    database_id, view_id = call.ids["databaseId"], call.ids["viewId"]
+    expected = read_if_match(request.headers.get("if-match"))
+    database_id, view_id = request.ids["databaseId"], request.ids["viewId"]
     return Data(
-        await commands.update_view(call.work, call.actor, database_id, view_id, body, expected)
+        await commands.update_view(
+            request.work, request.actor, database_id, view_id, body, expected
+        )
     )
 
 
 @router.delete(VIEW, access=WRITE, errors=[ConflictError])
-async def delete_view(call: Call) -> Data[DeletedView]:
+async def delete_view(request: ApiRequest) -> Data[DeletedView]:
     """Delete a view; a database keeps at least one shared view."""
-    database_id, view_id = call.ids["databaseId"], call.ids["viewId"]
-    return Data(await commands.delete_view(call.work, call.actor, database_id, view_id))
+    database_id, view_id = request.ids["databaseId"], request.ids["viewId"]
+    return Data(await commands.delete_view(request.work, request.actor, database_id, view_id))

@@ -1,6 +1,6 @@
 """Notifications: the caller's own, in one workspace or in all of them."""
 
-from api.kernel.routing import Access, Call, Cursor, Data, Flag, Limit, QueryId, Router
+from api.kernel.routing import Access, ApiRequest, Cursor, Data, Flag, Limit, QueryId, Router
 from models.core.access.rules import Scope
 from models.messages.notifications import commands, queries
 from models.messages.notifications.shapes import (
@@ -22,7 +22,7 @@ READ = Access(scopes=[Scope.WORKSPACE_READ])
 
 @router.get(OWN, access=READ)
 async def list_notifications(
-    call: Call,
+    request: ApiRequest,
     limit: Limit = 30,
     cursor: Cursor = None,
     unread_only: Flag = False,
@@ -30,25 +30,25 @@ async def list_notifications(
 ) -> Data[NotificationList]:
     """List what the caller is told in a workspace, newest first."""
     flags = {"unread_only": unread_only, "include_archived": include_archived}
-    places = [call.actor.workspace_id]
-    page = call.page("notifications", limit, cursor, *flags.values())
-    user_id = call.principal.user_id
-    return Data(await queries.list_notifications(call.work, user_id, places, page, **flags))
+    places = [request.actor.workspace_id]
+    page = request.page("notifications", limit, cursor, *flags.values())
+    user_id = request.principal.user_id
+    return Data(await queries.list_notifications(request.work, user_id, places, page, **flags))
 
 
 @router.post(f"{OWN}/read", access=Access(scopes=[Scope.WORKSPACE_READ], idempotent=True))
-async def mark_notifications_read(call: Call, body: MarkRead) -> Data[NotificationsRead]:
+async def mark_notifications_read(request: ApiRequest, body: MarkRead) -> Data[NotificationsRead]:
     """Mark notifications of a workspace read: by their ids, or all of them.
 
     The answer names those that are read now. `all` reaches the newest 10,000.
     """
-    places = [call.actor.workspace_id]
-    return Data(await commands.mark_read(call.work, call.principal, places, body))
+    places = [request.actor.workspace_id]
+    return Data(await commands.mark_read(request.work, request.principal, places, body))
 
 
 @router.get(INBOX, access=Access(), errors=[NotFoundError, DeniedError])
 async def list_inbox(
-    call: Call,
+    request: ApiRequest,
     limit: Limit = 30,
     cursor: Cursor = None,
     unread_only: Flag = False,
@@ -57,31 +57,31 @@ async def list_inbox(
 ) -> Data[NotificationList]:
     """List what the caller is told in every workspace they may read, newest first."""
     flags = {"unread_only": unread_only, "include_archived": include_archived}
-    places = queries.readable_places(call.principal, call.roles, workspace_id)
-    page = call.page("inbox", limit, cursor, workspace_id, *flags.values())
-    user_id = call.principal.user_id
-    return Data(await queries.list_notifications(call.work, user_id, places, page, **flags))
+    places = queries.readable_places(request.principal, request.roles, workspace_id)
+    page = request.page("inbox", limit, cursor, workspace_id, *flags.values())
+    user_id = request.principal.user_id
+    return Data(await queries.list_notifications(request.work, user_id, places, page, **flags))
 
 
 @router.post(f"{INBOX}/read", access=Access(idempotent=True), errors=[NotFoundError, DeniedError])
 async def mark_inbox_read(
-    call: Call, body: MarkRead, workspace_id: QueryId | None = None
+    request: ApiRequest, body: MarkRead, workspace_id: QueryId | None = None
 ) -> Data[NotificationsRead]:
     """Mark notifications read, in every workspace or in the one that is named."""
-    places = queries.readable_places(call.principal, call.roles, workspace_id)
-    return Data(await commands.mark_read(call.work, call.principal, places, body))
+    places = queries.readable_places(request.principal, request.roles, workspace_id)
+    return Data(await commands.mark_read(request.work, request.principal, places, body))
 
 
 @router.post(
     f"{INBOX}/archive", access=Access(idempotent=True), errors=[NotFoundError, DeniedError]
 )
 async def archive_notifications(
-    call: Call, body: ArchiveNotifications, workspace_id: QueryId | None = None
+    request: ApiRequest, body: ArchiveNotifications, workspace_id: QueryId | None = None
 ) -> Data[NotificationsArchived]:
     """Archive notifications that are read, in every workspace or in the one that is named.
 
     The answer names those that are archived now; what is unread stays. `allRead` reaches the
     newest 10,000.
     """
-    places = queries.readable_places(call.principal, call.roles, workspace_id)
-    return Data(await commands.archive(call.work, call.principal, places, body))
+    places = queries.readable_places(request.principal, request.roles, workspace_id)
+    return Data(await commands.archive(request.work, request.principal, places, body))

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from api.kernel.routing import Access, Call, Cursor, Data, Limit, Router
+from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, Router
 from models.core.access.rules import Scope
 from models.messages.workspace_events.queries import list_events
 from models.messages.workspace_events.shapes import WorkspaceEventList
@@ -16,12 +16,12 @@ Sequence = Annotated[int, Field(ge=0, le=2**63 - 1)]
 
 @router.get("/v1/workspaces/{workspaceId}/events", access=Access(scopes=[Scope.WORKSPACE_READ]))
 async def list_workspace_events(
-    call: Call, since: Sequence = 0, limit: Limit = 30, cursor: Cursor = None
+    request: ApiRequest, since: Sequence = 0, limit: Limit = 30, cursor: Cursor = None
 ) -> Data[WorkspaceEventList]:
     """List what happened in a workspace behind the event `since`, oldest first.
 
     Who remembers the last `seq` they saw misses nothing. What concerns one user alone, such as
     their notifications, only they see. Events are kept for 30 days.
     """
-    page = call.page("events", limit, cursor, since)
-    return Data(await list_events(call.work, call.actor, since, page))
+    page = request.page("events", limit, cursor, since)
+    return Data(await list_events(request.work, request.actor, since, page))

@@ -1,6 +1,6 @@
 """Data sources: create, list, read, change, delete."""
 
-from api.kernel.routing import Access, Call, Cursor, Data, Limit, Router
+from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, Router
 from models.core.access.rules import Level, Scope
 from models.core.preconditions import read_if_match
 from models.sources.data_sources import commands, queries
@@ -29,45 +29,49 @@ WRITE = Access(
     status_code=201,
     errors=[ConflictError],
 )
-async def create_data_source(call: Call, body: CreateDataSource) -> Data[DataSourceDetail]:
+async def create_data_source(request: ApiRequest, body: CreateDataSource) -> Data[DataSourceDetail]:
     """Create a data source.
 
     Without `targetDatabaseId` a database is made for its rows, which needs databases:write too.
     """
-    return Data(await commands.create_data_source(call.work, call.actor, body))
+    return Data(await commands.create_data_source(request.work, request.actor, body))
 
 
 @router.get(DATA_SOURCES, access=Access(scopes=[Scope.DATA_SOURCES_READ], level=Level.VIEW))
 async def list_data_sources(
-    call: Call, limit: Limit = 30, cursor: Cursor = None
+    request: ApiRequest, limit: Limit = 30, cursor: Cursor = None
 ) -> Data[DataSourceList]:
     """List data sources, newest first."""
-    page = call.page("data_sources", limit, cursor)
-    return Data(await queries.list_data_sources(call.work, call.actor, page))
+    page = request.page("data_sources", limit, cursor)
+    return Data(await queries.list_data_sources(request.work, request.actor, page))
 
 
 @router.get(DATA_SOURCE, access=READ)
-async def get_data_source(call: Call) -> Data[DataSourceDetail]:
+async def get_data_source(request: ApiRequest) -> Data[DataSourceDetail]:
     """Get a data source."""
-    data_source_id = call.ids["dataSourceId"]
-    return Data(await queries.get_data_source(call.work, call.actor.workspace_id, data_source_id))
+    data_source_id = request.ids["dataSourceId"]
+    return Data(
+        await queries.get_data_source(request.work, request.actor.workspace_id, data_source_id)
+    )
 
 
 @router.patch(DATA_SOURCE, access=WRITE, errors=[ConflictError])
-async def update_data_source(call: Call, body: UpdateDataSource) -> Data[DataSourceDetail]:
+async def update_data_source(request: ApiRequest, body: UpdateDataSource) -> Data[DataSourceDetail]:
     """Update a data source; its kind cannot change, and `config` is replaced as a whole.
 
     With the header `If-Match: <updatedAt>` one that was changed since is left as it is.
     """
-    expected = read_if_match(call.headers.get("if-match"))
-    data_source_id = call.ids["dataSourceId"]
+    expected = read_if_match(request.headers.get("if-match"))
+    data_source_id = request.ids["dataSourceId"]
     return Data(
-        await commands.update_data_source(call.work, call.actor, data_source_id, body, expected)
+        await commands.update_data_source(
+            request.work, request.actor, data_source_id, body, expected
+        )
     )
 
 
 @router.delete(DATA_SOURCE, access=WRITE)
-async def delete_data_source(call: Call) -> Data[DataSourceDetail]:
+async def delete_data_source(request: ApiRequest) -> Data[DataSourceDetail]:
     """Put a data source into the trash with its item, for 30 days; its target stays."""
-    data_source_id = call.ids["dataSourceId"]
-    return Data(await commands.delete_data_source(call.work, call.actor, data_source_id))
+    data_source_id = request.ids["dataSourceId"]
+    return Data(await commands.delete_data_source(request.work, request.actor, data_source_id))

@@ -1,6 +1,6 @@
 """Search."""
 
-from api.kernel.routing import Access, Call, Cursor, Data, Limit, Router
+from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, Router
 from models.core.access.rules import Level, Scope
 from models.workspace.search import queries
 from models.workspace.search.shapes import SearchResults, SearchText
@@ -13,11 +13,11 @@ router = Router(tags=["search"])
     access=Access(scopes=[Scope.RESOURCES_READ], level=Level.VIEW),
 )
 async def search(
-    call: Call, q: SearchText, limit: Limit = 30, cursor: Cursor = None
+    request: ApiRequest, q: SearchText, limit: Limit = 30, cursor: Cursor = None
 ) -> Data[SearchResults]:
     """Search the titles of items and records, newest first.
 
     Records are found with records:read only; what is archived is not found.
     """
-    page = call.page("search", limit, cursor, q)
-    return Data(await queries.search(call.work, call.actor, q, page))
+    page = request.page("search", limit, cursor, q)
+    return Data(await queries.search(request.work, request.actor, q, page))

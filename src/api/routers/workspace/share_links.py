@@ -6,8 +6,8 @@ from pydantic import Field
 from starlette.responses import Response
 
 from api.kernel.downloads import RangeNotSatisfiableError, download
-from api.kernel.routing import Access, Call, Cursor, Data, Limit, Router
-from api.kernel.visitors import welcome
+from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, Router
+from api.share_link_visits import admit_visitor
 from models.content.files.rules import UNKNOWN_TYPE
 from models.core.access.rules import Level, Scope
 from models.workspace.share_links.commands import links as commands
@@ -39,22 +39,24 @@ Token = Annotated[str | None, Field(max_length=200)]
     status_code=201,
     errors=[UnsupportedError],
 )
-async def create_share_link(call: Call, body: CreateShareLink) -> Data[IssuedShareLink]:
+async def create_share_link(request: ApiRequest, body: CreateShareLink) -> Data[IssuedShareLink]:
     """Create a share link of an item; its token is shown in this answer only."""
-    item_id, keys = call.ids["itemId"], call.kernel.keys
+    item_id, keys = request.ids["itemId"], request.services.keys
     return Data(
-        await commands.create_share_link(call.work, call.actor, keys, call.new_id, item_id, body)
+        await commands.create_share_link(
+            request.work, request.actor, keys, request.new_id, item_id, body
+        )
     )
 
 
 @router.get(_LINKS, access=Access(scopes=[Scope.RESOURCES_READ], resource="item", level=Level.VIEW))
 async def list_share_links(
-    call: Call, limit: Limit = 30, cursor: Cursor = None
+    request: ApiRequest, limit: Limit = 30, cursor: Cursor = None
 ) -> Data[ShareLinkList]:
     """List the share links of an item, newest first, without their tokens."""
-    item_id = call.ids["itemId"]
-    page = call.page("share links", limit, cursor, item_id)
-    return Data(await queries.list_share_links(call.work, call.actor, item_id, page))
+    item_id = request.ids["itemId"]
+    page = request.page("share links", limit, cursor, item_id)
+    return Data(await queries.list_share_links(request.work, request.actor, item_id, page))
 
 
 @router.delete(
@@ -63,15 +65,15 @@ async def list_share_links(
         scopes=[Scope.RESOURCES_WRITE], resource="share_link", level=Level.MANAGE, idempotent=True
     ),
 )
-async def revoke_share_link(call: Call) -> Data[ShareLinkBody]:
+async def revoke_share_link(request: ApiRequest) -> Data[ShareLinkBody]:
     """Revoke a share link; it stops at once, also for those who were let in."""
-    item_id, link_id = call.ids["itemId"], call.ids["shareLinkId"]
-    return Data(await commands.revoke_share_link(call.work, call.actor, item_id, link_id))
+    item_id, link_id = request.ids["itemId"], request.ids["shareLinkId"]
+    return Data(await commands.revoke_share_link(request.work, request.actor, item_id, link_id))
 
 
 @router.get("/v1/share/{shareLinkId}", access=_PUBLIC)
 async def open_share_link(
-    call: Call,
+    request: ApiRequest,
     token: Token = None,
     session: Token = None,
     limit: Limit = 30,
@@ -82,8 +84,8 @@ async def open_share_link(
     Show its token in `X-Share-Token` or `token`: that takes one of its uses and gives a session
     for an hour, which `X-Share-Session` or `session` shows from then on.
     """
-    visitor = await welcome(call, token, session)
-    return Data(await visit(call.work, call.kernel.keys, visitor, limit, cursor))
+    visitor = await admit_visitor(request, token, session)
+    return Data(await visit(request.work, request.services.keys, visitor, limit, cursor))
 
 
 @router.get(
@@ -93,7 +95,9 @@ async def open_share_link(
     media_type=UNKNOWN_TYPE,
     statuses=[206, 304],
 )
-async def download_shared_file(call: Call, token: Token = None, session: Token = None) -> Response:
+async def download_shared_file(
+    request: ApiRequest, token: Token = None, session: Token = None
+) -> Response:
     """Download a shared file, if the link allows it; opened as the link itself is."""
-    visitor = await welcome(call, token, session)
-    return download(call, await open_shared_file(call.work, visitor))
+    visitor = await admit_visitor(request, token, session)
+    return download(request, await open_shared_file(request.work, visitor))

@@ -1,13 +1,15 @@
 """One request on its way through the kernel, and what its endpoint may know of it."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TypeVar, cast
 from uuid import UUID
 
 from starlette.requests import Request
 from starlette.types import Receive, Scope
 
-from api.kernel.later import Later, Look
+from api.kernel.deferred import Deferred, Poll
+from api.kernel.envelope import Data
+from api.kernel.services import Services
 from models.content.files.rules import Content
 from models.core.access.placement import Placement
 from models.core.access.rules import Actor, Principal, Role
@@ -15,19 +17,18 @@ from models.core.pagination import PageRequest, page_request
 from runtime.database import UnitOfWork
 from runtime.ids import new_id
 
-if TYPE_CHECKING:
-    from api.kernel.state import Kernel
+T = TypeVar("T")
 
 
-class Call(Request):
+class ApiRequest(Request):
     """A request with its transaction, its caller and the ids its path names.
 
     It is a request, so that FastAPI leaves the parameter out of the OpenAPI document.
     """
 
-    def __init__(self, scope: Scope, receive: Receive, kernel: "Kernel") -> None:
+    def __init__(self, scope: Scope, receive: Receive, services: Services) -> None:
         super().__init__(scope, receive)
-        self.kernel = kernel
+        self.services = services
         self.ids: Mapping[str, UUID] = {}
         self.placement: Placement | None = None
         self.error: str | None = None
@@ -97,14 +98,18 @@ class Call(Request):
         """Set by the kernel when the caller was found to belong to the workspace."""
         self._actor = actor
 
-    def later(self, look: Look, *, within: float) -> Any:
-        """What an endpoint returns whose answer a job gives: `look` finds it after the commit."""
-        return Later(look, within)
+    def deferred(self, poll: Poll[T], *, within: float) -> Data[T]:
+        """What an endpoint returns whose answer a job gives: `poll` finds it after the commit.
+
+        `within` is in seconds.
+        """
+        # The pipeline replaces it by the answer; to its endpoint it stands for the answer.
+        return cast("Data[T]", Deferred(poll, within))
 
     def page(self, name: str, limit: int, cursor: str | None, *filters: object) -> PageRequest:
         """The page of the list `name` that was asked for; a cursor is bound to the filters too."""
         return page_request(
-            self.kernel.keys,
+            self.services.keys,
             limit,
             cursor,
             name,

@@ -6,7 +6,7 @@ from typing import Any
 
 from starlette.responses import Response
 
-from api.kernel.call import Call
+from api.kernel.request import ApiRequest
 from models.automation.automation_runs.rules import RunStatus
 from models.automation.automation_runs.run_header import automation_actor
 from models.automation.webhooks.errors import RunWithoutAnswerError
@@ -25,37 +25,37 @@ _GUARDS = {
 _WITHOUT_BODY = frozenset({204, 205, 304})
 
 
-async def called_hook(call: Call) -> Hook:
+async def called_webhook(request: ApiRequest) -> Hook:
     """The webhook that is called, by which the request log names the call.
 
     Raises TooOftenError and NotFoundError.
     """
-    token = call.path_params["webhookToken"]
-    call.kernel.webhook_limit.take(token)
-    hook = await find_hook(call.work, token)
+    token = request.path_params["webhookToken"]
+    request.services.webhook_limit.take(token)
+    hook = await find_hook(request.work, token)
     automation_id = hook.automation_id
-    call.caller = Principal(type=PrincipalType.WEBHOOK, id=automation_id, user_id=automation_id)
-    call.enter(automation_actor(hook.workspace_id, automation_id))
+    request.caller = Principal(type=PrincipalType.WEBHOOK, id=automation_id, user_id=automation_id)
+    request.enter(automation_actor(hook.workspace_id, automation_id))
     return hook
 
 
-def delivery_of(call: Call) -> Delivery:
+def delivery_of(request: ApiRequest) -> Delivery:
     """The request as it arrived."""
     headers = [
         (name.decode("latin-1").lower(), value.decode("latin-1"))
-        for name, value in call.scope["headers"]
+        for name, value in request.scope["headers"]
     ]
-    return Delivery(call.method, headers, call.scope["query_string"], call.raw_body)
+    return Delivery(request.method, headers, request.scope["query_string"], request.raw_body)
 
 
-def answer(call: Call, hook: Hook, receipt: WebhookReceiptBody) -> Any:
+def answer(request: ApiRequest, hook: Hook, receipt: WebhookReceiptBody) -> Any:
     """The receipt at once, or what the run has to say once it says it."""
     if hook.trigger.respond == "immediate" or receipt.run_id is None:
         return _received(receipt)
-    return call.later(partial(_look, hook, receipt), within=hook.trigger.wait_seconds)
+    return request.deferred(partial(_poll, hook, receipt), within=hook.trigger.wait_seconds)
 
 
-async def _look(
+async def _poll(
     hook: Hook, receipt: WebhookReceiptBody, work: UnitOfWork, last: bool
 ) -> Response | None:
     """The answer of the respond node, else the output of the run; the receipt when time is over.

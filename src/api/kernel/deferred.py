@@ -1,0 +1,50 @@
+"""Answers that a durable job gives: the request commits, then reads our rows until they show it.
+
+An endpoint returns `request.deferred(poll, within=…)`; the pipeline waits, and holds no
+transaction between two reads.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias, TypeVar
+
+from starlette.responses import Response
+
+from api.kernel.envelope import Data
+from runtime.database import Database, UnitOfWork
+
+T = TypeVar("T")
+
+_FIRST_PAUSE = 0.02
+_LONGEST_PAUSE = 0.05
+_SHARE_OF_WAIT = 0.05
+"""A pause may grow to this share of the time waited so far: long waits read seldom."""
+
+Poll: TypeAlias = Callable[[UnitOfWork, bool], Awaitable[T | None]]
+"""Takes a reading and whether the time is over. Gives what stands under `data` or a Response, or
+None to be asked again. When the time is over it must answer or raise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deferred:
+    """What `poll` finds after the commit, within so many seconds."""
+
+    poll: Poll[Any]
+    within: float
+
+
+async def wait_for_answer(database: Database, deferred: Deferred) -> Data[Any] | Response:
+    """Poll until there is an answer or the time is over. Raises what `poll` raises."""
+    loop = asyncio.get_running_loop()
+    started = loop.time()
+    pause = _FIRST_PAUSE
+    while True:
+        waited = loop.time() - started
+        last = waited >= deferred.within
+        async with database.reading() as work:
+            found = await deferred.poll(work, last)
+        if found is not None:
+            return found if isinstance(found, Response) else Data(found)
+        await asyncio.sleep(min(pause, max(0, deferred.within - waited)))
+        pause = min(max(_LONGEST_PAUSE, waited * _SHARE_OF_WAIT), pause * 1.5)
