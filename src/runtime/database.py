@@ -255,6 +255,11 @@ class Database:
         await self.engine.dispose()
 
 
+def columns_of(row: object) -> Mapping[str, Any]:
+    """The columns of a row by name, whatever class its statement says it is."""
+    return cast("Mapping[str, Any]", cast("Row[Any]", row)._mapping)
+
+
 def driver_url(url: str) -> str:
     """A libpq URL (`postgres://`, `postgresql://`) with SQLAlchemy's psycopg 3 driver named."""
     for scheme in ("postgres://", "postgresql://"):

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 
-from sqlalchemy import ColumnElement, Select, String, Uuid, cast, literal, select, union_all
+from sqlalchemy import Select, String, Table, cast, literal, select, union_all
 
 from models.automation.actions.tables import action
 from models.automation.automations.rules.graph.catalog import Noun, ReferenceCatalog
@@ -10,12 +10,11 @@ from models.automation.automations.tables import automation, automation_graph, a
 from models.content.items.rules import ItemKind
 from models.content.items.tables import item
 from models.core.base import Id, JsonObject
-from models.data.databases.field_rows import fields_as_text, read_fields
+from models.data.databases.field_rows import fields_by_database
 from models.data.databases.rules.fields import FieldSpecs
-from models.data.databases.tables import database
-from models.data.views.tables import view
+from models.data.views.queries import existing_views
 from models.people.workspaces.tables import workspace_member
-from models.sources.data_sources.tables import data_source
+from models.sources.data_sources.queries import existing_data_sources
 from runtime.database import UnitOfWork
 
 
@@ -36,16 +35,8 @@ async def _databases(
 ) -> dict[str, FieldSpecs]:
     if not ids:
         return {}
-    rows = await work.rows(
-        select(database.c.id, fields_as_text().label("fields"))
-        .join(item, item.c.id == database.c.item_id)
-        .where(
-            database.c.workspace_id == workspace_id,
-            item.c.deleted_at.is_(None),
-            database.c.id.in_(sorted(ids)),
-        )
-    )
-    return {str(row.id): read_fields(row.fields) for row in rows}
+    found = await fields_by_database(work, workspace_id, ids)
+    return {str(database_id): fields for database_id, fields in found.items()}
 
 
 async def _triggers(
@@ -72,38 +63,43 @@ async def _existing(
     if not ids:
         return {}
     named = sorted(ids)
-    placed = [
-        _found(noun, table.c.id)
-        .join(item, item.c.id == table.c.item_id)
-        .where(
-            table.c.workspace_id == workspace_id,
-            item.c.deleted_at.is_(None),
-            table.c.id.in_(named),
+    forms = select(item.c.id).where(
+        item.c.workspace_id == workspace_id,
+        item.c.kind == ItemKind.FORM,
+        item.c.deleted_at.is_(None),
+        item.c.id.in_(named),
+    )
+    members = select(workspace_member.c.user_id).where(
+        workspace_member.c.workspace_id == workspace_id, workspace_member.c.user_id.in_(named)
+    )
+    existing = {
+        Noun.ACTION: _placed(action, workspace_id, named),
+        Noun.AUTOMATION: _placed(automation, workspace_id, named),
+        Noun.DATA_SOURCE: existing_data_sources(workspace_id, named),
+        Noun.FORM: forms,
+        Noun.VIEW: existing_views(workspace_id, named),
+        Noun.MEMBER: members,
+    }
+    statement = union_all(
+        *(
+            ids_of_noun.add_columns(cast(literal(noun.value), String).label("noun"))
+            for noun, ids_of_noun in existing.items()
         )
-        for noun, table in _PLACED.items()
-    ]
-    others = [
-        _found(Noun.FORM, item.c.id).where(
-            item.c.workspace_id == workspace_id,
-            item.c.kind == ItemKind.FORM,
-            item.c.deleted_at.is_(None),
-            item.c.id.in_(named),
-        ),
-        _found(Noun.VIEW, view.c.id).where(
-            view.c.workspace_id == workspace_id, view.c.id.in_(named)
-        ),
-        _found(Noun.MEMBER, workspace_member.c.user_id).where(
-            workspace_member.c.workspace_id == workspace_id, workspace_member.c.user_id.in_(named)
-        ),
-    ]
+    )
     found: dict[Noun, set[str]] = {}
-    for row in await work.rows(union_all(*placed, *others)):
+    for row in await work.rows(statement):
         found.setdefault(Noun(row.noun), set()).add(str(row.id))
     return {noun: frozenset(known) for noun, known in found.items()}
 
 
-_PLACED = {Noun.ACTION: action, Noun.AUTOMATION: automation, Noun.DATA_SOURCE: data_source}
-
-
-def _found(noun: Noun, id_: ColumnElement[Id]) -> Select[str, Id]:
-    return select(cast(literal(noun.value), String).label("noun"), cast(id_, Uuid).label("id"))
+def _placed(table: Table, workspace_id: Id, ids: Collection[Id]) -> Select[Id]:
+    """The ids of those rows of a table that exist, their items outside the trash."""
+    return (
+        select(table.c.id)
+        .join(item, item.c.id == table.c.item_id)
+        .where(
+            table.c.workspace_id == workspace_id,
+            item.c.deleted_at.is_(None),
+            table.c.id.in_(ids),
+        )
+    )

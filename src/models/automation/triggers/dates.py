@@ -20,10 +20,9 @@ from models.automation.triggers.rules.kinds import subject_of
 from models.automation.triggers.rules.moments import DateWatch
 from models.automation.triggers.starting import start
 from models.core.base import Id, JsonObject
+from models.data.databases.field_rows import field_kind
 from models.data.databases.queries import load_schema
-from models.data.databases.rules.kinds import FieldKind
-from models.data.databases.tables import field
-from models.data.record_changes.tables import record_change
+from models.data.record_changes.queries import last_change
 from models.data.records.details import record_details
 from models.data.records.queries import this_record
 from models.data.records.tables import record
@@ -111,28 +110,14 @@ async def _start(
 
 async def _watch(work: UnitOfWork, listener: Listener, database_id: Id) -> DateWatch | None:
     """What the trigger waits for; None when the field is gone, or no date any more."""
-    kind = await work.scalar(
-        select(field.c.kind).where(
-            field.c.workspace_id == listener.workspace_id,
-            field.c.database_id == database_id,
-            field.c.key == listener.config["fieldKey"],
-        )
-    )
-    return DateWatch.of(listener.config, None if kind is None else FieldKind(kind))
+    field_key = listener.config["fieldKey"]
+    kind = await field_kind(work, listener.workspace_id, database_id, field_key)
+    return DateWatch.of(listener.config, kind)
 
 
 async def _chain(work: UnitOfWork, event: Any, record_id: Id, due: datetime) -> list[Id]:
     """The runs that led to a date: those of the record's last change, if it was due shortly."""
-    last = (
-        select(record_change.c.run_id, record_change.c.at)
-        .where(
-            record_change.c.workspace_id == event.workspace_id,
-            record_change.c.record_id == record_id,
-        )
-        .order_by(record_change.c.id.desc())
-        .limit(1)
-        .subquery("last")
-    )
+    last = last_change(event.workspace_id, record_id).subquery("last")
     run = automation_run.c
     found = await work.first(
         select(run.id, run.chain)

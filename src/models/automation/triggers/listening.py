@@ -10,9 +10,8 @@ from models.automation.automation_runs import runnable_versions
 from models.automation.automations.rules.triggers.configs import TriggerKind
 from models.automation.triggers.rules.kinds import RECORD_TRIGGERS, subject_of
 from models.core.base import Id, JsonObject
-from models.data.databases.field_rows import fields_as_text, read_fields
+from models.data.databases.field_rows import find_fields
 from models.data.databases.rules.fields import FieldSpecs
-from models.data.databases.tables import database
 from models.messages.events.rules import EventKind
 from models.messages.events.tables import automation_subscription
 from runtime.database import UnitOfWork
@@ -118,17 +117,9 @@ async def listener(work: UnitOfWork, subscription: Any, workspace_id: Id) -> Lis
     return Listener(workspace_id, version, await _fields(work, workspace_id, config))
 
 
-_FIELDS = PreparedStatement(
-    select(fields_as_text()).where(
-        database.c.workspace_id == bindparam("workspace_id", type_=Uuid),
-        database.c.id == bindparam("database_id", type_=Uuid),
-    )
-)
-
-
 async def _fields(work: UnitOfWork, workspace_id: Id, config: JsonObject) -> FieldSpecs:
     if config["kind"] not in RECORD_TRIGGERS or not isinstance(config.get("filter"), dict):
         return {}
-    place = {"workspace_id": workspace_id, "database_id": subject_of(config)}
-    row = await _FIELDS.first(work, place)
-    return {} if row is None else read_fields(row[0])
+    database_id = subject_of(config)
+    assert database_id is not None, "a record trigger names its database"
+    return await find_fields(work, workspace_id, database_id)

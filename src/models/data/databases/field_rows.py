@@ -1,18 +1,21 @@
-"""Rows of the field table as the rules see them, read as rows or all at once as one text."""
+"""Reading the fields of databases as the rules see them: as rows, or as one text."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import lru_cache
 from types import SimpleNamespace
 from typing import Any
 
-from sqlalchemy import ScalarSelect, Text, cast, func, select
+from sqlalchemy import ScalarSelect, Text, Uuid, bindparam, cast, func, select
 from sqlalchemy.dialects.postgresql import aggregate_order_by
 
+from models.content.items.tables import item
 from models.core.base import Id
 from models.data.databases.rules.fields import FieldSpec, FieldSpecs, Option
 from models.data.databases.rules.kinds import FieldKind
 from models.data.databases.tables import database, field
+from runtime.database import UnitOfWork
+from runtime.prepared_statement import PreparedStatement
 
 
 def fields_as_text() -> ScalarSelect[Any]:
@@ -83,3 +86,48 @@ def field_spec(row: Any) -> FieldSpec:
         index_id=row.index_id,
         index_ready=row.index_ready,
     )
+
+
+_FIELDS = PreparedStatement(
+    select(fields_as_text()).where(
+        database.c.workspace_id == bindparam("workspace_id", type_=Uuid),
+        database.c.id == bindparam("database_id", type_=Uuid),
+    )
+)
+
+
+async def find_fields(work: UnitOfWork, workspace_id: Id, database_id: Id) -> FieldSpecs:
+    """The fields of a database, in the trash or not; none when there is no such database."""
+    named = {"workspace_id": workspace_id, "database_id": database_id}
+    row = await _FIELDS.first(work, named)
+    return {} if row is None else read_fields(row[0])
+
+
+async def fields_by_database(
+    work: UnitOfWork, workspace_id: Id, database_ids: Collection[Id]
+) -> dict[Id, FieldSpecs]:
+    """The fields of those of these databases that exist outside the trash."""
+    rows = await work.rows(
+        select(database.c.id, fields_as_text().label("fields"))
+        .join(item, item.c.id == database.c.item_id)
+        .where(
+            database.c.workspace_id == workspace_id,
+            item.c.deleted_at.is_(None),
+            database.c.id.in_(sorted(database_ids)),
+        )
+    )
+    return {row.id: read_fields(row.fields) for row in rows}
+
+
+async def field_kind(
+    work: UnitOfWork, workspace_id: Id, database_id: Id, field_key: str
+) -> FieldKind | None:
+    """The kind of a field; None when there is no such field."""
+    kind = await work.scalar(
+        select(field.c.kind).where(
+            field.c.workspace_id == workspace_id,
+            field.c.database_id == database_id,
+            field.c.key == field_key,
+        )
+    )
+    return None if kind is None else FieldKind(kind)

@@ -1,15 +1,15 @@
-"""Reading the history of a record."""
+"""Reading the history of records."""
 
-from typing import Any
+from datetime import datetime
 
-from sqlalchemy import select
+from sqlalchemy import Select, select
 
 from models.core.base import Id
 from models.core.pagination import PageRequest
 from models.data.record_changes.rules import changed_keys
 from models.data.record_changes.shapes import RecordChangeShape, RecordHistory
-from models.data.record_changes.tables import record_change
-from runtime.database import UnitOfWork
+from models.data.record_changes.tables import RecordChange, record_change
+from runtime.database import UnitOfWork, columns_of
 
 
 async def list_changes(
@@ -24,14 +24,25 @@ async def list_changes(
     )
     if page.after is not None:
         statement = statement.where(record_change.c.id < page.after[0])
-    shown = page.of(await work.rows(statement), lambda row: (row.id,))
+    rows = await work.rows(statement, of=RecordChange)
+    shown = page.of(rows, lambda row: (row.id,))
     return RecordHistory(changes=[_shape(row) for row in shown.items], cursor=shown.cursor)
 
 
-def _shape(row: Any) -> RecordChangeShape:
+def last_change(workspace_id: Id, record_id: Id) -> Select[Id | None, datetime]:
+    """The last change of a record: when it was made (`at`), and by which run (`run_id`)."""
+    return (
+        select(record_change.c.run_id, record_change.c.at)
+        .where(record_change.c.workspace_id == workspace_id, record_change.c.record_id == record_id)
+        .order_by(record_change.c.id.desc())
+        .limit(1)
+    )
+
+
+def _shape(row: RecordChange) -> RecordChangeShape:
     return RecordChangeShape.model_validate(
         {
-            **row._mapping,
+            **columns_of(row),
             "omitted_keys": row.omitted_keys or [],
             "changed_keys": changed_keys(row.before, row.after, row.omitted_keys),
         }

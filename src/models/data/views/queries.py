@@ -1,9 +1,9 @@
 """Reading views: what stands beside the fields of a database, each caller with their own."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, cast, func, or_, select, tuple_
+from sqlalchemy import ColumnElement, Row, Select, cast, func, or_, select, tuple_
 from sqlalchemy.dialects.postgresql import JSONPATH
 
 from models.content.items.queries import closed_items
@@ -85,6 +85,11 @@ async def find_view(
     if found is None:
         raise NotFoundError("view")
     return found
+
+
+def existing_views(workspace_id: Id, view_ids: Collection[Id]) -> Select[Id]:
+    """The ids of those of these views that exist, whosever they are."""
+    return select(view.c.id).where(view.c.workspace_id == workspace_id, view.c.id.in_(view_ids))
 
 
 async def views_using(

@@ -1,5 +1,6 @@
 """Reading data sources."""
 
+from collections.abc import Collection
 from typing import Any
 
 from sqlalchemy import Select, Uuid, bindparam, select, tuple_
@@ -40,6 +41,19 @@ async def find_data_source(work: UnitOfWork, workspace_id: Id, data_source_id: I
     if found is None:
         raise NotFoundError("data source")
     return found
+
+
+def existing_data_sources(workspace_id: Id, data_source_ids: Collection[Id]) -> Select[Id]:
+    """The ids of those of these data sources that exist outside the trash."""
+    return (
+        select(data_source.c.id)
+        .join(item, item.c.id == data_source.c.item_id)
+        .where(
+            data_source.c.workspace_id == workspace_id,
+            item.c.deleted_at.is_(None),
+            data_source.c.id.in_(data_source_ids),
+        )
+    )
 
 
 async def list_data_sources(work: UnitOfWork, actor: Actor, page: PageRequest) -> DataSourceList:
