@@ -1,6 +1,7 @@
 """Copying what stands behind an item, kind by kind.
 
-A copy is asked for by whoever may make one of its kind; what could run by itself is made disabled.
+The commands that create a kind check what the actor may do. A copy that could run by itself is
+disabled.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -33,8 +34,8 @@ from runtime.ids import new_id
 
 
 @dataclass(frozen=True, slots=True)
-class Copying:
-    """One item that is copied: its row, what the copy is called and where it goes."""
+class CopyRequest:
+    """One item to copy: its row, the title of the copy and the parent it gets."""
 
     work: UnitOfWork
     actor: Actor
@@ -43,8 +44,8 @@ class Copying:
     title: str
     parent_item_id: Id | None
 
-    async def place(self, target_id: Id | None) -> Id:
-        """The item of a copy whose noun knows no items."""
+    async def create_item(self, target_id: Id | None) -> Id:
+        """The item of the copy, for kinds whose own command makes none."""
         return await create_item_for(
             self.work,
             self.actor,
@@ -55,34 +56,34 @@ class Copying:
         )
 
 
-Copier = Callable[[Copying], Awaitable[Id]]
-"""Gives the id of the new item."""
+Copier = Callable[[CopyRequest], Awaitable[Id]]
+"""Makes the copy; gives the id of the new item."""
 
 
-async def _folder(copying: Copying) -> Id:
-    return await copying.place(None)
+async def _folder(request: CopyRequest) -> Id:
+    return await request.create_item(None)
 
 
-async def _surface(copying: Copying) -> Id:
-    item_id = await copying.place(None)
-    target_id = await copy_surface(copying.work, copying.actor, copying.source.target_id, item_id)
-    await change_item(copying.work, copying.actor, item_id, {"target_id": target_id})
+async def _surface(request: CopyRequest) -> Id:
+    item_id = await request.create_item(None)
+    target_id = await copy_surface(request.work, request.actor, request.source.target_id, item_id)
+    await change_item(request.work, request.actor, item_id, {"target_id": target_id})
     return item_id
 
 
-async def _form(copying: Copying) -> Id:
+async def _form(request: CopyRequest) -> Id:
     """Not public, whatever the original is."""
-    item_id = await copying.place(None)
-    target_id = await copy_form(copying.work, copying.actor, copying.source.target_id, item_id)
-    await change_item(copying.work, copying.actor, item_id, {"target_id": target_id})
+    item_id = await request.create_item(None)
+    target_id = await copy_form(request.work, request.actor, request.source.target_id, item_id)
+    await change_item(request.work, request.actor, item_id, {"target_id": target_id})
     return item_id
 
 
-async def _view(copying: Copying) -> Id:
-    work, actor = copying.work, copying.actor
+async def _view(request: CopyRequest) -> Id:
+    work, actor = request.work, request.actor
     found = await work.first(
         select(view.c.database_id, view.c.kind, view.c.manifest).where(
-            view.c.workspace_id == actor.workspace_id, view.c.id == copying.source.target_id
+            view.c.workspace_id == actor.workspace_id, view.c.id == request.source.target_id
         )
     )
     if found is None:
@@ -93,62 +94,62 @@ async def _view(copying: Copying) -> Id:
         "manifest": found.manifest,
     }
     view_id = new_id()
-    item_id = await copying.place(view_id)
-    await create_item_view(work, actor, item_id, copying.title, config, view_id=view_id)
+    item_id = await request.create_item(view_id)
+    await create_item_view(work, actor, item_id, request.title, config, view_id=view_id)
     return item_id
 
 
-async def _file(copying: Copying) -> Id:
+async def _file(request: CopyRequest) -> Id:
     """A second file of the same bytes."""
-    return await copying.place(
-        await copy_file(copying.work, copying.actor, copying.source.target_id)
+    return await request.create_item(
+        await copy_file(request.work, request.actor, request.source.target_id)
     )
 
 
-async def _data_source(copying: Copying) -> Id:
+async def _data_source(request: CopyRequest) -> Id:
     made = await copy_data_source(
-        copying.work,
-        copying.actor,
-        copying.source.target_id,
-        copying.title,
-        copying.parent_item_id,
+        request.work,
+        request.actor,
+        request.source.target_id,
+        request.title,
+        request.parent_item_id,
     )
     return made.item_id
 
 
-async def _action(copying: Copying) -> Id:
+async def _action(request: CopyRequest) -> Id:
     made = await copy_action(
-        copying.work,
-        copying.actor,
-        copying.source.target_id,
-        copying.title,
-        copying.parent_item_id,
+        request.work,
+        request.actor,
+        request.source.target_id,
+        request.title,
+        request.parent_item_id,
     )
     return made.item_id
 
 
-async def _automation(copying: Copying) -> Id:
+async def _automation(request: CopyRequest) -> Id:
     """A draft of what the current version does, with a webhook of its own."""
-    work, actor, keys = copying.work, copying.actor, copying.keys
-    found = await automation_detail(work, actor, keys, copying.source.target_id)
+    work, actor, keys = request.work, request.actor, request.keys
+    found = await automation_detail(work, actor, keys, request.source.target_id)
     given: JsonObject = {
-        "label": copying.title,
+        "label": request.title,
         "triggerConfig": found.trigger_config,
         "graph": found.graph,
     }
-    if copying.parent_item_id is not None:
-        given["parentItemId"] = str(copying.parent_item_id)
+    if request.parent_item_id is not None:
+        given["parentItemId"] = str(request.parent_item_id)
     body = read_part(CreateAutomation, given, "automation")
     return (await create_automation(work, actor, keys, body)).item_id
 
 
-async def _external_resource(copying: Copying) -> Id:
+async def _external_resource(request: CopyRequest) -> Id:
     made = await copy_mount(
-        copying.work,
-        copying.actor,
-        copying.source.target_id,
-        copying.title,
-        copying.parent_item_id,
+        request.work,
+        request.actor,
+        request.source.target_id,
+        request.title,
+        request.parent_item_id,
     )
     return made.item_id
 

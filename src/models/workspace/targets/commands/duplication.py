@@ -17,7 +17,7 @@ from models.core.base import Id
 from models.data.database_copies.commands.acceptance import accept_copy
 from models.data.database_copies.queries import copy_outcome
 from models.data.database_copies.shapes import DuplicateDatabase
-from models.workspace.targets.commands.copiers import COPIERS, Copying
+from models.workspace.targets.commands.copiers import COPIERS, CopyRequest
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, NotFoundError, UnsupportedError
@@ -44,7 +44,7 @@ async def duplicate_item(
         await accept_copy(work, actor, found.target_id, copy_id, WITH_RECORDS)
         return None
     await check_parent(work, actor, found.parent_item_id)
-    rows = await _seen(work, actor, item_id)
+    rows = await _visible_below(work, actor, item_id)
     check_scopes(actor, {row.kind for row in rows})
     if any(row.kind == ItemKind.DATABASE for row in rows):
         raise UnsupportedError("There is a database below. Duplicate each database by itself.")
@@ -52,13 +52,13 @@ async def duplicate_item(
     made: dict[Id, Id] = {}
     for row in rows:
         if row.id == item_id:
-            copying = Copying(work, actor, keys, row, title, row.parent_item_id)
+            request = CopyRequest(work, actor, keys, row, title, row.parent_item_id)
         elif row.parent_item_id in made:
-            copying = Copying(work, actor, keys, row, row.title, made[row.parent_item_id])
+            request = CopyRequest(work, actor, keys, row, row.title, made[row.parent_item_id])
         else:
             continue
-        made[row.id] = await _copy(copying)
-    await _dress(work, actor, item_id, made)
+        made[row.id] = await _copy(request)
+    await _copy_own_columns(work, actor, item_id, made)
     return item_detail(await find_item(work, actor.workspace_id, made[item_id]))
 
 
@@ -73,7 +73,7 @@ async def copied_item(
     return None if made is None else await get_item(work, actor.workspace_id, made.item_id)
 
 
-async def _seen(work: UnitOfWork, actor: Actor, item_id: Id) -> Sequence[Any]:
+async def _visible_below(work: UnitOfWork, actor: Actor, item_id: Id) -> Sequence[Any]:
     """The item and what the actor sees below it, from the top down."""
     below = subtree(actor.workspace_id, item_id)
     rows = await work.rows(
@@ -103,33 +103,37 @@ async def _free_title(work: UnitOfWork, actor: Actor, found: Any) -> str:
     return copy_title(found.title, {row.title for row in rows})
 
 
-async def _copy(copying: Copying) -> Id:
+async def _copy(request: CopyRequest) -> Id:
     try:
-        return await COPIERS[ItemKind(copying.source.kind)](copying)
+        return await COPIERS[ItemKind(request.source.kind)](request)
     except NotFoundError as error:
         raise ConflictError(
-            f"The item {copying.source.id} cannot be copied. {error.message}"
+            f"The item {request.source.id} cannot be copied. {error.message}"
         ) from error
 
 
-async def _dress(work: UnitOfWork, actor: Actor, root_id: Id, made: Mapping[Id, Id]) -> None:
-    """Give the copies what their items themselves say; those below keep their order."""
+async def _copy_own_columns(
+    work: UnitOfWork, actor: Actor, root_id: Id, made: Mapping[Id, Id]
+) -> None:
+    """Copy the columns and grants of the items; those below the root keep their order."""
     pairs, original = _pairs(made), item.alias("original")
-    ours = (
+    this = (
         item.c.workspace_id == actor.workspace_id,
         original.c.workspace_id == actor.workspace_id,
         item.c.id == pairs.c.new,
         original.c.id == pairs.c.old,
     )
-    said = ("icon", "color", "access_mode", "metadata", "archived")
-    await work.execute(update(item).where(*ours).values({name: original.c[name] for name in said}))
+    copied = ("icon", "color", "access_mode", "metadata", "archived")
     await work.execute(
-        update(item).where(*ours, original.c.id != root_id).values(position=original.c.position)
+        update(item).where(*this).values({name: original.c[name] for name in copied})
     )
-    given = ("workspace_id", "item_id", "user_id", "level", "created_at", "updated_at")
+    await work.execute(
+        update(item).where(*this, original.c.id != root_id).values(position=original.c.position)
+    )
+    columns = ("workspace_id", "item_id", "user_id", "level", "created_at", "updated_at")
     await work.execute(
         insert(item_grant).from_select(
-            given,
+            columns,
             select(
                 item_grant.c.workspace_id,
                 pairs.c.new,

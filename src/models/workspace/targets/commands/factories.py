@@ -1,4 +1,4 @@
-"""Making what stands behind a new item, kind by kind."""
+"""Creating what stands behind a new item, kind by kind."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -41,16 +41,16 @@ from runtime.ids import new_id
 
 
 @dataclass(frozen=True, slots=True)
-class Making:
-    """An item that is asked for: by whom, and what the body says."""
+class Creation:
+    """One item to create: who asks, and with which body."""
 
     work: UnitOfWork
     actor: Actor
     keys: KeyRing
     body: CreateItem
 
-    async def place(self, target_id: Id | None) -> Id:
-        """The item of a target whose noun knows no items."""
+    async def create_item(self, target_id: Id | None) -> Id:
+        """The new item, for kinds whose own command makes none."""
         return await create_item_for(
             self.work,
             self.actor,
@@ -60,73 +60,74 @@ class Making:
             parent_item_id=self.body.parent_item_id,
         )
 
-    def whole(self, model: type[M], *owned: str, **defaults: object) -> M:
-        """The body that creates the target by itself: `config` with what the item says.
+    def target_body(self, model: type[M], *owned: str, **defaults: object) -> M:
+        """The body that creates the target: `config`, with the item's title as its label.
 
-        The item says `owned`, so `config` may not. Raises `ValidationError` below `config`.
+        Keys in `owned` belong to the item, so `config` must not have them. Raises
+        `ValidationError` below `config`.
         """
         given = self.body.config or {}
         for key in owned:
             if key in given:
                 raise ValidationError.at(f"config.{key}", "The item itself says this.")
-        said: JsonObject = {"label": self.body.title}
+        from_item: JsonObject = {"label": self.body.title}
         if "parentItemId" in owned and self.body.parent_item_id is not None:
-            said["parentItemId"] = str(self.body.parent_item_id)
-        return read_part(model, {**defaults, **given, **said}, "config")
+            from_item["parentItemId"] = str(self.body.parent_item_id)
+        return read_part(model, {**defaults, **given, **from_item}, "config")
 
 
-Maker = Callable[[Making], Awaitable[tuple[Id, TargetDetail | None]]]
+Factory = Callable[[Creation], Awaitable[tuple[Id, TargetDetail | None]]]
 
 
-async def _folder(making: Making) -> tuple[Id, None]:
-    return await making.place(None), None
+async def _folder(creation: Creation) -> tuple[Id, None]:
+    return await creation.create_item(None), None
 
 
-async def _surface(making: Making) -> tuple[Id, TargetDetail]:
+async def _surface(creation: Creation) -> tuple[Id, TargetDetail]:
     surface_id = new_id()
-    item_id = await making.place(surface_id)
+    item_id = await creation.create_item(surface_id)
     await create_surface(
-        making.work,
-        making.actor,
+        creation.work,
+        creation.actor,
         item_id,
-        SurfaceKind(making.body.kind.value),
-        making.body.content,
+        SurfaceKind(creation.body.kind.value),
+        creation.body.content,
         surface_id=surface_id,
     )
-    made = await find_surface(making.work, making.actor, surface_id, Scope.SURFACES_WRITE)
-    return item_id, await detail(making.work, making.actor, made)
+    made = await find_surface(creation.work, creation.actor, surface_id, Scope.SURFACES_WRITE)
+    return item_id, await detail(creation.work, creation.actor, made)
 
 
-async def _view(making: Making) -> tuple[Id, TargetDetail]:
+async def _view(creation: Creation) -> tuple[Id, TargetDetail]:
     view_id = new_id()
-    item_id = await making.place(view_id)
-    config = making.body.config or {}
+    item_id = await creation.create_item(view_id)
+    config = creation.body.config or {}
     await create_item_view(
-        making.work, making.actor, item_id, making.body.title, config, view_id=view_id
+        creation.work, creation.actor, item_id, creation.body.title, config, view_id=view_id
     )
     database_id = Id(config["databaseId"])
-    return item_id, await get_view(making.work, making.actor, database_id, view_id)
+    return item_id, await get_view(creation.work, creation.actor, database_id, view_id)
 
 
-async def _form(making: Making) -> tuple[Id, TargetDetail]:
+async def _form(creation: Creation) -> tuple[Id, TargetDetail]:
     form_id = new_id()
-    item_id = await making.place(form_id)
-    config = making.body.config or {}
-    await create_form(making.work, making.actor, item_id, config, form_id=form_id)
-    return item_id, await get_form(making.work, making.actor, form_id)
+    item_id = await creation.create_item(form_id)
+    config = creation.body.config or {}
+    await create_form(creation.work, creation.actor, item_id, config, form_id=form_id)
+    return item_id, await get_form(creation.work, creation.actor, form_id)
 
 
-async def _database(making: Making) -> tuple[Id, TargetDetail]:
-    body = making.whole(CreateDatabase, "label", "icon", "parentItemId", "order")
+async def _database(creation: Creation) -> tuple[Id, TargetDetail]:
+    body = creation.target_body(CreateDatabase, "label", "icon", "parentItemId", "order")
     with within("config"):
-        made = await create_database(making.work, making.actor, body)
+        made = await create_database(creation.work, creation.actor, body)
     return made.item_id, made
 
 
-async def _file(making: Making) -> tuple[Id, TargetDetail]:
+async def _file(creation: Creation) -> tuple[Id, TargetDetail]:
     """Place an uploaded file. Raises `ConflictError` when another item places it."""
-    work, actor = making.work, making.actor
-    file_id = read_part(FileConfig, making.body.config or {}, "config").file_id
+    work, actor = creation.work, creation.actor
+    file_id = read_part(FileConfig, creation.body.config or {}, "config").file_id
     seen = await visible_file(work, [actor.workspace_id], file_id, actor.user_id)
     if seen is None or level_on(seen, actor.role) < Level.VIEW:
         raise NotFoundError("file")
@@ -145,41 +146,43 @@ async def _file(making: Making) -> tuple[Id, TargetDetail]:
     )
     if placed is not None:
         raise ConflictError("The file has an item already. Duplicate that item instead.")
-    item_id = await making.place(file_id)
-    return item_id, await stored_file(work, actor.workspace_id, file_id, making.keys)
+    item_id = await creation.create_item(file_id)
+    return item_id, await stored_file(work, actor.workspace_id, file_id, creation.keys)
 
 
-async def _data_source(making: Making) -> tuple[Id, TargetDetail]:
-    body = making.whole(CreateDataSource, "label", "parentItemId")
+async def _data_source(creation: Creation) -> tuple[Id, TargetDetail]:
+    body = creation.target_body(CreateDataSource, "label", "parentItemId")
     with within("config"):
-        made = await create_data_source(making.work, making.actor, body)
+        made = await create_data_source(creation.work, creation.actor, body)
     return made.item_id, made
 
 
-async def _action(making: Making) -> tuple[Id, TargetDetail]:
-    body = making.whole(CreateAction, "label")
+async def _action(creation: Creation) -> tuple[Id, TargetDetail]:
+    body = creation.target_body(CreateAction, "label")
     with within("config"):
-        made = await create_action(making.work, making.actor, body, making.body.parent_item_id)
+        made = await create_action(
+            creation.work, creation.actor, body, creation.body.parent_item_id
+        )
     return made.item_id, made
 
 
-async def _automation(making: Making) -> tuple[Id, TargetDetail]:
+async def _automation(creation: Creation) -> tuple[Id, TargetDetail]:
     """Without a config: triggered by hand, and a draft whose graph is empty."""
-    body = making.whole(CreateAutomation, "label", "parentItemId", graph={})
+    body = creation.target_body(CreateAutomation, "label", "parentItemId", graph={})
     with within("config"):
-        made = await create_automation(making.work, making.actor, making.keys, body)
+        made = await create_automation(creation.work, creation.actor, creation.keys, body)
     return made.item_id, made
 
 
-async def _external_resource(making: Making) -> tuple[Id, TargetDetail]:
-    body = read_part(CreateMount, making.body.config or {}, "config")
+async def _external_resource(creation: Creation) -> tuple[Id, TargetDetail]:
+    body = read_part(CreateMount, creation.body.config or {}, "config")
     made = await create_mount(
-        making.work, making.actor, making.body.title, making.body.parent_item_id, body
+        creation.work, creation.actor, creation.body.title, creation.body.parent_item_id, body
     )
     return made.item_id, made
 
 
-MAKERS: Mapping[ItemKind, Maker] = MappingProxyType(
+FACTORIES: Mapping[ItemKind, Factory] = MappingProxyType(
     {
         ItemKind.FOLDER: _folder,
         ItemKind.PAGE: _surface,

@@ -21,7 +21,7 @@ from models.core.revisions import next_updated_at
 from models.data.databases.queries import get_database
 from models.data.databases.tables import database
 from models.data.views.tables import view
-from models.workspace.targets.commands.factories import MAKERS, WITH_CONTENT, Making
+from models.workspace.targets.commands.factories import FACTORIES, WITH_CONTENT, Creation
 from models.workspace.targets.shapes import CreateItem, DeletedFields, DeletedItem, PlacedTarget
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
@@ -53,17 +53,17 @@ async def create_item(
         unused = "config"
     if getattr(body, unused) is not None:
         raise ValidationError.at(unused, f"An item of the kind {body.kind.value} has none.")
-    item_id, target = await MAKERS[body.kind](Making(work, actor, keys, body))
+    item_id, target = await FACTORIES[body.kind](Creation(work, actor, keys, body))
     row = await find_item(work, actor.workspace_id, item_id)
-    dress = _columns(body.model_dump(mode="json", include=_DRESS, exclude_unset=True))
-    if dress:
-        row = await change_item(work, actor, item_id, dress)
+    own = _columns(body.model_dump(mode="json", include=_ITEM_FIELDS, exclude_unset=True))
+    if own:
+        row = await change_item(work, actor, item_id, own)
     if body.access_mode is AccessMode.RESTRICTED:
         await _keep_access(work, actor, item_id)
     return PlacedTarget.model_construct(item=item_detail(row), target=target)
 
 
-_DRESS = {"icon", "color", "order", "access_mode", "metadata"}
+_ITEM_FIELDS = {"icon", "color", "order", "access_mode", "metadata"}
 
 
 def _columns(given: JsonObject) -> JsonObject:
