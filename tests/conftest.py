@@ -11,6 +11,7 @@ import pytest_asyncio
 from fastapi import FastAPI
 from hypothesis import settings as hypothesis_settings
 
+from models.registrations import register_models
 from runtime.crypto import KeyRing
 from runtime.development_issuer import DevelopmentIssuer, ensure_issuer
 from runtime.settings import Settings
@@ -27,7 +28,8 @@ hypothesis_settings.load_profile("patient")
 
 @pytest.hookimpl(trylast=True)
 def pytest_configure() -> None:
-    """Go between Python and pytest, once pytest has taken hold of what cannot be raised."""
+    """Register the models, and go between Python and pytest, which holds what cannot be raised."""
+    register_models()
     sys.unraisablehook = past_interruptions(sys.unraisablehook)
 
 

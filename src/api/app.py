@@ -19,6 +19,7 @@ from api.kernel.routing import Route, Router, spell_out
 from api.kernel.services import Background, Services
 from api.kernel.sessions import SessionVerifier
 from api.routers import ROUTERS
+from models.registrations import register_models
 from runtime.crypto import KeyRing
 from runtime.database import Database
 from runtime.object_store import ObjectStore
@@ -55,6 +56,7 @@ def create_app(
 
     A `database` that is handed in is left open at the end.
     """
+    register_models()
     routes = [route for router in routers for route in router.routes]
     _check_resources(routes)
     spell_out(routes)

@@ -22,6 +22,7 @@ from cli.polling import require_polling
 from cli.stopping import DRAIN_SECONDS, beside, until_stopped
 from cli.sweeps import SWEEPS, ensure_schedule
 from cli.worker_activities import Parts, activities_of
+from models.registrations import register_models
 from runtime.crypto import KeyRing
 from runtime.database import Database, libpq_url
 from runtime.families import Queue
@@ -84,6 +85,7 @@ async def _raised(failure: asyncio.Future[None]) -> None:
 
 
 def _workers(parts: Parts, queues: Sequence[Queue], failure: asyncio.Future[None]) -> list[Worker]:
+    register_models()
     activities = activities_of(parts)
 
     # A worker that fails shuts down by itself, but only when no workflow task is left, and one

@@ -6,14 +6,12 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, func, insert, select, update
 
-from models.automation.automations.schedules import announce
-from models.automation.automations.tables import automation
-from models.automation.triggers.subscriptions import subscribe_all
+from models.content.items.handlers import placement_changed
 from models.content.items.locks import own_tree, share_tree
 from models.content.items.queries import placement
 from models.content.items.rules import MAX_TREE_DEPTH, WRITE_SCOPES, ItemKind
 from models.content.items.shapes import MoveItem
-from models.content.items.tables import item
+from models.content.items.tables import ItemRow, item
 from models.content.items.tree import live, subtree, way_up
 from models.core.access.placement import level_on
 from models.core.access.rules import Actor, Level
@@ -106,7 +104,7 @@ async def change_item(
     item_id: Id,
     values: Mapping[str, Any],
     expected: datetime | None = None,
-) -> Any:
+) -> ItemRow:
     """Set columns of an item and return its row; `expected` is the `updatedAt` last read.
 
     Raises `NotFoundError`, and `ConflictError` when the item is no longer the one that was read.
@@ -119,7 +117,7 @@ async def change_item(
     )
     if expected is not None:
         statement = statement.where(item.c.updated_at == expected)
-    row = await work.first(statement)
+    row = await work.first(statement, of=ItemRow)
     if row is None and expected is not None:
         raise ConflictError("The item was changed since it was read. Read it again.")
     if row is None:
@@ -127,7 +125,7 @@ async def change_item(
     return row
 
 
-async def move_item(work: UnitOfWork, actor: Actor, item_id: Id, body: MoveItem) -> Any:
+async def move_item(work: UnitOfWork, actor: Actor, item_id: Id, body: MoveItem) -> ItemRow:
     """Hang an item and what is below it elsewhere; the row as it is then.
 
     Raises what `check_parent` raises, `ValidationError` for a place below the item itself and
@@ -152,7 +150,7 @@ async def move_item(work: UnitOfWork, actor: Actor, item_id: Id, body: MoveItem)
     return row
 
 
-async def trash_item(work: UnitOfWork, actor: Actor, item_id: Id) -> Any:
+async def trash_item(work: UnitOfWork, actor: Actor, item_id: Id) -> ItemRow:
     """Put an item and everything below it into the trash; its row as it is there.
 
     What is below remembers the item it went with. Raises `NotFoundError`, and `DeniedError` when
@@ -168,13 +166,14 @@ async def trash_item(work: UnitOfWork, actor: Actor, item_id: Id) -> Any:
             deleted_with=item_id,
             updated_at=next_updated_at(item.c.updated_at, work.now),
         )
-        .returning(item)
+        .returning(item),
+        of=ItemRow,
     )
-    await _announce(work, rows)
+    await placement_changed(work, rows)
     return _checked(actor, item_id, rows)
 
 
-async def restore_item(work: UnitOfWork, actor: Actor, item_id: Id) -> Any:
+async def restore_item(work: UnitOfWork, actor: Actor, item_id: Id) -> ItemRow:
     """Bring an item back with all that went to the trash with it; one not there is un-archived.
 
     Raises `NotFoundError`, `ConflictError` when what is above it is still in the trash, and
@@ -204,25 +203,27 @@ async def restore_item(work: UnitOfWork, actor: Actor, item_id: Id) -> Any:
             deleted_with=None,
             updated_at=next_updated_at(item.c.updated_at, work.now),
         )
-        .returning(item)
+        .returning(item),
+        of=ItemRow,
     )
-    await _announce(work, rows)
+    await placement_changed(work, rows)
     return _checked(actor, item_id, rows)
 
 
-async def archive_item(work: UnitOfWork, actor: Actor, item_id: Id, *, archived: bool) -> Any:
+async def archive_item(work: UnitOfWork, actor: Actor, item_id: Id, *, archived: bool) -> ItemRow:
     """Take an item out of the everyday lists or put it back; nothing changes when it is so.
 
     Raises `NotFoundError`, and `DeniedError` without the kind's write scope.
     """
-    row = await work.first(select(item).where(*live(actor.workspace_id, item_id)).with_for_update())
+    this = select(item).where(*live(actor.workspace_id, item_id))
+    row = await work.first(this.with_for_update(), of=ItemRow)
     if row is None:
         raise NotFoundError
     check_scopes(actor, {row.kind})
     if row.archived is archived:
         return row
     changed = await change_item(work, actor, item_id, {"archived": archived})
-    await _announce(work, [changed])
+    await placement_changed(work, [changed])
     return changed
 
 
@@ -234,15 +235,7 @@ def check_scopes(actor: Actor, kinds: Set[str]) -> None:
         raise DeniedError(f"The credential lacks the scope {' and '.join(missing)}.")
 
 
-async def _announce(work: UnitOfWork, rows: Sequence[Any]) -> None:
-    """The automations among these items may fire and listen no longer, or again."""
-    ids = [row.target_id for row in rows if row.kind == ItemKind.AUTOMATION.value]
-    if ids:
-        await announce(work, automation.c.id.in_(ids))
-        await subscribe_all(work, rows[0].workspace_id, ids)
-
-
-def _checked(actor: Actor, item_id: Id, rows: Any) -> Any:
+def _checked(actor: Actor, item_id: Id, rows: Sequence[ItemRow]) -> ItemRow:
     """The item among the rows that went one way, if the actor may send all of them."""
     check_scopes(actor, {row.kind for row in rows})
     found = next((row for row in rows if row.id == item_id), None)

@@ -9,7 +9,6 @@ from sqlalchemy import (
     CTE,
     ColumnElement,
     Integer,
-    Row,
     Select,
     Uuid,
     and_,
@@ -26,7 +25,7 @@ from sqlalchemy import (
 from models.content.grants.tables import item_grant
 from models.content.items.rules import TRASH_DAYS, AccessMode, ItemKind
 from models.content.items.shapes import ItemDetail, ItemList
-from models.content.items.tables import item
+from models.content.items.tables import ItemRow, item
 from models.content.items.tree import live
 from models.core.access.placement import Placement, level_on
 from models.core.access.rules import MANAGERS, Actor, Level
@@ -194,11 +193,12 @@ def _open_items(actor: Actor, level: Level) -> Select[Any]:
 
 
 _ITEM = PreparedStatement(
-    select(item).where(*live(bindparam("workspace_id", type_=Uuid), bindparam("id", type_=Uuid)))
+    select(item).where(*live(bindparam("workspace_id", type_=Uuid), bindparam("id", type_=Uuid))),
+    ItemRow,
 )
 
 
-async def find_item(work: UnitOfWork, workspace_id: Id, item_id: Id) -> Any:
+async def find_item(work: UnitOfWork, workspace_id: Id, item_id: Id) -> ItemRow:
     """An item's row. Raises `NotFoundError`, also when it is in the trash."""
     found = await _ITEM.first(work, {"workspace_id": workspace_id, "id": item_id})
     if found is None:
@@ -211,7 +211,7 @@ async def get_item(work: UnitOfWork, workspace_id: Id, item_id: Id) -> ItemDetai
     return item_detail(await find_item(work, workspace_id, item_id))
 
 
-def item_detail(row: Any) -> ItemDetail:
+def item_detail(row: ItemRow) -> ItemDetail:
     """A row of the item table as the interface shows it."""
     return ItemDetail.model_validate(
         {
@@ -263,16 +263,16 @@ async def list_items(
         statement = statement.where(await _children_of(work, actor, parent_id))
         if page.after is not None:
             statement = statement.where(tuple_(item.c.position, item.c.id) > tuple_(*page.after))
-    shown = page.of(await work.rows(statement.limit(page.fetch)), place)
+    shown = page.of(await work.rows(statement.limit(page.fetch), of=ItemRow), place)
     return ItemList(items=[item_detail(row) for row in shown.items], cursor=shown.cursor)
 
 
-def _newest(row: Row[Any]) -> tuple[Any, ...]:
+def _newest(row: ItemRow) -> tuple[Any, ...]:
     """Ids of items are made in the order of time."""
     return (row.id,)
 
 
-def _in_order(row: Row[Any]) -> tuple[Any, ...]:
+def _in_order(row: ItemRow) -> tuple[Any, ...]:
     return (row.position, row.id)
 
 

@@ -1,7 +1,7 @@
 """The table of items."""
 
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol
 
 from sqlalchemy import CheckConstraint, ForeignKeyConstraint, Index, UniqueConstraint, text
 from sqlalchemy.dialects.postgresql import JSONB
@@ -14,6 +14,27 @@ from runtime.schema import Timestamp, table_of
 
 def _one_of(column: str, values: type[ItemKind] | type[AccessMode]) -> str:
     return f"{column} IN ({', '.join(repr(value.value) for value in values)})"
+
+
+class ItemRow(Protocol):
+    """A row of the table; its `metadata` cannot be an attribute of that name in `Item`."""
+
+    id: Id
+    workspace_id: Id
+    parent_item_id: Id | None
+    kind: str
+    target_id: Id | None
+    title: str
+    icon: str | None
+    color: str | None
+    position: float
+    archived: bool
+    access_mode: str
+    metadata: dict[str, Any]
+    created_at: datetime
+    updated_at: datetime
+    deleted_at: datetime | None
+    deleted_with: Id | None
 
 
 class Item(SQLModel, table=True):

@@ -6,11 +6,10 @@ from sqlalchemy import Row, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.exc import IntegrityError
 
-from models.automation.automations.schedules import announce
-from models.automation.automations.tables import automation
 from models.core.access.rules import Actor, Principal, Role
 from models.core.base import Id
 from models.people.users.commands import make_platform_admin, sync_profile
+from models.people.workspaces.handlers import workspace_deleted
 from models.people.workspaces.queries import entry, get_workspace
 from models.people.workspaces.rules import numbered, slug_from
 from models.people.workspaces.shapes import (
@@ -59,7 +58,7 @@ async def delete_workspace(work: UnitOfWork, actor: Actor) -> DeletedWorkspace:
         .where(workspace.c.id == actor.workspace_id, workspace.c.deleted_at.is_(None))
         .values(deleted_at=work.now, updated_at=work.now)
     )
-    await announce(work, automation.c.workspace_id == actor.workspace_id)
+    await workspace_deleted(work, actor.workspace_id)
     return DeletedWorkspace(id=actor.workspace_id)
 
 

@@ -40,6 +40,7 @@ async def duplicate_item(
     """
     found = await find_item(work, actor.workspace_id, item_id)
     if found.kind == ItemKind.DATABASE:
+        assert found.target_id is not None, "the item places a database"
         check_scopes(actor, {found.kind})
         await accept_copy(work, actor, found.target_id, copy_id, WITH_RECORDS)
         return None

@@ -114,8 +114,10 @@ async def delete_item(work: UnitOfWork, actor: Actor, keys: KeyRing, item_id: Id
     check_scopes(actor, {found.kind})
     fields = file = None
     if found.kind == ItemKind.DATABASE:
+        assert found.target_id is not None, "the item places a database"
         fields = DeletedFields(fields=(await get_database(work, actor, found.target_id)).fields)
     if found.kind == ItemKind.FILE:
+        assert found.target_id is not None, "the item places a file"
         file = await stored_file(work, actor.workspace_id, found.target_id, keys)
     row = await trash_item(work, actor, item_id)
     return DeletedItem(item=item_detail(row), database=fields, file=file)

@@ -1,0 +1,30 @@
+"""Handlers of what happens to items, for nouns that act by themselves.
+
+An item that goes to the trash, comes back from it, or is archived or unarchived takes its target
+with it. Nouns of higher wings say here what they then do; `models.registrations` lists them.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+
+from models.content.items.rules import ItemKind
+from models.content.items.tables import ItemRow
+from models.core.base import Id
+from runtime.database import UnitOfWork
+
+PlacementHandler = Callable[[UnitOfWork, Id, Sequence[Id]], Awaitable[None]]
+"""Takes a workspace and the targets of its items that went or came back."""
+
+_HANDLERS: dict[ItemKind, PlacementHandler] = {}
+
+
+def on_placement_change(kind: ItemKind, handler: PlacementHandler) -> None:
+    """Call `handler` for items of a kind, in the transaction of each change; one for each kind."""
+    _HANDLERS[kind] = handler
+
+
+async def placement_changed(work: UnitOfWork, rows: Sequence[ItemRow]) -> None:
+    """Call the handlers for items of one workspace that went or came back."""
+    for kind, handler in _HANDLERS.items():
+        targets = [row.target_id for row in rows if row.kind == kind.value and row.target_id]
+        if targets:
+            await handler(work, rows[0].workspace_id, targets)

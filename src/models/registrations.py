@@ -1,0 +1,17 @@
+"""What nouns register with nouns of lower wings, which must not import them.
+
+Every process that serves requests or executes activities calls `register_models` once, before it
+does so; tests call it once for the session. A noun that must hear of what happens below it adds
+its line here.
+"""
+
+from models.automation.automations.placement import automations_closed, automations_placed
+from models.content.items.handlers import on_placement_change
+from models.content.items.rules import ItemKind
+from models.people.workspaces.handlers import on_workspace_deletion
+
+
+def register_models() -> None:
+    """Register all handlers; calling it again changes nothing."""
+    on_placement_change(ItemKind.AUTOMATION, automations_placed)
+    on_workspace_deletion(automations_closed)
