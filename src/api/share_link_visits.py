@@ -1,7 +1,8 @@
-"""Requests without an account, let in through a share link."""
+"""Requests without an account, admitted through a share link."""
 
 from api.kernel.request import ApiRequest
-from models.workspace.share_links.commands.visits import Knock, Visitor, let_in
+from models.workspace.share_links.commands.visits import VisitRequest, admit
+from models.workspace.share_links.queries.visitors import Visitor
 from runtime.errors import ValidationError
 from runtime.ids import parse_id
 
@@ -9,26 +10,26 @@ TOKEN_HEADER = "X-Share-Token"  # noqa: S105  # a name, not a secret
 SESSION_HEADER = "X-Share-Session"
 
 _PURPOSES = (b"sec-purpose", b"purpose", b"x-purpose", b"x-moz")
-_SPECULATIVE = (b"prefetch", b"prerender", b"preview")
+_PREFETCH = (b"prefetch", b"prerender", b"preview")
 
 
 async def admit_visitor(request: ApiRequest, token: str | None, session: str | None) -> Visitor:
-    """Let the caller in by what the headers show, or else the query; the log names the link.
+    """Admit the caller by the headers, or else by the query; the request log names the link.
 
-    Raises what `let_in` raises, and ValidationError for a header sent twice.
+    Raises what `admit` raises, and `ValidationError` for a header sent twice.
     """
-    shown = Knock(
+    visit = VisitRequest(
         token=_header(request, TOKEN_HEADER) or token,
         session=_header(request, SESSION_HEADER) or session,
-        speculative=any(
+        prefetch=any(
             word in value.lower()
             for name in _PURPOSES
             for value in request.headers_named(name)
-            for word in _SPECULATIVE
+            for word in _PREFETCH
         ),
     )
     link_id = parse_id(request.path_params["shareLinkId"])
-    visitor = await let_in(request.work, request.services.keys, link_id, shown)
+    visitor = await admit(request.work, request.services.keys, link_id, visit)
     request.caller = visitor.actor.principal
     request.enter(visitor.actor)
     return visitor

@@ -12,7 +12,7 @@ from models.content.files.rules import UNKNOWN_TYPE
 from models.core.access.rules import Level, Scope
 from models.workspace.share_links.commands import links as commands
 from models.workspace.share_links.queries import links as queries
-from models.workspace.share_links.queries.contents import visit
+from models.workspace.share_links.queries.content import visit
 from models.workspace.share_links.queries.downloads import open_shared_file
 from models.workspace.share_links.shapes import (
     CreateShareLink,

@@ -1,7 +1,7 @@
 """Reading views: what stands beside the fields of a database, each caller with their own."""
 
 from collections.abc import Collection, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from sqlalchemy import ColumnElement, Row, Select, cast, func, or_, select, tuple_
 from sqlalchemy.dialects.postgresql import JSONPATH
@@ -64,6 +64,27 @@ async def view_query(work: UnitOfWork, actor: Actor, database_id: Id, view_id: I
     """
     manifest: JsonObject = (await find_view(work, actor, database_id, view_id)).manifest
     return manifest
+
+
+class ViewDefinition(Protocol):
+    """What a view shows."""
+
+    database_id: Id
+    kind: str
+    manifest: JsonObject
+
+
+async def view_definition(work: UnitOfWork, workspace_id: Id, view_id: Id) -> ViewDefinition:
+    """What a view shows, whosever it is. Raises `NotFoundError`."""
+    found = await work.first(
+        select(view.c.database_id, view.c.kind, view.c.manifest).where(
+            view.c.workspace_id == workspace_id, view.c.id == view_id
+        ),
+        of=ViewDefinition,
+    )
+    if found is None:
+        raise NotFoundError("view")
+    return found
 
 
 async def find_view(

@@ -27,7 +27,7 @@ SHAREABLE = frozenset(
 MAX_USES = 1_000_000_000
 
 VISIT = timedelta(hours=1)
-"""How long a visitor who was let in may read on without another use of the link."""
+"""How long a session lets a visitor read without another use of the link."""
 
 _TOKEN_BYTES = 32
 _EXPIRY_BYTES = 6
@@ -40,14 +40,14 @@ def new_token() -> str:
 
 
 def new_session(keys: KeyRing, link_id: Id, expires_at: datetime) -> str:
-    """What proves until `expires_at` that a visitor was let in; nothing is stored of it."""
+    """A signed text that proves until `expires_at` that a visitor was admitted; never stored."""
     expiry = int(expires_at.timestamp()).to_bytes(_EXPIRY_BYTES, "big")
     mac = keys.sign(_message(link_id, expiry))[:_MAC_BYTES]
     return base64.urlsafe_b64encode(expiry + mac).rstrip(b"=").decode()
 
 
 def read_session(keys: KeyRing, link_id: Id, session: str, now: datetime) -> datetime | None:
-    """Until when a session of this link holds; None for one that is over or no such session."""
+    """When a session of this link expires; None for an expired one and for any other text."""
     try:
         padded = session + "=" * (-len(session) % 4)
         raw = base64.b64decode(padded, altchars=b"-_", validate=True)

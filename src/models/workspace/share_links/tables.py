@@ -11,7 +11,7 @@ from runtime.schema import Timestamp, table_of
 
 
 class ShareLink(SQLModel, table=True):
-    """Public access to one item; `use_count` are the visits that were let in."""
+    """Public access to one item; `use_count` counts the visits admitted by the token."""
 
     __tablename__ = "share_link"
     __table_args__ = (

@@ -1,4 +1,4 @@
-"""Making and revoking share links."""
+"""Creating and revoking share links."""
 
 from sqlalchemy import func, insert, update
 
@@ -10,7 +10,7 @@ from models.people.api_keys.rules import check_expiry
 from models.workspace.share_links.queries.links import link_body
 from models.workspace.share_links.rules import SHAREABLE, new_token
 from models.workspace.share_links.shapes import CreateShareLink, IssuedShareLink, ShareLinkBody
-from models.workspace.share_links.tables import share_link
+from models.workspace.share_links.tables import ShareLink, share_link
 from runtime.clock import truncate
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
@@ -42,8 +42,10 @@ async def create_share_link(
         "created_by_user_id": actor.user_id,
         "created_at": work.now,
     }
-    made = await work.execute(insert(share_link).values(values).returning(*share_link.c))
-    return IssuedShareLink(share_link=link_body(made.one()), token=token)
+    (made,) = await work.rows(
+        insert(share_link).values(values).returning(*share_link.c), of=ShareLink
+    )
+    return IssuedShareLink(share_link=link_body(made), token=token)
 
 
 async def revoke_share_link(
@@ -61,7 +63,8 @@ async def revoke_share_link(
             share_link.c.id == link_id,
         )
         .values(revoked_at=func.coalesce(share_link.c.revoked_at, work.now))
-        .returning(*share_link.c)
+        .returning(*share_link.c),
+        of=ShareLink,
     )
     if revoked is None:
         raise NotFoundError("share link")

@@ -1,124 +1,66 @@
-"""Letting visitors in through share links, and telling who still is."""
+"""Admitting visitors through share links, which uses the links up."""
 
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any
 
-from sqlalchemy import (
-    ARRAY,
-    ColumnElement,
-    LargeBinary,
-    Uuid,
-    any_,
-    bindparam,
-    exists,
-    or_,
-    select,
-    update,
-)
+from sqlalchemy import ARRAY, LargeBinary, any_, bindparam, or_, update
 
-from models.content.items.queries import placement
-from models.core.access.rules import Actor, Principal, PrincipalType, Role
 from models.core.base import Id
-from models.people.workspaces.tables import workspace
+from models.workspace.share_links.queries.visitors import Visitor, is_live, live_link, with_item
 from models.workspace.share_links.rules import VISIT, new_session, read_session
-from models.workspace.share_links.tables import share_link
+from models.workspace.share_links.tables import ShareLink, share_link
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError, UnavailableError
 from runtime.prepared_statement import PreparedStatement
-from runtime.schema import Timestamp
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Knock:
-    """What somebody shows at a link: its token, or the session of somebody let in before."""
+class VisitRequest:
+    """A request to open a link: with its token, or with the session of an earlier visit."""
 
     token: str | None
     session: str | None
-    speculative: bool
-    """The browser only guesses that the page will be wanted."""
+    prefetch: bool
+    """The browser loads the page ahead of time; nobody has asked for it yet."""
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Visitor:
-    """Somebody who was let in: through which link, and until when."""
-
-    link: Any
-    session: str
-    expires_at: datetime
-
-    @property
-    def actor(self) -> Actor:
-        """The visitor as a member without any right of its own."""
-        principal = Principal(type=PrincipalType.SHARE_LINK, id=self.link.id, user_id=self.link.id)
-        return Actor(principal=principal, workspace_id=self.link.workspace_id, role=Role.GUEST)
-
-
-def _usable() -> tuple[ColumnElement[bool], ...]:
-    """The conditions of a link that neither its maker nor time has ended."""
-    now = bindparam("now", type_=Timestamp)
-    return (
-        share_link.c.id == bindparam("link_id", type_=Uuid),
-        share_link.c.revoked_at.is_(None),
-        or_(share_link.c.expires_at.is_(None), share_link.c.expires_at > now),
-        exists().where(
-            workspace.c.id == share_link.c.workspace_id, workspace.c.deleted_at.is_(None)
-        ),
-    )
-
-
-_LINK = PreparedStatement(select(share_link).where(*_usable()))
 
 _USE = PreparedStatement(
     update(share_link)
     .where(
-        *_usable(),
+        *is_live(),
         share_link.c.digest == any_(bindparam("digests", type_=ARRAY(LargeBinary))),
         or_(share_link.c.max_uses.is_(None), share_link.c.use_count < share_link.c.max_uses),
     )
     .values(use_count=share_link.c.use_count + 1)
-    .returning(*share_link.c)
+    .returning(*share_link.c),
+    ShareLink,
 )
-"""One use, of those that are left: PostgreSQL judges the row anew after waiting for another."""
+"""Takes one of the uses that are left; PostgreSQL checks the row anew after waiting for another."""
 
 
-async def let_in(work: UnitOfWork, keys: KeyRing, link_id: Id | None, knock: Knock) -> Visitor:
-    """Let a visitor in; who shows the token and no session takes one of the uses.
+async def admit(
+    work: UnitOfWork, keys: KeyRing, link_id: Id | None, request: VisitRequest
+) -> Visitor:
+    """Admit a visitor; a valid session takes no use of the link, the token takes one.
 
     Raises the same `NotFoundError` for a link that is unknown, revoked, expired or used up, for a
-    wrong token, and for an item in the trash; `UnavailableError` to a browser that prefetches.
+    wrong token, and for an item in the trash; `UnavailableError` for a prefetch.
     """
-    if knock.speculative:
+    if request.prefetch:
         raise UnavailableError("A share link is opened by its reader, not ahead of time.")
     if link_id is None:
         raise NotFoundError("share link")
-    if knock.session is not None:
-        expires_at = read_session(keys, link_id, knock.session, work.now)
+    if request.session is not None:
+        expires_at = read_session(keys, link_id, request.session, work.now)
         if expires_at is not None:
             link = await live_link(work, link_id)
-            return Visitor(link=link, session=knock.session, expires_at=expires_at)
-    if knock.token is None:
+            return Visitor(link=link, session=request.session, expires_at=expires_at)
+    if request.token is None:
         raise NotFoundError("share link")
-    digests = keys.digests(knock.token.encode())
+    digests = keys.digests(request.token.encode())
     parameters = {"link_id": link_id, "now": work.now, "digests": digests}
-    link = await _shown(work, await _USE.first(work, parameters))
+    link = await with_item(work, await _USE.first(work, parameters))
     ends = [work.now + VISIT, *([link.expires_at] if link.expires_at else [])]
     expires_at = min(ends).replace(microsecond=0)
     session = new_session(keys, link_id, expires_at)
     return Visitor(link=link, session=session, expires_at=expires_at)
-
-
-async def live_link(work: UnitOfWork, link_id: Id) -> Any:
-    """The row of a link that still opens its item; raises `NotFoundError`."""
-    return await _shown(work, await _LINK.first(work, {"link_id": link_id, "now": work.now}))
-
-
-async def _shown(work: UnitOfWork, link: Any | None) -> Any:
-    """The link, unless there is none or its item is in the trash."""
-    if link is None:
-        raise NotFoundError("share link")
-    places = [link.workspace_id]
-    if await placement(work, places, link.workspace_item_id, link.created_by_user_id) is None:
-        raise NotFoundError("share link")
-    return link

@@ -1,4 +1,4 @@
-"""What the download URLs of files open."""
+"""The files that download URLs and share links open."""
 
 from typing import Any
 
@@ -6,8 +6,8 @@ from models.content.files.queries import find_asset
 from models.content.files.rules import Content
 from models.content.items.rules import ItemKind
 from models.core.base import Id
-from models.workspace.share_links.commands.visits import Visitor, live_link
-from models.workspace.share_links.queries.contents import file_of
+from models.workspace.share_links.queries.content import file_of
+from models.workspace.share_links.queries.visitors import Visitor, live_link
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError

@@ -1,7 +1,5 @@
 """Reading share links, as members see them."""
 
-from typing import Any
-
 from sqlalchemy import Uuid, bindparam, select, tuple_
 
 from models.content.items.queries import PlacementOf, placed_items
@@ -10,8 +8,8 @@ from models.core.access.rules import Actor
 from models.core.base import Id
 from models.core.pagination import PageRequest
 from models.workspace.share_links.shapes import ShareLinkBody, ShareLinkList
-from models.workspace.share_links.tables import share_link
-from runtime.database import UnitOfWork
+from models.workspace.share_links.tables import ShareLink, share_link
+from runtime.database import UnitOfWork, columns_of
 
 visible = PlacementOf(
     placed_items()
@@ -41,10 +39,11 @@ async def list_share_links(
         statement = statement.where(
             tuple_(share_link.c.created_at, share_link.c.id) < tuple_(*page.after)
         )
-    shown = page.of(await work.rows(statement), lambda row: (row.created_at, row.id))
+    rows = await work.rows(statement, of=ShareLink)
+    shown = page.of(rows, lambda row: (row.created_at, row.id))
     return ShareLinkList(share_links=[link_body(row) for row in shown.items], cursor=shown.cursor)
 
 
-def link_body(row: Any) -> ShareLinkBody:
+def link_body(row: ShareLink) -> ShareLinkBody:
     """A row of the table as the interface shows it."""
-    return ShareLinkBody.model_validate({**row._mapping, "url": f"/share/{row.id}"})
+    return ShareLinkBody.model_validate({**columns_of(row), "url": f"/share/{row.id}"})

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-from sqlalchemy import select
-
 from models.content.items.rules import ItemKind
 from models.core.base import Id, JsonObject
 from models.data.databases.queries import load_schema
@@ -11,7 +9,7 @@ from models.data.databases.rules.fields import FieldSpec, Schema
 from models.data.databases.rules.kinds import FieldKind
 from models.data.records.queries import query_records
 from models.data.records.shapes import RecordQuery
-from models.data.views.tables import view
+from models.data.views.queries import view_definition
 from models.workspace.share_links.shapes import (
     SharedField,
     SharedOption,
@@ -20,7 +18,6 @@ from models.workspace.share_links.shapes import (
 )
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
-from runtime.errors import NotFoundError
 
 _PRIVATE = frozenset({FieldKind.PERSON, FieldKind.FILE})
 """Of the fields that hold values of their own, those that name people or open files."""
@@ -37,7 +34,8 @@ async def shared_records(
     database_id: Id = shown.target_id
     manifest: JsonObject = {}
     if shown.kind == ItemKind.VIEW:
-        database_id, manifest = await _view(work, shown.workspace_id, shown.target_id)
+        view = await view_definition(work, shown.workspace_id, shown.target_id)
+        database_id, manifest = view.database_id, view.manifest
     schema = await load_schema(work, shown.workspace_id, database_id)
     fields = _open_fields(schema, manifest)
     query = {
@@ -61,17 +59,6 @@ async def shared_records(
         ],
         cursor=found.cursor,
     )
-
-
-async def _view(work: UnitOfWork, workspace_id: Id, view_id: Id) -> tuple[Id, JsonObject]:
-    row = await work.first(
-        select(view.c.database_id, view.c.manifest).where(
-            view.c.workspace_id == workspace_id, view.c.id == view_id
-        )
-    )
-    if row is None:
-        raise NotFoundError("view")
-    return row.database_id, row.manifest
 
 
 def _open_fields(schema: Schema, manifest: JsonObject) -> list[FieldSpec]:

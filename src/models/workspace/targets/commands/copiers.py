@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from sqlalchemy import select
-
 from models.automation.actions.commands import copy_action
 from models.automation.automations.commands import create_automation
 from models.automation.automations.queries import detail as automation_detail
@@ -24,12 +22,11 @@ from models.core.base import Id, JsonObject
 from models.core.inputs import read_part
 from models.data.forms.commands import copy_form
 from models.data.views.commands.views import create_item_view
-from models.data.views.tables import view
+from models.data.views.queries import view_definition
 from models.sources.data_sources.commands import copy_data_source
 from models.sources.external_resources.commands import copy_mount
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
-from runtime.errors import NotFoundError
 from runtime.ids import new_id
 
 
@@ -81,13 +78,7 @@ async def _form(request: CopyRequest) -> Id:
 
 async def _view(request: CopyRequest) -> Id:
     work, actor = request.work, request.actor
-    found = await work.first(
-        select(view.c.database_id, view.c.kind, view.c.manifest).where(
-            view.c.workspace_id == actor.workspace_id, view.c.id == request.source.target_id
-        )
-    )
-    if found is None:
-        raise NotFoundError("view")
+    found = await view_definition(work, actor.workspace_id, request.source.target_id)
     config: JsonObject = {
         "databaseId": str(found.database_id),
         "kind": found.kind,

@@ -8,7 +8,7 @@ from sqlalchemy import ARRAY, Uuid, any_, bindparam, select, tuple_
 
 from models.content.files.queries import placing
 from models.content.files.rules import AssetClaim, download_url
-from models.content.files.tables import file
+from models.content.files.tables import File, file
 from models.content.items.queries import closed_items, find_item
 from models.content.items.rules import AccessMode, ItemKind
 from models.content.items.tables import item
@@ -19,8 +19,8 @@ from models.content.surfaces.tables import block
 from models.core.access.rules import Role
 from models.core.base import Id, JsonObject
 from models.core.pagination import page_request
-from models.workspace.share_links.commands.visits import Visitor
 from models.workspace.share_links.queries.records import shared_records
+from models.workspace.share_links.queries.visitors import Visitor
 from models.workspace.share_links.shapes import (
     SharedBlock,
     SharedFile,
@@ -30,6 +30,7 @@ from models.workspace.share_links.shapes import (
     SharedSurface,
     Visit,
 )
+from models.workspace.share_links.tables import ShareLink
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
@@ -38,7 +39,7 @@ from runtime.errors import NotFoundError
 async def visit(
     work: UnitOfWork, keys: KeyRing, visitor: Visitor, limit: int, cursor: str | None
 ) -> Visit:
-    """The shared item with its content; long content page by page.
+    """The shared item with its content, a page of it where it is long.
 
     Raises `NotFoundError` of the link, whatever it is that is gone, and `ValidationError` for a
     cursor of another list.
@@ -116,8 +117,8 @@ async def _file(work: UnitOfWork, keys: KeyRing, visitor: Visitor) -> SharedFile
     )
 
 
-async def file_of(work: UnitOfWork, link: Any) -> Any:
-    """The row of the file that a link's item places. Raises `NotFoundError`."""
+async def file_of(work: UnitOfWork, link: ShareLink) -> File:
+    """The file that a link's item places. Raises `NotFoundError`."""
     row = await work.first(
         select(file)
         .join(item, placing(file))
@@ -125,7 +126,8 @@ async def file_of(work: UnitOfWork, link: Any) -> Any:
             file.c.workspace_id == link.workspace_id,
             file.c.deleted_at.is_(None),
             item.c.id == link.workspace_item_id,
-        )
+        ),
+        of=File,
     )
     if row is None:
         raise NotFoundError("file")
@@ -184,7 +186,7 @@ def _shown_block(tree: BlockTree, urls: dict[str, str]) -> SharedBlock:
 
 
 def _without_references(value: Any, urls: dict[str, str]) -> Any:
-    """A content that names nothing: people, places and records stay unknown to a visitor."""
+    """Content without references: a visitor does not learn of people, items and records."""
     if isinstance(value, list):
         return [_without_references(entry, urls) for entry in value]
     if not isinstance(value, dict):
