@@ -4,11 +4,17 @@ import weakref
 from collections.abc import Callable
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import TextClause, text
 from sqlalchemy.exc import DBAPIError, InvalidRequestError
 from temporalio.worker._workflow import _InterruptDeadlockError
 
+from runtime.prepared_statement import PreparedStatement
 from tests.support.watched import WatchedDatabase
+
+WRITE = text("DELETE FROM idempotency_reply WHERE false")
+WRITE_WITHIN_A_READ = text(
+    "WITH gone AS (DELETE FROM idempotency_reply WHERE false RETURNING id) SELECT * FROM gone"
+)
 
 
 async def test_a_commit_inside_a_transaction_block_is_noticed(database: WatchedDatabase) -> None:
@@ -32,11 +38,52 @@ async def test_a_commit_in_words_is_noticed(database: WatchedDatabase) -> None:
     database.stray_commits.clear()
 
 
-async def test_units_of_work_are_no_strays(database: WatchedDatabase) -> None:
+async def test_a_commit_by_a_prepared_statement_is_noticed(database: WatchedDatabase) -> None:
     async with database.transaction() as work:
-        await work.execute(text("SELECT 1"))
+        await PreparedStatement(text("commit")).execute(work, {})
+    assert database.stray_commits
+    database.stray_commits.clear()
+
+
+async def test_a_commit_by_the_driver_is_noticed(database: WatchedDatabase) -> None:
+    async with database.transaction() as work:
+        await work.execute(WRITE)
+        await (await work.driver()).commit()
+    assert database.stray_commits
+    database.stray_commits.clear()
+
+
+@pytest.mark.parametrize("write", [WRITE, WRITE_WITHIN_A_READ])
+async def test_a_write_that_commits_by_itself_is_noticed(
+    database: WatchedDatabase, write: TextClause
+) -> None:
     async with database.reading() as work:
-        await work.execute(text("SELECT 1"))
+        await PreparedStatement(write).execute(work, {})
+    assert database.stray_commits
+    database.stray_commits.clear()
+
+
+async def test_a_write_in_a_single_statement_taken_unannounced_is_noticed(
+    database: WatchedDatabase,
+) -> None:
+    async with database.statement() as work:
+        await PreparedStatement(WRITE).execute(work, {})
+    assert database.stray_commits == []
+    async with database._singles.connection() as connection:
+        await connection.execute(str(WRITE))
+    assert database.stray_commits
+    database.stray_commits.clear()
+
+
+async def test_units_of_work_are_no_strays(database: WatchedDatabase) -> None:
+    for _ in range(2):
+        async with database.transaction() as work:
+            await work.execute(WRITE)
+            await PreparedStatement(WRITE).execute(work, {})
+    async with database.reading() as work:
+        await work.execute(text("SELECT 1 FOR UPDATE"))
+    async with database.statement() as single:
+        await PreparedStatement(WRITE).execute(single, {})
     with pytest.raises(DBAPIError):
         await _break(database)
     assert database.stray_commits == []

@@ -5,19 +5,27 @@ from collections.abc import Mapping
 from typing import Any
 
 import httpx2
-from jsonschema import Draft202012Validator
+from jsonschema_rs import Draft202012Validator, Registry
 from typing_extensions import override
 
 _COMMON = {405: "method_not_allowed", 404: "not_found"}
+_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+_DOCUMENT = "urn:openapi"
 
 
 class Contract:
     """What the document says an operation may answer."""
 
     def __init__(self, document: Mapping[str, Any]) -> None:
-        self._document = document
+        self._schemas = Registry(
+            [(_DOCUMENT, {"$schema": _DIALECT, "components": document["components"]})]
+        )
         self._validators: dict[str, Draft202012Validator] = {}
-        self._paths = [(_pattern(path), path) for path in document["paths"]]
+        # What is written out goes before what a parameter would match.
+        self._paths = [
+            (_pattern(path), document["paths"][path])
+            for path in sorted(document["paths"], key=lambda path: path.count("{"))
+        ]
 
     def check(self, method: str, path: str, response: httpx2.Response) -> None:
         """Fail for an answer the document does not describe."""
@@ -41,18 +49,16 @@ class Contract:
             self._check_schema(schema["$ref"], response)
 
     def _declared(self, method: str, path: str) -> Mapping[str, Any] | None:
-        for pattern, template in sorted(self._paths, key=lambda one: one[1].count("{")):
-            operation = self._document["paths"][template].get(method.lower())
-            if pattern.fullmatch(path) and operation is not None:
-                responses: Mapping[str, Any] = operation["responses"]
+        for pattern, operations in self._paths:
+            if method.lower() in operations and pattern.fullmatch(path):
+                responses: Mapping[str, Any] = operations[method.lower()]["responses"]
                 return responses
         return None
 
     def _check_schema(self, reference: str, response: httpx2.Response) -> None:
         if reference not in self._validators:
-            schema = {"$ref": reference, "components": self._document["components"]}
             self._validators[reference] = Draft202012Validator(
-                schema, format_checker=Draft202012Validator.FORMAT_CHECKER
+                {"$ref": _DOCUMENT + reference}, registry=self._schemas, validate_formats=True
             )
         self._validators[reference].validate(response.json())
 

@@ -1,43 +1,105 @@
-"""A Database that notices whoever commits behind its back (promise I1)."""
+"""A Database that notices whoever commits behind its back (promise I1).
 
-from collections.abc import AsyncIterator
+It watches the driver's own connections, so that prepared statements and those of the pool for
+single statements are seen as well as SQLAlchemy's.
+"""
+
+import re
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
-from sqlalchemy import Connection, event
+import psycopg
+from psycopg import sql
+from sqlalchemy import event
 from typing_extensions import override
 
-from runtime.database import Database, UnitOfWork
+from runtime.database import Database, SingleStatement, UnitOfWork
 
-_LEAVE = "may_commit"
+_TRANSACTION = re.compile(
+    r"\s*(COMMIT|END|BEGIN|START\s+TRANSACTION|PREPARE\s+TRANSACTION)\b", re.IGNORECASE
+)
+_WRITE = re.compile(
+    r"\b(INSERT\s+INTO|UPDATE\s+(ONLY\s+)?[\w.\"]+\s+(AS\s+\w+\s+)?SET|DELETE\s+FROM|MERGE\s+INTO"
+    r"|TRUNCATE|CREATE|ALTER|DROP)\b",
+    re.IGNORECASE,
+)
+
+
+class _Connection(psycopg.AsyncConnection[Any]):
+    """Knows whether it may commit now; notes whatever commits without leave."""
+
+    stray_commits: list[str]
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.cursor_factory = _Cursor
+        self.may_commit = False
+
+    @override
+    async def commit(self) -> None:
+        open_transaction = self.info.transaction_status is not psycopg.pq.TransactionStatus.IDLE
+        if open_transaction and not self.may_commit:
+            self.stray_commits.append("a commit outside Database.transaction()")
+        await super().commit()
+
+    def watch(self, query: Any) -> None:
+        """Note a statement that ends a transaction, or that commits what it writes by itself."""
+        text = query.as_string(self) if isinstance(query, sql.Composable) else str(query)
+        if _TRANSACTION.match(text) or (
+            self.autocommit and not self.may_commit and _WRITE.search(text)
+        ):
+            self.stray_commits.append(text)
+
+
+class _Cursor(psycopg.AsyncCursor[Any]):
+    """Shows its connection every statement."""
+
+    @override
+    async def execute(self, query: Any, *arguments: Any, **options: Any) -> Any:
+        self.connection.watch(query)  # type: ignore[attr-defined]  # it is a _Connection
+        return await super().execute(query, *arguments, **options)
+
+    @override
+    async def executemany(self, query: Any, *arguments: Any, **options: Any) -> None:
+        self.connection.watch(query)  # type: ignore[attr-defined]  # it is a _Connection
+        await super().executemany(query, *arguments, **options)
 
 
 class WatchedDatabase(Database):
-    """Records every commit that did not come from the end of a `transaction()` block."""
+    """Records every commit that is neither the end of a `transaction()` nor one `statement()`."""
 
     def __init__(self, url: str) -> None:
         super().__init__(url, pool_size=10, application="tests")
         self.stray_commits: list[str] = []
-        event.listen(self.engine.sync_engine, "commit", self._on_commit)
-        event.listen(self.engine.sync_engine, "before_cursor_execute", self._on_execute)
+        watched = type("_Connection", (_Connection,), {"stray_commits": self.stray_commits})
+
+        def connect(_dialect: Any, _record: Any, _: Sequence[Any], options: dict[str, Any]) -> None:
+            options["async_creator_fn"] = watched.connect
+
+        event.listen(self.engine.sync_engine, "do_connect", connect)
+        self._singles.connection_class = watched
 
     @asynccontextmanager
     @override
     async def transaction(self) -> AsyncIterator[UnitOfWork]:
-        leave: dict[Any, Any] = {}
+        driver: Any = None
         try:
             async with super().transaction() as work:
-                assert work.connection.sync_connection is not None
-                leave = work.connection.sync_connection.info
+                driver = (await work.connection.get_raw_connection()).driver_connection
                 yield work
-                leave[_LEAVE] = True
+                driver.may_commit = True
         finally:
-            leave.pop(_LEAVE, None)
+            if driver is not None:
+                driver.may_commit = False
 
-    def _on_commit(self, connection: Connection) -> None:
-        if not connection.info.pop(_LEAVE, False):
-            self.stray_commits.append("a commit outside Database.transaction()")
-
-    def _on_execute(self, _connection: Connection, _cursor: Any, statement: str, *_: Any) -> None:
-        if statement.lstrip().upper().startswith(("COMMIT", "END", "BEGIN", "START TRANSACTION")):
-            self.stray_commits.append(statement)
+    @asynccontextmanager
+    @override
+    async def statement(self) -> AsyncIterator[SingleStatement]:
+        async with super().statement() as work:
+            connection: Any = work._connection
+            connection.may_commit = True
+            try:
+                yield work
+            finally:
+                connection.may_commit = False

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from typing import Annotated, Any
 
+import pytest
 import pytest_asyncio
 from fastapi import FastAPI
 from pydantic import Field
@@ -175,14 +176,20 @@ async def _probe_app(
         yield app
 
 
+@pytest.fixture(scope="session")
+def _probe_contract(_probe_app: FastAPI) -> Contract:
+    return Contract(_probe_app.openapi())
+
+
 @pytest_asyncio.fixture
 async def probes(
     _probe_app: FastAPI,
+    _probe_contract: Contract,
     database: WatchedDatabase,  # noqa: ARG001  # watches commits
     space: Space,
 ) -> AsyncIterator[Client]:
     """A client of the application with the probe noun."""
-    async with Client(_probe_app, Contract(_probe_app.openapi()), space.token) as client:
+    async with Client(_probe_app, _probe_contract, space.token) as client:
         yield client
 
 
