@@ -155,7 +155,7 @@ EXAMPLES: Mapping[str, Example] = {
     ),
     "list_automation_runs": GET,
     "get_automation_run": GET,
-    "cancel_automation_run": GET,
+    "cancel_automation_run": Example(ends=True),
     "list_workspace_automation_runs": Example(
         query=lambda one: {"automationId": one.ids["automationId"]}
     ),
@@ -166,14 +166,14 @@ EXAMPLES: Mapping[str, Example] = {
     "get_run_page": GET,
     "get_page_asset": GET,
     "retry_automation_run": body({"from": "start", "cancelFirst": True}),
-    "cancel_automation_runs": EMPTY,
-    "cancel_workspace_automation_runs": EMPTY,
+    "cancel_automation_runs": Example(body=lambda _: {}, ends=True),
+    "cancel_workspace_automation_runs": Example(body=lambda _: {}, ends=True),
     # nodes that wait
     "resume_node": Example(
         ids={"automationId": "waitAutomationId", "runId": "waitRunId"},
         body=lambda _: {"data": {"paid": True}},
     ),
-    "resume_by_url": body({"paid": True}),
+    "resume_by_url": Example(body=lambda _: {"paid": True}, ends=True),
     "publish_automation_event": body({"eventKey": "paid", "data": {"amount": 1}}),
     # webhooks and secrets
     "rotate_webhook_secret": EMPTY,
@@ -205,7 +205,7 @@ EXAMPLES: Mapping[str, Example] = {
     "run_action": body({"input": {"a": 1}, "wait": False}),
     "list_action_runs": GET,
     "get_action_run": Example(ids={"runId": "actionRunId"}),
-    "cancel_action_run": Example(ids={"runId": "actionRunId"}),
+    "cancel_action_run": Example(ids={"runId": "actionRunId"}, ends=True),
     "run_button": body({"wait": False}),
     "create_data_source": Example(
         body=lambda one: {
@@ -234,7 +234,7 @@ EXAMPLES: Mapping[str, Example] = {
     "update_item": body({"title": "Renamed"}),
     "delete_item": GET,
     "move_item": Example(body=lambda one: {"parentItemId": one.ids["folderId"]}),
-    "archive_item": GET,
+    "archive_item": Example(ends=True),
     "restore_item": GET,
     "duplicate_item": Example(ids={"itemId": "pageItemId"}),
     "search": Example(query=lambda _: {"q": "Tea"}),
@@ -290,7 +290,7 @@ EXAMPLES: Mapping[str, Example] = {
         }
     ),
     "delete_record": GET,
-    "archive_record": GET,
+    "archive_record": Example(ends=True),
     "restore_record": GET,
     "list_record_history": GET,
     "list_record_comments": GET,
@@ -305,7 +305,7 @@ EXAMPLES: Mapping[str, Example] = {
     "get_export": Example(private=True),
     # surfaces
     "get_surface": GET,
-    "replace_surface": body({"blocks": []}),
+    "replace_surface": Example(body=lambda _: {"blocks": []}, ends=True),
     "list_blocks": GET,
     "add_blocks": Example(
         body=lambda one: {

@@ -2,10 +2,14 @@
 
 from collections.abc import AsyncIterator
 
+import pytest
 import pytest_asyncio
 from fastapi import FastAPI
+from sqlalchemy import update
 
+from models.content.items.tables import item
 from runtime.crypto import KeyRing
+from tests.contract.callers import Callers
 from tests.contract.furnished import Furnished, furnish
 from tests.support.client import Client, Contract
 from tests.support.spaces import make_space
@@ -38,10 +42,43 @@ async def elsewhere(
         yield made
 
 
+@pytest_asyncio.fixture(scope="module")
+async def restricted(
+    _app: FastAPI, contract: Contract, _watched_database: WatchedDatabase, keys: KeyRing
+) -> AsyncIterator[Furnished]:
+    """A workspace whose items are closed to all but its owner and administrators."""
+    async for made in _furnished(_app, contract, _watched_database, keys):
+        async with _watched_database.transaction() as work:
+            at_root = item.c.workspace_id == made.space.id, item.c.parent_item_id.is_(None)
+            await work.execute(update(item).where(*at_root).values(access_mode="restricted"))
+        yield made
+
+
+@pytest_asyncio.fixture(scope="module")
+async def used(
+    _app: FastAPI, contract: Contract, _watched_database: WatchedDatabase, keys: KeyRing
+) -> AsyncIterator[Furnished]:
+    """A workspace for the calls that leave what further calls need."""
+    async for made in _furnished(_app, contract, _watched_database, keys):
+        yield made
+
+
 @pytest_asyncio.fixture
 async def fresh(
     _app: FastAPI, contract: Contract, _watched_database: WatchedDatabase, keys: KeyRing
 ) -> AsyncIterator[Furnished]:
-    """A workspace for one call that may change or end it."""
+    """A workspace for one call that takes something away."""
     async for made in _furnished(_app, contract, _watched_database, keys):
         yield made
+
+
+@pytest.fixture(scope="module")
+def callers(own: Furnished) -> Callers:
+    """Callers of `own`."""
+    return Callers(own)
+
+
+@pytest.fixture(scope="module")
+def outsiders(restricted: Furnished) -> Callers:
+    """Callers of `restricted`."""
+    return Callers(restricted)

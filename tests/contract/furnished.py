@@ -24,6 +24,8 @@ class Furnished:
     client: Client
     ids: dict[str, str] = field(default_factory=dict)
     secrets: dict[str, str] = field(default_factory=dict)
+    checksum: str | None = None
+    """What it held when that was last looked at; None after whatever may have changed it."""
 
     async def post(self, path: str, body: Any = None, **options: Any) -> Any:
         """What stands under `data` of the answer to a call that must succeed."""
