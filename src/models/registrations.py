@@ -5,9 +5,12 @@ does so; tests call it once for the session. A noun that must hear of what happe
 its line here.
 """
 
+from models.automation.actions.queries import check_visible
 from models.automation.automations.placement import automations_closed, automations_placed
 from models.content.items.handlers import on_placement_change
 from models.content.items.rules import ItemKind
+from models.data.databases.references import check_reference_with
+from models.data.databases.rules.kinds import FieldKind
 from models.people.workspaces.handlers import on_workspace_deletion
 
 
@@ -15,3 +18,4 @@ def register_models() -> None:
     """Register all handlers; calling it again changes nothing."""
     on_placement_change(ItemKind.AUTOMATION, automations_placed)
     on_workspace_deletion(automations_closed)
+    check_reference_with(FieldKind.BUTTON, check_visible)

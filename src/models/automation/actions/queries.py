@@ -8,7 +8,8 @@ from models.automation.actions.shapes import ActionDetail, ActionList
 from models.automation.actions.tables import action
 from models.content.items.queries import PlacementOf, closed_items, placed_items
 from models.content.items.tables import item
-from models.core.access.rules import Actor
+from models.core.access.placement import level_on
+from models.core.access.rules import Actor, Level
 from models.core.base import Id
 from models.core.pagination import PageRequest
 from runtime.database import UnitOfWork
@@ -23,6 +24,13 @@ visible = PlacementOf(
     )
 )
 """Where an action is placed: `await visible(work, workspace_ids, action_id, user_id)`."""
+
+
+async def check_visible(work: UnitOfWork, actor: Actor, action_id: Id) -> None:
+    """Raise `NotFoundError` for an action that the actor does not see."""
+    found = await visible(work, [actor.workspace_id], action_id, actor.user_id)
+    if found is None or level_on(found, actor.role) < Level.VIEW:
+        raise NotFoundError("action")
 
 
 async def get_action(work: UnitOfWork, workspace_id: Id, action_id: Id) -> ActionDetail:

@@ -1,9 +1,12 @@
-"""What the settings of a field name elsewhere in the workspace (decisions C2)."""
+"""What the settings of a field name elsewhere in the workspace (decisions C2).
 
-from collections.abc import Iterable
+A noun of a higher wing that fields may name registers how it is checked; `models.registrations`
+lists them.
+"""
+
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
-from models.automation.actions.queries import visible as visible_action
 from models.core.access.placement import level_on
 from models.core.access.rules import Actor, Level
 from models.core.base import Id, JsonObject
@@ -13,30 +16,37 @@ from runtime.database import UnitOfWork
 from runtime.errors import DeniedError, NotFoundError
 from runtime.ids import parse_id
 
-Described = tuple[FieldKind, JsonObject | None]
+KindAndSettings = tuple[FieldKind, JsonObject | None]
 """The kind and the settings of a field in a body."""
 
+ReferenceCheck = Callable[[UnitOfWork, Actor, Id], Awaitable[None]]
+"""Raises `NotFoundError` or `DeniedError` when the actor may not name what has this id."""
 
-async def check_references(work: UnitOfWork, actor: Actor, described: Iterable[Described]) -> None:
-    """Whether the actor may name what these fields name; asked before the rest is judged.
+_SETTINGS = {FieldKind.RELATION: "databaseId", FieldKind.BUTTON: "actionId"}
+"""The setting of a field kind that names something."""
 
-    What is no id at all is left to the check of the settings. Raises `NotFoundError` for what the
+
+def check_reference_with(kind: FieldKind, check: ReferenceCheck) -> None:
+    """Have what fields of a kind name checked by `check`; one for each kind."""
+    _CHECKS[kind] = check
+
+
+async def check_references(
+    work: UnitOfWork, actor: Actor, fields: Iterable[KindAndSettings]
+) -> None:
+    """Check that the actor may name what these fields name, before anything else is checked.
+
+    A value that is no id is left to the check of the settings. Raises `NotFoundError` for what the
     actor does not see, `DeniedError` without edit access to a database that would get the other
     side of a relation.
     """
     named = {
         (kind, found)
-        for kind, settings in described
-        if kind in _NAMES and (found := _id((settings or {}).get(_NAMES[kind]))) is not None
+        for kind, settings in fields
+        if kind in _SETTINGS and (found := _id((settings or {}).get(_SETTINGS[kind]))) is not None
     }
     for kind, id_ in sorted(named):
-        if kind is FieldKind.RELATION:
-            await _check_database(work, actor, id_)
-        else:
-            await _check_action(work, actor, id_)
-
-
-_NAMES = {FieldKind.RELATION: "databaseId", FieldKind.BUTTON: "actionId"}
+        await _CHECKS[kind](work, actor, id_)
 
 
 def _id(value: Any) -> Id | None:
@@ -55,7 +65,4 @@ async def _check_database(work: UnitOfWork, actor: Actor, database_id: Id) -> No
         )
 
 
-async def _check_action(work: UnitOfWork, actor: Actor, action_id: Id) -> None:
-    found = await visible_action(work, [actor.workspace_id], action_id, actor.user_id)
-    if found is None or level_on(found, actor.role) < Level.VIEW:
-        raise NotFoundError("action")
+_CHECKS: dict[FieldKind, ReferenceCheck] = {FieldKind.RELATION: _check_database}
