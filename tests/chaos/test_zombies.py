@@ -8,10 +8,11 @@ from itertools import pairwise
 import pytest
 from structlog.testing import capture_logs
 
+from activities.automation_runs import quick_nodes
 from activities.automation_runs.graphs import GraphCache
 from activities.automation_runs.nodes.records import RecordNodes
 from activities.automation_runs.runs import RunCache
-from activities.automation_runs.transactions import AutomationRunActivities, quick_nodes
+from activities.automation_runs.transactions import AutomationRunActivities
 from activities.contracts import NodeState
 from tests.chaos.conftest import MakeDatabase
 from tests.chaos.story import fetch

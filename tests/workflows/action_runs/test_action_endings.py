@@ -12,10 +12,10 @@ from sqlalchemy import func, insert, select, update
 from temporalio.client import WorkflowHandle
 from temporalio.testing import ActivityEnvironment
 
+from activities.action_runs import steps as action_steps
 from activities.action_runs.steps import ActionSteps, Attempt
-from activities.action_runs.transactions import steps as action_steps
+from activities.automation_runs import outside_nodes
 from activities.automation_runs.nodes.effects import Effects
-from activities.automation_runs.transactions import outside_nodes
 from activities.maintenance.action_runs import ActionMaintenance
 from models.automation.action_runs.acceptance import ActionRequest, accept, runnable_action
 from models.automation.action_runs.execution import ActionRunFacts, load_facts

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from sqlalchemy import func, select
 
+from activities.automation_runs import outside_nodes, quick_nodes, waits
 from activities.automation_runs.nodes.preparation import Prepared, prepare
-from activities.automation_runs.transactions import outside_nodes, quick_nodes, waits
 from models.automation.automation_runs.rules import OPEN_NODE
 from models.core.base import Id
 from models.data.records.tables import record

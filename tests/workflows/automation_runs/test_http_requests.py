@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from activities.automation_runs.transactions import outside_nodes
+from activities.automation_runs import outside_nodes
 from tests.support.endpoint import Serve, after, never, reply
 from tests.support.engine import Engine, by_node, graph, node
 from tests.support.run_rows import attempts, error_codes

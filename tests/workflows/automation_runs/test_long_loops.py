@@ -11,7 +11,7 @@ from sqlalchemy import func, select
 from temporalio.client import WorkflowExecutionStatus
 from temporalio.common import SearchAttributeKey
 
-from activities.automation_runs.transactions import quick_loops
+from activities.automation_runs import quick_loops
 from models.automation.automation_runs import retries
 from models.automation.automation_runs.rules import OPEN_NODE, OPEN_RUN
 from models.automation.automation_runs.shapes import RetryRun

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from activities.automation_runs.transactions import quick_nodes, runs
+from activities.automation_runs import quick_nodes, runs
 from models.automation.automation_runs.shapes import AutomationRunDetail
 from models.core.base import Id
 from tests.support.endpoint import Serve, never, once, reply

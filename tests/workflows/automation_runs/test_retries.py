@@ -11,7 +11,7 @@ import psycopg
 import pytest
 from sqlalchemy import text
 
-from activities.automation_runs.transactions import outside_nodes
+from activities.automation_runs import outside_nodes
 from models.automation.automation_runs import gated_writes
 from tests.support.endpoint import Serve, never, once, reply
 from tests.support.engine import Engine, by_node, graph, node
