@@ -8,15 +8,14 @@ from fastapi import FastAPI
 from starlette.types import ASGIApp
 from typing_extensions import override
 
-from api.kernel.background import worker_notifications
 from api.kernel.dispatch import Dispatch
 from api.kernel.middleware import RequestContext
 from api.kernel.openapi import TITLE, VERSION, render
 from api.kernel.rate_limits import RateLimit
 from api.kernel.request_log import RequestLogWriter
 from api.kernel.resources import RESOURCES
-from api.kernel.routing import Route, Router, spell_out
-from api.kernel.services import Background, Services
+from api.kernel.routing import Route, Router
+from api.kernel.services import Background, Services, worker_notifications
 from api.kernel.sessions import SessionVerifier
 from api.routers import ROUTERS
 from models.registrations import register_models
@@ -36,7 +35,7 @@ class WorkspaceApi(FastAPI):
 
     @override
     def build_middleware_stack(self) -> ASGIApp:
-        return RequestContext(Dispatch(self.router, self._operations))
+        return RequestContext(Dispatch(self._operations, self.router))
 
     @override
     def openapi(self) -> dict[str, Any]:
@@ -59,7 +58,6 @@ def create_app(
     register_models()
     routes = [route for router in routers for route in router.routes]
     _check_resources(routes)
-    spell_out(routes)
     app = WorkspaceApi(
         routes,
         title=TITLE,

@@ -3,8 +3,8 @@
 import asyncio
 from collections.abc import AsyncIterator, Collection
 
-from api.kernel.errors import as_refusal
 from api.kernel.event_streams import event
+from api.kernel.responses import as_refusal
 from api.kernel.services import Services
 from models.automation.automation_runs.rules import OPEN_RUN
 from models.automation.run_overviews import queries

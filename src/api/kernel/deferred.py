@@ -11,7 +11,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from starlette.responses import Response
 
-from api.kernel.envelope import Data
+from api.kernel.responses import Data
 from runtime.database import Database, UnitOfWork
 
 T = TypeVar("T")

@@ -10,7 +10,7 @@ from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 from typing_extensions import override
 
-from api.kernel.errors import error_response
+from api.kernel.responses import error_response
 from runtime.errors import UnavailableError
 
 MEDIA_TYPE = "text/event-stream"

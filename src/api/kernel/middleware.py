@@ -1,14 +1,12 @@
-"""The outermost layer: request ids, headers every answer carries, and framework refusals."""
+"""The outermost layer: request ids, headers of every answer, and the last refusal."""
 
 import re
 import secrets
 
 import structlog
-from starlette.routing import Match, Route
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from api.kernel.dispatch import Dispatch
-from api.kernel.errors import as_refusal, error_response
+from api.kernel.responses import as_refusal, error_response
 
 _SANE_ID = re.compile(rb"[A-Za-z0-9._:-]{1,128}")
 _NO_STORE = (b"cache-control", b"no-store")
@@ -17,7 +15,7 @@ _NO_STORE = (b"cache-control", b"no-store")
 class RequestContext:
     """Pure ASGI: a task or a queue per request would cost more than the request itself."""
 
-    def __init__(self, app: Dispatch) -> None:
+    def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -43,21 +41,7 @@ class RequestContext:
         except Exception as error:
             if started:
                 raise
-            response = error_response(as_refusal(error))
-            if response.status_code == 405:
-                response.headers["Allow"] = self._allowed(scope)
-            await response(scope, receive, send_with_headers)
-
-    def _allowed(self, scope: Scope) -> str:
-        """Every method of the path: each operation is a route of its own (RFC 9110, 10.2.1)."""
-        return ", ".join(
-            sorted(
-                method
-                for route in self._app.routes
-                if isinstance(route, Route) and route.matches(scope)[0] is not Match.NONE
-                for method in route.methods or ()
-            )
-        )
+            await error_response(as_refusal(error))(scope, receive, send_with_headers)
 
 
 def _request_id(scope: Scope) -> bytes:

@@ -10,8 +10,8 @@ from pydantic.alias_generators import to_camel
 from starlette.responses import Response
 
 from api.kernel.access import Access
-from api.kernel.envelope import Data
 from api.kernel.request import ApiRequest
+from api.kernel.responses import Data
 
 Endpoint = Callable[..., Awaitable[Any]]
 
@@ -39,9 +39,13 @@ class Operation:
     """Everything about one route that does not change from request to request."""
 
     endpoint: Endpoint
+    method: str
     access: Access
     status: int
+    parameters: tuple[str, ...]
+    """The names in the path, from left to right."""
     ids: tuple[str, ...]
+    """Those of them that must be UUIDs, sorted."""
     request_name: str | None
     body: BodyParameter | None
     query: Mapping[str, QueryParameter]
@@ -58,7 +62,7 @@ def describe_operation(
     *,
     access: Access,
     status: int,
-    path_parameters: frozenset[str],
+    parameters: tuple[str, ...],
     body_name: str | None,
     batch: bool,
     method: str,
@@ -75,15 +79,17 @@ def describe_operation(
         elif name == body_name:
             body = _body(name, parameter)
         else:
-            if to_camel(name) in path_parameters:
+            if to_camel(name) in parameters:
                 raise TypeError(f"{endpoint.__name__}: take {name} from call.ids or path_params.")
             required = parameter.default is inspect.Parameter.empty
             query[to_camel(name)] = QueryParameter(name, TypeAdapter(annotation), required)
     return Operation(
         endpoint=endpoint,
+        method=method,
         access=access,
         status=status,
-        ids=tuple(sorted(name for name in path_parameters if name.endswith("Id"))),
+        parameters=parameters,
+        ids=tuple(sorted(name for name in parameters if name.endswith("Id"))),
         request_name=request_name,
         body=body,
         query=query,
@@ -92,7 +98,7 @@ def describe_operation(
         reads=method in {"GET", "HEAD"} and not access.writes,
         chooses_workspace=bool(access.scopes)
         and access.resource is None
-        and "workspaceId" not in path_parameters,
+        and "workspaceId" not in parameters,
     )
 
 

@@ -15,10 +15,10 @@ from api.kernel.authorization import admit
 from api.kernel.body import Body, ClientGoneError, announced_body, read_body
 from api.kernel.credentials import KeyToken, read_credential
 from api.kernel.deferred import Deferred, wait_for_answer
-from api.kernel.errors import as_refusal, error_response
 from api.kernel.idempotency import keep, once
 from api.kernel.operation import Operation
 from api.kernel.request import ApiRequest
+from api.kernel.responses import as_refusal, error_response
 from api.kernel.services import Services
 from api.kernel.sessions import Session
 from api.kernel.uploads import ENVELOPE, uploaded

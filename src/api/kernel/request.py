@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.types import Receive, Scope
 
 from api.kernel.deferred import Deferred, Poll
-from api.kernel.envelope import Data
+from api.kernel.responses import Data
 from api.kernel.services import Services
 from models.content.files.rules import Content
 from models.core.access.placement import Placement

@@ -3,11 +3,11 @@
     router = Router(tags=["automations"])
 
     @router.post("/v1/workspaces/{workspaceId}/automations", access=Access(...), status_code=201)
-    async def create_automation(call: Call, body: CreateAutomation) -> Data[AutomationDetail]:
+    async def create_automation(request: ApiRequest, body: CreateAutomation) -> Data[Automation]:
         \"\"\"Create an automation.\"\"\"
-        return Data(await commands.create_automation(call.work, call.actor, body))
+        return Data(await commands.create_automation(request.work, request.actor, body))
 
-FastAPI draws the OpenAPI document from these declarations; the kernel runs them.
+FastAPI makes the OpenAPI document from these declarations; `dispatch` and `pipeline` serve them.
 """
 
 import re
@@ -15,17 +15,13 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from fastapi.routing import APIRoute
-from starlette.routing import Match
-from starlette.types import Receive, Scope, Send
-from typing_extensions import override
 
 from api.kernel.access import Access
-from api.kernel.envelope import Data
-from api.kernel.openapi import declare
 from api.kernel.operation import Endpoint, describe_operation
+from api.kernel.operation_document import documented_request, documented_responses
 from api.kernel.parameters import Cursor, Flag, Limit, QueryId
-from api.kernel.pipeline import serve
 from api.kernel.request import ApiRequest
+from api.kernel.responses import Data
 from runtime.errors import PlatformError
 
 __all__ = ["Access", "ApiRequest", "Cursor", "Data", "Flag", "Limit", "QueryId", "Route", "Router"]
@@ -36,7 +32,7 @@ _PARAMETER = re.compile(r"{(\w+)}")
 
 
 class Route(APIRoute):
-    """A FastAPI route whose requests go through the kernel's door."""
+    """An operation: what FastAPI documents, and as `operation` what the pipeline serves."""
 
     def __init__(  # noqa: PLR0913  # the parts of a declaration
         self,
@@ -52,7 +48,6 @@ class Route(APIRoute):
         media_type: str,
         statuses: Sequence[int],
     ) -> None:
-        parameters = tuple(_PARAMETER.findall(path))
         summary, _, description = (endpoint.__doc__ or "").strip().partition("\n")
         super().__init__(
             path,
@@ -70,29 +65,13 @@ class Route(APIRoute):
             endpoint,
             access=access,
             status=status_code,
-            path_parameters=frozenset(parameters),
+            parameters=tuple(_PARAMETER.findall(path)),
             body_name=bodies[0] if bodies else None,
             batch=batch,
             method=method,
         )
-        declare(self, self.operation, parameters, errors, media_type, statuses)
-        self._depth = path.count("/")
-        self.plainer: list[re.Pattern[str]] = []
-        """Paths this template would take that other operations spell out."""
-        self.app = self._serve
-
-    @override
-    def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        # No parameter spans a slash, so most of the templates need no closer look.
-        if scope["path"].count("/") != self._depth:
-            return Match.NONE, {}
-        match, child = super().matches(scope)
-        if match is not Match.NONE and any(one.match(scope["path"]) for one in self.plainer):
-            return Match.NONE, {}
-        return match, child
-
-    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await serve(self.operation, scope, receive, send)
+        self.responses = documented_responses(self.operation, errors, media_type, statuses)
+        self.openapi_extra = documented_request(self.operation)
 
 
 class Router:
@@ -165,12 +144,3 @@ class Router:
             return endpoint
 
         return declaring
-
-
-def spell_out(routes: Sequence[Route]) -> None:
-    """A path that is spelled out is not also the id of something, whatever the method."""
-    for plain in routes:
-        for route in routes:
-            plainer = len(plain.param_convertors) < len(route.param_convertors)
-            if plainer and route.path_regex.match(plain.path_format):
-                route.plainer.append(plain.path_regex)

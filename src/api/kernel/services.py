@@ -1,7 +1,11 @@
-"""What the kernel keeps while the process lives."""
+"""The long-lived objects of an API process, and what runs beside its requests.
 
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
+`create_app` makes them once; every request finds them as `request.services`.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
 from api.kernel.event_streams import Streams
@@ -12,11 +16,12 @@ from runtime.crypto import KeyRing
 from runtime.database import Database
 from runtime.object_store import ObjectStore
 from runtime.settings import Settings
+from runtime.worker_notifier import WorkerNotifier
 
 
 @dataclass(slots=True)
 class Services:
-    """Found by every request at `app.state.kernel`."""
+    """Held at `app.state.services`."""
 
     settings: Settings
     database: Database
@@ -30,3 +35,17 @@ class Services:
 
 Background = Callable[[Services], AbstractAsyncContextManager[None]]
 """Something that runs beside the requests: entered at start, left at shutdown."""
+
+
+@asynccontextmanager
+async def worker_notifications(services: Services) -> AsyncIterator[None]:
+    """Notify the workers after each commit that left something for them to do."""
+    notifier = WorkerNotifier(services.settings.database_url.get_secret_value())
+    services.database.notify_workers = notifier.notify
+    task = asyncio.create_task(notifier.run(), name="worker-notifier")
+    try:
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task

@@ -1,54 +1,70 @@
-"""Every operation is found by its path, without the router's search."""
+"""Every operation is found by its method and path, and nothing else is."""
 
 import re
 
 import pytest
-from starlette.routing import Router as StarletteRouter
-from starlette.types import Receive, Scope, Send
 
-from api.kernel.dispatch import Dispatch
-from api.kernel.routing import Route, spell_out
+from api.kernel.dispatch import Dispatch, UnknownMethodError
+from api.kernel.routing import Access, Data, Route, Router
 from api.routers import ROUTERS
+from runtime.errors import NotFoundError
 
 OPERATIONS = [route for router in ROUTERS for route in router.routes]
 
 
-class _FoundError(Exception):
-    """The operation that was asked to answer."""
+async def endpoint() -> Data[int]:
+    """Answer."""
+    return Data(0)
 
 
-async def _unsearched(scope: Scope, *_: Receive | Send) -> None:
-    raise LookupError(scope["path"])
+def dispatch_of(*declared: tuple[str, str]) -> Dispatch:
+    router = Router(tags=[])
+    for method, path in declared:
+        router.add(method, path, endpoint, access=Access())
+    return Dispatch(router.routes, _nothing)
 
 
-@pytest.fixture
-def dispatch(monkeypatch: pytest.MonkeyPatch) -> Dispatch:
-    async def answer(route: Route, *_: object) -> None:
-        raise _FoundError(route.operation_id)
-
-    monkeypatch.setattr(Route, "handle", answer)
-    spell_out(OPERATIONS)
-    router = StarletteRouter()
-    router.middleware_stack = _unsearched
-    return Dispatch(router, OPERATIONS)
+async def _nothing(*_: object) -> None:
+    """Nobody asks for a lifespan here."""
 
 
-async def _found(dispatch: Dispatch, method: str, path: str) -> str:
-    scope = {"type": "http", "method": method, "path": path, "root_path": ""}
-    with pytest.raises(_FoundError) as found:
-        await dispatch(scope, None, None)  # type: ignore[arg-type]  # nobody answers
-    return str(found.value)
+@pytest.mark.parametrize("route", OPERATIONS, ids=lambda route: route.operation_id)
+def test_every_operation_is_found(route: Route) -> None:
+    names = re.findall(r"{(\w+)}", route.path)
+    path = re.sub(r"{(\w+)}", r"the-\1", route.path)
+    operation, parameters = Dispatch(OPERATIONS, _nothing).find(route.operation.method, path)
+    assert operation is route.operation
+    assert parameters == {name: f"the-{name}" for name in names}
 
 
-async def test_every_operation_is_found(dispatch: Dispatch) -> None:
-    for route in OPERATIONS:
-        (method,) = route.methods
-        path = re.sub(r"{\w+(:path)?}", "x", route.path)
-        assert await _found(dispatch, method, path) == route.operation_id
+@pytest.mark.parametrize(
+    "path",
+    ["", "/", "//", "/v1", "/v1/", "/v1/records/x/y/z", "/v1/records//", "/healthz/", "/x", "*"],
+)
+def test_what_is_unknown_is_not_found(path: str) -> None:
+    with pytest.raises(NotFoundError):
+        Dispatch(OPERATIONS, _nothing).find("GET", path)
 
 
-@pytest.mark.parametrize("path", ["/", "//", "/v1", "/v1/", "/v1/records/x/y/z", "/nowhere", "*"])
-async def test_what_is_unknown_is_left_to_the_router(dispatch: Dispatch, path: str) -> None:
-    scope = {"type": "http", "method": "GET", "path": path, "root_path": ""}
-    with pytest.raises(LookupError):
-        await dispatch(scope, None, None)  # type: ignore[arg-type]  # nobody answers
+def test_a_path_that_is_spelled_out_is_no_id_whatever_the_method() -> None:
+    dispatch = dispatch_of(("DELETE", "/v1/things/{thingId}"), ("GET", "/v1/things/count"))
+    with pytest.raises(UnknownMethodError) as refused:
+        dispatch.find("DELETE", "/v1/things/count")
+    assert refused.value.headers == {"Allow": "GET"}
+    assert dispatch.find("DELETE", "/v1/things/counted")[1] == {"thingId": "counted"}
+
+
+def test_a_segment_that_leads_nowhere_may_still_be_an_id() -> None:
+    dispatch = dispatch_of(("GET", "/v1/things/{thingId}/parts"), ("GET", "/v1/things/old/list"))
+    assert dispatch.find("GET", "/v1/things/old/parts")[1] == {"thingId": "old"}
+
+
+def test_operations_of_one_path_may_name_its_parameters_differently() -> None:
+    dispatch = dispatch_of(("GET", "/v1/{one}/{two}"), ("PUT", "/v1/{first}/{second}"))
+    assert dispatch.find("GET", "/v1/a/b")[1] == {"one": "a", "two": "b"}
+    assert dispatch.find("PUT", "/v1/a/b")[1] == {"first": "a", "second": "b"}
+
+
+def test_an_operation_is_declared_once() -> None:
+    with pytest.raises(RuntimeError, match="declared twice"):
+        dispatch_of(("GET", "/v1/{one}"), ("GET", "/v1/{two}"))

@@ -1,19 +1,16 @@
-"""Every refusal in one shape (interface, Errors; decisions C2)."""
+"""The JSON bodies of every answer: `{"data": …}`, or one shape of refusal (decisions C2)."""
 
 import json
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import psycopg
 import structlog
 from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import exc
-from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from runtime.errors import (
     InternalError,
-    MethodNotAllowedError,
-    NotFoundError,
     PlatformError,
     UnavailableError,
     ValidationError,
@@ -28,6 +25,18 @@ _UNREACHABLE = (
 )
 
 _log = structlog.get_logger(__name__)
+
+
+T = TypeVar("T")
+
+
+class Data(BaseModel, Generic[T]):
+    """The envelope of a success (interface, general rule 2)."""
+
+    data: T
+
+    def __init__(self, data: T) -> None:
+        super().__init__(data=data)
 
 
 class ErrorDetail(BaseModel):
@@ -73,19 +82,8 @@ def as_refusal(error: Exception) -> PlatformError:
     """The refusal an exception amounts to; what nobody expected is logged and tells nothing."""
     if isinstance(error, PlatformError):
         return error
-    if isinstance(error, HTTPException):
-        return _framework_refusal(error)
     if isinstance(error, _UNREACHABLE):
         _log.warning("database_unavailable", **describe(error))
         return UnavailableError("The service cannot reach its database; try again soon.")
     _log.error("unexpected_error", **describe(error))
-    return InternalError("Something went wrong on our side; the request id names it in our logs.")
-
-
-def _framework_refusal(error: HTTPException) -> PlatformError:
-    if error.status_code == 405:
-        return MethodNotAllowedError("This path does not know that method.")
-    if error.status_code == 404:
-        return NotFoundError("path")
-    _log.error("unexpected_framework_error", status=error.status_code)
     return InternalError("Something went wrong on our side; the request id names it in our logs.")

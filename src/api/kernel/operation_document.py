@@ -1,0 +1,140 @@
+"""What the OpenAPI document says of one operation beyond what FastAPI reads from its signature."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from api.kernel.operation import Operation
+from api.kernel.uploads import NAME_HEADER
+from models.core.idempotency.rules import HEADER, MAX_LENGTH
+from runtime.errors import (
+    ConflictingMutationError,
+    DeniedError,
+    InProgressError,
+    InternalError,
+    NotFoundError,
+    PayloadTooLargeError,
+    PlatformError,
+    UnauthorizedError,
+    UnavailableError,
+    UnsupportedMediaTypeError,
+    ValidationError,
+)
+
+_ERROR = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
+
+_SECURITY: Mapping[str, list[dict[str, list[str]]]] = {
+    "any": [{"apiKey": []}, {"session": []}],
+    "key": [{"apiKey": []}],
+    "session": [{"session": []}],
+    "none": [],
+}
+
+
+def documented_responses(
+    operation: Operation,
+    errors: Sequence[type[PlatformError]],
+    media_type: str,
+    statuses: Sequence[int],
+) -> dict[int | str, dict[str, Any]]:
+    """The refusals, and the successes that are no JSON or have a status of their own."""
+    codes: dict[int, list[str]] = {}
+    for refusal in (*_refusals(operation), *errors):
+        known = codes.setdefault(refusal.status, [])
+        if refusal.code not in known:
+            known.append(refusal.code)
+    found: dict[int | str, dict[str, Any]] = {
+        status: {"description": ", ".join(codes[status]), "content": _ERROR}
+        for status in sorted(codes)
+    }
+    if operation.result is None:
+        found[operation.status] = {"content": {media_type: {}}}
+    for status in statuses:
+        found[status] = {"content": {} if status == 304 else {media_type: {}}}
+    return found
+
+
+def documented_request(operation: Operation) -> dict[str, Any]:
+    """Credentials, path parameters, headers, and a body that is no JSON shape."""
+    access = operation.access
+    parameters = [_path_parameter(name) for name in operation.parameters]
+    if access.idempotent:
+        parameters.append(_IDEMPOTENCY_KEY)
+    if access.upload:
+        parameters.append(_FILE_NAME)
+    found: dict[str, Any] = {"security": _SECURITY[access.credential], "parameters": parameters}
+    if access.upload:
+        found["requestBody"] = _UPLOAD
+    if access.raw and not _is_read(operation):
+        found["requestBody"] = _ANYTHING
+    return found
+
+
+def _refusals(operation: Operation) -> list[type[PlatformError]]:
+    """What every operation with these demands may refuse."""
+    access = operation.access
+    refusals: list[type[PlatformError]] = [ValidationError, InternalError]
+    if access.transaction:
+        refusals.append(UnavailableError)
+    if access.credential != "none":
+        refusals.append(UnauthorizedError)
+    if access.scopes or access.level or access.platform_admin or access.credential in _NARROW:
+        refusals.append(DeniedError)
+    if operation.parameters or operation.chooses_workspace:
+        refusals.append(NotFoundError)
+    if not _is_read(operation):
+        refusals += [PayloadTooLargeError, UnsupportedMediaTypeError]
+    if access.idempotent:
+        refusals += [InProgressError, ConflictingMutationError]
+    return refusals
+
+
+_NARROW = frozenset({"session", "key"})
+
+
+def _is_read(operation: Operation) -> bool:
+    """Whether the method is one whose body means nothing (RFC 9110, 9.3)."""
+    return operation.method in {"GET", "HEAD"}
+
+
+def _path_parameter(name: str) -> dict[str, Any]:
+    schema = {"type": "string", "format": "uuid"} if name.endswith("Id") else {"type": "string"}
+    return {"name": name, "in": "path", "required": True, "schema": schema}
+
+
+_IDEMPOTENCY_KEY = {
+    "name": HEADER,
+    "in": "header",
+    "required": False,
+    "description": "Repeating a call with the same key within 24 hours gives the same answer.",
+    "schema": {"type": "string", "minLength": 1, "maxLength": MAX_LENGTH},
+}
+
+_FILE_NAME = {
+    "name": NAME_HEADER,
+    "in": "header",
+    "required": False,
+    "description": "What the file is called, percent-encoded.",
+    "schema": {"type": "string"},
+}
+
+_BYTES = {"type": "string", "format": "binary"}
+
+_UPLOAD = {
+    "description": "The bytes themselves under any type, or a form with one file.",
+    "content": {
+        "application/octet-stream": {"schema": _BYTES},
+        "multipart/form-data": {
+            "schema": {
+                "type": "object",
+                "properties": {"file": _BYTES},
+                "required": ["file"],
+                "additionalProperties": False,
+            }
+        },
+    },
+}
+
+_ANYTHING = {
+    "description": "Whatever the caller sends.",
+    "content": {"application/json": {"schema": {}}, "application/octet-stream": {"schema": _BYTES}},
+}
