@@ -1,12 +1,13 @@
 """Reading the fields of databases as the rules see them: as rows, or as one text."""
 
 import json
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from functools import lru_cache
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Protocol, cast
 
-from sqlalchemy import ScalarSelect, Text, Uuid, bindparam, cast, func, select
+from sqlalchemy import ScalarSelect, Text, Uuid, bindparam, func, select
+from sqlalchemy import cast as sql_cast
 from sqlalchemy.dialects.postgresql import aggregate_order_by
 
 from models.content.items.tables import item
@@ -26,7 +27,7 @@ def fields_as_text() -> ScalarSelect[Any]:
     described = func.jsonb_build_object(*(part for name in _SPEC for part in (name, field.c[name])))
     ordered = aggregate_order_by(described, field.c.position, field.c.key)
     return (
-        select(cast(func.jsonb_agg(ordered), Text))
+        select(sql_cast(func.jsonb_agg(ordered), Text))
         .where(
             field.c.workspace_id == database.c.workspace_id, field.c.database_id == database.c.id
         )
@@ -43,12 +44,13 @@ def read_fields(text: str) -> FieldSpecs:
 @lru_cache(maxsize=512)
 def _fields_of_text(text: str) -> FieldSpecs:
     """Read once for as long as the fields stay: the text itself is the key."""
-    return field_specs(
+    rows = (
         SimpleNamespace(
             **{**row, "id": Id(row["id"]), "index_id": row["index_id"] and Id(row["index_id"])}
         )
         for row in json.loads(text)
     )
+    return field_specs(cast("Iterator[FieldRow]", rows))
 
 
 _SPEC = (
@@ -66,12 +68,28 @@ _SPEC = (
 )
 
 
-def field_specs(rows: Iterable[Any]) -> FieldSpecs:
+class FieldRow(Protocol):
+    """The columns of a field that the rules see."""
+
+    id: Id
+    key: str
+    label: str
+    kind: str
+    required: bool
+    default_value: str | None
+    options: list[dict[str, Any]]
+    settings: dict[str, Any]
+    position: float
+    index_id: Id | None
+    index_ready: bool
+
+
+def field_specs(rows: Iterable[FieldRow]) -> FieldSpecs:
     """Rows of the field table as the rules see them."""
     return {row.key: field_spec(row) for row in rows}
 
 
-def field_spec(row: Any) -> FieldSpec:
+def field_spec(row: FieldRow) -> FieldSpec:
     """One row of the field table as the rules see it."""
     return FieldSpec(
         id=row.id,

@@ -1,11 +1,11 @@
 """Reading databases and their fields."""
 
 from collections.abc import Collection, Sequence
-from typing import Any
+from datetime import datetime
+from typing import Any, Protocol
 
 from sqlalchemy import (
     ARRAY,
-    Row,
     Select,
     Uuid,
     bindparam,
@@ -25,10 +25,10 @@ from models.data.databases.field_rows import field_spec, field_specs
 from models.data.databases.rules.fields import FieldSpecs, Schema
 from models.data.databases.rules.kinds import FieldKind
 from models.data.databases.shapes import DatabaseDetail, DatabaseList, FieldShape
-from models.data.databases.tables import database, field, removed_field
+from models.data.databases.tables import DatabaseField, database, field, removed_field
 from models.data.views.queries import shown_views
 from models.data.views.shapes import ViewShape
-from runtime.database import UnitOfWork
+from runtime.database import UnitOfWork, columns_of
 from runtime.errors import NotFoundError
 from runtime.prepared_statement import PreparedStatement
 
@@ -57,7 +57,8 @@ visible_field = PlacementOf(
 
 async def get_database(work: UnitOfWork, actor: Actor, database_id: Id) -> DatabaseDetail:
     """A database with its fields and the views the actor sees. Raises `NotFoundError`."""
-    found = await work.first(_details(actor.workspace_id).where(database.c.id == database_id))
+    statement = _details(actor.workspace_id).where(database.c.id == database_id)
+    found = await work.first(statement, of=_DatabaseWithItem)
     if found is None:
         raise NotFoundError("database")
     fields = await _shown_fields(work, actor.workspace_id, [database_id])
@@ -77,7 +78,8 @@ async def list_databases(work: UnitOfWork, actor: Actor, page: PageRequest) -> D
         statement = statement.where(
             tuple_(database.c.created_at, database.c.id) < tuple_(*page.after)
         )
-    shown = page.of(await work.rows(statement), lambda row: (row.created_at, row.id))
+    rows = await work.rows(statement, of=_DatabaseWithItem)
+    shown = page.of(rows, lambda row: (row.created_at, row.id))
     database_ids = [row.id for row in shown.items]
     fields = await _shown_fields(work, actor.workspace_id, database_ids)
     views = await shown_views(work, actor, database_ids)
@@ -104,7 +106,8 @@ async def get_field(
             field.c.workspace_id == workspace_id,
             field.c.database_id == database_id,
             field.c.id == field_id,
-        )
+        ),
+        of=DatabaseField,
     )
     if found is None:
         raise NotFoundError("field")
@@ -131,7 +134,8 @@ async def load_catalog(
         .where(
             field.c.workspace_id == workspace_id, field.c.database_id.in_(select(connected.c.id))
         )
-        .order_by(field.c.position, field.c.key)
+        .order_by(field.c.position, field.c.key),
+        of=DatabaseField,
     )
     catalog: dict[Id, FieldSpecs] = {database_id: {} for database_id in database_ids}
     for row in rows:
@@ -155,7 +159,7 @@ async def removed_keys(
     return keys
 
 
-def schema_of(rows: Sequence[Row[Any]], noun: str = "database") -> Schema:
+def schema_of(rows: Sequence[DatabaseField], noun: str = "database") -> Schema:
     """The schema these field rows make up. Raises `NotFoundError` of `noun` without any."""
     if not rows:
         raise NotFoundError(noun)
@@ -183,8 +187,16 @@ def fields_of() -> Select[Any]:
 
 
 _SCHEMA = PreparedStatement(
-    fields_of().where(field.c.database_id == bindparam("database_id", type_=Uuid))
+    fields_of().where(field.c.database_id == bindparam("database_id", type_=Uuid)), DatabaseField
 )
+
+
+class _DatabaseWithItem(Protocol):
+    """A database with columns of its item."""
+
+    id: Id
+    position: float
+    created_at: datetime
 
 
 def _details(workspace_id: Id) -> Select[Any]:
@@ -211,7 +223,8 @@ async def _shown_fields(
     rows = await work.rows(
         select(field)
         .where(field.c.workspace_id == workspace_id, field.c.database_id.in_(database_ids))
-        .order_by(field.c.position, field.c.key)
+        .order_by(field.c.position, field.c.key),
+        of=DatabaseField,
     )
     fields: dict[Id, list[FieldShape]] = {database_id: [] for database_id in database_ids}
     for row in rows:
@@ -219,17 +232,17 @@ async def _shown_fields(
     return fields
 
 
-def field_shape(row: Row[Any]) -> FieldShape:
-    """A row of the field table on the wire."""
-    return FieldShape.model_validate({**row._mapping, "order": row.position})
+def field_shape(row: DatabaseField) -> FieldShape:
+    """A field as the interface shows it."""
+    return FieldShape.model_validate({**columns_of(row), "order": row.position})
 
 
 def _detail(
-    row: Row[Any], fields: dict[Id, list[FieldShape]], views: dict[Id, list[ViewShape]]
+    row: _DatabaseWithItem, fields: dict[Id, list[FieldShape]], views: dict[Id, list[ViewShape]]
 ) -> DatabaseDetail:
     return DatabaseDetail.model_validate(
         {
-            **row._mapping,
+            **columns_of(row),
             "order": row.position,
             "fields": fields[row.id],
             "views": views[row.id],

@@ -23,7 +23,12 @@ from models.data.database_copies.rules import (
     copied_relations,
     outward,
 )
-from models.data.databases.commands.rows import insert_fields, lay_out, write_database, write_field
+from models.data.databases.commands.rows import (
+    add_to_layout,
+    insert_fields,
+    write_database,
+    write_field,
+)
 from models.data.databases.field_rows import field_specs
 from models.data.databases.locks import own_schema
 from models.data.databases.queries import removed_keys
@@ -166,7 +171,7 @@ async def _add_other_sides(work: UnitOfWork, copy: Copy, fields: FieldSpecs, lab
         added = [replace(spec, position=last + 1 + place) for place, spec in enumerate(added)]
         await insert_fields(work, copy.workspace_id, target_id, added)
         shown = {**known, **{spec.key: spec for spec in added}}
-        await lay_out(work, copy.workspace_id, target_id, shown, [spec.key for spec in added])
+        await add_to_layout(work, copy.workspace_id, target_id, shown, [spec.key for spec in added])
 
 
 async def _copy_views(

@@ -3,8 +3,6 @@
 Until the last transaction nothing of it is visible, and a conversion that fails leaves nothing.
 """
 
-from typing import Any
-
 from sqlalchemy import func, select
 
 from models.core.access.rules import Actor
@@ -45,7 +43,7 @@ from models.data.records.tables import record
 from models.messages.jobs.commands import accept_job, record_progress
 from models.messages.jobs.queries import find_job
 from models.messages.jobs.rules import OPEN_JOB, JobStatus
-from models.messages.jobs.tables import job
+from models.messages.jobs.tables import Job, job
 from runtime.clock import truncate
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, InProgressError, ValidationError
@@ -193,7 +191,7 @@ def _as_it_would_be(shown: FieldShape, target: FieldSpec) -> FieldShape:
     )
 
 
-async def convert_chunk(work: UnitOfWork, found: Any) -> JsonObject | None:
+async def convert_chunk(work: UnitOfWork, found: Job) -> JsonObject | None:
     """One step of the job: prepare the values of more records, or change all of them.
 
     Gives the progress from which the next step goes on, None after the last. Raises
@@ -213,7 +211,7 @@ async def convert_chunk(work: UnitOfWork, found: Any) -> JsonObject | None:
     return {**state, "after": str(rows[-1].id)}
 
 
-async def _finish(work: UnitOfWork, found: Any) -> JsonObject | None:
+async def _finish(work: UnitOfWork, found: Job) -> JsonObject | None:
     """Catch up with the writers, and change everything in one transaction without them."""
     database_id = Id(found.input["databaseId"])
     await own_fields(work, found.workspace_id)
@@ -241,7 +239,7 @@ async def _finish(work: UnitOfWork, found: Any) -> JsonObject | None:
     return None
 
 
-async def _resumed(work: UnitOfWork, found: Any) -> tuple[Source, Converter]:
+async def _resumed(work: UnitOfWork, found: Job) -> tuple[Source, Converter]:
     """The field as it is now, and its converter as the last step left it."""
     database_id = Id(found.input["databaseId"])
     schema = await load_schema(work, found.workspace_id, database_id)
@@ -254,7 +252,7 @@ async def _resumed(work: UnitOfWork, found: Any) -> tuple[Source, Converter]:
     return Source(found.workspace_id, database_id, spec.key), converter
 
 
-async def conversion_result(work: UnitOfWork, found: Any) -> JsonObject:
+async def conversion_result(work: UnitOfWork, found: Job) -> JsonObject:
     """How many values were converted and lost, as the last step of the job left it."""
     done = await find_job(work, found.workspace_id, Family.FIELD_CONVERSION, found.id)
     counts: JsonObject = done.progress

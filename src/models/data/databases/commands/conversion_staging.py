@@ -4,12 +4,12 @@ Records in the trash are converted too, for they may come back; nobody counts th
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from datetime import datetime
+from typing import Any, NamedTuple, Protocol
 
 from pydantic_core import to_json
 from sqlalchemy import (
     ColumnElement,
-    Row,
     Select,
     Text,
     Uuid,
@@ -40,6 +40,14 @@ APPLIED_AT_ONCE = 20_000
 """Records that one statement changes, well within its time."""
 
 
+class FieldValueRow(Protocol):
+    """A record with the value of one field."""
+
+    id: Id
+    value: Any
+    updated_at: datetime
+
+
 class Source(NamedTuple):
     """The values of one field."""
 
@@ -60,21 +68,23 @@ class Source(NamedTuple):
         return record.c.data.op("?")(self.key)
 
     def read(self) -> Select[Any]:
-        """Records with their values."""
+        """Records with their values, as `FieldValueRow`s."""
         return select(
             record.c.id, record.c.data[self.key].label("value"), record.c.updated_at
         ).where(*self.records)
 
 
-async def next_values(work: UnitOfWork, source: Source, after: Id | None) -> Sequence[Row[Any]]:
+async def next_values(
+    work: UnitOfWork, source: Source, after: Id | None
+) -> Sequence[FieldValueRow]:
     """The next records after one, in the order of their ids; their `value` may be None."""
     statement = source.read().order_by(record.c.id).limit(CHUNK)
     if after is not None:
         statement = statement.where(record.c.id > after)
-    return await work.rows(statement)
+    return await work.rows(statement, of=FieldValueRow)
 
 
-async def changed_values(work: UnitOfWork, source: Source, job_id: Id) -> Sequence[Row[Any]]:
+async def changed_values(work: UnitOfWork, source: Source, job_id: Id) -> Sequence[FieldValueRow]:
     """Records whose value was not prepared, or was changed since; at most one more than a chunk."""
     prepared = and_(
         conversion_value.c.job_id == job_id,
@@ -91,12 +101,17 @@ async def changed_values(work: UnitOfWork, source: Source, job_id: Id) -> Sequen
                 conversion_value.c.record_updated_at != record.c.updated_at,
             ),
         )
-        .limit(CHUNK + 1)
+        .limit(CHUNK + 1),
+        of=FieldValueRow,
     )
 
 
 async def keep_values(
-    work: UnitOfWork, source: Source, job_id: Id, rows: Sequence[Row[Any]], values: Sequence[Any]
+    work: UnitOfWork,
+    source: Source,
+    job_id: Id,
+    rows: Sequence[FieldValueRow],
+    values: Sequence[Any],
 ) -> None:
     """Prepare what the values of these records become."""
     prepared = [

@@ -3,9 +3,8 @@
 from collections.abc import Collection
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
 
-from sqlalchemy import Row, select, update
+from sqlalchemy import select, update
 from sqlalchemy.dialects.postgresql import insert as postgres_insert
 
 from models.content.items.commands import change_item, check_parent, create_item_for, trash_item
@@ -30,7 +29,7 @@ from models.data.databases.shapes import (
     DatabaseDetail,
     UpdateDatabase,
 )
-from models.data.databases.tables import database, field
+from models.data.databases.tables import Database, DatabaseField, database, field
 from models.data.views.commands.views import create_views
 from models.data.views.queries import get_view
 from runtime.database import UnitOfWork
@@ -109,6 +108,7 @@ async def update_database(
         changes["settings"] = _settings(body.settings)
     placed = _placed(body)
     if placed:
+        assert held.item_id is not None, "whoever may change a database sees its item"
         await change_item(work, actor, held.item_id, placed)
     if changes or placed:
         await write_database(work, actor.workspace_id, database_id, **changes)
@@ -128,7 +128,7 @@ def _placed(body: UpdateDatabase) -> JsonObject:
 
 
 async def _layout(
-    work: UnitOfWork, actor: Actor, held: Row[Any], body: ChangeRecordLayout
+    work: UnitOfWork, actor: Actor, held: Database, body: ChangeRecordLayout
 ) -> JsonObject:
     """The layout a body asks for, checked against the fields and views as they are."""
     fields = (await load_schema(work, actor.workspace_id, held.id)).fields
@@ -196,7 +196,8 @@ async def lock_fields(work: UnitOfWork, schema: Schema, keys: Collection[str]) -
             field.c.key.in_(keys),
         )
         .order_by(field.c.id)
-        .with_for_update()
+        .with_for_update(),
+        of=DatabaseField,
     )
     return replace(schema, fields={**schema.fields, **field_specs(rows)})
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Sequence
 
 from models.core.access.rules import Actor
 from models.core.base import Id
-from models.data.databases.commands.rows import insert_fields, lay_out
+from models.data.databases.commands.rows import add_to_layout, insert_fields
 from models.data.databases.queries import load_catalog, removed_keys
 from models.data.databases.rules.buttons import button_problems
 from models.data.databases.rules.derived_fields import DerivedFields, FieldRef, resolve_derived
@@ -50,7 +50,7 @@ async def add_fields(
         await insert_fields(work, actor.workspace_id, target_id, inverses)
         shown = {**catalog[target_id], **{spec.key: spec for spec in inverses}}
         new_keys = [spec.key for spec in inverses]
-        await lay_out(work, actor.workspace_id, target_id, shown, new_keys)
+        await add_to_layout(work, actor.workspace_id, target_id, shown, new_keys)
     return whole
 
 

@@ -11,8 +11,8 @@ from models.data.databases.commands.field_insertion import add_fields
 from models.data.databases.commands.field_usages import remove_invalid_usages
 from models.data.databases.commands.removal import remove_field
 from models.data.databases.commands.rows import (
+    add_to_layout,
     hold_database,
-    lay_out,
     write_database,
     write_field,
 )
@@ -54,7 +54,7 @@ async def create_field(
         work, actor, database_id, held.label, schema.fields, [spec], lambda _: ""
     )
     fields = (await load_schema(work, actor.workspace_id, database_id)).fields
-    await lay_out(work, actor.workspace_id, database_id, fields, [spec.key])
+    await add_to_layout(work, actor.workspace_id, database_id, fields, [spec.key])
     if spec.kind is FieldKind.AUTO_NUMBER:
         await number_records(work, actor.workspace_id, database_id)
     if spec.derived:

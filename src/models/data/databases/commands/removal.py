@@ -1,18 +1,17 @@
-"""Taking a field out of everything that shows it, and its values out of the records."""
-
-from typing import Any
+"""Removing a field, and by a job its values from the records."""
 
 from sqlalchemy import delete, insert, select
 
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.data.databases.commands.field_usages import remove_usages
-from models.data.databases.commands.rows import drop_field, unlay
+from models.data.databases.commands.rows import drop_field, remove_from_layout
 from models.data.databases.commands.stored_values import strip_values
 from models.data.databases.rules.derived_fields import FieldRef
 from models.data.databases.rules.fields import FieldSpec
-from models.data.databases.tables import removed_field
+from models.data.databases.tables import RemovedField, removed_field
 from models.messages.jobs.commands import accept_job
+from models.messages.jobs.tables import Job
 from runtime.database import UnitOfWork
 from runtime.families import Family
 
@@ -23,7 +22,7 @@ async def remove_field(
     """Remove a field whose database nobody writes to meanwhile; a job takes out many values."""
     workspace_id, database_id = actor.workspace_id, ref.database_id
     await remove_usages(work, workspace_id, database_id, spec.key)
-    await unlay(work, workspace_id, database_id, spec.key)
+    await remove_from_layout(work, workspace_id, database_id, spec.key)
     await drop_field(work, workspace_id, spec.id)
     if not (spec.stored or spec.computed):
         return
@@ -47,13 +46,13 @@ async def remove_field(
     )
 
 
-async def remove_chunk(work: UnitOfWork, job: Any) -> JsonObject | None:
+async def remove_chunk(work: UnitOfWork, job: Job) -> JsonObject | None:
     """Take the values out of more records; the progress to go on from, None after the last."""
     here = (
         removed_field.c.workspace_id == job.workspace_id,
         removed_field.c.id == job.subject_id,
     )
-    found = await work.first(select(removed_field).where(*here))
+    found = await work.first(select(removed_field).where(*here), of=RemovedField)
     if found is None:
         return None
     after = Id(job.progress.get("after", job.input["after"]))

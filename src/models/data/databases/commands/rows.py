@@ -1,25 +1,26 @@
-"""Rows of databases and fields, written by the commands."""
+"""Writing rows of databases and fields, for the commands of this folder and for copies."""
 
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Row, delete, insert, select, update
+from sqlalchemy import delete, insert, select, update
 
 from models.core.base import Id
 from models.core.revisions import next_updated_at
 from models.data.databases.rules.fields import FieldSpec, FieldSpecs
 from models.data.databases.rules.layout import layout_with, layout_without
-from models.data.databases.tables import database, field
+from models.data.databases.tables import Database, database, field
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
 
 
-async def hold_database(work: UnitOfWork, workspace_id: Id, database_id: Id) -> Row[Any]:
-    """The row of a database, as it is until the transaction ends. Raises `NotFoundError`."""
+async def hold_database(work: UnitOfWork, workspace_id: Id, database_id: Id) -> Database:
+    """A database, locked until the transaction ends. Raises `NotFoundError`."""
     found = await work.first(
         select(database)
         .where(database.c.workspace_id == workspace_id, database.c.id == database_id)
-        .with_for_update()
+        .with_for_update(),
+        of=Database,
     )
     if found is None:
         raise NotFoundError("database")
@@ -78,16 +79,16 @@ async def drop_field(work: UnitOfWork, workspace_id: Id, field_id: Id) -> None:
     )
 
 
-async def lay_out(
+async def add_to_layout(
     work: UnitOfWork, workspace_id: Id, database_id: Id, fields: FieldSpecs, added: list[str]
 ) -> None:
-    """Let the layout of a database show new fields; `fields` has them already."""
+    """Add new fields to the layout of a database; `fields` has them already."""
     held = await hold_database(work, workspace_id, database_id)
     layout = layout_with(held.record_layout, fields, added)
     await write_database(work, workspace_id, database_id, record_layout=layout)
 
 
-async def unlay(work: UnitOfWork, workspace_id: Id, database_id: Id, key: str) -> None:
+async def remove_from_layout(work: UnitOfWork, workspace_id: Id, database_id: Id, key: str) -> None:
     """Take a field out of the layout of its database."""
     held = await hold_database(work, workspace_id, database_id)
     layout = layout_without(held.record_layout, key)
