@@ -18,7 +18,8 @@ from sqlalchemy import (
 
 from models.content.items.queries import PlacementOf, closed_items, placed_items
 from models.content.items.tables import item
-from models.core.access.rules import Actor
+from models.core.access.placement import level_on
+from models.core.access.rules import Actor, Level
 from models.core.base import Id
 from models.core.pagination import PageRequest
 from models.data.databases.field_rows import field_spec, field_specs
@@ -29,7 +30,7 @@ from models.data.databases.tables import DatabaseField, database, field, removed
 from models.data.views.queries import shown_views
 from models.data.views.shapes import ViewShape
 from runtime.database import UnitOfWork, columns_of
-from runtime.errors import NotFoundError
+from runtime.errors import DeniedError, NotFoundError
 from runtime.prepared_statement import PreparedStatement
 
 visible = PlacementOf(
@@ -53,6 +54,24 @@ visible_field = PlacementOf(
     )
 )
 """Where a field's database is placed: `await visible_field(work, workspace_ids, field_id, …)`."""
+
+
+async def database_level(work: UnitOfWork, actor: Actor, database_id: Id) -> Level:
+    """What the actor may do with a database; NONE for one they do not see."""
+    found = await visible(work, [actor.workspace_id], database_id, actor.user_id)
+    return Level.NONE if found is None else level_on(found, actor.role)
+
+
+async def require_edit(work: UnitOfWork, actor: Actor, database_id: Id, denial: str) -> None:
+    """Raise `NotFoundError` for a database the actor does not see, `DeniedError` without edit.
+
+    `denial` says what edit access is needed for.
+    """
+    level = await database_level(work, actor, database_id)
+    if level < Level.VIEW:
+        raise NotFoundError("database")
+    if level < Level.EDIT:
+        raise DeniedError(denial)
 
 
 async def get_database(work: UnitOfWork, actor: Actor, database_id: Id) -> DatabaseDetail:

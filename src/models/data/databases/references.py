@@ -7,13 +7,11 @@ lists them.
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
-from models.core.access.placement import level_on
-from models.core.access.rules import Actor, Level
+from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
-from models.data.databases.queries import visible as visible_database
+from models.data.databases.queries import require_edit
 from models.data.databases.rules.kinds import FieldKind
 from runtime.database import UnitOfWork
-from runtime.errors import DeniedError, NotFoundError
 from runtime.ids import parse_id
 
 KindAndSettings = tuple[FieldKind, JsonObject | None]
@@ -54,15 +52,10 @@ def _id(value: Any) -> Id | None:
 
 
 async def _check_database(work: UnitOfWork, actor: Actor, database_id: Id) -> None:
-    found = await visible_database(work, [actor.workspace_id], database_id, actor.user_id)
-    level = Level.NONE if found is None else level_on(found, actor.role)
-    if level < Level.VIEW:
-        raise NotFoundError("database")
-    if level < Level.EDIT:
-        raise DeniedError(
-            "A relation needs edit access to the database it points into, which gets its other"
-            " side."
-        )
+    needed = (
+        "A relation needs edit access to the database it points into, which gets its other side."
+    )
+    await require_edit(work, actor, database_id, needed)
 
 
 _CHECKS: dict[FieldKind, ReferenceCheck] = {FieldKind.RELATION: _check_database}

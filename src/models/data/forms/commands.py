@@ -1,17 +1,15 @@
-"""Making and changing forms, and taking what the public submits."""
+"""Creating, changing and copying forms, and submitting answers to them."""
 
 from typing import Any
 
 from pydantic import ValidationError as ShapeError
 from sqlalchemy import insert, literal, select, update
 
-from models.core.access.placement import level_on
-from models.core.access.rules import Actor, Level, Principal, PrincipalType, Role, Scope
+from models.core.access.rules import Actor, Principal, PrincipalType, Role, Scope
 from models.core.base import Id, JsonObject
 from models.core.problems import located, refusal
-from models.data.databases.queries import load_schema
-from models.data.databases.queries import visible as database_visible
-from models.data.forms.queries import find_public, takes_answers
+from models.data.databases.queries import load_schema, require_edit
+from models.data.forms.queries import PublicFormRow, find_public, takes_answers
 from models.data.forms.rules.questions import check_fields, default_fields, read_answers
 from models.data.forms.shapes import (
     CreateForm,
@@ -21,14 +19,14 @@ from models.data.forms.shapes import (
     SubmittedForm,
     UpdateForm,
 )
-from models.data.forms.tables import form, form_submission
+from models.data.forms.tables import Form, form, form_submission
 from models.data.records.commands import create_record
 from models.data.records.shapes import CreateRecord, RecordDetail
 from models.messages.events.commands import emit
 from models.messages.events.rules import EventKind
 from runtime.clock import wire_timestamp
 from runtime.database import UnitOfWork
-from runtime.errors import ConflictError, DeniedError, NotFoundError
+from runtime.errors import ConflictError, NotFoundError
 from runtime.ids import new_id
 
 
@@ -47,7 +45,7 @@ async def create_form(
     edit access to it: a form lets others write there.
     """
     body = _read(config, path)
-    await _check_database(work, actor, body.database_id)
+    await require_edit(work, actor, body.database_id, _EDIT_NEEDED)
     schema = await load_schema(work, actor.workspace_id, body.database_id)
     asked = default_fields(schema.fields) if body.fields is None else body.fields
     check_fields(asked, schema.fields, work.now, path=f"{path}.fields")
@@ -80,10 +78,10 @@ async def update_form(
     `ValidationError` below `fields`, `ConflictError` for a form changed since.
     """
     this = (form.c.workspace_id == actor.workspace_id, form.c.id == form_id)
-    held = await work.first(select(form).where(*this).with_for_update(key_share=True))
+    held = await work.first(select(form).where(*this).with_for_update(key_share=True), of=Form)
     if held is None:
         raise NotFoundError("form")
-    await _check_database(work, actor, held.database_id)
+    await require_edit(work, actor, held.database_id, _EDIT_NEEDED)
     values = _changes(body)
     if body.fields is not None:
         schema = await load_schema(work, actor.workspace_id, held.database_id)
@@ -169,8 +167,10 @@ async def submit_form(work: UnitOfWork, item_id: Id | None, body: SubmitForm) ->
     return SubmittedForm(submission_id=submission_id, confirmation=row.confirmation)
 
 
-async def _emit(work: UnitOfWork, row: Any, made: RecordDetail, submission_id: Id) -> None:
-    """Tell the automations that listen to the form."""
+async def _emit(
+    work: UnitOfWork, row: PublicFormRow, made: RecordDetail, submission_id: Id
+) -> None:
+    """Emit the event for the automations that subscribe to the form."""
     submission = {
         "id": str(submission_id),
         "formId": str(row.id),
@@ -182,8 +182,8 @@ async def _emit(work: UnitOfWork, row: Any, made: RecordDetail, submission_id: I
     await emit(work, row.workspace_id, kind, row.item_id, payload, event_id=submission_id)
 
 
-def _public_actor(row: Any) -> Actor:
-    """Whoever answers: a stranger whom the form lets make records, in its maker's name."""
+def _public_actor(row: PublicFormRow) -> Actor:
+    """Who submits: a principal that may create records, in the name of the form's creator."""
     return Actor(
         principal=Principal(
             type=PrincipalType.SHARE_LINK, id=row.id, user_id=row.created_by_user_id
@@ -194,15 +194,7 @@ def _public_actor(row: Any) -> Actor:
     )
 
 
-async def _check_database(work: UnitOfWork, actor: Actor, database_id: Id) -> None:
-    found = await database_visible(work, [actor.workspace_id], database_id, actor.user_id)
-    level = Level.NONE if found is None else level_on(found, actor.role)
-    if level < Level.VIEW:
-        raise NotFoundError("database")
-    if level < Level.EDIT:
-        raise DeniedError("A form needs edit access to the database its answers go to.")
-
-
+_EDIT_NEEDED = "A form needs edit access to the database its answers go to."
 _MAY_BE_ABSENT = frozenset({"title", "description", "closes_at", "max_submissions"})
 
 

@@ -1,21 +1,22 @@
 """Reading forms: for those who make them, and for the public."""
 
 from dataclasses import dataclass
-from typing import Any
+from datetime import datetime
+from typing import Protocol
 
-from sqlalchemy import ColumnElement, Row, Uuid, and_, bindparam, func, literal, or_, select
+from sqlalchemy import ColumnElement, Uuid, and_, bindparam, func, literal, or_, select
 
 from models.content.items.queries import PlacementOf, placed_items, placement
 from models.content.items.tables import item
 from models.core.access.rules import Actor
-from models.core.base import Id
+from models.core.base import Id, JsonObject
 from models.data.databases.locks import share_schema
 from models.data.databases.queries import load_schema
 from models.data.databases.queries import visible as database_visible
 from models.data.databases.rules.fields import Schema
 from models.data.forms.rules.questions import Question, questions, unmet
 from models.data.forms.shapes import FormDetail, FormField, PublicField, PublicForm, PublicOption
-from models.data.forms.tables import form
+from models.data.forms.tables import Form, form
 from models.people.workspaces.tables import workspace
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
@@ -33,7 +34,7 @@ visible = PlacementOf(
 """Where a form is placed: `await visible(work, workspace_ids, form_id, user_id)`."""
 
 
-def takes_answers(now: Any) -> ColumnElement[bool]:
+def takes_answers(now: datetime | ColumnElement[datetime]) -> ColumnElement[bool]:
     """The condition of a form that takes one more answer at this moment."""
     moment = literal(now, Timestamp) if not isinstance(now, ColumnElement) else now
     return and_(
@@ -42,6 +43,22 @@ def takes_answers(now: Any) -> ColumnElement[bool]:
         or_(form.c.closes_at.is_(None), form.c.closes_at > moment),
         or_(form.c.max_submissions.is_(None), form.c.submission_count < form.c.max_submissions),
     )
+
+
+class PublicFormRow(Protocol):
+    """A public form with the title it is shown by; `open` says whether it takes answers."""
+
+    id: Id
+    workspace_id: Id
+    item_id: Id
+    database_id: Id
+    created_by_user_id: Id
+    shown_title: str
+    description: str | None
+    fields: list[JsonObject]
+    submit_label: str | None
+    confirmation: str | None
+    open: bool
 
 
 _PUBLIC = PreparedStatement(
@@ -57,7 +74,8 @@ _PUBLIC = PreparedStatement(
         form.c.item_id == bindparam("item_id", type_=Uuid),
         form.c.public,
         workspace.c.deleted_at.is_(None),
-    )
+    ),
+    PublicFormRow,
 )
 
 
@@ -65,7 +83,7 @@ _PUBLIC = PreparedStatement(
 class FoundForm:
     """A public form with what it asks now; `open` says whether it takes an answer."""
 
-    row: Row[Any]
+    row: PublicFormRow
     schema: Schema
     questions: list[Question]
     open: bool
@@ -74,7 +92,8 @@ class FoundForm:
 async def get_form(work: UnitOfWork, actor: Actor, form_id: Id) -> FormDetail:
     """A form as its makers see it. Raises `NotFoundError`."""
     found = await work.first(
-        select(form).where(form.c.workspace_id == actor.workspace_id, form.c.id == form_id)
+        select(form).where(form.c.workspace_id == actor.workspace_id, form.c.id == form_id),
+        of=Form,
     )
     if found is None:
         raise NotFoundError("form")
@@ -92,10 +111,10 @@ async def find_public(work: UnitOfWork, item_id: Id | None, *, writing: bool = F
         found = await _PUBLIC.first(work, {"item_id": item_id, "now": work.now})
     if found is None:
         raise NotFoundError("form")
-    place = [found.workspace_id], found.created_by_user_id
-    if await placement(work, place[0], found.item_id, place[1]) is None:
+    within, owner = [found.workspace_id], found.created_by_user_id
+    if await placement(work, within, found.item_id, owner) is None:
         raise NotFoundError("form")
-    if await database_visible(work, place[0], found.database_id, place[1]) is None:
+    if await database_visible(work, within, found.database_id, owner) is None:
         raise NotFoundError("form")
     if writing:
         await share_schema(work, found.database_id)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import ARRAY, ColumnElement, Uuid, func, insert, literal, select, update
+from sqlalchemy import ARRAY, ColumnElement, Executable, Uuid, func, insert, literal, select, update
 
 from models.core.access.placement import Placement, level_on
 from models.core.access.rules import Actor, Level
@@ -14,7 +14,7 @@ from models.data.record_comments.shapes import (
     RecordCommentDetail,
     UpdateRecordComment,
 )
-from models.data.record_comments.tables import record_comment
+from models.data.record_comments.tables import RecordComment, record_comment
 from models.people.workspaces.tables import workspace_member
 from runtime.database import UnitOfWork
 from runtime.errors import DeniedError, Detail, NotFoundError, ValidationError
@@ -51,7 +51,7 @@ async def create_comment(
         )
         .returning(record_comment)
     )
-    return comment_detail(await work.first(statement))
+    return comment_detail(await _written(work, statement))
 
 
 async def update_comment(
@@ -94,15 +94,16 @@ async def delete_comment(
     return await _change(work, actor, place, gone)
 
 
-def _check_own(actor: Actor, placement: Placement | None, held: Any) -> None:
+def _check_own(actor: Actor, placement: Placement | None, held: RecordComment) -> None:
     level = Level.NONE if placement is None else level_on(placement, actor.role)
     if held.author_user_id != actor.user_id and level < Level.MANAGE:
         raise DeniedError("This needs to be your own comment, or manage access to the database.")
 
 
-async def _hold(work: UnitOfWork, actor: Actor, place: tuple[Id, Id]) -> Any:
+async def _hold(work: UnitOfWork, actor: Actor, place: tuple[Id, Id]) -> RecordComment:
     """The comment, locked. Raises `NotFoundError` also for a deleted one."""
-    held = await work.first(select(record_comment).where(*_this(actor, place)).with_for_update())
+    statement = select(record_comment).where(*_this(actor, place)).with_for_update()
+    held = await work.first(statement, of=RecordComment)
     if held is None:
         raise NotFoundError("comment")
     return held
@@ -112,7 +113,12 @@ async def _change(
     work: UnitOfWork, actor: Actor, place: tuple[Id, Id], values: dict[str, Any]
 ) -> RecordCommentDetail:
     statement = update(record_comment).where(*_this(actor, place)).values(**values)
-    return comment_detail(await work.first(statement.returning(record_comment)))
+    return comment_detail(await _written(work, statement.returning(record_comment)))
+
+
+async def _written(work: UnitOfWork, statement: Executable) -> RecordComment:
+    (row,) = await work.rows(statement, of=RecordComment)
+    return row
 
 
 def _this(actor: Actor, place: tuple[Id, Id]) -> tuple[ColumnElement[bool], ...]:

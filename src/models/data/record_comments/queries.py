@@ -1,13 +1,11 @@
 """Reading comments on records."""
 
-from typing import Any
-
 from sqlalchemy import ColumnElement, or_, select, tuple_
 
 from models.core.base import Id
 from models.core.pagination import PageRequest
 from models.data.record_comments.shapes import RecordCommentDetail, RecordCommentList
-from models.data.record_comments.tables import record_comment
+from models.data.record_comments.tables import RecordComment, record_comment
 from runtime.database import UnitOfWork
 
 _ANSWER = record_comment.alias("answer")
@@ -40,12 +38,13 @@ async def list_comments(
     if page.after is not None:
         position = tuple_(record_comment.c.created_at, record_comment.c.id)
         statement = statement.where(position > tuple_(*page.after))
-    shown = page.of(await work.rows(statement), lambda row: (row.created_at, row.id))
+    rows = await work.rows(statement, of=RecordComment)
+    shown = page.of(rows, lambda row: (row.created_at, row.id))
     return RecordCommentList(
         comments=[comment_detail(row) for row in shown.items], cursor=shown.cursor
     )
 
 
-def comment_detail(row: Any) -> RecordCommentDetail:
+def comment_detail(row: RecordComment) -> RecordCommentDetail:
     """A row of the table as the interface shows it."""
     return RecordCommentDetail.model_validate(row)

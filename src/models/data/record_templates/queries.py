@@ -2,14 +2,14 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Protocol
 
-from sqlalchemy import ARRAY, ColumnElement, Row, Uuid, exists, func, literal, select
+from sqlalchemy import ARRAY, ColumnElement, Uuid, exists, func, literal, select
 
 from models.content.surfaces.tables import block
 from models.core.base import Id, JsonObject
 from models.data.record_templates.shapes import RecordTemplateShape
-from models.data.record_templates.tables import record_template
+from models.data.record_templates.tables import RecordTemplate, record_template
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
 
@@ -78,25 +78,36 @@ async def template_data(
     return _prefill(rows[0]).data if rows else {}
 
 
+class _PrefillRow(Protocol):
+    """A template; `filled` says whether anything stands on its surface."""
+
+    id: Id
+    data: JsonObject
+    relations: JsonObject
+    content_surface_id: Id
+    filled: bool
+
+
 async def _prefilling(
     work: UnitOfWork, workspace_id: Id, database_id: Id, wanted: ColumnElement[bool]
-) -> Sequence[Row[Any]]:
+) -> Sequence[_PrefillRow]:
     return await work.rows(
         select(record_template, _FILLED).where(
             record_template.c.workspace_id == workspace_id,
             record_template.c.database_id == database_id,
             wanted,
-        )
+        ),
+        of=_PrefillRow,
     )
 
 
-def _prefill(row: Row[Any]) -> Prefill:
+def _prefill(row: _PrefillRow) -> Prefill:
     return Prefill(row.data, row.relations, row.content_surface_id if row.filled else None)
 
 
 async def find_template(
     work: UnitOfWork, workspace_id: Id, database_id: Id, template_id: Id
-) -> Row[Any]:
+) -> RecordTemplate:
     """The row of a template, held until the transaction ends. Raises `NotFoundError`."""
     found = await work.first(
         select(record_template)
@@ -105,7 +116,8 @@ async def find_template(
             record_template.c.database_id == database_id,
             record_template.c.id == template_id,
         )
-        .with_for_update()
+        .with_for_update(),
+        of=RecordTemplate,
     )
     if found is None:
         raise NotFoundError("record template")

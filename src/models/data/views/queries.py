@@ -1,9 +1,9 @@
 """Reading views: what stands beside the fields of a database, each caller with their own."""
 
 from collections.abc import Collection, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
-from sqlalchemy import ColumnElement, Row, Select, cast, func, or_, select, tuple_
+from sqlalchemy import ColumnElement, Select, cast, func, or_, select, tuple_
 from sqlalchemy.dialects.postgresql import JSONPATH
 
 from models.content.items.queries import closed_items
@@ -12,7 +12,7 @@ from models.core.base import Id, JsonObject
 from models.core.pagination import PageRequest
 from models.data.views.rules.kinds import ViewScope
 from models.data.views.shapes import ViewList, ViewShape
-from models.data.views.tables import view
+from models.data.views.tables import View, view
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
 
@@ -26,7 +26,8 @@ async def shown_views(
     rows = await work.rows(
         select(view)
         .where(view.c.database_id == func.any(list(database_ids)), *_listed(actor))
-        .order_by(*_ORDER)
+        .order_by(*_ORDER),
+        of=View,
     )
     views: dict[Id, list[ViewShape]] = {database_id: [] for database_id in database_ids}
     for row in rows:
@@ -46,7 +47,8 @@ async def list_views(
     )
     if page.after is not None:
         statement = statement.where(tuple_(*_ORDER) > tuple_(*page.after))
-    shown = page.of(await work.rows(statement), lambda row: (row.position, row.id))
+    rows = await work.rows(statement, of=View)
+    shown = page.of(rows, lambda row: (row.position, row.id))
     return ViewList(
         views=[ViewShape.model_validate(row) for row in shown.items], cursor=shown.cursor
     )
@@ -62,8 +64,7 @@ async def view_query(work: UnitOfWork, actor: Actor, database_id: Id, view_id: I
 
     Raises `NotFoundError`.
     """
-    manifest: JsonObject = (await find_view(work, actor, database_id, view_id)).manifest
-    return manifest
+    return (await find_view(work, actor, database_id, view_id)).manifest
 
 
 class ViewDefinition(Protocol):
@@ -89,7 +90,7 @@ async def view_definition(work: UnitOfWork, workspace_id: Id, view_id: Id) -> Vi
 
 async def find_view(
     work: UnitOfWork, actor: Actor, database_id: Id, view_id: Id, *, locked: bool = False
-) -> Row[Any]:
+) -> View:
     """The row of a view the actor sees, until the end of the transaction if `locked`.
 
     Raises `NotFoundError`.
@@ -102,7 +103,7 @@ async def find_view(
         _seen_by(actor),
         or_(view.c.item_id.is_(None), placed),
     )
-    found = await work.first(statement.with_for_update(of=view) if locked else statement)
+    found = await work.first(statement.with_for_update(of=view) if locked else statement, of=View)
     if found is None:
         raise NotFoundError("view")
     return found

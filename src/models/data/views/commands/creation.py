@@ -1,17 +1,16 @@
 """Writing new views: their keys, their order and what they name."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from sqlalchemy import func, insert, select
 
 from models.content.items.queries import closed_items
 from models.content.items.tables import item
-from models.core.access.placement import level_on
 from models.core.access.rules import Actor, Level
 from models.core.base import Id
 from models.core.keys import first_free, slug
-from models.data.databases.queries import visible as placed_database
+from models.data.databases.queries import database_level
 from models.data.databases.rules.fields import Schema
 from models.data.databases.rules.kinds import FieldKind
 from models.data.databases.tables import database, field
@@ -39,10 +38,10 @@ async def insert_views(
         level = await database_level(work, actor, schema.database_id)
         if level < Level.MANAGE:
             raise DeniedError("Locking a view needs manage access to the database.")
-    shelf = await _Shelf.of(work, schema)
+    taken = await _TakenKeys.of(work, schema)
     rows = [
         {
-            **shelf.row(work, body.label, body.key, body.kind, f"{path}key"),
+            **taken.row(work, body.label, body.key, body.kind, f"{path}key"),
             "placement": body.placement,
             "manifest": read_manifest(
                 body.kind, body.manifest, schema.fields, work.now, f"{path}manifest"
@@ -70,9 +69,9 @@ async def insert_item_view(
     """The view that stands behind an item."""
     path = "config.manifest"
     manifest = read_manifest(body.kind, body.manifest, schema.fields, work.now, path)
-    shelf = await _Shelf.of(work, schema)
+    taken = await _TakenKeys.of(work, schema)
     row = {
-        **shelf.row(work, label, None, body.kind, "config.key"),
+        **taken.row(work, label, None, body.kind, "config.key"),
         "item_id": item_id,
         "placement": Placement.ITEM.value,
         "manifest": manifest,
@@ -84,22 +83,28 @@ async def insert_item_view(
     return made
 
 
-class _Shelf:
-    """The keys and places that are taken in a database, whose views nobody else adds to."""
+class _KeyAndPosition(Protocol):
+    key: str
+    position: float
 
-    def __init__(self, schema: Schema, rows: Sequence[Any]) -> None:
+
+class _TakenKeys:
+    """The keys and positions of the views of a database, which is locked for new views."""
+
+    def __init__(self, schema: Schema, rows: Sequence[_KeyAndPosition]) -> None:
         self.schema = schema
         self.keys = {row.key for row in rows}
         self.last = max((row.position for row in rows), default=-1.0)
 
     @classmethod
-    async def of(cls, work: UnitOfWork, schema: Schema) -> "_Shelf":
+    async def of(cls, work: UnitOfWork, schema: Schema) -> "_TakenKeys":
         await lock_views(work, schema.database_id)
         rows = await work.rows(
             select(view.c.key, view.c.position).where(
                 view.c.workspace_id == schema.workspace_id,
                 view.c.database_id == schema.database_id,
-            )
+            ),
+            of=_KeyAndPosition,
         )
         return cls(schema, rows)
 
@@ -132,12 +137,6 @@ async def lock_views(work: UnitOfWork, database_id: Id) -> None:
     """Keep others from adding, changing or deleting views of a database meanwhile."""
     place = f"views/{database_id}"
     await work.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(place, 0))))
-
-
-async def database_level(work: UnitOfWork, actor: Actor, database_id: Id) -> Level:
-    """What the actor may do with a database; NONE when it is none of theirs."""
-    found = await placed_database(work, [actor.workspace_id], database_id, actor.user_id)
-    return Level.NONE if found is None else level_on(found, actor.role)
 
 
 async def check_relation_field(

@@ -1,9 +1,8 @@
 """Taking fields out of the manifests of views, when they are removed or become others."""
 
 from collections.abc import Sequence
-from typing import Any
 
-from sqlalchemy import Row, select, update
+from sqlalchemy import select, update
 
 from models.core.base import Id
 from models.core.revisions import next_updated_at
@@ -14,7 +13,7 @@ from models.data.views.rules.kinds import Placement, ViewKind
 from models.data.views.rules.manifest import read_manifest
 from models.data.views.rules.removal import without_field
 from models.data.views.shapes import Manifest
-from models.data.views.tables import view
+from models.data.views.tables import View, view
 from runtime.database import UnitOfWork
 from runtime.errors import PlatformError
 
@@ -57,7 +56,7 @@ async def remove_invalid_usages(work: UnitOfWork, schema: Schema, field_key: str
 
 async def _naming(
     work: UnitOfWork, workspace_id: Id, database_id: Id, field_key: str
-) -> Sequence[Row[Any]]:
+) -> Sequence[View]:
     """The views of a database that name a field, held in the order of their ids."""
     return await work.rows(
         select(view)
@@ -67,11 +66,12 @@ async def _naming(
             naming(field_key),
         )
         .order_by(view.c.id)
-        .with_for_update()
+        .with_for_update(),
+        of=View,
     )
 
 
-async def _drop_field(work: UnitOfWork, row: Row[Any], field_key: str) -> None:
+async def _drop_field(work: UnitOfWork, row: View, field_key: str) -> None:
     kind, manifest = without_field(ViewKind(row.kind), row.manifest, field_key)
     if manifest == row.manifest:
         return

@@ -1,10 +1,9 @@
-"""Making, changing and deleting views; what they say is checked against the fields as they are."""
+"""Creating, changing and deleting views; manifests are checked against the current fields."""
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
 
-from sqlalchemy import Row, delete, select, update
+from sqlalchemy import delete, select, update
 
 from models.content.items.commands import rename_item
 from models.content.items.queries import placement as item_placement
@@ -14,11 +13,10 @@ from models.core.base import Id, JsonObject
 from models.core.inputs import read_part
 from models.core.revisions import next_updated_at
 from models.data.databases.locks import share_schema
-from models.data.databases.queries import load_schema
+from models.data.databases.queries import database_level, load_schema
 from models.data.databases.rules.fields import Schema
 from models.data.views.commands.creation import (
     check_relation_field,
-    database_level,
     insert_item_view,
     insert_views,
     lock_views,
@@ -34,7 +32,7 @@ from models.data.views.shapes import (
     UpdateView,
     ViewShape,
 )
-from models.data.views.tables import view
+from models.data.views.tables import View, view
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, DeniedError, NotFoundError
 
@@ -147,7 +145,7 @@ async def create_item_view(
 
 async def _hold(
     work: UnitOfWork, actor: Actor, database_id: Id, view_id: Id, *, touches_lock: bool = False
-) -> Row[Any]:
+) -> View:
     """The view, kept as it is for others, if the actor may change it."""
     await share_schema(work, database_id)
     await lock_views(work, database_id)
@@ -163,7 +161,7 @@ async def _hold(
     return row
 
 
-async def _placed(work: UnitOfWork, actor: Actor, row: Row[Any], body: UpdateView) -> JsonObject:
+async def _placed(work: UnitOfWork, actor: Actor, row: View, body: UpdateView) -> JsonObject:
     """Placement and relation field, when either is named; they must fit together."""
     named = body.model_fields_set & {"placement", "relation_field_id"}
     if not named:
@@ -178,9 +176,7 @@ async def _placed(work: UnitOfWork, actor: Actor, row: Row[Any], body: UpdateVie
     return {"placement": placement, "relation_field_id": field_id}
 
 
-async def _owned(
-    work: UnitOfWork, actor: Actor, row: Row[Any], scope: ViewScope | None
-) -> JsonObject:
+async def _owned(work: UnitOfWork, actor: Actor, row: View, scope: ViewScope | None) -> JsonObject:
     """The new scope; a view made personal is its changer's."""
     if scope is None or scope == row.scope:
         return {}
@@ -190,24 +186,24 @@ async def _owned(
     return {"scope": scope.value, "owner_user_id": actor.user_id}
 
 
-async def _defined(work: UnitOfWork, actor: Actor, row: Row[Any], body: UpdateView) -> JsonObject:
+async def _defined(work: UnitOfWork, actor: Actor, row: View, body: UpdateView) -> JsonObject:
     """Kind and manifest, when either is named; they must fit together and the fields."""
     if body.kind is None and body.manifest is None:
         return {}
     schema = await load_schema(work, actor.workspace_id, row.database_id)
     kind = body.kind or ViewKind(row.kind)
     manifest = body.manifest or Manifest.model_validate(row.manifest)
-    said = read_manifest(kind, manifest, schema.fields, work.now)
-    if said == row.manifest:
+    stored = read_manifest(kind, manifest, schema.fields, work.now)
+    if stored == row.manifest:
         return {"kind": kind.value}
     return {
         "kind": kind.value,
-        "manifest": said,
+        "manifest": stored,
         "definition_version": row.definition_version + 1,
     }
 
 
-async def _refuse_last(work: UnitOfWork, row: Row[Any]) -> None:
+async def _refuse_last(work: UnitOfWork, row: View) -> None:
     """Refuse to take away the last view of a database that all can see."""
     other = await work.first(
         select(view.c.id)
