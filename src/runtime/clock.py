@@ -1,18 +1,10 @@
-"""Wall-clock time as the platform writes it: UTC with milliseconds (interface, general rule 4)."""
+"""The wall clock, to the millisecond."""
 
 from datetime import UTC, datetime
+
+from runtime.timestamps import truncate
 
 
 def utc_now() -> datetime:
     """Now, in UTC, truncated to the millisecond that the wire can show."""
     return truncate(datetime.now(UTC))
-
-
-def truncate(moment: datetime) -> datetime:
-    """The same moment without its microseconds, so that what is stored equals what is shown."""
-    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
-
-
-def wire_timestamp(moment: datetime) -> str:
-    """`YYYY-MM-DDTHH:MM:SS.mmmZ`."""
-    return moment.astimezone(UTC).isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"

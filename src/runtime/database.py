@@ -18,7 +18,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 from sqlalchemy.sql import Executable
 from typing_extensions import override
 
-from runtime.clock import truncate, utc_now
+from runtime.clock import utc_now
+from runtime.timestamps import truncate
 
 R = TypeVar("R")
 Parameters = Mapping[str, Any] | Sequence[Mapping[str, Any]]

@@ -1,12 +1,9 @@
-"""Identifiers: UUIDv7 for new entities, UUIDv5 for those derived from a business key."""
+"""Identifiers of new entities: UUIDv7."""
 
 import os
 import time
 import uuid
 from datetime import datetime
-
-# The namespace of every derived id; changing it would orphan deduplication keys.
-_NAMESPACE = uuid.UUID("6f6a9f0e-52a5-5cb4-9f5e-0d2c6f3b7a11")
 
 
 def new_id() -> uuid.UUID:
@@ -27,11 +24,6 @@ def new_id() -> uuid.UUID:
 def least_id(moment: datetime) -> uuid.UUID:
     """The least id of a moment's millisecond: `new_id` gave smaller ones before it."""
     return uuid.UUID(int=int(moment.timestamp() * 1000) << 80)
-
-
-def derived_id(*parts: object) -> uuid.UUID:
-    """The UUIDv5 that the same parts always give, so that a repeated request makes one entity."""
-    return uuid.uuid5(_NAMESPACE, "\x1f".join(str(part) for part in parts))
 
 
 def parse_id(text: str) -> uuid.UUID | None:

@@ -35,8 +35,9 @@ from models.automation.action_runs.rules import ActionRunStatus, PlannedStep
 from models.automation.automation_runs.errors import NodeError, RunClosedError
 from models.core.base import Id
 from runtime.database import Database, UnitOfWork
+from runtime.derived_ids import derived_id
 from runtime.errors import NotFoundError
-from runtime.ids import derived_id, parse_id
+from runtime.ids import parse_id
 
 LEFT = "The node that asked for it has ended."
 """Why a run is closed that its node no longer carries out."""

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, PlainSerializer
 from pydantic.alias_generators import to_camel
 
-from runtime.clock import wire_timestamp
 from runtime.schema import Timestamp, metadata
+from runtime.timestamps import wire_timestamp
 
 __all__ = [
     "Color",

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, WithJsonSchema
 
 from models.core.values import InvalidValueError, moment
-from runtime.clock import truncate
+from runtime.timestamps import truncate
 
 
 def _moment(value: Any) -> Any:

@@ -4,8 +4,8 @@ import re
 from datetime import datetime
 
 from models.core.values import InvalidValueError, moment
-from runtime.clock import truncate
 from runtime.errors import ValidationError
+from runtime.timestamps import truncate
 
 _VERSION = re.compile(r'"?([1-9][0-9]{0,8})"?')
 

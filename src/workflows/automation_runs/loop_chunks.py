@@ -12,8 +12,8 @@ from temporalio.exceptions import ChildWorkflowError, WorkflowAlreadyStartedErro
 with workflow.unsafe.imports_passed_through():
     from activities.contracts import ChunkCall, ChunkReply, Iterations, NodeCall, NodeState
     from models.automation.automations.rules.planner.plan import PlanNode
+    from runtime.derived_ids import derived_id
     from runtime.families import Family, Queue
-    from runtime.ids import derived_id
     from workflows.transactions import shortened, summary_of
 
 CHUNK_ITEMS = 500

@@ -13,8 +13,9 @@ from models.content.items.tables import item
 from models.core.access.rules import Role
 from models.workspace.share_links.rules import new_session
 from models.workspace.share_links.tables import share_link
-from runtime.clock import utc_now, wire_timestamp
+from runtime.clock import utc_now
 from runtime.ids import new_id
+from runtime.timestamps import wire_timestamp
 from tests.support.client import Client
 from tests.support.files import Json, stored
 from tests.support.spaces import Space

@@ -22,7 +22,7 @@ from models.automation.automations import commands as automations
 from models.automation.automations.rules.triggers.payload_expressions import early_problem
 from models.automation.automations.shapes import PublishAutomation, UpdateAutomation
 from models.core.pagination import page_request
-from runtime.ids import derived_id
+from runtime.derived_ids import derived_id
 from runtime.outbox import outbox
 from tests.support.engine import KEYS, Engine, Json, graph, node
 from tests.support.patience import eventually

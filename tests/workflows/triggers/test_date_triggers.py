@@ -15,7 +15,8 @@ from models.core.base import Id
 from models.data.databases.tables import database, field
 from models.data.records.index import LARGE
 from models.messages.events.tables import automation_subscription
-from runtime.clock import truncate, utc_now, wire_timestamp
+from runtime.clock import utc_now
+from runtime.timestamps import truncate, wire_timestamp
 from tests.support.engine import Engine
 from tests.support.patience import eventually
 from tests.support.triggers import Listening

@@ -4,7 +4,7 @@ from activities.automation_runs.nodes.http_request import storable
 from activities.automation_runs.nodes.invocation import NodeResult, Outgoing
 from models.automation.automation_runs.errors import NodeError
 from models.automation.automations.rules.graph.configs import SendEmailConfig
-from runtime.ids import derived_id
+from runtime.derived_ids import derived_id
 from runtime.outbound.mail import Mail, MailClient, MailRefusedError
 
 

@@ -6,11 +6,12 @@ from activities.automation_runs.nodes.http_request import storable, unexpected
 from activities.automation_runs.nodes.invocation import NodeResult, Outgoing
 from models.automation.automations.rules.graph.configs import SendWebhookConfig
 from models.messages.webhook_signing.rules import signed_headers
-from runtime.clock import utc_now, wire_timestamp
+from runtime.clock import utc_now
+from runtime.derived_ids import derived_id
 from runtime.errors import NotFoundError
-from runtime.ids import derived_id
 from runtime.outbound.client import OutboundClient
 from runtime.outbound.messages import OutboundRequest
+from runtime.timestamps import wire_timestamp
 
 SECONDS = 15
 """What a receiver has to answer (decisions C16)."""

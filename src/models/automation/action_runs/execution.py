@@ -26,9 +26,9 @@ from models.automation.automation_runs.run_header import automation_actor
 from models.automation.automation_runs.tables import automation_run
 from models.core.access.rules import ROLE_SCOPES, Actor, Principal, PrincipalType, Role
 from models.core.base import Id, JsonObject
-from runtime.clock import wire_timestamp
 from runtime.database import UnitOfWork
-from runtime.ids import derived_id
+from runtime.derived_ids import derived_id
+from runtime.timestamps import wire_timestamp
 
 
 @dataclass(frozen=True, slots=True)

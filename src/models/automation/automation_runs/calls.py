@@ -20,7 +20,7 @@ from models.core.base import Id, JsonObject
 from models.messages.notifications.delivery import Notice, notify
 from models.messages.notifications.rules import NotificationKind
 from runtime.database import UnitOfWork
-from runtime.ids import derived_id
+from runtime.derived_ids import derived_id
 from runtime.outbox import StartRequest
 
 CALLABLE = (TriggerKind.AUTOMATION_CALLED, TriggerKind.MANUAL)

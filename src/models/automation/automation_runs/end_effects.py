@@ -21,7 +21,8 @@ from models.messages.events.rules import EventKind
 from models.messages.notifications.delivery import Notice, notify
 from models.messages.notifications.rules import NotificationKind
 from runtime.database import UnitOfWork
-from runtime.ids import derived_id, parse_id
+from runtime.derived_ids import derived_id
+from runtime.ids import parse_id
 
 FAILURES = frozenset({RunStatus.FAILED, RunStatus.TIMED_OUT})
 

@@ -31,10 +31,10 @@ from models.core.access.rules import Actor
 from models.core.answer_budget import carried, within_budget
 from models.core.base import Id, JsonObject
 from models.core.pagination import PageRequest
-from runtime.clock import wire_timestamp
 from runtime.database import UnitOfWork
-from runtime.ids import derived_id
+from runtime.derived_ids import derived_id
 from runtime.prepared_statement import PreparedStatement
+from runtime.timestamps import wire_timestamp
 
 SHOWN = 1_000
 """Node runs that the answer about one run holds at most; the rest is paged."""

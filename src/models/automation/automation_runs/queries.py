@@ -23,10 +23,10 @@ from models.core.access.rules import MANAGERS, Actor, Level
 from models.core.answer_budget import carried, within_budget
 from models.core.base import Id, JsonObject
 from models.core.pagination import PageRequest
-from runtime.clock import wire_timestamp
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
 from runtime.families import Family
+from runtime.timestamps import wire_timestamp
 
 _run = automation_run.c
 _SHOWN = [name for name in AutomationRunShape.model_fields if name != "metadata"]

@@ -21,9 +21,9 @@ from models.automation.automations.shapes import Backfill, Backfilled
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.core.schedules.timetables import due_run_id
-from runtime.clock import wire_timestamp
 from runtime.database import UnitOfWork
 from runtime.errors import RunError, ValidationError
+from runtime.timestamps import wire_timestamp
 
 MAX_BACKFILL = 1_000
 """Due times of one backfill."""

@@ -27,11 +27,11 @@ from models.data.records.details import record_details
 from models.data.records.queries import this_record
 from models.data.records.tables import record
 from models.messages.events.tables import automation_subscription
-from runtime.clock import wire_timestamp
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
 from runtime.prepared_statement import PreparedStatement
 from runtime.schema import Timestamp
+from runtime.timestamps import wire_timestamp
 
 SHORTLY = timedelta(minutes=1)
 """A run that sets a date no further off than this is answered as what led to the date's run."""

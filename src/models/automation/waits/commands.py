@@ -24,10 +24,11 @@ from models.automation.waits.tables import automation_event, run_wait
 from models.core.access.placement import level_on
 from models.core.access.rules import Actor, Level, Scope
 from models.core.base import Id, JsonObject
-from runtime.clock import utc_now, wire_timestamp
+from runtime.clock import utc_now
 from runtime.database import UnitOfWork
 from runtime.errors import DeniedError, NotFoundError, ValidationError
 from runtime.ids import new_id
+from runtime.timestamps import wire_timestamp
 
 DATA_LIMIT = 256 * 1024
 """Bytes of the data that a node is resumed with, as JSON: it becomes the node's output."""

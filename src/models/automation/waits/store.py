@@ -23,9 +23,9 @@ from models.automation.waits.rules.responses import Resolution, Said
 from models.automation.waits.tables import automation_event, run_wait
 from models.core.base import Id, JsonObject
 from runtime import outbox
-from runtime.clock import wire_timestamp
 from runtime.database import UnitOfWork
 from runtime.families import Family
+from runtime.timestamps import wire_timestamp
 
 RESOLVE_NODE = "resolve-node"
 """The signal to the execution that hosts a node: its wait has been resolved."""

@@ -22,7 +22,7 @@ from models.core.filters.conditions import In, Range, Test, list_of, ordered, pa
 from models.core.filters.forms import ValueForm
 from models.core.filters.operators import Op
 from models.core.values import InvalidValueError
-from runtime.clock import truncate
+from runtime.timestamps import truncate
 
 MAX_COUNT = 10_000
 

@@ -13,9 +13,9 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from models.core.schedules.cron import Cron
-from runtime.clock import wire_timestamp
+from runtime.derived_ids import derived_id
 from runtime.families import Family
-from runtime.ids import derived_id
+from runtime.timestamps import wire_timestamp
 
 EARLIEST = datetime(2000, 1, 1, tzinfo=UTC)
 LAST_YEAR = 2100

@@ -24,10 +24,10 @@ from models.data.records.commands import create_record
 from models.data.records.shapes import CreateRecord, RecordDetail
 from models.messages.events.commands import emit
 from models.messages.events.rules import EventKind
-from runtime.clock import wire_timestamp
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, NotFoundError
 from runtime.ids import new_id
+from runtime.timestamps import wire_timestamp
 
 
 async def create_form(

@@ -11,8 +11,8 @@ from models.data.databases.rules.kinds import FieldKind
 from models.data.records.hidden import foreign_fields, hidden_fields
 from models.data.records.linked import LinksShown, Shown, shown_links, sides_of
 from models.data.records.shapes import RecordDetail, RelatedRecord
-from runtime.clock import wire_timestamp
 from runtime.database import UnitOfWork
+from runtime.timestamps import wire_timestamp
 
 
 async def record_details(

@@ -9,7 +9,8 @@ from models.core.base import Id, JsonObject
 from models.messages.events.rules import ANSWERED_BY, EventKind
 from models.messages.events.tables import automation_subscription, trigger_event
 from runtime.database import UnitOfWork
-from runtime.ids import derived_id, new_id
+from runtime.derived_ids import derived_id
+from runtime.ids import new_id
 
 
 async def emit(

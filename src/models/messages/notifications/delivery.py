@@ -11,7 +11,8 @@ from models.messages.notifications.rules import NotificationKind
 from models.messages.notifications.tables import notification
 from models.people.workspaces.tables import workspace_member
 from runtime.database import UnitOfWork
-from runtime.ids import derived_id, new_id
+from runtime.derived_ids import derived_id
+from runtime.ids import new_id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

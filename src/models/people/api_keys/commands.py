@@ -11,11 +11,11 @@ from models.people.api_keys.queries import MAX_KEYS
 from models.people.api_keys.rules import SHOWN, check_expiry, new_token
 from models.people.api_keys.shapes import ApiKeyBody, CreateApiKey, IssuedApiKey, RevokedApiKey
 from models.people.api_keys.tables import api_key
-from runtime.clock import truncate
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, DeniedError, NotFoundError
 from runtime.ids import new_id
+from runtime.timestamps import truncate
 
 
 async def create_key(

@@ -3,7 +3,7 @@
 from models.automation.automation_runs.purge import purge_runs
 from models.automation.automation_runs.tables import automation_run
 from models.tables import metadata
-from runtime.ids import derived_id
+from runtime.derived_ids import derived_id
 from tests.support.ageing import ago, ids_of, make_automation, old_run, purged, rows_of
 from tests.support.spaces import Space
 

@@ -33,8 +33,8 @@ from models.data.records.rules.query.query import Query
 from models.data.records.rules.query.routes import can_go_along
 from models.data.records.shapes import RecordQuery
 from models.data.records.tables import record, record_link
-from runtime.clock import wire_timestamp
 from runtime.database import Database, UnitOfWork
+from runtime.timestamps import wire_timestamp
 from tests.models.data.records.naive import MISFIT, Row, aggregate, connect, groups, holds, ordered
 from tests.support.spaces import Space
 

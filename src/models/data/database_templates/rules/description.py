@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from models.core.base import Id
-from runtime.ids import derived_id
+from runtime.derived_ids import derived_id
 
 Body = Mapping[str, Any]
 

@@ -44,11 +44,11 @@ from models.messages.jobs.commands import accept_job, record_progress
 from models.messages.jobs.queries import find_job
 from models.messages.jobs.rules import OPEN_JOB, JobStatus
 from models.messages.jobs.tables import Job, job
-from runtime.clock import truncate
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, InProgressError, ValidationError
 from runtime.families import Family
 from runtime.ids import new_id
+from runtime.timestamps import truncate
 
 MAX_EXAMINED = 10_000
 MAX_SAMPLES = 20

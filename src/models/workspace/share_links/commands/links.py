@@ -11,10 +11,10 @@ from models.workspace.share_links.queries.links import link_body
 from models.workspace.share_links.rules import SHAREABLE, new_token
 from models.workspace.share_links.shapes import CreateShareLink, IssuedShareLink, ShareLinkBody
 from models.workspace.share_links.tables import ShareLink, share_link
-from runtime.clock import truncate
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError, UnsupportedError
+from runtime.timestamps import truncate
 
 
 async def create_share_link(

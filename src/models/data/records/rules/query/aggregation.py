@@ -16,8 +16,8 @@ from models.data.records.rules.query.entries import ENTRY_TEXT
 from models.data.records.rules.query.extraction import Expression, extract
 from models.data.records.rules.query.predicates import empty
 from models.data.records.shapes import Aggregation
-from runtime.clock import wire_timestamp
 from runtime.errors import ValidationError
+from runtime.timestamps import wire_timestamp
 
 _LONGEST_WHOLE = 10**21
 """From here on a whole number is written as JavaScript does, with an exponent."""
