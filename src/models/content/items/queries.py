@@ -211,6 +211,12 @@ async def get_item(work: UnitOfWork, workspace_id: Id, item_id: Id) -> ItemDetai
     return item_detail(await find_item(work, workspace_id, item_id))
 
 
+def target_of(row: ItemRow) -> Id:
+    """The id of what stands behind an item of any kind but a folder."""
+    assert row.target_id is not None, "only a folder has no target"
+    return row.target_id
+
+
 def item_detail(row: ItemRow) -> ItemDetail:
     """A row of the item table as the interface shows it."""
     return ItemDetail.model_validate(

@@ -1,4 +1,4 @@
-"""Where a copy may be put, and what it may touch there."""
+"""What the actor of a copy must be allowed to do."""
 
 from sqlalchemy import select
 
@@ -15,8 +15,8 @@ from runtime.database import UnitOfWork
 from runtime.errors import DeniedError, NotFoundError
 
 
-async def check_place(work: UnitOfWork, actor: Actor, database_id: Id) -> None:
-    """Whether the actor may put a copy beside a database. Raises `DeniedError`."""
+async def check_parent_of_copy(work: UnitOfWork, actor: Actor, database_id: Id) -> None:
+    """Check that the actor may create an item beside a database. Raises `DeniedError`."""
     parent_id: Id | None = await work.scalar(
         select(item.c.parent_item_id)
         .join(database, database.c.item_id == item.c.id)
@@ -32,7 +32,9 @@ async def check_place(work: UnitOfWork, actor: Actor, database_id: Id) -> None:
         raise DeniedError("The copy is put beside the database, where you see nothing.") from error
 
 
-async def check_others(work: UnitOfWork, actor: Actor, source_id: Id, fields: FieldSpecs) -> None:
+async def check_relation_targets(
+    work: UnitOfWork, actor: Actor, source_id: Id, fields: FieldSpecs
+) -> None:
     """Raise `DeniedError` for a relation into a database the actor does not edit."""
     for target_id in sorted({spec.target_id for spec in outward(fields, source_id)}):
         place = await visible_database(work, [actor.workspace_id], target_id, actor.user_id)

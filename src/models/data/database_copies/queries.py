@@ -1,20 +1,63 @@
-"""What became of a copy that was asked for."""
+"""Reading what is copied, and what became of a copy."""
 
+from typing import Protocol
+
+from sqlalchemy import select
+
+from models.content.items.tables import item
 from models.core.access.rules import Actor
-from models.core.base import Id
+from models.core.base import Id, JsonObject
 from models.data.databases.queries import get_database
 from models.data.databases.shapes import DatabaseDetail
+from models.data.databases.tables import database
 from models.messages.jobs.queries import find_job
 from models.messages.jobs.rules import OPEN_JOB, JobStatus
 from runtime.database import UnitOfWork
-from runtime.errors import ConflictError, InProgressError
+from runtime.errors import ConflictError, InProgressError, NotFoundError
 from runtime.families import Family
+
+
+class SourceDatabase(Protocol):
+    """A database that is copied, with columns of its item."""
+
+    label: str
+    description: str | None
+    settings: JsonObject
+    record_layout: JsonObject
+    next_number: int
+    parent_item_id: Id | None
+    icon: str | None
+    color: str | None
+    access_mode: str
+    item_metadata: JsonObject
+
+
+async def find_source(work: UnitOfWork, workspace_id: Id, database_id: Id) -> SourceDatabase:
+    """A database with columns of its item. Raises `NotFoundError`."""
+    found = await work.first(
+        select(
+            database,
+            *(item.c[name] for name in ("parent_item_id", "icon", "color", "access_mode")),
+            item.c.metadata.label("item_metadata"),
+        )
+        .join(item, item.c.id == database.c.item_id)
+        .where(
+            database.c.workspace_id == workspace_id,
+            item.c.workspace_id == workspace_id,
+            database.c.id == database_id,
+            item.c.deleted_at.is_(None),
+        ),
+        of=SourceDatabase,
+    )
+    if found is None:
+        raise NotFoundError("database")
+    return found
 
 
 async def copy_outcome(
     work: UnitOfWork, actor: Actor, copy_id: Id, *, last: bool
 ) -> DatabaseDetail | None:
-    """The copy when it is whole, None while it is not.
+    """The copy when it is complete, None while it is not.
 
     Raises `ConflictError` when it failed, `InProgressError` when this is the last time to ask.
     """

@@ -1,7 +1,6 @@
 """Asking for an export, and recording the file it became."""
 
 import re
-from typing import Any
 
 from sqlalchemy import select
 
@@ -19,6 +18,7 @@ from models.data.records.rules.query.views import through_view
 from models.data.records.shapes import RecordQuery
 from models.data.views.queries import view_query
 from models.messages.jobs.commands import accept_job
+from models.messages.jobs.tables import Job
 from runtime.database import UnitOfWork
 from runtime.families import Family
 
@@ -67,7 +67,7 @@ async def accept_export(
 
 
 async def record_export(
-    work: UnitOfWork, job: Any, object_key: str, size: int, sha256: bytes
+    work: UnitOfWork, job: Job, object_key: str, size: int, sha256: bytes
 ) -> Id:
     """Record the file of an export, which is its maker's alone; its id is the export's."""
     label = await work.scalar(

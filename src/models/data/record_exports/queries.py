@@ -8,11 +8,10 @@ from sqlalchemy import ARRAY, Uuid, any_, func, literal, select, union_all
 
 from models.content.files.queries import stored_file
 from models.content.files.tables import file
-from models.core.access.placement import level_on
 from models.core.access.rules import MANAGERS, Actor, Level, Principal, PrincipalType, Role
 from models.core.base import Id
 from models.core.pagination import native, plain
-from models.data.databases.queries import load_schema, visible
+from models.data.databases.queries import database_level, load_schema
 from models.data.databases.rules.fields import FieldSpec
 from models.data.databases.rules.settings import zone
 from models.data.record_exports.rules import Cell, Legend, columns, named_ids, row_of
@@ -24,6 +23,7 @@ from models.data.records.rules.query.query import read_query
 from models.data.records.shapes import RecordQuery
 from models.messages.jobs.queries import find_job
 from models.messages.jobs.rules import OPEN_JOB
+from models.messages.jobs.tables import Job
 from models.people.users.tables import app_user
 from models.people.workspaces.tables import workspace_member
 from runtime.crypto import KeyRing
@@ -44,7 +44,7 @@ class Rows:
     position: list[Any] | None
 
 
-async def read_rows(work: UnitOfWork, job: Any, position: Sequence[Any] | None) -> Rows:
+async def read_rows(work: UnitOfWork, job: Job, position: Sequence[Any] | None) -> Rows:
     """The next rows of an export, as the one who asked for it sees them now.
 
     Raises `NotFoundError` when the database is gone, `DeniedError` when they may not see it any
@@ -84,14 +84,9 @@ async def _actor(work: UnitOfWork, job: Any) -> Actor:
     user_id = job.actor_user_id
     principal = Principal(type=PrincipalType.SYSTEM, id=user_id, user_id=user_id)
     actor = Actor(principal=principal, workspace_id=job.workspace_id, role=Role(role))
-    if not await _sees(work, actor, job.subject_id):
+    if await database_level(work, actor, job.subject_id) < Level.VIEW:
         raise NotFoundError("database")
     return actor
-
-
-async def _sees(work: UnitOfWork, actor: Actor, database_id: Id) -> bool:
-    found = await visible(work, [actor.workspace_id], database_id, actor.user_id)
-    return found is not None and level_on(found, actor.role) >= Level.VIEW
 
 
 async def _names(work: UnitOfWork, workspace_id: Id, ids: set[str]) -> dict[str, str]:
@@ -120,7 +115,7 @@ async def export_detail(
     """
     found = await find_job(work, actor.workspace_id, Family.EXPORT, export_id)
     own = found.actor_user_id == actor.user_id or actor.role in MANAGERS
-    if not own or not await _sees(work, actor, found.subject_id):
+    if not own or await database_level(work, actor, found.subject_id) < Level.VIEW:
         raise NotFoundError("export")
     result = found.result or {}
     stored = None

@@ -1,4 +1,4 @@
-"""Making and changing data sources; refreshing them is not this module's."""
+"""Creating, changing, deleting and copying data sources."""
 
 from collections.abc import Iterable, Sequence, Set
 from datetime import datetime
@@ -21,7 +21,7 @@ from models.core.inputs import read_part
 from models.core.keys import reserve_key
 from models.core.revisions import next_updated_at
 from models.data.databases.commands.databases import create_database
-from models.data.databases.queries import visible as visible_database
+from models.data.databases.queries import require_edit
 from models.data.databases.rules.kinds import TITLE_KEY
 from models.data.databases.shapes import CreateDatabase, CreateField
 from models.sources.data_sources.queries import find_data_source, get_data_source
@@ -34,7 +34,7 @@ from models.sources.data_sources.rules.configs import (
 from models.sources.data_sources.shapes import CreateDataSource, DataSourceDetail, UpdateDataSource
 from models.sources.data_sources.tables import data_source
 from runtime.database import UnitOfWork
-from runtime.errors import ConflictError, DeniedError, NotFoundError, ValidationError
+from runtime.errors import ConflictError, NotFoundError, ValidationError
 from runtime.ids import new_id, parse_id
 
 
@@ -197,14 +197,8 @@ def _id_of(value: object) -> Id | None:
 
 
 async def _check_target(work: UnitOfWork, actor: Actor, database_id: Id | None) -> None:
-    if database_id is None:
-        return
-    found = await visible_database(work, [actor.workspace_id], database_id, actor.user_id)
-    level = Level.NONE if found is None else level_on(found, actor.role)
-    if level < Level.VIEW:
-        raise NotFoundError("database")
-    if level < Level.EDIT:
-        raise DeniedError("Filling a database needs edit access to it.")
+    if database_id is not None:
+        await require_edit(work, actor, database_id, "Filling a database needs edit access to it.")
 
 
 def _check_fields(fields: Sequence[FieldMapping], key_fields: Iterable[str]) -> None:

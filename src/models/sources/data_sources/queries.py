@@ -1,14 +1,15 @@
 """Reading data sources."""
 
 from collections.abc import Collection
-from typing import Any
+from datetime import datetime
+from typing import Any, Protocol
 
 from sqlalchemy import Select, Uuid, bindparam, select, tuple_
 
 from models.content.items.queries import PlacementOf, closed_items, placed_items
 from models.content.items.tables import item
 from models.core.access.rules import Actor
-from models.core.base import Id
+from models.core.base import Id, JsonObject
 from models.core.pagination import PageRequest
 from models.sources.data_sources.shapes import DataSourceDetail, DataSourceList
 from models.sources.data_sources.tables import data_source
@@ -26,6 +27,19 @@ visible = PlacementOf(
 """Where a data source is placed: `await visible(work, workspace_ids, data_source_id, user_id)`."""
 
 
+class DataSourceRow(Protocol):
+    """A data source with its label, which is the title of its item."""
+
+    id: Id
+    item_id: Id
+    kind: str
+    key: str
+    label: str
+    fields: list[JsonObject]
+    key_fields: list[str]
+    created_at: datetime
+
+
 async def get_data_source(
     work: UnitOfWork, workspace_id: Id, data_source_id: Id
 ) -> DataSourceDetail:
@@ -35,9 +49,10 @@ async def get_data_source(
     )
 
 
-async def find_data_source(work: UnitOfWork, workspace_id: Id, data_source_id: Id) -> Any:
-    """A data source's row with its label. Raises `NotFoundError`."""
-    found = await work.first(_data_sources(workspace_id).where(data_source.c.id == data_source_id))
+async def find_data_source(work: UnitOfWork, workspace_id: Id, data_source_id: Id) -> DataSourceRow:
+    """A data source with its label. Raises `NotFoundError`."""
+    statement = _data_sources(workspace_id).where(data_source.c.id == data_source_id)
+    found = await work.first(statement, of=DataSourceRow)
     if found is None:
         raise NotFoundError("data source")
     return found
@@ -68,7 +83,8 @@ async def list_data_sources(work: UnitOfWork, actor: Actor, page: PageRequest) -
         statement = statement.where(
             tuple_(data_source.c.created_at, data_source.c.id) < tuple_(*page.after)
         )
-    shown = page.of(await work.rows(statement), lambda row: (row.created_at, row.id))
+    rows = await work.rows(statement, of=DataSourceRow)
+    shown = page.of(rows, lambda row: (row.created_at, row.id))
     return DataSourceList(
         data_sources=[DataSourceDetail.model_validate(row) for row in shown.items],
         cursor=shown.cursor,

@@ -130,6 +130,9 @@ class SharedForm(Shape):
     form_url: str
 
 
+SharedContent = SharedSurface | SharedRecords | SharedFolder | SharedFile | SharedForm
+
+
 class Visit(Shape):
     """What a share link opens.
 
@@ -138,7 +141,7 @@ class Visit(Shape):
     """
 
     item: SharedItem
-    content: SharedSurface | SharedRecords | SharedFolder | SharedFile | SharedForm
+    content: SharedContent
     allow_download: bool
     session: str
     session_expires_at: Moment

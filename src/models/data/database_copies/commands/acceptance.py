@@ -2,7 +2,7 @@
 
 from models.core.access.rules import Actor
 from models.core.base import Id
-from models.data.database_copies.access import check_others, check_place
+from models.data.database_copies.access import check_parent_of_copy, check_relation_targets
 from models.data.database_copies.shapes import DuplicateDatabase
 from models.data.databases.queries import load_schema
 from models.messages.jobs.commands import accept_job
@@ -19,8 +19,8 @@ async def accept_copy(
     database that would get the other side of a relation.
     """
     schema = await load_schema(work, actor.workspace_id, database_id)
-    await check_place(work, actor, database_id)
-    await check_others(work, actor, database_id, schema.fields)
+    await check_parent_of_copy(work, actor, database_id)
+    await check_relation_targets(work, actor, database_id, schema.fields)
     await accept_job(
         work,
         actor,

@@ -1,9 +1,9 @@
-"""The last step of a copy: everything that is seen of it comes into being in one transaction."""
+"""The last step of a copy: one transaction makes it visible, with its views and templates."""
 
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import Row, insert, or_, select, update
+from sqlalchemy import insert, or_, select, update
 
 from models.content.grants.tables import item_grant
 from models.content.items.commands import create_item_for
@@ -12,8 +12,9 @@ from models.content.items.tables import item
 from models.core.access.rules import Actor, Level, Principal, PrincipalType, Role
 from models.core.base import Id
 from models.core.keys import first_free, slug
-from models.data.database_copies.access import check_others
+from models.data.database_copies.access import check_relation_targets
 from models.data.database_copies.commands.rows import Copy, copy_surfaces
+from models.data.database_copies.queries import SourceDatabase, find_source
 from models.data.database_copies.rules import (
     copied_field,
     copied_id,
@@ -34,15 +35,16 @@ from models.data.databases.locks import own_schema
 from models.data.databases.queries import removed_keys
 from models.data.databases.rules.fields import FieldSpec, FieldSpecs
 from models.data.databases.shapes import MAX_FIELDS
-from models.data.databases.tables import database, field
+from models.data.databases.tables import DatabaseField, database, field
 from models.data.record_templates.tables import record_template
 from models.data.records.recomputation import request_recomputation
 from models.data.records.rules.write.dependencies import FOLLOWING, Stale
 from models.data.views.rules.kinds import ViewScope
 from models.data.views.tables import view
+from models.messages.jobs.tables import Job
 from models.people.workspaces.tables import workspace_member
 from runtime.database import UnitOfWork
-from runtime.errors import ConflictError, DeniedError, NotFoundError
+from runtime.errors import ConflictError, DeniedError
 
 
 async def acting(work: UnitOfWork, job: Any) -> Actor:
@@ -65,37 +67,17 @@ async def acting(work: UnitOfWork, job: Any) -> Actor:
     )
 
 
-async def place(work: UnitOfWork, copy: Copy) -> Row[Any]:
-    """The row of the source with that of its item. Raises `NotFoundError`."""
-    found = await work.first(
-        select(
-            database,
-            *(item.c[name] for name in ("parent_item_id", "icon", "color", "access_mode")),
-            item.c.metadata.label("item_metadata"),
-        )
-        .join(item, item.c.id == database.c.item_id)
-        .where(
-            database.c.workspace_id == copy.workspace_id,
-            item.c.workspace_id == copy.workspace_id,
-            database.c.id == copy.source_id,
-            item.c.deleted_at.is_(None),
-        )
-    )
-    if found is None:
-        raise NotFoundError("database")
-    return found
-
-
 async def publish(
-    work: UnitOfWork, job: Any, copy: Copy, fields: FieldSpecs, *, with_records: bool
+    work: UnitOfWork, job: Job, copy: Copy, fields: FieldSpecs, *, with_records: bool
 ) -> None:
-    """Give a copy its views, templates and place; the fields of the workspace are the caller's.
+    """Give a copy its views, its templates and its item, so that it is found.
 
-    Raises `DeniedError` when the actor may no longer put it there.
+    The caller holds the lock on the fields of the workspace. Raises `DeniedError` when the actor
+    may no longer create the copy there.
     """
     actor = await acting(work, job)
-    source = await place(work, copy)
-    await check_others(work, actor, copy.source_id, fields)
+    source = await find_source(work, copy.workspace_id, copy.source_id)
+    await check_relation_targets(work, actor, copy.source_id, fields)
     label = await work.scalar(
         select(database.c.label).where(
             database.c.workspace_id == copy.workspace_id, database.c.id == copy.copy_id
@@ -105,7 +87,7 @@ async def publish(
     await _add_other_sides(work, copy, fields, label)
     views = await _copy_views(work, actor, copy, fields)
     await _copy_templates(work, copy, fields, with_records=with_records)
-    item_id = await _put(work, actor, copy, source, label)
+    item_id = await _create_item(work, actor, copy, source, label)
     await write_database(
         work,
         copy.workspace_id,
@@ -118,7 +100,7 @@ async def publish(
     )
     following = [spec.key for spec in fields.values() if spec.kind in FOLLOWING]
     if with_records and following:
-        # Links and values were not copied at one moment: what follows from both is computed.
+        # Links and values were copied in different transactions; what derives from both is stale.
         stale = Stale(copy.copy_id, (), following)
         await request_recomputation(work, copy.workspace_id, stale, user_id=actor.user_id)
 
@@ -131,7 +113,8 @@ async def _refresh_fields(work: UnitOfWork, copy: Copy, fields: FieldSpecs) -> N
     rows = await work.rows(
         select(field).where(
             field.c.workspace_id == copy.workspace_id, field.c.database_id == copy.copy_id
-        )
+        ),
+        of=DatabaseField,
     )
     before = field_specs(rows)
     for key, spec in fields.items():
@@ -150,7 +133,8 @@ async def _add_other_sides(work: UnitOfWork, copy: Copy, fields: FieldSpecs, lab
         rows = await work.rows(
             select(field).where(
                 field.c.workspace_id == copy.workspace_id, field.c.database_id == target_id
-            )
+            ),
+            of=DatabaseField,
         )
         known = field_specs(rows)
         removed = await removed_keys(work, copy.workspace_id, [target_id])
@@ -238,10 +222,12 @@ async def _copy_templates(
     await work.execute(insert(record_template), values)
 
 
-async def _put(work: UnitOfWork, actor: Actor, copy: Copy, source: Row[Any], label: str) -> Id:
-    """The item of the copy, beside the source and as closed as it is.
+async def _create_item(
+    work: UnitOfWork, actor: Actor, copy: Copy, source: SourceDatabase, label: str
+) -> Id:
+    """The item of the copy, beside the source and with its access mode.
 
-    Of a restricted one only its maker has a grant: whom else it is for is theirs to say.
+    On a restricted one only the actor gets a grant; they may add others.
     """
     item_id = await create_item_for(
         work,

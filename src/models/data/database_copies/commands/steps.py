@@ -1,20 +1,20 @@
-"""The steps of a copy: begun, filled span by span, and shown in the last one.
+"""The steps of the job that copies a database, one transaction each.
 
-Until the last step the copy has no item, so it has no place and nobody finds it; a copy that fails
-is removed. Its records are those that were there when it began, each as it was when its span was
-copied; one that is deleted meanwhile may be left out. The fields must stay what they are.
+The first creates the database, the following copy its records and then its links a span at a time,
+and the last makes the copy visible. Until then it has no item, so nobody finds it; a copy that
+fails is removed. It has the records that existed when it began, each as it was when its span was
+copied; one that is deleted meanwhile may be left out. The job fails when the fields change.
 """
 
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
-from typing import Any
 
 from sqlalchemy import delete, func, select
 
 from models.content.items.queries import closed_items
 from models.content.items.tables import item
 from models.core.base import Id, JsonObject
-from models.data.database_copies.commands.completion import acting, place, publish
+from models.data.database_copies.commands.completion import acting, publish
 from models.data.database_copies.commands.rows import (
     Copy,
     Span,
@@ -23,6 +23,7 @@ from models.data.database_copies.commands.rows import (
     last_of,
     remove_records,
 )
+from models.data.database_copies.queries import find_source
 from models.data.database_copies.rules import copied_field, copy_label, digest
 from models.data.databases.commands.databases import insert_with_key
 from models.data.databases.commands.rows import insert_fields
@@ -32,6 +33,7 @@ from models.data.databases.rules.fields import FieldSpecs
 from models.data.databases.rules.kinds import FieldKind
 from models.data.databases.tables import database, field
 from models.data.records.tables import record
+from models.messages.jobs.tables import Job
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError
 
@@ -43,17 +45,17 @@ _RECORDS, _LINKS, _PUBLISH = "records", "links", "publish"
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """Where a copy stands; kept as the progress of its job."""
+    """The progress of a copy, stored in its job."""
 
     fields: str
-    """What they were when it began."""
+    """The digest of the fields when it began."""
     phase: str
     newest: str | None = None
     after: str | None = None
     copied: int = 0
 
 
-async def copy_chunk(work: UnitOfWork, job: Any, size: int = CHUNK) -> JsonObject | None:
+async def copy_chunk(work: UnitOfWork, job: Job, size: int = CHUNK) -> JsonObject | None:
     """One step of a held job; gives the progress from which the next goes on, None after the last.
 
     Raises `NotFoundError` when the database is gone, `DeniedError` when who asked may no longer
@@ -70,15 +72,15 @@ async def copy_chunk(work: UnitOfWork, job: Any, size: int = CHUNK) -> JsonObjec
     if step.fields != digest(fields):
         raise ConflictError("The fields were changed while the database was being copied.")
     if step.phase != _PUBLISH:
-        return asdict(await _go_on(work, copy, fields, step, size))
+        return asdict(await _copy_span(work, copy, fields, step, size))
     await publish(work, job, copy, fields, with_records=step.newest is not None)
     return None
 
 
-async def _begin(work: UnitOfWork, job: Any, copy: Copy, fields: FieldSpecs) -> _Step:
+async def _begin(work: UnitOfWork, job: Job, copy: Copy, fields: FieldSpecs) -> _Step:
     """The row and the fields of the copy; without records to copy there is no more to do."""
     actor = await acting(work, job)
-    source = await place(work, copy)
+    source = await find_source(work, copy.workspace_id, copy.source_id)
     siblings = await work.rows(
         select(item.c.title).where(
             item.c.workspace_id == copy.workspace_id,
@@ -117,7 +119,9 @@ async def _newest(work: UnitOfWork, copy: Copy) -> datetime | None:
     return found
 
 
-async def _go_on(work: UnitOfWork, copy: Copy, fields: FieldSpecs, step: _Step, size: int) -> _Step:
+async def _copy_span(
+    work: UnitOfWork, copy: Copy, fields: FieldSpecs, step: _Step, size: int
+) -> _Step:
     """Copy the next records, or the links of the next when all records are there."""
     assert step.newest is not None
     after = None if step.after is None else Id(step.after)
@@ -137,7 +141,7 @@ async def _go_on(work: UnitOfWork, copy: Copy, fields: FieldSpecs, step: _Step, 
     return replace(step, after=None, phase=_LINKS if links else _PUBLISH)
 
 
-async def remove_chunk(work: UnitOfWork, job: Any, size: int = CHUNK) -> bool:
+async def remove_chunk(work: UnitOfWork, job: Job, size: int = CHUNK) -> bool:
     """Remove a part of a copy that failed; True when nothing is left of it."""
     copy = Copy(job.workspace_id, job.subject_id, job.id)
     if await remove_records(work, copy, size) == size:

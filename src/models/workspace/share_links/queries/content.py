@@ -9,9 +9,9 @@ from sqlalchemy import ARRAY, Uuid, any_, bindparam, select, tuple_
 from models.content.files.queries import placing
 from models.content.files.rules import AssetClaim, download_url
 from models.content.files.tables import File, file
-from models.content.items.queries import closed_items, find_item
+from models.content.items.queries import closed_items, find_item, target_of
 from models.content.items.rules import AccessMode, ItemKind
-from models.content.items.tables import item
+from models.content.items.tables import ItemRow, item
 from models.content.surfaces.queries import nested
 from models.content.surfaces.rules.references import NOUNS, references
 from models.content.surfaces.shapes import BlockTree
@@ -23,6 +23,7 @@ from models.workspace.share_links.queries.records import shared_records
 from models.workspace.share_links.queries.visitors import Visitor
 from models.workspace.share_links.shapes import (
     SharedBlock,
+    SharedContent,
     SharedFile,
     SharedFolder,
     SharedForm,
@@ -63,10 +64,10 @@ async def _content(
     work: UnitOfWork,
     keys: KeyRing,
     visitor: Visitor,
-    shown: Any,
+    shown: ItemRow,
     limit: int,
     cursor: str | None,
-) -> Any:
+) -> SharedContent:
     match ItemKind(shown.kind):
         case ItemKind.FOLDER:
             return await _folder(work, keys, visitor, limit, cursor)
@@ -77,7 +78,7 @@ async def _content(
         case ItemKind.FORM:
             return SharedForm(form_url=f"/v1/forms/{shown.id}")
         case _:
-            return await _surface(work, keys, visitor, shown.target_id)
+            return await _surface(work, keys, visitor, target_of(shown))
 
 
 async def _folder(

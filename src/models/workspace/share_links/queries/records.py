@@ -1,9 +1,9 @@
 """What a share link shows of a database or a view."""
 
-from typing import Any
-
+from models.content.items.queries import target_of
 from models.content.items.rules import ItemKind
-from models.core.base import Id, JsonObject
+from models.content.items.tables import ItemRow
+from models.core.base import JsonObject
 from models.data.databases.queries import load_schema
 from models.data.databases.rules.fields import FieldSpec, Schema
 from models.data.databases.rules.kinds import FieldKind
@@ -24,17 +24,17 @@ _PRIVATE = frozenset({FieldKind.PERSON, FieldKind.FILE})
 
 
 async def shared_records(
-    work: UnitOfWork, keys: KeyRing, shown: Any, limit: int, cursor: str | None
+    work: UnitOfWork, keys: KeyRing, shown: ItemRow, limit: int, cursor: str | None
 ) -> SharedRecords:
     """The records of the database or view behind an item, a page of them.
 
     Fields whose values come from elsewhere (relations and what is computed) are left out: they
     may speak of databases that are not shared. Raises `NotFoundError`.
     """
-    database_id: Id = shown.target_id
+    database_id = target_of(shown)
     manifest: JsonObject = {}
     if shown.kind == ItemKind.VIEW:
-        view = await view_definition(work, shown.workspace_id, shown.target_id)
+        view = await view_definition(work, shown.workspace_id, target_of(shown))
         database_id, manifest = view.database_id, view.manifest
     schema = await load_schema(work, shown.workspace_id, database_id)
     fields = _open_fields(schema, manifest)

@@ -7,7 +7,6 @@ disabled.
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
 
 from models.automation.actions.commands import copy_action
 from models.automation.automations.commands import create_automation
@@ -15,7 +14,9 @@ from models.automation.automations.queries import detail as automation_detail
 from models.automation.automations.shapes import CreateAutomation
 from models.content.files.commands import copy_file
 from models.content.items.commands import change_item, create_item_for
+from models.content.items.queries import target_of
 from models.content.items.rules import ItemKind
+from models.content.items.tables import ItemRow
 from models.content.surfaces.commands import copy_surface
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
@@ -37,9 +38,14 @@ class CopyRequest:
     work: UnitOfWork
     actor: Actor
     keys: KeyRing
-    source: Any
+    source: ItemRow
     title: str
     parent_item_id: Id | None
+
+    @property
+    def target_id(self) -> Id:
+        """The id of what is copied."""
+        return target_of(self.source)
 
     async def create_item(self, target_id: Id | None) -> Id:
         """The item of the copy, for kinds whose own command makes none."""
@@ -63,7 +69,7 @@ async def _folder(request: CopyRequest) -> Id:
 
 async def _surface(request: CopyRequest) -> Id:
     item_id = await request.create_item(None)
-    target_id = await copy_surface(request.work, request.actor, request.source.target_id, item_id)
+    target_id = await copy_surface(request.work, request.actor, request.target_id, item_id)
     await change_item(request.work, request.actor, item_id, {"target_id": target_id})
     return item_id
 
@@ -71,14 +77,14 @@ async def _surface(request: CopyRequest) -> Id:
 async def _form(request: CopyRequest) -> Id:
     """Not public, whatever the original is."""
     item_id = await request.create_item(None)
-    target_id = await copy_form(request.work, request.actor, request.source.target_id, item_id)
+    target_id = await copy_form(request.work, request.actor, request.target_id, item_id)
     await change_item(request.work, request.actor, item_id, {"target_id": target_id})
     return item_id
 
 
 async def _view(request: CopyRequest) -> Id:
     work, actor = request.work, request.actor
-    found = await view_definition(work, actor.workspace_id, request.source.target_id)
+    found = await view_definition(work, actor.workspace_id, request.target_id)
     config: JsonObject = {
         "databaseId": str(found.database_id),
         "kind": found.kind,
@@ -93,7 +99,7 @@ async def _view(request: CopyRequest) -> Id:
 async def _file(request: CopyRequest) -> Id:
     """A second file of the same bytes."""
     return await request.create_item(
-        await copy_file(request.work, request.actor, request.source.target_id)
+        await copy_file(request.work, request.actor, request.target_id)
     )
 
 
@@ -101,7 +107,7 @@ async def _data_source(request: CopyRequest) -> Id:
     made = await copy_data_source(
         request.work,
         request.actor,
-        request.source.target_id,
+        request.target_id,
         request.title,
         request.parent_item_id,
     )
@@ -112,7 +118,7 @@ async def _action(request: CopyRequest) -> Id:
     made = await copy_action(
         request.work,
         request.actor,
-        request.source.target_id,
+        request.target_id,
         request.title,
         request.parent_item_id,
     )
@@ -122,7 +128,7 @@ async def _action(request: CopyRequest) -> Id:
 async def _automation(request: CopyRequest) -> Id:
     """A draft of what the current version does, with a webhook of its own."""
     work, actor, keys = request.work, request.actor, request.keys
-    found = await automation_detail(work, actor, keys, request.source.target_id)
+    found = await automation_detail(work, actor, keys, request.target_id)
     given: JsonObject = {
         "label": request.title,
         "triggerConfig": found.trigger_config,
@@ -138,7 +144,7 @@ async def _external_resource(request: CopyRequest) -> Id:
     made = await copy_mount(
         request.work,
         request.actor,
-        request.source.target_id,
+        request.target_id,
         request.title,
         request.parent_item_id,
     )

@@ -1,16 +1,15 @@
 """Copying an item with what is below it."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from sqlalchemy import ARRAY, FromClause, Uuid, func, insert, literal, select, update
 
 from models.content.grants.tables import item_grant
 from models.content.items.commands import check_parent, check_scopes
-from models.content.items.queries import closed_items, find_item, get_item, item_detail
+from models.content.items.queries import closed_items, find_item, get_item, item_detail, target_of
 from models.content.items.rules import ItemKind, copy_stem, copy_title
 from models.content.items.shapes import ItemDetail
-from models.content.items.tables import item
+from models.content.items.tables import ItemRow, item
 from models.content.items.tree import subtree
 from models.core.access.rules import Actor
 from models.core.base import Id
@@ -40,9 +39,8 @@ async def duplicate_item(
     """
     found = await find_item(work, actor.workspace_id, item_id)
     if found.kind == ItemKind.DATABASE:
-        assert found.target_id is not None, "the item places a database"
         check_scopes(actor, {found.kind})
-        await accept_copy(work, actor, found.target_id, copy_id, WITH_RECORDS)
+        await accept_copy(work, actor, target_of(found), copy_id, WITH_RECORDS)
         return None
     await check_parent(work, actor, found.parent_item_id)
     rows = await _visible_below(work, actor, item_id)
@@ -74,7 +72,7 @@ async def copied_item(
     return None if made is None else await get_item(work, actor.workspace_id, made.item_id)
 
 
-async def _visible_below(work: UnitOfWork, actor: Actor, item_id: Id) -> Sequence[Any]:
+async def _visible_below(work: UnitOfWork, actor: Actor, item_id: Id) -> Sequence[ItemRow]:
     """The item and what the actor sees below it, from the top down."""
     below = subtree(actor.workspace_id, item_id)
     rows = await work.rows(
@@ -85,14 +83,15 @@ async def _visible_below(work: UnitOfWork, actor: Actor, item_id: Id) -> Sequenc
             item.c.id.not_in(select(closed_items(actor).c.id)),
         )
         .order_by(below.c.depth, item.c.position, item.c.id)
-        .limit(MAX_COPIES + 1)
+        .limit(MAX_COPIES + 1),
+        of=ItemRow,
     )
     if len(rows) > MAX_COPIES:
         raise UnsupportedError(f"At most {MAX_COPIES} items are copied at once; copy its parts.")
     return rows
 
 
-async def _free_title(work: UnitOfWork, actor: Actor, found: Any) -> str:
+async def _free_title(work: UnitOfWork, actor: Actor, found: ItemRow) -> str:
     rows = await work.rows(
         select(item.c.title).where(
             item.c.workspace_id == actor.workspace_id,

@@ -11,7 +11,7 @@ from models.automation.automations.tables import automation
 from models.content.files.queries import stored_file
 from models.content.grants.tables import item_grant
 from models.content.items.commands import change_item, check_parent, check_scopes, trash_item
-from models.content.items.queries import find_item, item_detail, placement
+from models.content.items.queries import find_item, item_detail, placement, target_of
 from models.content.items.rules import AccessMode, ItemKind
 from models.content.items.shapes import ItemDetail, UpdateItem
 from models.core.access.placement import level_on
@@ -114,11 +114,9 @@ async def delete_item(work: UnitOfWork, actor: Actor, keys: KeyRing, item_id: Id
     check_scopes(actor, {found.kind})
     fields = file = None
     if found.kind == ItemKind.DATABASE:
-        assert found.target_id is not None, "the item places a database"
-        fields = DeletedFields(fields=(await get_database(work, actor, found.target_id)).fields)
+        fields = DeletedFields(fields=(await get_database(work, actor, target_of(found))).fields)
     if found.kind == ItemKind.FILE:
-        assert found.target_id is not None, "the item places a file"
-        file = await stored_file(work, actor.workspace_id, found.target_id, keys)
+        file = await stored_file(work, actor.workspace_id, target_of(found), keys)
     row = await trash_item(work, actor, item_id)
     return DeletedItem(item=item_detail(row), database=fields, file=file)
 
