@@ -25,6 +25,7 @@ from models.content.items.rules import ItemKind
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.core.keys import reserve_key
+from models.core.revisions import next_updated_at
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, ValidationError
@@ -103,6 +104,16 @@ async def update_automation(
         content = Content(trigger_config, body.graph or before.graph)
         await versions.write_draft(work, actor, owner, content)
     return await detail(work, actor, keys, automation_id)
+
+
+async def set_label(work: UnitOfWork, workspace_id: Id, automation_id: Id, label: str) -> None:
+    """Set the label of an automation; the caller gives its item the same title."""
+    await work.execute(
+        update(automation)
+        .where(automation.c.workspace_id == workspace_id, automation.c.id == automation_id)
+        .values(label=label, updated_at=next_updated_at(automation.c.updated_at, work.now))
+    )
+    await schedules.announce(work, automation.c.id == automation_id)
 
 
 async def publish(

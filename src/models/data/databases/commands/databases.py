@@ -115,6 +115,11 @@ async def update_database(
     return await get_database(work, actor, database_id)
 
 
+async def set_label(work: UnitOfWork, workspace_id: Id, database_id: Id, label: str) -> None:
+    """Set the label of a database; the caller gives its item the same title."""
+    await write_database(work, workspace_id, database_id, label=label)
+
+
 def _placed(body: UpdateDatabase) -> JsonObject:
     """The columns of the database's item that a body names."""
     values: JsonObject = body.model_dump(include={"archived"}, exclude_none=True)

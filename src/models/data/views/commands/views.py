@@ -104,6 +104,15 @@ async def update_view(
     return ViewShape.model_validate(changed)
 
 
+async def set_label(work: UnitOfWork, workspace_id: Id, view_id: Id, label: str) -> None:
+    """Set the label of a view; the caller gives its item the same title."""
+    await work.execute(
+        update(view)
+        .where(view.c.workspace_id == workspace_id, view.c.id == view_id)
+        .values(label=label, updated_at=next_updated_at(view.c.updated_at, work.now))
+    )
+
+
 async def delete_view(work: UnitOfWork, actor: Actor, database_id: Id, view_id: Id) -> DeletedView:
     """Delete a view for good.
 

@@ -1,13 +1,12 @@
 """Creating, changing, deleting and copying items together with what stands behind them."""
 
+from collections.abc import Awaitable, Callable
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Table, update
 from sqlalchemy.dialects.postgresql import insert
 
-from models.automation.automations.schedules import announce
-from models.automation.automations.tables import automation
+from models.automation.automations.commands import set_label as set_automation_label
 from models.content.files.queries import stored_file
 from models.content.grants.tables import item_grant
 from models.content.items.commands import change_item, check_parent, check_scopes, trash_item
@@ -17,22 +16,24 @@ from models.content.items.shapes import ItemDetail, UpdateItem
 from models.core.access.placement import level_on
 from models.core.access.rules import MANAGERS, Actor, Level
 from models.core.base import Id, JsonObject
-from models.core.revisions import next_updated_at
+from models.data.databases.commands.databases import set_label as set_database_label
 from models.data.databases.queries import get_database
-from models.data.databases.tables import database
-from models.data.views.tables import view
+from models.data.views.commands.views import set_label as set_view_label
 from models.workspace.targets.commands.factories import FACTORIES, WITH_CONTENT, Creation
 from models.workspace.targets.shapes import CreateItem, DeletedFields, DeletedItem, PlacedTarget
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
 from runtime.errors import DeniedError, NotFoundError, ValidationError
 
-_LABELLED: dict[ItemKind, Table] = {
-    ItemKind.AUTOMATION: automation,
-    ItemKind.DATABASE: database,
-    ItemKind.VIEW: view,
+SetLabel = Callable[[UnitOfWork, Id, Id, str], Awaitable[None]]
+"""Takes a workspace, a target of it and the new label."""
+
+_SET_LABEL: dict[ItemKind, SetLabel] = {
+    ItemKind.AUTOMATION: set_automation_label,
+    ItemKind.DATABASE: set_database_label,
+    ItemKind.VIEW: set_view_label,
 }
-"""Where the title of an item is written a second time, as the label of its target."""
+"""The kinds whose targets store the title of their item as their label."""
 
 
 async def create_item(
@@ -40,7 +41,7 @@ async def create_item(
 ) -> PlacedTarget:
     """A new item with its target.
 
-    Whoever makes a restricted item keeps manage access to it. Raises `DeniedError` without the
+    Whoever creates a restricted item gets manage access to it. Raises `DeniedError` without the
     kind's write scope, `NotFoundError` for what the body names and the actor does not see,
     `ValidationError` at `content` or below `config`, `ConflictError` for a key in use.
     """
@@ -89,16 +90,9 @@ async def update_item(
     changed = _columns(body.model_dump(mode="json", exclude_unset=True))
     if "access_mode" in changed:
         await _check_manages(work, actor, item_id)
-    labelled = _LABELLED.get(kind) if "title" in changed else None
-    # The target first, as those who rename it do: two renames never wait in a circle.
-    if labelled is not None:
-        await work.execute(
-            update(labelled)
-            .where(labelled.c.workspace_id == actor.workspace_id, labelled.c.id == found.target_id)
-            .values(label=body.title, updated_at=next_updated_at(labelled.c.updated_at, work.now))
-        )
-    if labelled is automation:
-        await announce(work, automation.c.id == found.target_id)
+    # The target first, as commands that rename the target do: two renames never deadlock.
+    if "title" in changed and kind in _SET_LABEL:
+        await _SET_LABEL[kind](work, actor.workspace_id, target_of(found), changed["title"])
     row = await change_item(work, actor, item_id, changed, expected) if changed else found
     if changed.get("access_mode") == AccessMode.RESTRICTED.value:
         await _keep_access(work, actor, item_id)

@@ -1,0 +1,39 @@
+"""Finding records by their titles, for the search of a workspace."""
+
+from typing import Any
+
+from sqlalchemy import CTE, Select, select
+
+from models.content.items.tables import item
+from models.core.access.rules import Actor
+from models.data.databases.tables import database
+from models.data.records.tables import record
+
+
+def records_titled(actor: Actor, text: str, closed: CTE) -> Select[Any]:
+    """The records with the text in their titles, each with the item of its database.
+
+    Nothing archived or in the trash, and no record of a database whose item is in `closed`.
+    """
+    return (
+        select(
+            record.c.id,
+            record.c.title,
+            item.c.id.label("item_id"),
+            item.c.kind.label("item_kind"),
+            record.c.database_id,
+            item.c.icon,
+            record.c.updated_at,
+        )
+        .join(database, database.c.id == record.c.database_id)
+        .join(item, item.c.id == database.c.item_id)
+        .where(
+            record.c.workspace_id == actor.workspace_id,
+            database.c.workspace_id == actor.workspace_id,
+            item.c.workspace_id == actor.workspace_id,
+            record.c.deleted_at.is_(None),
+            record.c.archived.is_(False),
+            record.c.title.icontains(text, autoescape=True),
+            item.c.id.not_in(select(closed.c.id)),
+        )
+    )
