@@ -7,7 +7,7 @@ from typing_extensions import override
 from activities.jobs.transactions import Chunks
 from models.core.base import JsonObject
 from models.data.databases.commands.conversion import conversion_result, convert_chunk
-from models.data.databases.commands.conversion_staging import drop_values
+from models.data.databases.commands.conversion_staging import delete_staged
 from runtime.database import UnitOfWork
 
 
@@ -24,4 +24,4 @@ class FieldConversion(Chunks):
 
     @override
     async def undo(self, work: UnitOfWork, job: Any) -> bool:
-        return await drop_values(work, job.workspace_id, job.id)
+        return await delete_staged(work, job.workspace_id, job.id)

@@ -147,7 +147,7 @@ async def test_nothing_is_seen_until_all_is_converted(
 ) -> None:
     monkeypatch.setattr(conversion_staging, "CHUNK", 2)
     monkeypatch.setattr("models.data.databases.commands.conversion.CHUNK", 2)
-    monkeypatch.setattr(conversion_staging, "APPLIED_AT_ONCE", 2)
+    monkeypatch.setattr(conversion_staging, "APPLY_BATCH", 2)
     values = [str(number) for number in range(5)] + ["x", None]
     things = await Things.of(client, space, values, field={**TEXT, "defaultValue": "7"})
     values[-1] = "7"
@@ -401,7 +401,7 @@ async def test_readers_preview_nothing(client: Client, space: Space) -> None:
 async def test_values_of_a_removed_field_go_chunk_by_chunk(
     client: Client, space: Space, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stored_values, "MAX_AT_ONCE", 2)
+    monkeypatch.setattr(stored_values, "MAX_RECORDS", 2)
     things = await Things.of(client, space, ["a"] * 5)
     assert (await client.delete(things.path)).status_code == 200
     async with space.database.transaction() as work:

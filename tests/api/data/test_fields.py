@@ -207,7 +207,7 @@ async def test_an_option_that_goes_leaves_the_records(client: Client, space: Spa
 async def test_an_option_of_too_many_records_stays(
     client: Client, space: Space, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stored_values, "MAX_AT_ONCE", 1)
+    monkeypatch.setattr(stored_values, "MAX_RECORDS", 1)
     made = await make(client, space, COLOR)
     kept = [await insert(client, made, color="red") for _ in range(2)]
     answer = await client.patch(at(key(made, "color")), json={"options": [{"name": "Green"}]})
@@ -271,7 +271,7 @@ async def test_a_deleted_field_takes_its_values_with_it(client: Client, space: S
 async def test_a_key_is_free_again_when_its_last_value_is_gone(
     client: Client, space: Space, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stored_values, "MAX_AT_ONCE", 1)
+    monkeypatch.setattr(stored_values, "MAX_RECORDS", 1)
     made = await make(client, space, TEXT)
     kept = [await insert(client, made, note="old") for _ in range(3)]
     assert (await client.delete(at(key(made, "note")))).status_code == 200

@@ -69,7 +69,7 @@ async def test_the_values_of_a_removed_field_are_removed(
     engine: Engine, client: Client, space: Space, monkeypatch: Any
 ) -> None:
     del engine
-    monkeypatch.setattr(stored_values, "MAX_AT_ONCE", 2)
+    monkeypatch.setattr(stored_values, "MAX_RECORDS", 2)
     field, _ = await things(client, space, *"abcde")
     path = f"/v1/databases/{field['databaseId']}/fields"
     assert (await client.delete(f"{path}/{field['id']}")).status_code == 200

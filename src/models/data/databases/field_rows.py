@@ -20,9 +20,9 @@ from runtime.prepared_statement import PreparedStatement
 
 
 def fields_as_text() -> ScalarSelect[Any]:
-    """The fields of the enclosing statement's `database`, as text that `read_fields` reads.
+    """The fields of the enclosing statement's `database`, as JSON text that `read_fields` reads.
 
-    For statements that need a row and what types it at once.
+    For statements that read a row together with the fields of its database.
     """
     described = func.jsonb_build_object(*(part for name in _SPEC for part in (name, field.c[name])))
     ordered = aggregate_order_by(described, field.c.position, field.c.key)
@@ -37,13 +37,13 @@ def fields_as_text() -> ScalarSelect[Any]:
 
 
 def read_fields(text: str) -> FieldSpecs:
-    """What `fields_as_text` gave, as the rules see it."""
+    """The fields that `fields_as_text` gave, as the rules see them."""
     return dict(_fields_of_text(text))
 
 
 @lru_cache(maxsize=512)
 def _fields_of_text(text: str) -> FieldSpecs:
-    """Read once for as long as the fields stay: the text itself is the key."""
+    """Parsed once until the fields change: the text itself is the cache key."""
     rows = (
         SimpleNamespace(
             **{**row, "id": Id(row["id"]), "index_id": row["index_id"] and Id(row["index_id"])}

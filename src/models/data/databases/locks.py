@@ -1,7 +1,7 @@
-"""The lock between those who write records and those who change the fields that type them.
+"""The lock between writing the records of a database and changing its fields.
 
-Writers share it and read the schema after taking it; a change of fields takes it alone. So no
-value is ever stored by rules that no longer hold.
+Writers of records share it and read the schema after taking it; a change of fields takes it
+exclusively. So no value is stored by the rules of a field that has changed.
 """
 
 from typing import Any
@@ -23,20 +23,20 @@ async def share_schema(work: UnitOfWork, database_id: Id) -> None:
 
 
 def sharing(database_id: ColumnElement[Any]) -> ColumnElement[Any]:
-    """What `share_schema` takes, as a column: for a statement that finds the database itself."""
+    """The lock of `share_schema` as a column, for a statement that finds the database itself."""
     tail = func.substring(func.uuid_send(database_id), 9)
     return func.pg_advisory_xact_lock_shared(cast(tail, BigInteger))
 
 
 async def own_schema(work: UnitOfWork, database_id: Id) -> None:
-    """Wait for the writers of a database's records, and keep new ones out meanwhile."""
+    """Take the lock exclusively: wait for the writers of records, and keep others out."""
     await _ALONE.rows(work, {"key": _key(database_id)})
 
 
 async def own_fields(work: UnitOfWork, workspace_id: Id) -> None:
-    """Keep others from changing fields of a workspace, where relations connect the databases.
+    """Lock the fields of a workspace, whose databases relations connect, against other changes.
 
-    Taken before any database's own lock, so that two such changes never wait in a circle.
+    Taken before the lock of any database, so that two such changes never deadlock.
     """
     await _ALONE.rows(work, {"key": _key(workspace_id)})
 

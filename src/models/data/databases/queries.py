@@ -138,7 +138,7 @@ async def load_catalog(
 ) -> dict[Id, FieldSpecs]:
     """The fields of these databases and of all that relations connect with them.
 
-    Those in the trash are among them: they may come back.
+    Databases in the trash are among them, because they may be restored.
     """
     start = select(func.unnest(literal(list(database_ids), ARRAY(Uuid))).label("id")).cte(
         "connected", recursive=True
@@ -165,7 +165,7 @@ async def load_catalog(
 async def removed_keys(
     work: UnitOfWork, workspace_id: Id, database_ids: Collection[Id]
 ) -> dict[Id, set[str]]:
-    """Keys that records of these databases still hold values of removed fields under."""
+    """The keys under which records of these databases still store values of removed fields."""
     rows = await work.rows(
         select(removed_field.c.database_id, removed_field.c.key).where(
             removed_field.c.workspace_id == workspace_id,
@@ -179,16 +179,16 @@ async def removed_keys(
 
 
 def schema_of(rows: Sequence[DatabaseField], noun: str = "database") -> Schema:
-    """The schema these field rows make up. Raises `NotFoundError` of `noun` without any."""
+    """The schema made of these rows. Raises `NotFoundError` of `noun` when there are none."""
     if not rows:
         raise NotFoundError(noun)
     return Schema(rows[0].workspace_id, rows[0].database_id, field_specs(rows))
 
 
 def fields_of() -> Select[Any]:
-    """Fields of the databases that are not in the trash; a caller says of which.
+    """Select the fields of databases outside the trash; the caller adds which databases.
 
-    It takes the parameter `workspace_id`.
+    The statement takes the parameter `workspace_id`.
     """
     workspace_id = bindparam("workspace_id", type_=Uuid)
     return (

@@ -12,7 +12,7 @@ from runtime.schema import Timestamp, table_of
 
 
 class Database(SQLModel, table=True):
-    """A database; where it is placed, archived or in the trash is its item's to say.
+    """A database; its item says where it is, and whether it is archived or in the trash.
 
     A copy that is still being made has no item yet, so nobody finds it.
     `next_number` is the next value of an auto_number field.
@@ -45,7 +45,7 @@ class DatabaseField(SQLModel, table=True):
     """A field; `position` is the interface's `order`, `default_value` the text form of a value.
 
     `index_id` names its entries in the side index, which queries use once `index_ready` is true.
-    Whoever changes what the values of a field are sets it to NULL.
+    A command that changes the values of the field in another way sets it to NULL.
     """
 
     __tablename__ = "field"
@@ -74,9 +74,9 @@ class DatabaseField(SQLModel, table=True):
 
 
 class RemovedField(SQLModel, table=True):
-    """A field that is gone, while records still hold values under its key.
+    """A removed field whose values some records still store under its key.
 
-    Until they are taken out no other field gets the key: it would show them.
+    Until they are removed no other field gets the key, because it would show them.
     """
 
     __tablename__ = "removed_field"
@@ -95,9 +95,9 @@ class RemovedField(SQLModel, table=True):
 
 
 class FieldConversionValue(SQLModel, table=True):
-    """What a record's value becomes when the conversion `job_id` is done; None when it is lost.
+    """A value converted by the job `job_id`, not yet applied to its record; None when it is lost.
 
-    `record_updated_at` is that of the record whose value was converted.
+    `record_updated_at` is the `updated_at` of the record when its value was converted.
     """
 
     __tablename__ = "field_conversion_value"

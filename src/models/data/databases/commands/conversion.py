@@ -1,6 +1,8 @@
-"""Converting a field: values are prepared beside the records, then all change at once.
+"""Converting a field to another kind: preview, acceptance, and the steps of the job.
 
-Until the last transaction nothing of it is visible, and a conversion that fails leaves nothing.
+The job converts values into a staging table (`conversion_staging`), and its last transaction
+applies them to all records together with the change of the field. Nothing is visible before, and
+a conversion that fails changes nothing.
 """
 
 from sqlalchemy import func, select
@@ -11,12 +13,12 @@ from models.core.values import InvalidValueError, moment
 from models.data.databases.commands.conversion_staging import (
     CHUNK,
     Source,
-    apply_values,
-    changed_values,
-    count_values,
-    drop_values,
-    keep_values,
-    next_values,
+    apply_staged,
+    count_staged,
+    delete_staged,
+    stage_values,
+    unstaged_values,
+    values_after,
 )
 from models.data.databases.commands.derived_fields import (
     check_change,
@@ -29,7 +31,12 @@ from models.data.databases.commands.rows import write_database, write_field
 from models.data.databases.locks import own_fields, own_schema
 from models.data.databases.queries import get_field, load_schema
 from models.data.databases.rules.derived_fields import FieldRef
-from models.data.databases.rules.field_conversion import Converter, as_described, described, still
+from models.data.databases.rules.field_conversion import (
+    Converter,
+    described,
+    is_unchanged,
+    with_described,
+)
 from models.data.databases.rules.fields import FieldSpec
 from models.data.databases.rules.plan import plan_conversion
 from models.data.databases.shapes import (
@@ -68,7 +75,7 @@ async def preview_conversion(
     converter = Converter(spec, target, new_id, grows=_grows(target, body))
     values = converter.convert(row.value for row in rows)
     pairs = list(zip(rows, values, strict=True))
-    # What is lost is shown first: it is what the preview is for.
+    # Lost values first: they are what a preview is for.
     pairs.sort(key=lambda pair: pair[1] is not None)
     lost = sum(value is None for value in values)
     return ConversionPreview(
@@ -94,11 +101,11 @@ async def accept_conversion(
     job_id: Id,
     body: ConvertField,
 ) -> None:
-    """Have a field converted by a job; a job of this id that was accepted before is that one.
+    """Accept the job that converts a field; nothing happens when `job_id` is accepted already.
 
     Raises `NotFoundError`, `UnsupportedError` for kinds without values in common,
-    `ValidationError`, `ConflictError` when the field is no longer the one that was read or others
-    that follow from it could not any more, `InProgressError` while another conversion runs.
+    `ValidationError`, `ConflictError` when the field was changed since it was read or a derived
+    field could not follow, `InProgressError` while another conversion runs.
     """
     if await _accepted(work, actor, field_id, job_id):
         return
@@ -141,7 +148,7 @@ async def conversion_outcome(
 
 
 async def _accepted(work: UnitOfWork, actor: Actor, field_id: Id, job_id: Id) -> bool:
-    """Whether this conversion is under way or done. Raises `InProgressError` for another."""
+    """Whether this conversion was accepted already. Raises `InProgressError` while another runs."""
     rows = await work.rows(
         select(job.c.id, job.c.status).where(
             job.c.workspace_id == actor.workspace_id,
@@ -159,7 +166,7 @@ async def _accepted(work: UnitOfWork, actor: Actor, field_id: Id, job_id: Id) ->
 async def _planned(
     work: UnitOfWork, actor: Actor, database_id: Id, field_id: Id, body: ConvertField
 ) -> tuple[FieldSpec, FieldSpec, FieldShape]:
-    """The field as it is, as its conversion begins, and as it is shown."""
+    """The field as it is, the field it becomes, and its present shape."""
     expected = None
     if body.expected_updated_at is not None:
         try:
@@ -175,7 +182,7 @@ async def _planned(
 
 
 def _grows(target: FieldSpec, body: ConvertField) -> bool:
-    """Options that a body lists are all there are, unless the field lets writers add some."""
+    """Whether values may add options: none are listed, or the field lets writers add some."""
     return body.options is None or target.settings.get("allowCreate") is True
 
 
@@ -192,19 +199,19 @@ def _as_it_would_be(shown: FieldShape, target: FieldSpec) -> FieldShape:
 
 
 async def convert_chunk(work: UnitOfWork, found: Job) -> JsonObject | None:
-    """One step of the job: prepare the values of more records, or change all of them.
+    """One step of the job: convert the values of more records, or apply all of them.
 
-    Gives the progress from which the next step goes on, None after the last. Raises
-    `ConflictError` when the field is no longer the one whose conversion was asked for.
+    Gives the progress from which the next step continues, None after the last. Raises
+    `ConflictError` when the field was changed since the conversion was accepted.
     """
     progress: JsonObject = found.progress
     if progress.get("read"):
         return await _finish(work, found)
     source, converter = await _resumed(work, found)
     after = progress.get("after")
-    rows = await next_values(work, source, None if after is None else Id(after))
+    rows = await values_after(work, source, None if after is None else Id(after))
     filled = [row for row in rows if row.value is not None]
-    await keep_values(work, source, found.id, filled, converter.convert(r.value for r in filled))
+    await stage_values(work, source, found.id, filled, converter.convert(r.value for r in filled))
     state = {"options": described(converter.to_spec)["options"]}
     if len(rows) < CHUNK:
         return {**state, "read": True}
@@ -212,14 +219,14 @@ async def convert_chunk(work: UnitOfWork, found: Job) -> JsonObject | None:
 
 
 async def _finish(work: UnitOfWork, found: Job) -> JsonObject | None:
-    """Catch up with the writers, and change everything in one transaction without them."""
+    """Convert what was written meanwhile, and apply everything while nobody can write."""
     database_id = Id(found.input["databaseId"])
     await own_fields(work, found.workspace_id)
     await own_schema(work, database_id)
     source, converter = await _resumed(work, found)
-    rows = await changed_values(work, source, found.id)
+    rows = await unstaged_values(work, source, found.id)
     behind = rows[:CHUNK]
-    await keep_values(work, source, found.id, behind, converter.convert(r.value for r in behind))
+    await stage_values(work, source, found.id, behind, converter.convert(r.value for r in behind))
     if len(rows) > CHUNK:
         return {**found.progress, "options": described(converter.to_spec)["options"]}
     changed = converter.with_default()
@@ -229,10 +236,10 @@ async def _finish(work: UnitOfWork, found: Job) -> JsonObject | None:
     await remove_invalid_usages(
         work, await load_schema(work, found.workspace_id, database_id), source.key
     )
-    converted, lost = await count_values(work, source, found.id)
+    converted, lost = await count_staged(work, source, found.id)
     await record_progress(work, found.id, {"converted": converted, "lost": lost})
-    await apply_values(work, source, found.id)
-    while not await drop_values(work, found.workspace_id, found.id):
+    await apply_staged(work, source, found.id)
+    while not await delete_staged(work, found.workspace_id, found.id):
         pass
     ref = FieldRef(database_id, source.key)
     await recompute_dependents(work, found.workspace_id, ref, found.actor_user_id)
@@ -240,20 +247,20 @@ async def _finish(work: UnitOfWork, found: Job) -> JsonObject | None:
 
 
 async def _resumed(work: UnitOfWork, found: Job) -> tuple[Source, Converter]:
-    """The field as it is now, and its converter as the last step left it."""
+    """The values of the field, and its converter in the state the last step stored."""
     database_id = Id(found.input["databaseId"])
     schema = await load_schema(work, found.workspace_id, database_id)
     spec = held_field(schema, found.subject_id)
-    if not still(spec, found.input["from"]):
+    if not is_unchanged(spec, found.input["from"]):
         raise ConflictError("The field was changed while it was being converted.")
     target = {**found.input["to"], **found.progress}
     kept = {name: target[name] for name in ("kind", "settings", "options")}
-    converter = Converter(spec, as_described(spec, kept), new_id, grows=found.input["grows"])
+    converter = Converter(spec, with_described(spec, kept), new_id, grows=found.input["grows"])
     return Source(found.workspace_id, database_id, spec.key), converter
 
 
 async def conversion_result(work: UnitOfWork, found: Job) -> JsonObject:
-    """How many values were converted and lost, as the last step of the job left it."""
+    """How many values were converted and how many were lost."""
     done = await find_job(work, found.workspace_id, Family.FIELD_CONVERSION, found.id)
     counts: JsonObject = done.progress
     return counts

@@ -1,6 +1,6 @@
-"""The values a conversion prepares, beside the records they are for.
+"""The staging table of a conversion: converted values, kept until all are applied to the records.
 
-Records in the trash are converted too, for they may come back; nobody counts them.
+Records in the trash are converted too, because they may be restored; they are not counted.
 """
 
 from collections.abc import Sequence
@@ -35,9 +35,9 @@ from runtime.prepared_statement import PreparedStatement
 from runtime.schema import Timestamp
 
 CHUNK = 2_000
-"""Records that one transaction prepares."""
-APPLIED_AT_ONCE = 20_000
-"""Records that one statement changes, well within its time."""
+"""Records whose values one transaction converts."""
+APPLY_BATCH = 20_000
+"""Records that one statement changes, well within its timeout."""
 
 
 class FieldValueRow(Protocol):
@@ -74,7 +74,7 @@ class Source(NamedTuple):
         ).where(*self.records)
 
 
-async def next_values(
+async def values_after(
     work: UnitOfWork, source: Source, after: Id | None
 ) -> Sequence[FieldValueRow]:
     """The next records after one, in the order of their ids; their `value` may be None."""
@@ -84,8 +84,8 @@ async def next_values(
     return await work.rows(statement, of=FieldValueRow)
 
 
-async def changed_values(work: UnitOfWork, source: Source, job_id: Id) -> Sequence[FieldValueRow]:
-    """Records whose value was not prepared, or was changed since; at most one more than a chunk."""
+async def unstaged_values(work: UnitOfWork, source: Source, job_id: Id) -> Sequence[FieldValueRow]:
+    """Records whose value is not staged, or was changed since; at most one more than a chunk."""
     prepared = and_(
         conversion_value.c.job_id == job_id,
         conversion_value.c.workspace_id == source.workspace_id,
@@ -106,14 +106,14 @@ async def changed_values(work: UnitOfWork, source: Source, job_id: Id) -> Sequen
     )
 
 
-async def keep_values(
+async def stage_values(
     work: UnitOfWork,
     source: Source,
     job_id: Id,
     rows: Sequence[FieldValueRow],
     values: Sequence[Any],
 ) -> None:
-    """Prepare what the values of these records become."""
+    """Stage the converted `values` of these records."""
     prepared = [
         {"record_id": row.id, "value": value, "record_updated_at": row.updated_at}
         for row, value in zip(rows, values, strict=True)
@@ -123,7 +123,7 @@ async def keep_values(
         "workspace_id": source.workspace_id,
         "rows": to_json(prepared).decode(),
     }
-    await _KEEP.execute(work, parameters)
+    await _STAGE.execute(work, parameters)
 
 
 _ROWS = (
@@ -133,7 +133,7 @@ _ROWS = (
     )
     .render_derived(name="entry", with_types=True)
 )
-_GIVEN = insert(conversion_value).from_select(
+_STAGED_ROWS = insert(conversion_value).from_select(
     ["job_id", "workspace_id", "record_id", "value", "record_updated_at"],
     select(
         bindparam("job_id", type_=Uuid),
@@ -143,21 +143,21 @@ _GIVEN = insert(conversion_value).from_select(
         _ROWS.c.record_updated_at,
     ),
 )
-_KEEP = PreparedStatement(
-    _GIVEN.on_conflict_do_update(
+_STAGE = PreparedStatement(
+    _STAGED_ROWS.on_conflict_do_update(
         index_elements=["job_id", "record_id"],
         set_={
-            "value": _GIVEN.excluded.value,
-            "record_updated_at": _GIVEN.excluded.record_updated_at,
+            "value": _STAGED_ROWS.excluded.value,
+            "record_updated_at": _STAGED_ROWS.excluded.record_updated_at,
         },
     )
 )
 
 
-async def apply_values(work: UnitOfWork, source: Source, job_id: Id) -> None:
-    """Let every record hold what was prepared for it."""
+async def apply_staged(work: UnitOfWork, source: Source, job_id: Id) -> None:
+    """Write the staged values into their records."""
     upto: Id | None = None
-    while (last := await _slice(work, source.workspace_id, job_id, upto)) is not None:
+    while (last := await _batch_end(work, source.workspace_id, job_id, upto)) is not None:
         without = record.c.data.op("-", return_type=JSONB())(literal(source.key, Text))
         value = func.jsonb_build_object(source.key, conversion_value.c.value, type_=JSONB)
         await work.execute(
@@ -165,7 +165,7 @@ async def apply_values(work: UnitOfWork, source: Source, job_id: Id) -> None:
             .where(
                 *source.records,
                 source.filled,
-                *_prepared(source.workspace_id, job_id),
+                *_staged(source.workspace_id, job_id),
                 *([] if upto is None else [conversion_value.c.record_id > upto]),
                 conversion_value.c.record_id <= last,
                 record.c.id == conversion_value.c.record_id,
@@ -181,13 +181,13 @@ async def apply_values(work: UnitOfWork, source: Source, job_id: Id) -> None:
         upto = last
 
 
-async def _slice(work: UnitOfWork, workspace_id: Id, job_id: Id, after: Id | None) -> Id | None:
-    """The last record of the next slice after one; None when nothing is left."""
+async def _batch_end(work: UnitOfWork, workspace_id: Id, job_id: Id, after: Id | None) -> Id | None:
+    """The last record of the next batch after one; None when no more follow."""
     ids = (
         select(conversion_value.c.record_id)
-        .where(*_prepared(workspace_id, job_id))
+        .where(*_staged(workspace_id, job_id))
         .order_by(conversion_value.c.record_id)
-        .limit(APPLIED_AT_ONCE)
+        .limit(APPLY_BATCH)
     )
     if after is not None:
         ids = ids.where(conversion_value.c.record_id > after)
@@ -197,7 +197,7 @@ async def _slice(work: UnitOfWork, workspace_id: Id, job_id: Id, after: Id | Non
     return found
 
 
-async def count_values(work: UnitOfWork, source: Source, job_id: Id) -> tuple[int, int]:
+async def count_staged(work: UnitOfWork, source: Source, job_id: Id) -> tuple[int, int]:
     """How many records outside the trash get a value, and how many lose theirs."""
     kept = conversion_value.c.value.is_not(None)
     counted = await work.first(
@@ -208,7 +208,7 @@ async def count_values(work: UnitOfWork, source: Source, job_id: Id) -> tuple[in
         .select_from(conversion_value)
         .join(record, record.c.id == conversion_value.c.record_id)
         .where(
-            *_prepared(source.workspace_id, job_id),
+            *_staged(source.workspace_id, job_id),
             *source.records,
             source.filled,
             record.c.deleted_at.is_(None),
@@ -218,20 +218,20 @@ async def count_values(work: UnitOfWork, source: Source, job_id: Id) -> tuple[in
     return counted.converted, counted.lost
 
 
-async def drop_values(work: UnitOfWork, workspace_id: Id, job_id: Id) -> bool:
-    """Forget prepared values; True when none are left."""
-    last = await _slice(work, workspace_id, job_id, None)
+async def delete_staged(work: UnitOfWork, workspace_id: Id, job_id: Id) -> bool:
+    """Delete a batch of staged values; True when none are left."""
+    last = await _batch_end(work, workspace_id, job_id, None)
     if last is None:
         return True
     await work.execute(
         delete(conversion_value).where(
-            *_prepared(workspace_id, job_id), conversion_value.c.record_id <= last
+            *_staged(workspace_id, job_id), conversion_value.c.record_id <= last
         )
     )
     return False
 
 
-def _prepared(workspace_id: Id, job_id: Id) -> tuple[ColumnElement[bool], ...]:
+def _staged(workspace_id: Id, job_id: Id) -> tuple[ColumnElement[bool], ...]:
     return (
         conversion_value.c.job_id == job_id,
         conversion_value.c.workspace_id == workspace_id,

@@ -91,9 +91,9 @@ async def update_database(
 ) -> DatabaseDetail:
     """Change what the body names; `expected` is the `updatedAt` last read.
 
-    The label is the title of the database's item too. Raises `NotFoundError` for a view the layout
-    names, `ValidationError`, and `ConflictError` when the database or its layout is no longer the
-    one that was read.
+    The item of the database gets the label as its title. Raises `NotFoundError` for a view the
+    layout names, `ValidationError`, and `ConflictError` when the database or its layout was changed
+    since it was read.
     """
     await share_schema(work, database_id)
     held = await hold_database(work, actor.workspace_id, database_id)
@@ -106,7 +106,7 @@ async def update_database(
         changes["record_layout"] = await _layout(work, actor, held, body.record_layout)
     if body.settings is not None:
         changes["settings"] = _settings(body.settings)
-    placed = _placed(body)
+    placed = _item_columns(body)
     if placed:
         assert held.item_id is not None, "whoever may change a database sees its item"
         await change_item(work, actor, held.item_id, placed)
@@ -120,8 +120,8 @@ async def set_label(work: UnitOfWork, workspace_id: Id, database_id: Id, label: 
     await write_database(work, workspace_id, database_id, label=label)
 
 
-def _placed(body: UpdateDatabase) -> JsonObject:
-    """The columns of the database's item that a body names."""
+def _item_columns(body: UpdateDatabase) -> JsonObject:
+    """The columns of the database's item that a body changes."""
     values: JsonObject = body.model_dump(include={"archived"}, exclude_none=True)
     if body.label is not None:
         values["title"] = body.label
@@ -135,7 +135,7 @@ def _placed(body: UpdateDatabase) -> JsonObject:
 async def _layout(
     work: UnitOfWork, actor: Actor, held: Database, body: ChangeRecordLayout
 ) -> JsonObject:
-    """The layout a body asks for, checked against the fields and views as they are."""
+    """The layout a body asks for, checked against the present fields and views."""
     fields = (await load_schema(work, actor.workspace_id, held.id)).fields
     for key, shown in (body.relation_views or {}).items():
         if shown.default_view_id is not None and key in fields and fields[key].relation:
@@ -170,7 +170,7 @@ async def insert_with_key(
 ) -> None:
     """Insert under the given key, or under the first free one the label suggests.
 
-    A key taken by a transaction that commits meanwhile makes the insert a no-op, not an error.
+    When another transaction takes the key meanwhile, the next free one is tried.
     """
     wanted = key or slug(str(values["label"]), "database")
     for _ in range(1 if key else _KEY_ATTEMPTS):
@@ -189,9 +189,9 @@ async def insert_with_key(
 
 
 async def lock_fields(work: UnitOfWork, schema: Schema, keys: Collection[str]) -> Schema:
-    """The schema with these fields as they are now, held until the transaction ends.
+    """The schema with these fields as they are now, locked until the transaction ends.
 
-    Locked in the order of their ids: two writers never wait for each other in a circle.
+    They are locked in the order of their ids, so that two writers never deadlock.
     """
     rows = await work.rows(
         select(field)

@@ -1,4 +1,4 @@
-"""What a change of one field means for the fields that follow from it."""
+"""Changes of a field that other fields are derived from."""
 
 from collections.abc import Collection
 
@@ -30,10 +30,10 @@ _SHOWN = 5
 async def check_change(
     work: UnitOfWork, workspace_id: Id, ref: FieldRef, changed: FieldSpec, actor: Actor | None
 ) -> DerivedFields:
-    """What the derived fields around a changed one give then; those that change alone.
+    """The derived fields whose settings change when a field does, the field itself among them.
 
-    Raises `ValidationError` for what is wrong with the field itself, `ConflictError` when another
-    could no longer follow from it. The actor is told the names they may see.
+    Raises `ValidationError` for problems of the field itself, `ConflictError` when another could no
+    longer be derived from it; the message names only databases that the actor sees.
     """
     catalog = await load_catalog(work, workspace_id, [ref.database_id])
     broken = resolve_derived(catalog).problems
@@ -60,7 +60,7 @@ async def write_derived(
     changed: FieldSpec,
     actor: Actor | None = None,
 ) -> FieldSpec:
-    """A changed field with what it gives now; what others give now is written.
+    """Write the derived fields that change with a field; gives the field with its own settings.
 
     Raises what `check_change` raises.
     """
@@ -74,7 +74,7 @@ async def write_derived(
 async def recompute_dependents(
     work: UnitOfWork, workspace_id: Id, ref: FieldRef, user_id: Id
 ) -> None:
-    """Have what follows from a field computed anew, all of whose values are others now."""
+    """Request the recomputation of what is derived from a field all of whose values changed."""
     catalog = await load_catalog(work, workspace_id, [ref.database_id])
     for other in dependents(catalog, ref):
         stale = Stale(other.database_id, (), [other.key])
@@ -84,7 +84,7 @@ async def recompute_dependents(
 async def refuse_dependents(
     work: UnitOfWork, actor: Actor, catalog: Catalog, gone: Collection[FieldRef]
 ) -> None:
-    """Raise `ConflictError` while other fields follow from those that are to go."""
+    """Raise `ConflictError` while other fields are derived from those to be removed."""
     found = {other for ref in gone for other in dependents(catalog, ref)} - set(gone)
     if found:
         named = await _named(work, actor.workspace_id, actor, catalog, found)
@@ -98,7 +98,7 @@ async def _named(
     catalog: Catalog,
     refs: Collection[FieldRef],
 ) -> str:
-    """The fields by their labels, and those of databases the actor does not see by no name."""
+    """A list of fields by their labels; fields of databases the actor does not see are counted."""
     labels = {}
     if actor is not None:
         rows = await work.rows(

@@ -1,4 +1,4 @@
-"""New fields with what belongs to them: the other sides of relations, the results of formulas."""
+"""Inserting new fields, the inverse fields of relations and the result kinds of derived fields."""
 
 from collections.abc import Callable, Collection, Sequence
 
@@ -25,11 +25,11 @@ async def add_fields(
     added: Sequence[FieldSpec],
     path_of: Callable[[str], str],
 ) -> list[FieldSpec]:
-    """Insert planned fields of a database beside those it has; gives them as they are stored.
+    """Insert planned fields into a database; gives them as they are stored.
 
-    `label` is that of the database; `path_of` says where in the request the field of a key stands.
-    Raises `ValidationError`. The caller owns the fields of the workspace when one of the added is
-    a relation or derived.
+    `label` is that of the database, `known` its present fields; `path_of` gives the path in the
+    request of the field with a key. The caller holds the lock `own_fields` when a relation or a
+    derived field is added. Raises `ValidationError`.
     """
     keys = {*known, *(spec.key for spec in added)}
     refuse([each for spec in added for each in _button_problems(spec, keys, path_of)])
@@ -66,7 +66,7 @@ def _button_problems(
 def _completed(
     database_id: Id, added: Sequence[FieldSpec], pairs: Pairs, found: DerivedFields
 ) -> list[FieldSpec]:
-    """The added fields, relations with their other side and derived ones with what they give."""
+    """The added fields: relations with their inverse, derived ones with their result kind."""
     known = {ref.key: spec for ref, spec in found.fields.items() if ref.database_id == database_id}
     known |= {relation.key: relation for relation in pairs.relations}
     return [known.get(spec.key, spec) for spec in added]
@@ -79,7 +79,7 @@ def _problems(
     found: DerivedFields,
     path_of: Callable[[str], str],
 ) -> list[Detail]:
-    """What is wrong with the added fields; what is wrong elsewhere is not for this request."""
+    """The problems of the added fields; those of other fields are not for this request."""
     problems = []
     for spec in added:
         derived = found.problems.get(FieldRef(database_id, spec.key))

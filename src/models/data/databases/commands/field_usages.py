@@ -1,4 +1,4 @@
-"""Where a field is named beside its database: in views and in record templates."""
+"""Removing a field from what names it: views and record templates."""
 
 from models.core.base import Id
 from models.data.databases.rules.fields import Schema
@@ -10,12 +10,12 @@ from runtime.database import UnitOfWork
 async def remove_usages(
     work: UnitOfWork, workspace_id: Id, database_id: Id, field_key: str
 ) -> None:
-    """Take a field that is about to go out of what names it."""
+    """Remove a field that is about to be deleted from everything that names it."""
     await views.remove_usages(work, workspace_id, database_id, field_key)
     await record_templates.remove_usages(work, workspace_id, database_id, field_key)
 
 
 async def remove_invalid_usages(work: UnitOfWork, schema: Schema, field_key: str) -> None:
-    """Take a field out of what no longer fits it, after its kind or its options changed."""
+    """Remove a field from what no longer fits it, after its kind or its options changed."""
     await views.remove_invalid_usages(work, schema, field_key)
     await record_templates.remove_invalid_usages(work, schema, field_key)

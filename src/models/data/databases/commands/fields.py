@@ -40,13 +40,13 @@ from runtime.ids import new_id
 async def create_field(
     work: UnitOfWork, actor: Actor, database_id: Id, body: CreateField
 ) -> FieldShape:
-    """One more field, and the other side of a relation in the database it points into.
+    """A new field, and for a relation its inverse in the database it points into.
 
     Raises `NotFoundError` or `DeniedError` for what the settings name, `ValidationError` for what
     is wrong with the field, `ConflictError` for a key in use or too many fields.
     """
     await check_references(work, actor, [(body.kind, body.settings)])
-    schema = await _own(work, actor, database_id)
+    schema = await _lock_and_load(work, actor, database_id)
     removed = await removed_keys(work, actor.workspace_id, [database_id])
     spec = _planned(schema.fields, body, removed[database_id])
     held = await hold_database(work, actor.workspace_id, database_id)
@@ -73,10 +73,10 @@ async def update_field(
 ) -> FieldShape:
     """Change what the body names; `expected` is the `updatedAt` last read.
 
-    An option that the list leaves out is taken out of the records that chose it. Raises what
+    An option that the list leaves out is removed from the records that chose it. Raises what
     `create_field` raises, and `ConflictError` when the field is no longer the one that was read.
     """
-    schema = await _own(work, actor, database_id)
+    schema = await _lock_and_load(work, actor, database_id)
     before = held_field(schema, field_id)
     await expect(work, actor, database_id, field_id, expected)
     if body.settings is not None:
@@ -113,13 +113,14 @@ async def delete_field(
     job_id: Id,
     expected: datetime | None = None,
 ) -> FieldShape:
-    """Remove a field for good, with the other side of a relation; gives it as it was.
+    """Delete a field for good, with the inverse of a relation; gives it as it was.
 
-    Its values are gone at once; where there are many, the job takes them out of the records, and
-    no other field gets the key meanwhile. Raises `NotFoundError`, and `ConflictError` for the
-    title, while other fields follow from this one, and when it is no longer the one that was read.
+    Nobody sees its values any more. Where there are many, a job removes them from the records, and
+    no other field gets the key until it is done. Raises `NotFoundError`, and `ConflictError` for
+    the title, while other fields are derived from this one, and when it was changed since it was
+    read.
     """
-    schema = await _own(work, actor, database_id)
+    schema = await _lock_and_load(work, actor, database_id)
     spec = held_field(schema, field_id)
     shown = await expect(work, actor, database_id, field_id, expected)
     if spec.title:
@@ -139,7 +140,7 @@ async def delete_field(
 async def expect(
     work: UnitOfWork, actor: Actor, database_id: Id, field_id: Id, expected: datetime | None
 ) -> FieldShape:
-    """The field, if it is the one that was read. Raises `ConflictError`."""
+    """The field. Raises `ConflictError` when it was changed since it was read."""
     shown = await get_field(work, actor.workspace_id, database_id, field_id)
     if expected is not None and shown.updated_at != expected:
         raise ConflictError("The field was changed since it was read. Read it again.")
@@ -154,8 +155,8 @@ def held_field(schema: Schema, field_id: Id) -> FieldSpec:
     return found
 
 
-async def _own(work: UnitOfWork, actor: Actor, database_id: Id) -> Schema:
-    """The fields of a database, which nobody else changes or writes by meanwhile."""
+async def _lock_and_load(work: UnitOfWork, actor: Actor, database_id: Id) -> Schema:
+    """The fields of a database, locked against other changes and against writers of records."""
     await own_fields(work, actor.workspace_id)
     await own_schema(work, database_id)
     return await load_schema(work, actor.workspace_id, database_id)

@@ -5,7 +5,7 @@ from sqlalchemy import delete, insert, select
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.data.databases.commands.field_usages import remove_usages
-from models.data.databases.commands.rows import drop_field, remove_from_layout
+from models.data.databases.commands.rows import delete_field_row, remove_from_layout
 from models.data.databases.commands.stored_values import strip_values
 from models.data.databases.rules.derived_fields import FieldRef
 from models.data.databases.rules.fields import FieldSpec
@@ -19,11 +19,11 @@ from runtime.families import Family
 async def remove_field(
     work: UnitOfWork, actor: Actor, ref: FieldRef, spec: FieldSpec, job_id: Id
 ) -> None:
-    """Remove a field whose database nobody writes to meanwhile; a job takes out many values."""
+    """Remove a field and its values, many values by a job; the caller holds the schema lock."""
     workspace_id, database_id = actor.workspace_id, ref.database_id
     await remove_usages(work, workspace_id, database_id, spec.key)
     await remove_from_layout(work, workspace_id, database_id, spec.key)
-    await drop_field(work, workspace_id, spec.id)
+    await delete_field_row(work, workspace_id, spec.id)
     if not (spec.stored or spec.computed):
         return
     last = await strip_values(
@@ -47,7 +47,7 @@ async def remove_field(
 
 
 async def remove_chunk(work: UnitOfWork, job: Job) -> JsonObject | None:
-    """Take the values out of more records; the progress to go on from, None after the last."""
+    """Remove the values from more records; gives the progress to continue from, None at the end."""
     here = (
         removed_field.c.workspace_id == job.workspace_id,
         removed_field.c.id == job.subject_id,

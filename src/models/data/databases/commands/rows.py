@@ -30,7 +30,7 @@ async def hold_database(work: UnitOfWork, workspace_id: Id, database_id: Id) -> 
 async def write_database(
     work: UnitOfWork, workspace_id: Id, database_id: Id, **values: Any
 ) -> None:
-    """Set columns of a database; its `updatedAt` moves on, whatever is set."""
+    """Set columns of a database, and always its `updatedAt`."""
     await work.execute(
         update(database)
         .where(database.c.workspace_id == workspace_id, database.c.id == database_id)
@@ -41,7 +41,7 @@ async def write_database(
 async def insert_fields(
     work: UnitOfWork, workspace_id: Id, database_id: Id, fields: Sequence[FieldSpec]
 ) -> None:
-    """New fields of a database."""
+    """Insert the rows of new fields."""
     rows = [
         {
             **_columns(spec),
@@ -60,9 +60,9 @@ async def insert_fields(
 async def write_field(
     work: UnitOfWork, workspace_id: Id, spec: FieldSpec, *, values_change: bool = False
 ) -> None:
-    """Write a field as it is now.
+    """Update the row of a field.
 
-    `values_change` says that its values become others, for which its index no longer speaks.
+    With `values_change` its values become others, so its side index is no longer valid.
     """
     stale = {"index_id": None, "index_ready": False} if values_change else {}
     await work.execute(
@@ -72,7 +72,7 @@ async def write_field(
     )
 
 
-async def drop_field(work: UnitOfWork, workspace_id: Id, field_id: Id) -> None:
+async def delete_field_row(work: UnitOfWork, workspace_id: Id, field_id: Id) -> None:
     """Delete the row of a field."""
     await work.execute(
         delete(field).where(field.c.workspace_id == workspace_id, field.c.id == field_id)

@@ -1,6 +1,6 @@
-"""What a change of a field does to the values that records hold under its key.
+"""Changing the values that records store under the key of a field, when the field changes.
 
-Records in the trash are changed too: they may come back.
+Records in the trash are changed too, because they may be restored.
 """
 
 from collections.abc import Collection
@@ -19,8 +19,8 @@ from models.data.records.tables import record
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError
 
-MAX_AT_ONCE = 10_000
-"""Records that a request changes itself; more are changed by a job."""
+MAX_RECORDS = 10_000
+"""Records that one request changes; a job changes more."""
 
 
 async def strip_values(
@@ -32,16 +32,16 @@ async def strip_values(
     *,
     computed: bool,
 ) -> Id | None:
-    """Take what is under a key out of the next records after one, in the order of their ids.
+    """Remove the value under a key from the next records after one, in the order of their ids.
 
-    Gives the last of them, or None when none are left.
+    Gives the id of the last of them, or None when no more follow.
     """
     holder: Column[Any] = record.c.computed if computed else record.c.data
     chunk = (
         select(record.c.id)
         .where(*_of(workspace_id, database_id), *([] if after is None else [record.c.id > after]))
         .order_by(record.c.id)
-        .limit(MAX_AT_ONCE)
+        .limit(MAX_RECORDS)
     )
     ids = [row.id for row in await work.rows(chunk)]
     await work.execute(
@@ -53,13 +53,13 @@ async def strip_values(
         )
         .values({holder: holder.op("-", return_type=JSONB())(literal(key, Text))})
     )
-    return ids[-1] if len(ids) == MAX_AT_ONCE else None
+    return ids[-1] if len(ids) == MAX_RECORDS else None
 
 
 async def clear_options(
     work: UnitOfWork, schema: Schema, spec: FieldSpec, removed: Collection[str]
 ) -> list[Id]:
-    """Take options that are no more out of the records that chose them; gives their ids.
+    """Remove deleted options from the records that chose them; gives the ids of the records.
 
     Raises `ConflictError` when too many did.
     """
@@ -72,24 +72,24 @@ async def clear_options(
         for row in await work.rows(
             select(record.c.id)
             .where(*_of(schema.workspace_id, schema.database_id), chosen)
-            .limit(MAX_AT_ONCE + 1)
+            .limit(MAX_RECORDS + 1)
         )
     ]
-    if len(ids) > MAX_AT_ONCE:
+    if len(ids) > MAX_RECORDS:
         raise ConflictError(
-            f"More than {MAX_AT_ONCE} records chose an option that the list leaves out. Change"
+            f"More than {MAX_RECORDS} records chose an option that the list leaves out. Change"
             " them first, or convert the field."
         )
     await work.execute(
         update(record)
         .where(*_of(schema.workspace_id, schema.database_id), record.c.id == func.any(ids))
-        .values(data=_without(spec.key, keys, many=many), updated_at=later_than(work))
+        .values(data=_without(spec.key, keys, many=many), updated_at=next_record_updated_at(work))
     )
     return ids
 
 
 def _without(key: str, removed: ColumnElement[Any], *, many: bool) -> ColumnElement[Any]:
-    """A record's data without these options; a value of which nothing is left is cleared."""
+    """A record's data without these options; a value with no option left is removed."""
     cleared = record.c.data.op("-", return_type=JSONB())(literal(key, Text))
     if not many:
         return cleared
@@ -99,13 +99,13 @@ def _without(key: str, removed: ColumnElement[Any], *, many: bool) -> ColumnElem
     return merged
 
 
-def later_than(work: UnitOfWork) -> ColumnElement[Any]:
+def next_record_updated_at(work: UnitOfWork) -> ColumnElement[Any]:
     """The next `updatedAt` of a record."""
     return next_updated_at(record.c.updated_at, work.now)
 
 
 async def number_records(work: UnitOfWork, workspace_id: Id, database_id: Id) -> None:
-    """Number the records that have no number, oldest first, and count on from there."""
+    """Number the records that have no number, oldest first, and advance `next_number`."""
     mine = (database.c.workspace_id == workspace_id, database.c.id == database_id)
     first = select(database.c.next_number).where(*mine).scalar_subquery()
     numbered = (
@@ -133,10 +133,7 @@ def _of(workspace_id: Id, database_id: Id) -> tuple[ColumnElement[bool], ...]:
 
 
 async def refuse_several(work: UnitOfWork, workspace_id: Id, relation: FieldSpec) -> None:
-    """Refuse that a relation points at one record while a record points at several.
-
-    Raises `ConflictError`.
-    """
+    """Raise `ConflictError` while a record points at several others by a relation."""
     seen = seen_links(workspace_id, sides_of({relation.key: relation}), None).subquery("link")
     several = await work.first(
         select(seen.c.own).group_by(seen.c.own).having(func.count() > 1).limit(1)

@@ -1,4 +1,4 @@
-"""Aggregates of values (decisions C5): which stored forms take which, and what comes out."""
+"""Aggregates (decisions C5): which forms of values each one takes, and the kind of its result."""
 
 from enum import StrEnum
 
@@ -59,7 +59,7 @@ _SCALARS = {
 
 
 def aggregate_result(aggregate: Aggregate, form: ValueForm) -> ResultKind | None:
-    """What an aggregate over values of this form gives; None where there is no such aggregate."""
+    """The kind of an aggregate over values of this form; None when it does not take them."""
     if aggregate in OF_ANYTHING:
         return ResultKind.NUMBER
     if aggregate in _OF_NUMBERS:

@@ -1,4 +1,4 @@
-"""What a button hands to its action (decisions C6, Button binding)."""
+"""The bindings by which a button gives input to its action (decisions C6, Button binding)."""
 
 from collections.abc import Collection
 from typing import Any
@@ -13,7 +13,7 @@ RECORD_FACTS = frozenset({"id", "title", "databaseId"})
 
 
 def button_problems(spec: FieldSpec, keys: Collection[str]) -> list[Detail]:
-    """Bindings of a button that could never be read; `keys` are those of its database's fields."""
+    """The problems of a button's bindings; `keys` are the field keys of its database."""
     if spec.kind is not FieldKind.BUTTON:
         return []
     found = (

@@ -1,4 +1,4 @@
-"""Default values: kept as the text the interface shows, read back as the value it stands for."""
+"""Default values: stored as the text that the interface shows, and read back as values."""
 
 import json
 from typing import Any, NoReturn

@@ -1,6 +1,6 @@
-"""Which fields follow from which: rollups, lookups and formulas, across relations (decisions C5).
+"""The fields that rollups, lookups and formulas are derived from, across relations (decisions C5).
 
-A field may follow from others up to 10 levels deep, and never from itself.
+A chain of derived fields is at most 10 levels deep and has no cycle.
 """
 
 from collections import defaultdict
@@ -29,19 +29,19 @@ class FieldRef(NamedTuple):
 
 
 Catalog = Mapping[Id, FieldSpecs]
-"""The databases that relations connect, with their fields as far as they matter."""
+"""Databases that relations connect, with their fields."""
 
 
 @dataclass(frozen=True, slots=True)
 class DerivedFields:
-    """The derived fields with what they give in their settings, and what is wrong with some."""
+    """The derived fields with their result kinds in their settings, and the problems of some."""
 
     fields: dict[FieldRef, FieldSpec] = field(default_factory=dict)
     problems: dict[FieldRef, Detail] = field(default_factory=dict)
 
 
 def resolve_derived(catalog: Catalog) -> DerivedFields:
-    """Check every derived field and find out what it gives."""
+    """Check every derived field and find its result kind."""
     found = DerivedFields()
     sources: dict[FieldRef, frozenset[FieldRef]] = {}
     for ref, spec in _derived_fields(catalog):
@@ -62,7 +62,7 @@ def resolve_derived(catalog: Catalog) -> DerivedFields:
 
 
 def dependents(catalog: Catalog, ref: FieldRef) -> list[FieldRef]:
-    """The derived fields that name this one: as what they read or as the way to it."""
+    """The derived fields whose settings name this one, as their source or as their relation."""
     found = []
     for other, spec in _derived_fields(catalog):
         try:
@@ -94,7 +94,7 @@ def _resolve(
     sources: Mapping[FieldRef, frozenset[FieldRef]],
     found: DerivedFields,
 ) -> None:
-    """Walk from the fields that follow from nothing to those that follow from most."""
+    """Resolve the fields in topological order: each after all of its sources."""
     resolved = {database_id: dict(fields) for database_id, fields in catalog.items()}
     depths: dict[FieldRef, int] = defaultdict(int)
     for ref in order:
@@ -130,7 +130,7 @@ def _sources(catalog: Catalog, ref: FieldRef, spec: FieldSpec) -> frozenset[Fiel
 
 
 def _target(catalog: Catalog, ref: FieldRef, spec: FieldSpec) -> FieldRef:
-    """The field at the other end of the relation a rollup or lookup goes along."""
+    """The field that a rollup or lookup reads at the other end of its relation."""
     way = catalog[ref.database_id].get(spec.settings["relationFieldKey"])
     if way is None or not way.relation:
         raise _ProblemError(
@@ -147,7 +147,7 @@ def _target(catalog: Catalog, ref: FieldRef, spec: FieldSpec) -> FieldRef:
 
 
 def _result(catalog: Catalog, ref: FieldRef, spec: FieldSpec) -> dict[str, str]:
-    """What becomes known of a derived field once its sources are."""
+    """The settings of a derived field that follow from its resolved sources."""
     if spec.kind is FieldKind.FORMULA:
         return {"resultKind": _formula_result(spec, catalog[ref.database_id]).value}
     if spec.kind is FieldKind.LOOKUP:
@@ -162,7 +162,7 @@ def _result(catalog: Catalog, ref: FieldRef, spec: FieldSpec) -> dict[str, str]:
 
 
 def _formula_result(spec: FieldSpec, fields: FieldSpecs) -> ResultKind:
-    """The kind asked for, or the only one the formula can give; json where data decides."""
+    """The kind asked for, or the only one the formula can give; `json` when the data decides."""
     expression, wanted = spec.settings["expression"], spec.settings.get("resultKind")
     if wanted is not None:
         _fits(expression, fields, ResultKind(wanted), must=True)

@@ -1,4 +1,4 @@
-"""A field on its way to another kind: values are converted, and options grow by what they say."""
+"""Converting a whole field to another kind: its values, its default and its options."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -16,7 +16,10 @@ _GROWING = frozenset({FieldKind.SELECT, FieldKind.MULTI_SELECT})
 
 
 class Converter:
-    """Converts the values of one field; `to_spec` is the field as it will be."""
+    """Converts the values of one field; `to_spec` is the field after the conversion.
+
+    Where the new field may get options, each value adds those it names.
+    """
 
     def __init__(
         self, from_spec: FieldSpec, to_spec: FieldSpec, make_id: MakeId, *, grows: bool
@@ -38,7 +41,7 @@ class Converter:
         return [None if value is LOST else value for value in found]
 
     def with_default(self) -> FieldSpec:
-        """The field as it will be, with the default that is left of the old one."""
+        """The field after the conversion, with the old default converted."""
         before = default_value(self._from)
         after = LOST if before is None else convert_value(self._from, self.to_spec, before)
         try:
@@ -49,7 +52,7 @@ class Converter:
 
 
 def described(spec: FieldSpec) -> JsonObject:
-    """What a job keeps of a field of its time."""
+    """The parts of a field that its conversion stores in the job."""
     return {
         "kind": spec.kind.value,
         "settings": spec.settings,
@@ -57,8 +60,8 @@ def described(spec: FieldSpec) -> JsonObject:
     }
 
 
-def as_described(spec: FieldSpec, kept: JsonObject) -> FieldSpec:
-    """A field with the kind, settings and options that a job kept."""
+def with_described(spec: FieldSpec, kept: JsonObject) -> FieldSpec:
+    """A field with the kind, settings and options that a job stored."""
     return replace(
         spec,
         kind=FieldKind(kept["kind"]),
@@ -70,8 +73,8 @@ def as_described(spec: FieldSpec, kept: JsonObject) -> FieldSpec:
     )
 
 
-def still(spec: FieldSpec, kept: JsonObject) -> bool:
-    """Whether a field is what it was, but for options that were added."""
+def is_unchanged(spec: FieldSpec, kept: JsonObject) -> bool:
+    """Whether a field is as the job stored it, apart from added options."""
     now = described(spec)
     ids = {option["id"] for option in kept["options"]}
     options = [option for option in now["options"] if option["id"] in ids]

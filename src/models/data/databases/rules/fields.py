@@ -1,4 +1,4 @@
-"""A field as the rules see it: what types the values of one key in every record."""
+"""A field as the rules see it: the type of the values under one key in every record."""
 
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -39,7 +39,7 @@ class Option:
 class FieldSpec:
     """One field; `default` is the text form the interface shows.
 
-    `index_id` names its entries in the side index of the records, all there once `index_ready`.
+    `index_id` names its entries in the side index; once `index_ready`, the index is complete.
     """
 
     id: Id
@@ -122,7 +122,7 @@ FieldSpecs = dict[str, FieldSpec]
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """What types the records of one database."""
+    """The fields of one database, which type its records."""
 
     workspace_id: Id
     database_id: Id

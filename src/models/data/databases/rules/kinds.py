@@ -58,10 +58,10 @@ SYSTEM_KINDS = frozenset(
 """Kinds whose value the platform writes; clients only read them."""
 
 COMPUTED_KINDS = frozenset({FieldKind.ROLLUP, FieldKind.LOOKUP, FieldKind.FORMULA, FieldKind.TIMER})
-"""Kinds whose value follows from other values; it stands in a record's `computed`."""
+"""Kinds whose value is computed from others; it is in the `computed` of a record."""
 
 DERIVED_KINDS = frozenset({FieldKind.ROLLUP, FieldKind.LOOKUP, FieldKind.FORMULA})
-"""Computed kinds whose settings name the fields they follow from."""
+"""Computed kinds whose settings name the fields they are derived from."""
 
 STORED_KINDS = (
     frozenset(FieldKind)

@@ -70,7 +70,7 @@ def changed_layout(layout: JsonObject, body: "ChangeRecordLayout") -> JsonObject
 
 
 def layout_problems(layout: JsonObject, fields: FieldSpecs, path: str) -> list[Detail]:
-    """Keys that name no field, sections that are no others' or are there twice."""
+    """Problems of a layout: keys that name no field, and sections that overlap or repeat."""
     problems = [
         Detail(f"{path}.{place}", "is not the key of a field of this database")
         for place, key in _named_fields(layout)
@@ -105,7 +105,7 @@ def _named_fields(layout: JsonObject) -> Iterator[tuple[str, str]]:
 
 
 def layout_with(layout: JsonObject, fields: FieldSpecs, added: list[str]) -> JsonObject:
-    """The layout after fields were added: last in the order, which begins with those there are."""
+    """The layout after fields were added, which come last in the order."""
     if not layout["autoAddNewFields"]:
         return layout
     order = layout["propertyOrder"] or [

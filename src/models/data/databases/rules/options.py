@@ -16,7 +16,7 @@ STATUS_OPTIONS = (
     CreateOption(name="Done", color="green"),
 )
 STATUS_GROUPS = {"todo": ["to_do"], "in_progress": ["in_progress"], "done": ["done"]}
-"""What a status field has that was described without options."""
+"""The options of a status field whose body lists none."""
 
 MakeId = Callable[[], Id]
 
@@ -28,7 +28,7 @@ def keys_of(
     problems: list[Detail],
     taken: Collection[str] = (),
 ) -> list[str]:
-    """Given keys as they are, the others derived from their names around them and the taken."""
+    """The given keys, and for the others free keys derived from their names."""
     known = set(taken)
     for place, (_, key) in enumerate(named):
         if key is None:
@@ -68,7 +68,7 @@ def changed_options(
     path: str,
     problems: list[Detail],
 ) -> tuple[Option, ...]:
-    """The whole list anew: options named by id or key stay themselves, the others are new."""
+    """The new list of options: those named by id or key are kept, the others are new."""
     kept = [_kept(known, body, f"{path}.{place}", problems) for place, body in enumerate(bodies)]
     named = [
         (body.name, option.key if option else body.key)
@@ -88,7 +88,7 @@ def changed_options(
 
 
 class OptionGrowth:
-    """A list of options that grows by the names values ask for, up to the most there may be."""
+    """A list of options to which values add names, up to the limit."""
 
     def __init__(self, options: Sequence[Option], make_id: MakeId) -> None:
         self.options = list(options)
@@ -97,7 +97,7 @@ class OptionGrowth:
         self._names = {option.name.strip().casefold() for option in options}
 
     def add(self, name: str) -> None:
-        """Make sure there is an option of this name, as far as there can be."""
+        """Add an option of this name, unless there is one or the list is full."""
         known = name.casefold() in self._names
         if known or len(name) > MAX_OPTION_NAME or len(self.options) >= MAX_OPTIONS:
             return
@@ -116,7 +116,7 @@ class OptionGrowth:
 def _kept(
     known: Sequence[Option], body: ChangeOption, path: str, problems: list[Detail]
 ) -> Option | None:
-    """The option a body means. An option keeps the key that records hold."""
+    """The existing option that a body names; its key stays, because records store it."""
     if body.id is None:
         return next((option for option in known if option.key == body.key), None)
     option = next((option for option in known if option.id == body.id), None)

@@ -1,4 +1,4 @@
-"""From the fields a client describes to those a database gets, or everything wrong with them."""
+"""Planning fields from the bodies of requests, with every problem found."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
@@ -30,7 +30,7 @@ from models.data.databases.shapes import (
 from runtime.errors import Detail, UnsupportedError, ValidationError
 
 GIVEN_BY_PLATFORM = {FieldKind.RELATION: ("inverseFieldId",)}
-"""Settings that name what the platform makes beside a field."""
+"""Settings that the platform sets and clients must not."""
 
 
 def plan_fields(bodies: Sequence[CreateField], make_id: MakeId) -> list[FieldSpec]:
@@ -77,7 +77,7 @@ def plan_change(spec: FieldSpec, body: UpdateField, make_id: MakeId) -> FieldSpe
 
 
 def plan_conversion(spec: FieldSpec, body: ConvertField, make_id: MakeId) -> FieldSpec:
-    """A field as its conversion begins: with the options there are at first, without a default.
+    """The field a conversion begins with: the first options, and no default.
 
     Raises `UnsupportedError` for a pair of kinds that have no values in common, `ValidationError`
     with every problem at its path.
@@ -107,16 +107,16 @@ def _title(make_id: MakeId) -> FieldSpec:
 
 
 def _default_groups(options: Sequence[Option]) -> JsonObject:
-    """The usual three options stand in their groups; any other is still to do."""
+    """The groups of the usual options; every other option is in `todo`."""
     keys = [option.key for option in options]
     usual = [key for group in STATUS_GROUPS.values() for key in group]
     return STATUS_GROUPS if keys == usual else {"todo": keys, "in_progress": [], "done": []}
 
 
 class _Planner:
-    """Plans one field after the other and collects what is wrong on the way.
+    """Plans fields one by one and collects their problems.
 
-    A `path` is what stands before the names of a field's own keys: empty, or ending in a dot.
+    A `path` is the prefix of the paths in the field's body: empty, or ending in a dot.
     """
 
     def __init__(self, make_id: MakeId) -> None:
@@ -213,7 +213,7 @@ class _Planner:
         return read.settings
 
     def _same_relation(self, before: JsonObject, given: JsonObject) -> JsonObject:
-        """A relation keeps what it connects; links of the past would mean nothing elsewhere."""
+        """The settings of a relation, whose ends cannot change: its links would be meaningless."""
         fixed = {name: before[name] for name in ("databaseId", "symmetric", "inverseFieldId")}
         for name, value in fixed.items():
             if given.get(name, value) != value:

@@ -1,7 +1,7 @@
 """One entry per field kind: how its values are checked and how they are compared.
 
-What `databases/rules` knows of a kind beyond its entry here is in `settings` (what its settings
-may say) and `conversion` (what its values become in another kind).
+Beyond its entry here, `settings` has what the settings of a kind may be, and `value_conversion`
+what its values become in another kind.
 """
 
 from collections.abc import Callable
@@ -88,7 +88,7 @@ _RESULTS: dict[object, ValueForm] = {
 
 
 def value_form(spec: FieldSpec) -> ValueForm:
-    """The stored form of a field's values; that of a formula or rollup follows its result."""
+    """The stored form of a field's values; of a formula or rollup, that of its result kind."""
     if spec.kind in {FieldKind.FORMULA, FieldKind.ROLLUP}:
         return _RESULTS.get(spec.settings.get("resultKind"), ValueForm.OPAQUE)
     return KIND_RULES[spec.kind].form

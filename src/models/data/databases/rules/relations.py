@@ -1,4 +1,4 @@
-"""Relations come in pairs: a field here and the field that shows it from the other side."""
+"""Pairing each relation with its inverse, the field that shows it from the other database."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,7 +14,7 @@ from runtime.errors import Detail
 
 @dataclass(slots=True)
 class Pairs:
-    """Relations of one database with their other sides, by the database these are put in."""
+    """Relations of one database, and their inverses by the database that gets them."""
 
     relations: list[FieldSpec] = field(default_factory=list)
     inverses: dict[Id, list[FieldSpec]] = field(default_factory=dict)
@@ -30,7 +30,7 @@ def pair(
     taken: Mapping[Id, Collection[str]],
     make_id: MakeId,
 ) -> Pairs:
-    """Give each relation of a database its other side in the database it points into.
+    """Give each relation of a database its inverse in the database it points into.
 
     `label` is that of the database, `targets` the fields of those it points into, `taken` further
     keys that none of their new fields may have.

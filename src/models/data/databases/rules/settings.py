@@ -1,7 +1,7 @@
 """The settings each field kind understands (decisions C5).
 
-Settings are a free-form object (C1): what a kind understands is checked, what it does not know is
-kept for the clients that do.
+Settings are a free-form object (C1): keys that a kind knows are checked, others are stored as they
+are for the clients that know them.
 """
 
 from collections.abc import Collection
@@ -169,7 +169,7 @@ _SHAPES: dict[FieldKind, type[_Settings]] = {
 
 @dataclass(frozen=True, slots=True)
 class ReadSettings:
-    """Settings as they are stored, and everything wrong with them."""
+    """Settings as they are stored, and every problem found."""
 
     settings: JsonObject
     problems: list[Detail]
@@ -200,7 +200,7 @@ def read_settings(
 
 
 def _spelled_out(read: _Settings) -> JsonObject:
-    """The declared settings in their canonical form, defaults included."""
+    """The settings the kind knows in their canonical form, with defaults."""
     declared = read.model_dump(mode="json", by_alias=True, include=set(type(read).model_fields))
     return {name: value for name, value in declared.items() if value is not None}
 

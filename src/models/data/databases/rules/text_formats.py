@@ -1,4 +1,4 @@
-"""How people write numbers, durations, days and answers, read where they mean one thing only."""
+"""Numbers, durations, days and yes or no as people write them, read only when unambiguous."""
 
 import re
 from datetime import date
@@ -19,13 +19,13 @@ def digits(value: Any) -> str:
 def read_number(text: str, units: str) -> Decimal:
     """A number with none or one of the characters of `units` around it.
 
-    `1,234.5` is one number everywhere; `1,234` is two, depending on the reader.
+    `1,234.5` is unambiguous; `1,234` is refused: some read it as 1234, others as 1.234.
     """
-    written = text.strip().strip(units).strip()
-    if _PLAIN.fullmatch(written):
-        return Decimal(written)
-    if _GROUPED.fullmatch(written):
-        return Decimal(written.replace(",", ""))
+    stripped = text.strip().strip(units).strip()
+    if _PLAIN.fullmatch(stripped):
+        return Decimal(stripped)
+    if _GROUPED.fullmatch(stripped):
+        return Decimal(stripped.replace(",", ""))
     raise InvalidValueError("is no number")
 
 
@@ -43,10 +43,10 @@ def clock(value: Any) -> str:
 
 def read_clock(text: str) -> int | None:
     """The milliseconds of `H:MM`, `H:MM:SS` or `H:MM:SS.mmm`; None for any other text."""
-    written = _CLOCK.fullmatch(text.strip())
-    if written is None:
+    found = _CLOCK.fullmatch(text.strip())
+    if found is None:
         return None
-    hours, minutes, seconds, milliseconds = (int(part or 0) for part in written.groups())
+    hours, minutes, seconds, milliseconds = (int(part or 0) for part in found.groups())
     return ((hours * 60 + minutes) * 60 + seconds) * 1000 + milliseconds
 
 
@@ -66,7 +66,7 @@ _DAY_FIRST = re.compile(r"([0-9]{1,2})[.]([0-9]{1,2})[.]([0-9]{4})")
 
 
 def read_day(text: str) -> date:
-    """`2026-01-31`, `2026/1/31` or `31.1.2026`; `1/2/2026` is two days, depending on the reader."""
+    """A day as `2026-01-31`, `2026/1/31` or `31.1.2026`; `1/2/2026` is ambiguous and refused."""
     if found := _YEAR_FIRST.fullmatch(text):
         parts = found.groups()
     elif found := _DAY_FIRST.fullmatch(text):

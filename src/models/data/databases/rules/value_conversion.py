@@ -1,7 +1,7 @@
-"""What a value of one kind becomes in another (decisions C5, Kind change).
+"""Converting one value from one field kind to another (decisions C5, Kind change).
 
-Nothing is guessed: a text that could mean two things, such as `01/02/2026`, has no value of the
-new kind, and the preview of a conversion counts it as lost.
+Nothing is guessed: a text that could mean two things, such as `01/02/2026`, is lost, and the
+preview of a conversion counts it.
 """
 
 import json
@@ -32,7 +32,7 @@ from models.data.databases.rules.text_formats import (
 
 
 class _Lost:
-    """The value that stands for none."""
+    """The type of `LOST`, which stands for a value that has no form in the new kind."""
 
 
 LOST: Final = _Lost()
@@ -63,12 +63,12 @@ _SOURCES: Mapping[FieldKind, frozenset[FieldKind]] = {
 
 
 def convertible(from_kind: FieldKind, to_kind: FieldKind) -> bool:
-    """Whether values of one kind can mean something in another."""
+    """Whether values of one kind can be converted to another."""
     return from_kind is not to_kind and from_kind in _SOURCES.get(to_kind, frozenset())
 
 
 def convert_value(from_spec: FieldSpec, to_spec: FieldSpec, value: Any) -> Any:
-    """The stored form in the new kind, which the new field would take; LOST where there is none."""
+    """The value in the stored form of the new field; LOST when it has none there."""
     check = KIND_RULES[to_spec.kind].check
     assert check is not None, "no field is converted to what nobody writes"
     try:
@@ -78,7 +78,7 @@ def convert_value(from_spec: FieldSpec, to_spec: FieldSpec, value: Any) -> Any:
 
 
 def option_names(from_spec: FieldSpec, to_spec: FieldSpec, value: Any) -> list[str]:
-    """The options a value asks for in a field of options, by name."""
+    """The names of the options that a value needs in a field of options."""
     if from_spec.kind in OPTION_KINDS:
         known = from_spec.option_names
         return [known[key] for key in _listed(value) if isinstance(key, str) and key in known]
@@ -199,7 +199,7 @@ def _time(from_spec: FieldSpec, _to: FieldSpec, value: Any) -> str:
 
 
 def _option(from_spec: FieldSpec, to_spec: FieldSpec, value: Any) -> str:
-    """The one option meant: the same key, or the same name. Of several none is the one."""
+    """The key of the one option that has the value as its key or its name."""
     keys = _options(from_spec, to_spec, value)
     if len(keys) != 1:
         raise InvalidValueError("is not one option")
