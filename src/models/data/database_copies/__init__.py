@@ -1,1 +1,1 @@
-"""Copies of databases: made by a job, seen by nobody until they are whole."""
+"""Copies of databases: made by a job, and visible only when they are complete."""

@@ -1,4 +1,4 @@
-"""What a copy of a database is called, and what its parts are. Pure."""
+"""The label, ids and fields of a copy of a database. Pure."""
 
 import hashlib
 import json
@@ -17,10 +17,10 @@ _NUMBERED = re.compile(r"(?P<stem>.*) copy(?: [0-9]+)?", re.DOTALL)
 
 
 def copied_id(copy_id: Id, source_id: Id) -> Id:
-    """The id in a copy of what has `source_id` in the source; `rows.Copy.id_of` says it in SQL.
+    """The id of the copy of what has `source_id`; `Copy.id_of` computes the same in SQL.
 
-    It keeps the time of the source's id, so that what is sorted by ids stays sorted: rows made
-    together, and the two fields of a relation.
+    It keeps the timestamp of the source's id, so that copies sort by id as their sources do: rows
+    made together, and the two fields of a relation.
     """
     rest = hashlib.md5((copy_id.hex + source_id.hex).encode(), usedforsecurity=False).hexdigest()
     return UUID(f"{source_id.hex[:16]}8{rest[:15]}")
@@ -40,7 +40,7 @@ def copy_label(label: str, taken: Collection[str]) -> str:
 
 
 def digest(fields: FieldSpecs) -> str:
-    """What must stay the same while records are copied: what types their values."""
+    """A digest of what must not change while records are copied: keys, kinds and settings."""
     typing = sorted(
         (key, str(spec.id), spec.kind.value, spec.settings) for key, spec in fields.items()
     )
@@ -48,9 +48,9 @@ def digest(fields: FieldSpecs) -> str:
 
 
 def copied_field(spec: FieldSpec, source_id: Id, copy_id: Id) -> FieldSpec:
-    """A field in the copy; a relation of a database to itself is one of the copy to itself.
+    """The copy of a field; a relation of the source to itself becomes one of the copy to itself.
 
-    The side index is built anew when queries ask for it.
+    Queries request a new side index for it.
     """
     own = replace(spec, id=copied_id(copy_id, spec.id), index_id=None, index_ready=False)
     if not spec.relation:
@@ -59,34 +59,35 @@ def copied_field(spec: FieldSpec, source_id: Id, copy_id: Id) -> FieldSpec:
         inverse_id = copied_id(copy_id, spec.inverse_id)
         settings = {**spec.settings, "databaseId": str(copy_id)}
     else:
-        inverse_id = other_side_id(own.id)
+        inverse_id = inverse_id_of(own.id)
         settings = spec.settings
     return replace(own, settings={**settings, "inverseFieldId": str(inverse_id)})
 
 
-def other_side_id(relation_id: Id) -> Id:
-    """The id of the field by which another database shows a copied relation.
+def inverse_id_of(relation_id: Id) -> Id:
+    """The id of the inverse of a copied relation in another database.
 
-    Links are stored under the older of two fields: this one comes into being last, so it follows.
+    Links are stored under the older of the two fields, the one with the smaller id; the inverse is
+    the newer one.
     """
     return UUID(int=relation_id.int + 1)
 
 
 def outward(fields: FieldSpecs, source_id: Id) -> list[FieldSpec]:
-    """The relations that point into other databases, which get the other side of each copy."""
+    """The relations that point into other databases, which get the inverses of the copies."""
     return [spec for spec in fields.values() if spec.relation and spec.target_id != source_id]
 
 
-def copied_other_side(
+def copied_inverse(
     other: FieldSpec, relation: FieldSpec, copy_id: Id, label: str, key: str
 ) -> FieldSpec:
-    """The field by which another database shows a copied relation, called as the copy is."""
+    """The inverse of a copied relation in another database, labelled as the copy."""
     settings = {
         **other.settings,
         "databaseId": str(copy_id),
         "inverseFieldId": str(copied_id(copy_id, relation.id)),
     }
-    side_id = other_side_id(copied_id(copy_id, relation.id))
+    side_id = inverse_id_of(copied_id(copy_id, relation.id))
     return FieldSpec(id=side_id, key=key, label=label, kind=other.kind, settings=settings)
 
 
@@ -97,14 +98,14 @@ def copied_relation_ids(fields: FieldSpecs, source_id: Id, copy_id: Id) -> dict[
         if spec.relation:
             copies[spec.id] = copied_id(copy_id, spec.id)
             if spec.target_id != source_id:
-                copies[spec.inverse_id] = other_side_id(copies[spec.id])
+                copies[spec.inverse_id] = inverse_id_of(copies[spec.id])
     return copies
 
 
 def copied_relations(
     relations: JsonObject, inward: Collection[str], copy_id: Id, *, with_records: bool
 ) -> JsonObject:
-    """What a template links; the records of the copy stand for those of the source, if copied."""
+    """The links of a template; copied records replace those of the source, if they are copied."""
     return {
         key: [str(copied_id(copy_id, Id(target))) for target in targets]
         if key in inward

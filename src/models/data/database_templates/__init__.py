@@ -1,1 +1,1 @@
-"""Database templates: databases the platform ships ready to be filled."""
+"""Database templates: databases with fields and views that the platform ships."""

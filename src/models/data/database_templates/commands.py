@@ -1,4 +1,4 @@
-"""Making databases from the shipped templates."""
+"""Creating databases from the shipped templates."""
 
 from models.core.access.rules import Actor
 from models.data.database_templates.rules.catalogue import find_template

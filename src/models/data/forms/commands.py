@@ -39,10 +39,10 @@ async def create_form(
     form_id: Id | None = None,
     path: str = "config",
 ) -> Id:
-    """The form of an item, made of the `config` of a body.
+    """Create the form of an item from the `config` of a body; gives its id.
 
     Raises `ValidationError` below `path`, `NotFoundError` for the database, `DeniedError` without
-    edit access to it: a form lets others write there.
+    edit access to it, because a form lets others write there.
     """
     body = _read(config, path)
     await require_edit(work, actor, body.database_id, _EDIT_NEEDED)
@@ -72,7 +72,7 @@ async def update_form(
     body: UpdateForm,
     expected: int | None = None,
 ) -> FormDetail:
-    """Change a form, publish it or take it back.
+    """Change a form, or make it public or private.
 
     Raises `NotFoundError`, `DeniedError` without edit access to the form's database,
     `ValidationError` below `fields`, `ConflictError` for a form changed since.
@@ -131,10 +131,10 @@ async def copy_form(work: UnitOfWork, actor: Actor, form_id: Id, new_item_id: Id
 
 
 async def submit_form(work: UnitOfWork, item_id: Id | None, body: SubmitForm) -> SubmittedForm:
-    """Make a record of what somebody answered.
+    """Create a record of the answers.
 
-    Raises `ValidationError` at `data.<key>`, and the one `NotFoundError` for a form that is not
-    there for the public or takes no answer now.
+    Raises `ValidationError` at `data.<key>`, and the same `NotFoundError` for a form that is not
+    public and for one that takes no answers now.
     """
     found = await find_public(work, item_id, writing=True)
     if not found.open:
@@ -155,7 +155,7 @@ async def submit_form(work: UnitOfWork, item_id: Id | None, body: SubmitForm) ->
             created_at=work.now,
         )
     )
-    # Last, so that others who answer wait for this row as briefly as can be.
+    # Last, so that other submissions wait for the lock on this row as briefly as possible.
     counted = await work.execute(
         update(form)
         .where(form.c.workspace_id == row.workspace_id, form.c.id == row.id)

@@ -1,4 +1,4 @@
-"""Reading forms: for those who make them, and for the public."""
+"""Reading forms: for the members who edit them, and for the public."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -35,7 +35,7 @@ visible = PlacementOf(
 
 
 def takes_answers(now: datetime | ColumnElement[datetime]) -> ColumnElement[bool]:
-    """The condition of a form that takes one more answer at this moment."""
+    """The condition that a form takes one more answer at this moment."""
     moment = literal(now, Timestamp) if not isinstance(now, ColumnElement) else now
     return and_(
         form.c.public,
@@ -62,7 +62,7 @@ class PublicFormRow(Protocol):
 
 
 _PUBLIC = PreparedStatement(
-    # The one query that knows no workspace yet: the public names a form by its item alone.
+    # The only query without a workspace: the public names a form by its item alone.
     select(
         form,
         func.coalesce(form.c.title, item.c.title).label("shown_title"),
@@ -90,7 +90,7 @@ class FoundForm:
 
 
 async def get_form(work: UnitOfWork, actor: Actor, form_id: Id) -> FormDetail:
-    """A form as its makers see it. Raises `NotFoundError`."""
+    """A form as members see it. Raises `NotFoundError`."""
     found = await work.first(
         select(form).where(form.c.workspace_id == actor.workspace_id, form.c.id == form_id),
         of=Form,
@@ -101,10 +101,10 @@ async def get_form(work: UnitOfWork, actor: Actor, form_id: Id) -> FormDetail:
 
 
 async def find_public(work: UnitOfWork, item_id: Id | None, *, writing: bool = False) -> FoundForm:
-    """The public form of an item; when `writing`, its database's fields then stay as they are.
+    """The public form of an item; `writing` locks the fields of its database against changes.
 
-    Raises the one `NotFoundError` for all that is not there for the public: unknown, not public,
-    or in the trash with its item, its database or its workspace.
+    Raises the same `NotFoundError` for a form that is unknown, not public, or in the trash with its
+    item, its database or its workspace.
     """
     found = None
     if item_id is not None:

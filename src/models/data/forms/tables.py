@@ -14,10 +14,10 @@ _ZERO = {"server_default": text("0")}
 
 
 class Form(SQLModel, table=True):
-    """What stands behind an item of kind form; its answers become records of a database.
+    """The target of an item of kind form; its answers become records of a database.
 
     `submission_count` is counted in the transaction of each submission, so that no two of them
-    pass `max_submissions` together. The form acts for whoever made it.
+    pass `max_submissions` together. The form acts in the name of its creator.
     """
 
     __tablename__ = "form"

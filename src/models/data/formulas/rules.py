@@ -1,4 +1,4 @@
-"""What a formula reads, means and gives (decisions C5, C11).
+"""Formulas: their inputs, their evaluation and their results (decisions C5, C11).
 
 `record.<key>` is the value of a field, typed by its kind: text, double, bool, list, and for dates
 a timestamp (a day begins at midnight UTC). An empty value is null, an empty list `[]`, an unset
@@ -36,7 +36,7 @@ from models.data.databases.rules.registry import ResultKind, value_form
 from models.data.databases.rules.values import MAX_JSON_DEPTH
 
 _KEYWORDS = frozenset({"false", "in", "null", "true"})
-"""Words of the language that can be keys: in a formula they are told apart by their case."""
+"""CEL keywords that can also be field keys; in a formula such a key is spelled in capitals."""
 
 _NULLABLE = re.compile(r"wrapper\((\w+)\)")
 _EXACT = 2**53
@@ -82,7 +82,7 @@ class _Input:
         return _TYPES.get(self.form, Type.TEXT)
 
     def read(self, value: Any) -> Any:
-        """A stored value as the formula sees it; one without its field's form is empty."""
+        """A stored value as the formula sees it; one of another form than its field's is empty."""
         reader: Callable[[Any], Any] = _READERS.get(self.form, _text)
         try:
             return reader(value)
@@ -114,7 +114,7 @@ class CompiledFormula:
         """The value for a record's values by field key, in its stored form.
 
         None when an empty value leads to none, when the evaluation fails or goes over its budget,
-        and when the result is not of the kind it should be: a writer is never refused for it.
+        and when the result is not of the expected kind: a formula never refuses a write.
         """
         data = {each.name: each.read(values.get(each.key)) for each in self.inputs}
         missing = frozenset(
@@ -182,7 +182,7 @@ def _checked(written: str, inputs: tuple[_Input, ...]) -> tuple[Program, str]:
     surrounding = environment({each.name: each.type for each in inputs})
     spellings = [written, with_doubles(written)]
     if coalesce.NAME in names(written):
-        # Its type is not known before there is data, and then numbers of fields are doubles.
+        # The type is known only with data, and then the numbers of fields are doubles.
         spellings.reverse()
     problems: dict[str, ExpressionError] = {}
     for spelling in spellings:
@@ -202,7 +202,7 @@ def _sentence(message: str) -> str:
 
 @lru_cache(maxsize=4_096)
 def _program(text_: str, inputs: tuple[_Input, ...], missing: frozenset[str]) -> Program:
-    """What is executed: checked before, it takes null wherever a value may be missing."""
+    """The program that runs: it accepts null wherever a value may be missing."""
     present = {
         each.name: each.type if each.type is Type.MOMENT and each.name not in missing else Type.ANY
         for each in inputs

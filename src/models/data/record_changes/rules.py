@@ -1,4 +1,4 @@
-"""What is kept of a change of a record. Pure."""
+"""The part of a change of a record that is stored. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Asking for an export, and recording the file it became."""
+"""Accepting exports, and recording the files they become."""
 
 import re
 
@@ -23,7 +23,7 @@ from runtime.database import UnitOfWork
 from runtime.families import Family
 
 _SLASH = re.compile(r"[/\\]")
-"""In a label no directory begins with it."""
+"""Characters that would make directories of the label in a file name."""
 _TYPES = {
     ExportFormat.CSV: "text/csv; charset=utf-8",
     ExportFormat.XLSX: "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
@@ -33,9 +33,9 @@ _TYPES = {
 async def accept_export(
     work: UnitOfWork, actor: Actor, database_id: Id, export_id: Id, body: CreateExport
 ) -> None:
-    """Have a job write the file; asked again with the same id, it is the same job.
+    """Accept the job that writes the file; nothing happens when `export_id` is accepted already.
 
-    What the view says and which fields there are is fixed here. Raises `NotFoundError` for the
+    The manifest of the view and the fields are fixed now. Raises `NotFoundError` for the
     database and the view, `ValidationError` for what is wrong with the query.
     """
     schema = await load_schema(work, actor.workspace_id, database_id)
@@ -69,7 +69,7 @@ async def accept_export(
 async def record_export(
     work: UnitOfWork, job: Job, object_key: str, size: int, sha256: bytes
 ) -> Id:
-    """Record the file of an export, which is its maker's alone; its id is the export's."""
+    """Record the file of an export, private to its actor; the file's id is the export's."""
     label = await work.scalar(
         select(database.c.label).where(
             database.c.workspace_id == job.workspace_id, database.c.id == job.subject_id

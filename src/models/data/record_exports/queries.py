@@ -1,4 +1,4 @@
-"""Reading what an export is made of, and what became of it."""
+"""Reading the rows of an export, and its state."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -45,7 +45,7 @@ class Rows:
 
 
 async def read_rows(work: UnitOfWork, job: Job, position: Sequence[Any] | None) -> Rows:
-    """The next rows of an export, as the one who asked for it sees them now.
+    """The next rows of an export, as its actor sees them now.
 
     Raises `NotFoundError` when the database is gone, `DeniedError` when they may not see it any
     more, `ValidationError` when its fields no longer fit the query.
@@ -90,7 +90,7 @@ async def _actor(work: UnitOfWork, job: Any) -> Actor:
 
 
 async def _names(work: UnitOfWork, workspace_id: Id, ids: set[str]) -> dict[str, str]:
-    """What people and files are called."""
+    """The names of people and files by id."""
     if not ids:
         return {}
     wanted = any_(literal([Id(one) for one in ids], ARRAY(Uuid)))

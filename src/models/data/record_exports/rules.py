@@ -1,4 +1,4 @@
-"""What stands in the cells of an export. Pure."""
+"""The cells of an export. Pure."""
 
 import json
 import re
@@ -15,24 +15,24 @@ from models.data.databases.rules.registry import value_form
 from models.data.records.shapes import RecordDetail
 
 MAX_RECORDS = 1_000_000
-"""Records of one export: what a sheet holds (decisions C3)."""
+"""Records of one export, as many as a sheet holds (decisions C3)."""
 MAX_SHEET_CELLS = 5_000_000
-"""Cells of one sheet: written one by one, they take minutes already."""
+"""Cells of one sheet; writing as many takes minutes."""
 MAX_CELL = 32_767
 """Characters of one cell of a sheet."""
 
 Cell = str | int | float | bool | None
 
 _FORMULA = tuple("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
-"""What a spreadsheet takes for the beginning of a formula (OWASP, CSV Injection); the last four are
-the full-width forms of the first."""
+"""Characters that begin a formula in a spreadsheet (OWASP, CSV Injection); the last four are the
+full-width forms of the first."""
 _NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
-"""Characters no XML document holds (XML 1.0, 2.2)."""
+"""Characters that XML does not allow (XML 1.0, 2.2)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Legend:
-    """What values stand for: names of people and files by id, and the zone of moments."""
+    """How ids and moments are shown: names of people and files by id, and a time zone."""
 
     names: Mapping[str, str]
     zone: ZoneInfo
@@ -106,7 +106,7 @@ def _plain(value: Any) -> Cell:
 
 
 def csv_cell(cell: Cell) -> str:
-    """A cell as CSV has it; text that would be taken for a formula is led by an apostrophe."""
+    """A cell in CSV; text that a spreadsheet would read as a formula is led by an apostrophe."""
     if isinstance(cell, str):
         return f"'{cell}" if cell.startswith(_FORMULA) else cell
     if isinstance(cell, bool):
@@ -115,5 +115,5 @@ def csv_cell(cell: Cell) -> str:
 
 
 def sheet_text(text: str) -> str:
-    """A text as a cell of a sheet can hold it."""
+    """A text without what a cell of a sheet cannot hold."""
     return _NO_XML.sub("", text)[:MAX_CELL]

@@ -1,4 +1,4 @@
-"""Making, changing and deleting record templates."""
+"""Creating, changing and deleting record templates."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -124,7 +124,7 @@ async def delete_template(
 async def remove_usages(
     work: UnitOfWork, workspace_id: Id, database_id: Id, field_key: str
 ) -> None:
-    """Take a field that is about to go out of what the templates of its database prefill."""
+    """Remove a field that is about to be deleted from the templates of its database."""
     table = record_template.c
     await work.execute(
         update(record_template)
@@ -141,7 +141,7 @@ async def remove_usages(
 
 
 async def remove_invalid_usages(work: UnitOfWork, schema: Schema, field_key: str) -> None:
-    """Take values out that no longer fit a field, after it became another one."""
+    """Remove values that no longer fit a field, after it was changed."""
     rows = await work.rows(
         select(record_template)
         .where(
@@ -190,7 +190,7 @@ async def _unset_default(work: UnitOfWork, workspace_id: Id, database_id: Id) ->
 
 
 async def _lock_templates(work: UnitOfWork, database_id: Id) -> None:
-    """Keep others from adding or changing templates of a database meanwhile."""
+    """Lock the templates of a database, new ones included, until the transaction ends."""
     place = f"record-templates/{database_id}"
     await work.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(place, 0))))
 

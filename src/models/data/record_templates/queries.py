@@ -16,7 +16,7 @@ from runtime.errors import NotFoundError
 
 @dataclass(frozen=True, slots=True)
 class Prefill:
-    """What a template gives a new record; no surface where nothing stands on it."""
+    """What a template gives a new record; an empty surface is left out."""
 
     data: JsonObject
     relations: JsonObject
@@ -31,7 +31,7 @@ _FILLED = (
     )
     .label("filled")
 )
-"""Whether anything stands on a template's surface."""
+"""Whether a template's surface has blocks."""
 
 
 async def list_templates(
@@ -79,7 +79,7 @@ async def template_data(
 
 
 class _PrefillRow(Protocol):
-    """A template; `filled` says whether anything stands on its surface."""
+    """A template; `filled` says whether its surface has blocks."""
 
     id: Id
     data: JsonObject
@@ -108,7 +108,7 @@ def _prefill(row: _PrefillRow) -> Prefill:
 async def find_template(
     work: UnitOfWork, workspace_id: Id, database_id: Id, template_id: Id
 ) -> RecordTemplate:
-    """The row of a template, held until the transaction ends. Raises `NotFoundError`."""
+    """A template, locked until the transaction ends. Raises `NotFoundError`."""
     found = await work.first(
         select(record_template)
         .where(

@@ -1,4 +1,4 @@
-"""What the values of a template name elsewhere in the workspace (decisions C2)."""
+"""Checking the people, files and records that a template names (decisions C2)."""
 
 from collections.abc import Mapping, Sequence
 
@@ -24,7 +24,7 @@ async def check_named(
     change: Change,
     links: Mapping[str, Sequence[Id]],
 ) -> None:
-    """Whether the people, files and records exist, as for a record with these values.
+    """Check that the people, files and records exist, as for a record with these values.
 
     Raises `NotFoundError` and `ValidationError`.
     """

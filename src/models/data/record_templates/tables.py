@@ -14,7 +14,7 @@ from runtime.schema import Timestamp, table_of
 class RecordTemplate(SQLModel, table=True):
     """Prefilled values of a record; `data` holds the title too, `relations` ids as text.
 
-    The surface is the template's alone; what stands on it is copied to new records.
+    The surface belongs to the template alone; its blocks are copied to new records.
     """
 
     __tablename__ = "record_template"

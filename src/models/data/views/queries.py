@@ -1,4 +1,4 @@
-"""Reading views: what stands beside the fields of a database, each caller with their own."""
+"""Reading views: the shared ones of a database, and the personal ones of the caller."""
 
 from collections.abc import Collection, Sequence
 from typing import Protocol
@@ -91,7 +91,7 @@ async def view_definition(work: UnitOfWork, workspace_id: Id, view_id: Id) -> Vi
 async def find_view(
     work: UnitOfWork, actor: Actor, database_id: Id, view_id: Id, *, locked: bool = False
 ) -> View:
-    """The row of a view the actor sees, until the end of the transaction if `locked`.
+    """A view the actor sees; `locked` locks it until the transaction ends.
 
     Raises `NotFoundError`.
     """
@@ -123,16 +123,16 @@ async def views_using(
         .where(
             view.c.workspace_id == workspace_id,
             view.c.database_id == database_id,
-            naming(field_key),
+            names_field(field_key),
         )
         .order_by(*_ORDER)
     )
     return [row.id for row in rows]
 
 
-def naming(field_key: str) -> ColumnElement[bool]:
-    """Whether a manifest has the text of a field key for a value anywhere."""
-    path = f'$.** ? (@ == "{field_key}")'  # keys are slugs: nothing in them needs an escape
+def names_field(field_key: str) -> ColumnElement[bool]:
+    """Whether a manifest has the field key as a value anywhere."""
+    path = f'$.** ? (@ == "{field_key}")'  # keys are slugs, so nothing needs escaping
     return func.jsonb_path_exists(view.c.manifest, cast(path, JSONPATH))
 
 

@@ -1,1 +1,1 @@
-"""Data sources: where the rows of a database come from."""
+"""Data sources: rows from elsewhere that fill a database."""

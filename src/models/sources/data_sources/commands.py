@@ -134,7 +134,7 @@ async def delete_data_source(
 async def copy_data_source(
     work: UnitOfWork, actor: Actor, data_source_id: Id, title: str, parent_item_id: Id | None
 ) -> DataSourceDetail:
-    """A second data source that would fill the same database, disabled until somebody looked.
+    """A second data source that would fill the same database; it is disabled.
 
     Raises what `create_data_source` raises.
     """
@@ -165,7 +165,7 @@ _SETTINGS = frozenset(
 
 
 def _columns(body: CreateDataSource | UpdateDataSource, names: Set[str]) -> JsonObject:
-    """What a body says under these names, as it is stored; what must be looked up is left out."""
+    """The columns for the given names of a body; those that need a look-up are left out."""
     values: JsonObject = body.model_dump(mode="json", include=set(_SETTINGS & names))
     if "fields" in names:
         values["fields"] = [one.model_dump(mode="json", by_alias=True) for one in body.fields]
@@ -177,7 +177,7 @@ def _columns(body: CreateDataSource | UpdateDataSource, names: Set[str]) -> Json
 async def _checked(
     work: UnitOfWork, actor: Actor, kind: DataSourceKind, config: JsonObject
 ) -> JsonObject:
-    """The config as it is stored, once everything it names was found.
+    """The config as it is stored. Raises `NotFoundError` for what it names.
 
     No workspace has connections, so none is found.
     """

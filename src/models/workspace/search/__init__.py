@@ -1,1 +1,1 @@
-"""Search: what in a workspace is called something."""
+"""Search: finding the items and records of a workspace by their titles."""

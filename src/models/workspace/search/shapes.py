@@ -1,4 +1,4 @@
-"""What a search finds."""
+"""Search on the wire."""
 
 from enum import StrEnum
 from typing import Annotated
@@ -9,7 +9,7 @@ from models.content.items.rules import ItemKind
 from models.core.base import Id, Moment, Shape
 
 SearchText = Annotated[str, Field(min_length=1, max_length=200)]
-"""What titles are searched for; `%` and `_` are letters like others."""
+"""The text to find in titles; `%` and `_` are ordinary characters."""
 
 
 class HitKind(StrEnum):

@@ -1,1 +1,1 @@
-"""Targets: what stands behind an item, and how each kind of it is made, copied and shown."""
+"""Targets: what stands behind items, created, copied and shown together with them."""

@@ -1,4 +1,4 @@
-"""Asking for a copy of a database."""
+"""Accepting copies of databases."""
 
 from models.core.access.rules import Actor
 from models.core.base import Id
@@ -13,7 +13,7 @@ from runtime.families import Family
 async def accept_copy(
     work: UnitOfWork, actor: Actor, database_id: Id, copy_id: Id, body: DuplicateDatabase
 ) -> None:
-    """Have a job make a copy, which gets the id `copy_id`; asked again, it is the same job.
+    """Accept the job that makes the copy `copy_id`; nothing happens when it is accepted already.
 
     Raises `NotFoundError` for the database, `DeniedError` without edit access to its place or to a
     database that would get the other side of a relation.

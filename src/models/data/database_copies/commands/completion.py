@@ -18,8 +18,8 @@ from models.data.database_copies.queries import SourceDatabase, find_source
 from models.data.database_copies.rules import (
     copied_field,
     copied_id,
+    copied_inverse,
     copied_layout,
-    copied_other_side,
     copied_relation_ids,
     copied_relations,
     outward,
@@ -84,7 +84,7 @@ async def publish(
         )
     )
     await _refresh_fields(work, copy, fields)
-    await _add_other_sides(work, copy, fields, label)
+    await _add_inverses(work, copy, fields, label)
     views = await _copy_views(work, actor, copy, fields)
     await _copy_templates(work, copy, fields, with_records=with_records)
     item_id = await _create_item(work, actor, copy, source, label)
@@ -106,9 +106,9 @@ async def publish(
 
 
 async def _refresh_fields(work: UnitOfWork, copy: Copy, fields: FieldSpecs) -> None:
-    """Labels, defaults and options as they are now: options may have grown meanwhile.
+    """Copy labels, defaults and options again, because they may have changed meanwhile.
 
-    Raises `ConflictError` for options that are gone, which records may have chosen.
+    Raises `ConflictError` for options that were removed: copied records may have chosen them.
     """
     rows = await work.rows(
         select(field).where(
@@ -125,8 +125,8 @@ async def _refresh_fields(work: UnitOfWork, copy: Copy, fields: FieldSpecs) -> N
             await write_field(work, copy.workspace_id, now)
 
 
-async def _add_other_sides(work: UnitOfWork, copy: Copy, fields: FieldSpecs, label: str) -> None:
-    """The fields by which other databases show that the copy's records point at theirs."""
+async def _add_inverses(work: UnitOfWork, copy: Copy, fields: FieldSpecs, label: str) -> None:
+    """Add the inverse fields of the copy's relations to the databases they point into."""
     relations = outward(fields, copy.source_id)
     for target_id in sorted({spec.target_id for spec in relations}):
         await own_schema(work, target_id)
@@ -146,7 +146,7 @@ async def _add_other_sides(work: UnitOfWork, copy: Copy, fields: FieldSpecs, lab
                 other = by_id[relation.inverse_id]
                 key = first_free(slug(label, "field"), taken)
                 taken.add(key)
-                added.append(copied_other_side(other, relation, copy.copy_id, label, key))
+                added.append(copied_inverse(other, relation, copy.copy_id, label, key))
         if len(known) + len(added) > MAX_FIELDS:
             raise ConflictError(
                 f"A relation points into a database that has {MAX_FIELDS} fields already."
@@ -161,7 +161,7 @@ async def _add_other_sides(work: UnitOfWork, copy: Copy, fields: FieldSpecs, lab
 async def _copy_views(
     work: UnitOfWork, actor: Actor, copy: Copy, fields: FieldSpecs
 ) -> dict[Id, Id]:
-    """Copy the views that all see and the actor's own; gives the ids of their copies."""
+    """Copy the shared views and the actor's personal ones; gives the ids of their copies."""
     rows = await work.rows(
         select(view)
         .where(

@@ -1,7 +1,7 @@
 """The statements that copy and remove records, a range of ids at a time.
 
-Which row of a copy stands for which row of the source follows from the ids alone
-(`rules.copied_id`), so no list of what was copied is needed.
+The id of a copied row is computed from that of its source (`rules.copied_id`), so no list of what
+was copied is stored.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -38,7 +38,7 @@ from runtime.database import UnitOfWork
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """A copy that is being made: of which database, under which id."""
+    """The ids of a copy that is being made: its workspace, its source and its own."""
 
     workspace_id: Id
     source_id: Id
@@ -53,7 +53,7 @@ class Copy:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Records of the source, from after one id to another; those made later are not copied."""
+    """Records of the source in a range of ids, created no later than `newest`."""
 
     copy: Copy
     newest: datetime
@@ -71,7 +71,7 @@ class Span:
         )
 
     def within(self, record_id: ColumnElement[Any]) -> list[ColumnElement[bool]]:
-        """Whether an id lies between the two."""
+        """The conditions that an id is in the range."""
         bounds = []
         if self.after is not None:
             bounds.append(record_id > self.after)
@@ -91,11 +91,11 @@ async def last_of(work: UnitOfWork, span: Span, size: int) -> Id | None:
 async def copy_records(
     work: UnitOfWork, span: Span, gone: Collection[str], timers: Collection[str]
 ) -> int:
-    """Copy records with everything but their links, and what stands on their surfaces.
+    """Copy records without their links, and their surfaces with their blocks.
 
-    Left out are values under the keys of fields that are `gone`, and those of timers, whose time
-    entries stay with the source. One statement, so all of it is of one moment. Gives how many
-    records were copied.
+    Values under the keys of removed fields (`gone`) are left out, and those of timers, whose time
+    entries stay with the source. It is one statement, so all rows are of one snapshot. Gives how
+    many records were copied.
     """
     copy = span.copy
     values = {
@@ -116,14 +116,14 @@ async def copy_records(
 
 
 async def copy_surfaces(work: UnitOfWork, copy: Copy, ids: Select[Any]) -> None:
-    """Copy these surfaces with what stands on them."""
+    """Copy these surfaces with their blocks."""
     for statement in _surfaces(copy, ids):
         await work.execute(statement)
 
 
 def _surfaces(copy: Copy, ids: Select[Any]) -> tuple[Insert, Insert]:
-    """The insertions of surfaces, and of their blocks, whose ids are their surface's own."""
-    # An array, so that the index serves whatever the planner believes of tables that just grew.
+    """The statements that copy surfaces and their blocks; block ids are unique per surface."""
+    # An array, so that the index is used although the statistics of grown tables are outdated.
     these = func.array(ids.scalar_subquery())
     values = {
         "id": copy.id_of(surface.c.id),
@@ -137,11 +137,11 @@ def _surfaces(copy: Copy, ids: Select[Any]) -> tuple[Insert, Insert]:
 
 
 async def copy_links(work: UnitOfWork, span: Span, fields: FieldSpecs) -> None:
-    """Copy the links of records that were copied; within the database both ends are the copies'."""
+    """Copy the links of copied records; a link within the database connects two copies."""
     copy, link = span.copy, record_link.c
     own, other = copy.id_of(link.record_id), copy.id_of(link.target_id)
     inward, outward, backward = _link_fields(copy, fields)
-    # Stored under the other side, which the copy has last: there the ends change places.
+    # Stored under the inverse field, which is the newer one in the copy: the ends are swapped.
     turned = {
         "record_id": other,
         "target_id": link.record_id,
@@ -165,7 +165,7 @@ async def copy_links(work: UnitOfWork, span: Span, fields: FieldSpecs) -> None:
 
 
 def _is_made(copy: Copy, record_id: ColumnElement[Any]) -> ColumnElement[bool]:
-    """Whether the copy has this record; asked one by one, which no plan makes slow."""
+    """Whether the copy has this record; a scalar subquery, which is fast with any plan."""
     made = record.alias("made")
     found = select(made.c.id).where(
         made.c.workspace_id == copy.workspace_id, made.c.id == record_id
@@ -174,10 +174,10 @@ def _is_made(copy: Copy, record_id: ColumnElement[Any]) -> ColumnElement[bool]:
 
 
 def _link_fields(copy: Copy, fields: FieldSpecs) -> tuple[dict[Id, Id], dict[Id, Id], dict[Id, Id]]:
-    """The fields under which links are stored, and those under which their copies are.
+    """The fields under which links are stored, with the fields under which copies are stored.
 
-    First links between records of the database, then those outwards, then those that the other
-    database stores.
+    First links within the database, then links stored under its own fields, then links stored
+    under fields of the other database.
     """
     inward, outward, backward = {}, {}, {}
     for spec in fields.values():
@@ -194,7 +194,7 @@ def _link_fields(copy: Copy, fields: FieldSpecs) -> tuple[dict[Id, Id], dict[Id,
 
 
 async def remove_records(work: UnitOfWork, copy: Copy, size: int) -> int:
-    """Remove up to `size` records of a copy, and with them what hangs on them."""
+    """Delete up to `size` records of a copy, and what refers to them."""
     some = (
         select(record.c.id)
         .where(record.c.workspace_id == copy.workspace_id, record.c.database_id == copy.copy_id)
@@ -218,7 +218,7 @@ def _without(column: ColumnElement[Any], keys: Collection[str]) -> ColumnElement
 def _copying(
     table: Table, values: Mapping[str, ColumnElement[Any]], condition: Sequence[ColumnElement[bool]]
 ) -> Insert:
-    """The insertion of copies of rows, all columns but `values` as they are."""
+    """A statement that inserts copies of rows, with all columns but `values` as they are."""
     columns = [values.get(one.name, one) for one in table.c]
     found = select(*columns).where(*condition)
     names = [one.name for one in table.c]

@@ -56,10 +56,10 @@ class _Step:
 
 
 async def copy_chunk(work: UnitOfWork, job: Job, size: int = CHUNK) -> JsonObject | None:
-    """One step of a held job; gives the progress from which the next goes on, None after the last.
+    """One step of a locked job; gives the progress from which the next continues, None at the end.
 
-    Raises `NotFoundError` when the database is gone, `DeniedError` when who asked may no longer
-    put a copy there, `ConflictError` when the fields changed meanwhile.
+    Raises `NotFoundError` when the database is gone, `DeniedError` when the actor may no longer
+    create a copy there, `ConflictError` when the fields changed meanwhile.
     """
     copy = Copy(job.workspace_id, job.subject_id, job.id)
     step = _Step(**job.progress) if job.progress else None
@@ -78,7 +78,7 @@ async def copy_chunk(work: UnitOfWork, job: Job, size: int = CHUNK) -> JsonObjec
 
 
 async def _begin(work: UnitOfWork, job: Job, copy: Copy, fields: FieldSpecs) -> _Step:
-    """The row and the fields of the copy; without records to copy there is no more to do."""
+    """Insert the row and the fields of the copy; without records the last step follows."""
     actor = await acting(work, job)
     source = await find_source(work, copy.workspace_id, copy.source_id)
     siblings = await work.rows(
@@ -122,7 +122,7 @@ async def _newest(work: UnitOfWork, copy: Copy) -> datetime | None:
 async def _copy_span(
     work: UnitOfWork, copy: Copy, fields: FieldSpecs, step: _Step, size: int
 ) -> _Step:
-    """Copy the next records, or the links of the next when all records are there."""
+    """Copy the next records, or their links once all records are copied."""
     assert step.newest is not None
     after = None if step.after is None else Id(step.after)
     span = Span(copy, datetime.fromisoformat(step.newest), after)

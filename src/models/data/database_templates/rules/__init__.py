@@ -1,1 +1,1 @@
-"""What the shipped templates hold."""
+"""The shipped templates. Pure."""

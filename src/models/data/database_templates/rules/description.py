@@ -1,4 +1,4 @@
-"""How a template is written down: plain data in the words of the bodies that create things."""
+"""The form of a template: plain data, shaped as the bodies that create its parts."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ Body = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Template:
-    """One shipped database: its fields, views and record templates are bodies of their creates."""
+    """One shipped database; its fields, views and record templates are bodies of requests."""
 
     key: str
     label: str
@@ -25,7 +25,7 @@ class Template:
 
     @property
     def id(self) -> Id:
-        """The same in every installation and for ever."""
+        """The id, the same in every installation."""
         return derived_id("database-template", self.key)
 
 

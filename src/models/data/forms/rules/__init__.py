@@ -1,1 +1,1 @@
-"""What a form asks, when it asks it, and what it takes for an answer. Pure."""
+"""The questions of a form, their conditions, and the answers it takes. Pure."""

@@ -1,4 +1,4 @@
-"""What a form asks, worked out against the fields its database has now."""
+"""The questions of a form, checked against the present fields of its database."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -38,13 +38,15 @@ ASKABLE = frozenset(
         FieldKind.LOCATION,
     }
 )
-"""Kinds whose values a stranger can give. To choose a person, a file or a related record, the
-public would have to see some; JSON is no question."""
+"""Kinds a form can ask for.
+
+To choose a person, a file or a related record, the public would have to see those of the workspace.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A field as a form asks for it; `required` also when the database demands it."""
+    """A field with the form's question; `required` by the form or by the database."""
 
     field: FieldSpec
     asked: FormField
@@ -55,7 +57,7 @@ class Question:
 def check_fields(
     asked: Sequence[FormField], fields: FieldSpecs, now: datetime, path: str = "fields"
 ) -> None:
-    """Refuse what a form cannot ask, and a form whose answers could never become records.
+    """Check that a form can ask for these fields, and that its answers can become records.
 
     Raises `ValidationError` at `path` or below it.
     """
@@ -104,7 +106,7 @@ def default_fields(fields: FieldSpecs) -> list[FormField]:
 def questions(asked: Iterable[FormField], fields: FieldSpecs, now: datetime) -> list[Question]:
     """The questions that can be asked now.
 
-    One whose field is gone, or whose condition no longer reads, is left out.
+    A question whose field was removed or whose condition is no longer valid is left out.
     """
     found: dict[str, Question] = {}
     for one in asked:
@@ -123,7 +125,7 @@ def questions(asked: Iterable[FormField], fields: FieldSpecs, now: datetime) -> 
 
 
 def unmet(asked: Iterable[Question], fields: FieldSpecs) -> list[str]:
-    """Keys of what the database demands and a submission might lack."""
+    """The keys of required fields that a submission might leave empty."""
     always = {question.field.key for question in asked if question.condition is None}
     return [
         key
@@ -133,7 +135,7 @@ def unmet(asked: Iterable[Question], fields: FieldSpecs) -> list[str]:
 
 
 def read_answers(asked: Sequence[Question], given: Mapping[str, Any]) -> dict[str, Any]:
-    """The values a submission brings, each checked by its field.
+    """The values of a submission, each checked by its field.
 
     Questions are taken in order: the condition of each is judged by the answers kept so far, and
     an answer to one that is hidden is dropped. Raises `ValidationError` at `data.<key>`.

@@ -1,4 +1,4 @@
-"""Writing new views: their keys, their order and what they name."""
+"""Inserting new views: their keys, their positions and the relation fields they name."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
@@ -26,7 +26,7 @@ from runtime.ids import new_id
 async def insert_views(
     work: UnitOfWork, actor: Actor, schema: Schema, bodies: Mapping[str, CreateView]
 ) -> list[ViewShape]:
-    """New views, in order; the keys of `bodies` are where each stands in the request.
+    """Insert new views in order; the keys of `bodies` are the paths of the bodies in the request.
 
     Raises `NotFoundError`, `DeniedError`, `ValidationError` and `ConflictError`.
     """
@@ -66,7 +66,7 @@ async def insert_item_view(
     body: ItemViewConfig,
     view_id: Id | None,
 ) -> Id:
-    """The view that stands behind an item."""
+    """Insert the view behind an item; gives its id."""
     path = "config.manifest"
     manifest = read_manifest(body.kind, body.manifest, schema.fields, work.now, path)
     taken = await _TakenKeys.of(work, schema)
@@ -111,7 +111,7 @@ class _TakenKeys:
     def row(
         self, work: UnitOfWork, label: str, key: str | None, kind: ViewKind, path: str
     ) -> dict[str, Any]:
-        """The part of a row that every new view has: after the last, under a free key."""
+        """The columns that every new view has: a free key, and the position after the last."""
         if len(self.keys) >= MAX_VIEWS:
             raise ConflictError(f"A database has at most {MAX_VIEWS} views. Delete one first.")
         if key in self.keys:
@@ -134,7 +134,7 @@ class _TakenKeys:
 
 
 async def lock_views(work: UnitOfWork, database_id: Id) -> None:
-    """Keep others from adding, changing or deleting views of a database meanwhile."""
+    """Lock the views of a database, new ones included, until the transaction ends."""
     place = f"views/{database_id}"
     await work.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(place, 0))))
 
@@ -147,7 +147,7 @@ async def check_relation_field(
     field_id: Id | None,
     path: str = "",
 ) -> None:
-    """A view placed at a relation names the field: of its database, or pointing at it.
+    """Check that a view placed at a relation names a relation field of or into its database.
 
     Raises `NotFoundError` for a field the actor does not see, `ValidationError`.
     """

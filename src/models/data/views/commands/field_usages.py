@@ -1,4 +1,4 @@
-"""Taking fields out of the manifests of views, when they are removed or become others."""
+"""Removing fields from the manifests of views, when they are deleted or converted."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from models.core.base import Id
 from models.core.revisions import next_updated_at
 from models.data.databases.rules.fields import Schema
 from models.data.databases.tables import field
-from models.data.views.queries import naming
+from models.data.views.queries import names_field
 from models.data.views.rules.kinds import Placement, ViewKind
 from models.data.views.rules.manifest import read_manifest
 from models.data.views.rules.removal import without_field
@@ -21,10 +21,10 @@ from runtime.errors import PlatformError
 async def remove_usages(
     work: UnitOfWork, workspace_id: Id, database_id: Id, field_key: str
 ) -> None:
-    """Take a field that is about to go out of the manifests of its database's views.
+    """Remove a field that is about to be deleted from the manifests of its database's views.
 
-    A view whose kind cannot do without it becomes a table, one placed at it as a relation stands
-    with the others.
+    A view whose kind needs the field becomes a table. A view placed at the field, a relation, is
+    placed with the other views.
     """
     gone = select(field.c.id).where(
         field.c.workspace_id == workspace_id,
@@ -44,7 +44,7 @@ async def remove_usages(
 
 
 async def remove_invalid_usages(work: UnitOfWork, schema: Schema, field_key: str) -> None:
-    """Take a field out of the manifests that no longer fit it, after it became another one."""
+    """Remove a field from the manifests that no longer fit it, after it was changed."""
     rows = await _naming(work, schema.workspace_id, schema.database_id, field_key)
     for row in rows:
         try:
@@ -57,13 +57,13 @@ async def remove_invalid_usages(work: UnitOfWork, schema: Schema, field_key: str
 async def _naming(
     work: UnitOfWork, workspace_id: Id, database_id: Id, field_key: str
 ) -> Sequence[View]:
-    """The views of a database that name a field, held in the order of their ids."""
+    """The views of a database that name a field, locked in the order of their ids."""
     return await work.rows(
         select(view)
         .where(
             view.c.workspace_id == workspace_id,
             view.c.database_id == database_id,
-            naming(field_key),
+            names_field(field_key),
         )
         .order_by(view.c.id)
         .with_for_update(),

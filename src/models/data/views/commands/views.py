@@ -37,7 +37,7 @@ from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, DeniedError, NotFoundError
 
 DEFAULT_VIEW = CreateView.model_validate({"label": "All records"})
-"""What a database shows before anybody arranged it."""
+"""The view of a new database whose body lists no shared one."""
 
 
 async def create_view(
@@ -57,7 +57,7 @@ async def create_view(
 async def create_views(
     work: UnitOfWork, actor: Actor, schema: Schema, bodies: Sequence[CreateView]
 ) -> None:
-    """The views of a new database, led by the default one unless one of them is for all.
+    """Create the views of a new database, the default one first unless a shared one is listed.
 
     Raises what `create_view` raises, with places below `views`.
     """
@@ -77,9 +77,9 @@ async def update_view(
 ) -> ViewShape:
     """Change what the body names; `expected` is the `updatedAt` last read.
 
-    `definitionVersion` grows by one exactly when the manifest is another one afterwards.
-    Raises what `create_view` raises, and `ConflictError` when the view is no longer the one that
-    was read or was the last one that all can see.
+    `definitionVersion` is incremented exactly when the manifest changes. Raises what `create_view`
+    raises, and `ConflictError` when the view was changed since it was read, or is the last shared
+    one and is made personal.
     """
     row = await _hold(work, actor, database_id, view_id, touches_lock=body.locked is not None)
     if expected is not None and row.updated_at != expected:
@@ -87,9 +87,9 @@ async def update_view(
     changes = {
         **body.model_dump(include={"label", "locked"}, exclude_none=True),
         **({} if body.order is None else {"position": body.order}),
-        **await _placed(work, actor, row, body),
-        **await _owned(work, actor, row, body.scope),
-        **await _defined(work, actor, row, body),
+        **await _placement_columns(work, actor, row, body),
+        **await _scope_columns(work, actor, row, body.scope),
+        **await _definition_columns(work, actor, row, body),
     }
     if not changes:
         return ViewShape.model_validate(row)
@@ -116,8 +116,8 @@ async def set_label(work: UnitOfWork, workspace_id: Id, view_id: Id, label: str)
 async def delete_view(work: UnitOfWork, actor: Actor, database_id: Id, view_id: Id) -> DeletedView:
     """Delete a view for good.
 
-    Raises `NotFoundError`, `DeniedError` for a locked one, `ConflictError` for the last one that
-    all can see and for one that is an item.
+    Raises `NotFoundError`, `DeniedError` for a locked one, `ConflictError` for the last shared one
+    and for one that has an item.
     """
     row = await _hold(work, actor, database_id, view_id)
     if row.item_id is not None:
@@ -139,7 +139,7 @@ async def create_item_view(
     *,
     view_id: Id | None = None,
 ) -> Id:
-    """The view behind an item of the kind view, which exists already; gives the view's id.
+    """Create the view behind an existing item of the kind `view`; gives the view's id.
 
     `config` is `{databaseId, kind?, manifest?}`. Raises `NotFoundError` for a database the actor
     does not see, `ValidationError` at `config.…`.
@@ -155,7 +155,7 @@ async def create_item_view(
 async def _hold(
     work: UnitOfWork, actor: Actor, database_id: Id, view_id: Id, *, touches_lock: bool = False
 ) -> View:
-    """The view, kept as it is for others, if the actor may change it."""
+    """The view, locked until the transaction ends, if the actor may change it."""
     await share_schema(work, database_id)
     await lock_views(work, database_id)
     row = await find_view(work, actor, database_id, view_id, locked=True)
@@ -170,7 +170,9 @@ async def _hold(
     return row
 
 
-async def _placed(work: UnitOfWork, actor: Actor, row: View, body: UpdateView) -> JsonObject:
+async def _placement_columns(
+    work: UnitOfWork, actor: Actor, row: View, body: UpdateView
+) -> JsonObject:
     """Placement and relation field, when either is named; they must fit together."""
     named = body.model_fields_set & {"placement", "relation_field_id"}
     if not named:
@@ -185,8 +187,10 @@ async def _placed(work: UnitOfWork, actor: Actor, row: View, body: UpdateView) -
     return {"placement": placement, "relation_field_id": field_id}
 
 
-async def _owned(work: UnitOfWork, actor: Actor, row: View, scope: ViewScope | None) -> JsonObject:
-    """The new scope; a view made personal is its changer's."""
+async def _scope_columns(
+    work: UnitOfWork, actor: Actor, row: View, scope: ViewScope | None
+) -> JsonObject:
+    """The new scope; a view made personal belongs to the actor."""
     if scope is None or scope == row.scope:
         return {}
     if scope is ViewScope.SHARED:
@@ -195,7 +199,9 @@ async def _owned(work: UnitOfWork, actor: Actor, row: View, scope: ViewScope | N
     return {"scope": scope.value, "owner_user_id": actor.user_id}
 
 
-async def _defined(work: UnitOfWork, actor: Actor, row: View, body: UpdateView) -> JsonObject:
+async def _definition_columns(
+    work: UnitOfWork, actor: Actor, row: View, body: UpdateView
+) -> JsonObject:
     """Kind and manifest, when either is named; they must fit together and the fields."""
     if body.kind is None and body.manifest is None:
         return {}
@@ -213,7 +219,7 @@ async def _defined(work: UnitOfWork, actor: Actor, row: View, body: UpdateView) 
 
 
 async def _refuse_last(work: UnitOfWork, row: View) -> None:
-    """Refuse to take away the last view of a database that all can see."""
+    """Raise `ConflictError` when a view is the last shared one of its database."""
     other = await work.first(
         select(view.c.id)
         .where(

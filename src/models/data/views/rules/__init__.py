@@ -1,1 +1,1 @@
-"""What a view may say."""
+"""The kinds of views and their manifests. Pure."""

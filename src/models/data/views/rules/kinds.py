@@ -1,4 +1,4 @@
-"""The kinds of views and where they stand (decisions C5, Views)."""
+"""The kinds, placements and scopes of views (decisions C5, Views)."""
 
 from enum import StrEnum
 
@@ -38,7 +38,7 @@ class Placement(StrEnum):
 
 
 class ViewScope(StrEnum):
-    """`shared` views are everybody's who sees the database, `personal` ones their owner's."""
+    """`shared` views are for everybody who sees the database, `personal` ones for their owner."""
 
     SHARED = "shared"
     PERSONAL = "personal"

@@ -1,6 +1,6 @@
-"""Reading a manifest: every key it names is a field of the database, of a kind that serves.
+"""Checking a manifest: every key it names must be a field of the database, of a fitting kind.
 
-What a view asks of its records is what a query may ask, so a query reads that part.
+The filter, order and groups of a view are those of a query, so the rules of queries check them.
 """
 
 import json
@@ -41,28 +41,28 @@ _SERVES: dict[str, tuple[Callable[[FieldSpec], bool], str]] = {
 def read_manifest(
     kind: ViewKind, manifest: Manifest, fields: FieldSpecs, now: datetime, path: str = "manifest"
 ) -> JsonObject:
-    """The manifest as it is kept: what was said, without what was left out.
+    """The manifest as it is stored, with the keys that were given and no others.
 
     Raises `ValidationError` with every problem at its place below `path`.
     """
-    said: JsonObject = manifest.model_dump(by_alias=True, exclude_unset=True, mode="json")
+    given: JsonObject = manifest.model_dump(by_alias=True, exclude_unset=True, mode="json")
     problems = [
         Detail(f"{path}.{problem.path}" if problem.path else path, problem.message)
-        for problem in _problems(kind, manifest, said, fields, now)
+        for problem in _problems(kind, manifest, given, fields, now)
     ]
     if problems:
         first = problems[0]
         more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
         raise ValidationError(f"{first.path}: {first.message}{more}", problems[:MAX_PROBLEMS])
-    return said
+    return given
 
 
 def _problems(
-    kind: ViewKind, manifest: Manifest, said: JsonObject, fields: FieldSpecs, now: datetime
+    kind: ViewKind, manifest: Manifest, given: JsonObject, fields: FieldSpecs, now: datetime
 ) -> Iterator[Detail]:
-    yield from _size_problems(said)
+    yield from _size_problems(given)
     for name in NEEDED.get(kind, ()):
-        if said.get(name) is None:
+        if given.get(name) is None:
             yield Detail(name, f"is needed by a {kind} view")
     asked = manifest.model_dump(by_alias=True, include=_QUERY_KEYS, exclude_unset=True)
     yield from _query_problems(asked, fields, now)
@@ -76,12 +76,12 @@ def _problems(
         yield from _form_problems(manifest.form, fields, now)
 
 
-def _size_problems(said: JsonObject) -> Iterator[Detail]:
+def _size_problems(given: JsonObject) -> Iterator[Detail]:
     try:
-        check_storable(said, MAX_DEPTH)
+        check_storable(given, MAX_DEPTH)
     except InvalidValueError as problem:
         yield Detail("", str(problem))
-    if len(json.dumps(said, ensure_ascii=False).encode()) > MAX_BYTES:
+    if len(json.dumps(given, ensure_ascii=False).encode()) > MAX_BYTES:
         yield Detail("", "holds more than 64 KiB")
 
 

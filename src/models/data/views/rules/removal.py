@@ -1,4 +1,4 @@
-"""What is left of a view when a field of its database goes."""
+"""A manifest without a field that is removed from its database."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from models.data.views.rules.kinds import NEEDED, ViewKind
 
 
 def without_field(kind: ViewKind, manifest: JsonObject, key: str) -> tuple[ViewKind, JsonObject]:
-    """The manifest when the field `key` is gone; a kind that cannot do without it is a table."""
+    """The kind and manifest without the field `key`; a kind that needs it becomes a table."""
     kept = {name: _without(name, value, key) for name, value in manifest.items()}
     left = {name: value for name, value in kept.items() if value is not None}
     needed = all(left.get(name) is not None for name in NEEDED.get(kind, ()))
@@ -15,7 +15,7 @@ def without_field(kind: ViewKind, manifest: JsonObject, key: str) -> tuple[ViewK
 
 
 def _without(name: str, value: Any, key: str) -> Any:
-    """One part of a manifest without a field; None when nothing is left of it."""
+    """One part of a manifest without a field; None when nothing is left."""
     match name:
         case "filter":
             return _pruned(value, key)
@@ -40,7 +40,7 @@ def _without(name: str, value: Any, key: str) -> Any:
 
 
 def _pruned(tree: Any, key: str) -> Any:
-    """A filter without the tests of a field: what no test is left of is no condition."""
+    """A filter without the conditions on a field; None when no condition is left."""
     if not isinstance(tree, dict):
         return None
     if "field" in tree:

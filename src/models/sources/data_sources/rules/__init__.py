@@ -1,1 +1,1 @@
-"""What a data source reads and how its rows are written."""
+"""The configs of data sources. Pure."""

@@ -20,7 +20,7 @@ from runtime.timestamps import truncate
 async def create_share_link(
     work: UnitOfWork, actor: Actor, keys: KeyRing, link_id: Id, item_id: Id, body: CreateShareLink
 ) -> IssuedShareLink:
-    """A link that opens an item to whoever holds its token.
+    """Create a link that opens an item to whoever has its token.
 
     Raises `ValidationError` for an expiry that is no future moment, `UnsupportedError` for a kind
     of item that cannot be shared.
@@ -51,7 +51,7 @@ async def create_share_link(
 async def revoke_share_link(
     work: UnitOfWork, actor: Actor, item_id: Id, link_id: Id
 ) -> ShareLinkBody:
-    """Stop a link for ever, and all who were let in by it; once revoked it stays as it is.
+    """Revoke a link for good, and the sessions of its visitors; revoking again changes nothing.
 
     Raises `NotFoundError`.
     """

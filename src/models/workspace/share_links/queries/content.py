@@ -1,4 +1,4 @@
-"""What a share link shows of its item: the item's own content and nothing around it."""
+"""The content that a share link shows: that of its item, and nothing around it."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -42,8 +42,8 @@ async def visit(
 ) -> Visit:
     """The shared item with its content, a page of it where it is long.
 
-    Raises `NotFoundError` of the link, whatever it is that is gone, and `ValidationError` for a
-    cursor of another list.
+    Raises the same `NotFoundError` whatever is missing, and `ValidationError` for a cursor of
+    another list.
     """
     link = visitor.link
     try:

@@ -16,7 +16,7 @@ from runtime.errors import NotFoundError
 async def open_asset(work: UnitOfWork, keys: KeyRing, file_id: Id | None, token: str) -> Content:
     """The file a download URL opens.
 
-    One that a share link gave ends with the visit, with the link and with its `allowDownload`.
+    A URL given by a share link is valid as long as the visit, the link and its `allowDownload`.
     Raises the same `NotFoundError` whatever is wrong.
     """
     found, claim = await find_asset(work, keys, file_id, token)
@@ -33,7 +33,10 @@ async def open_asset(work: UnitOfWork, keys: KeyRing, file_id: Id | None, token:
 
 
 async def open_shared_file(work: UnitOfWork, visitor: Visitor) -> Content:
-    """The file that a link shares; `NotFoundError` when it is none or may not be taken along."""
+    """The file that a link shares.
+
+    Raises `NotFoundError` for other items, and when the link does not allow downloads.
+    """
     link = visitor.link
     if link.kind != ItemKind.FILE or not link.allow_download:
         raise NotFoundError("share link")

@@ -1,4 +1,4 @@
-"""What a share link shows of a database or a view."""
+"""The records that a share link of a database or a view shows."""
 
 from models.content.items.queries import target_of
 from models.content.items.rules import ItemKind
@@ -20,7 +20,7 @@ from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
 
 _PRIVATE = frozenset({FieldKind.PERSON, FieldKind.FILE})
-"""Of the fields that hold values of their own, those that name people or open files."""
+"""Kinds of stored fields that a visitor does not see: they name people or open files."""
 
 
 async def shared_records(
@@ -29,7 +29,7 @@ async def shared_records(
     """The records of the database or view behind an item, a page of them.
 
     Fields whose values come from elsewhere (relations and what is computed) are left out: they
-    may speak of databases that are not shared. Raises `NotFoundError`.
+    may come from databases that are not shared. Raises `NotFoundError`.
     """
     database_id = target_of(shown)
     manifest: JsonObject = {}

@@ -32,9 +32,9 @@ class Visitor:
 
 
 def is_live() -> tuple[ColumnElement[bool], ...]:
-    """The conditions of the link `link_id` that is neither revoked nor expired at `now`.
+    """The conditions that the link `link_id` is neither revoked nor expired at `now`.
 
-    Its workspace exists still.
+    Its workspace must exist.
     """
     now = bindparam("now", type_=Timestamp)
     return (

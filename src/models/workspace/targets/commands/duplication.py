@@ -31,8 +31,8 @@ async def duplicate_item(
 ) -> ItemDetail | None:
     """A copy of an item beside it, with those items below it that the actor sees.
 
-    A copy is as open as its original: access mode and grants come along. None for a database,
-    which a job copies with its records under the id `copy_id`: ask `copied_item`. Raises what
+    Access mode and grants are copied too. None for a database, which a job copies with its records
+    under the id `copy_id`: ask `copied_item`. Raises what
     `check_parent` raises, `DeniedError` without the write scope of a kind that is copied,
     `UnsupportedError` for a database below and for more than 500 items, and `ConflictError` for
     an item whose target refers to something that is gone.
@@ -64,7 +64,7 @@ async def duplicate_item(
 async def copied_item(
     work: UnitOfWork, actor: Actor, copy_id: Id, *, last: bool
 ) -> ItemDetail | None:
-    """The item of a copied database when the copy is whole, None while it is not.
+    """The item of a copied database when the copy is complete, None while it is not.
 
     Raises what `copy_outcome` raises.
     """

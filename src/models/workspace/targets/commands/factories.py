@@ -131,7 +131,7 @@ async def _file(creation: Creation) -> tuple[Id, TargetDetail]:
     seen = await visible_file(work, [actor.workspace_id], file_id, actor.user_id)
     if seen is None or level_on(seen, actor.role) < Level.VIEW:
         raise NotFoundError("file")
-    # Held, so that of two who place it at once the second finds the item of the first.
+    # Locked, so that of two concurrent requests the second finds the item of the first.
     await work.execute(
         select(file.c.id)
         .where(file.c.workspace_id == actor.workspace_id, file.c.id == file_id)
