@@ -12,6 +12,7 @@ from models.automation.automations.rules.planner.protocol import (
     NodeSucceeded,
     RunStopped,
 )
+from runtime.families import Family
 
 ENGINE = 2
 """The engine that runs begin with today. 2: a run has a deadline."""
@@ -174,6 +175,7 @@ class CalledRun:
     run_id: str
     workspace_id: str
     facts: dict[str, Any]
+    family: Family = Family.AUTOMATION_RUN
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from temporalio.client import (
     Client,
 )
 
-from activities.action_runs.nodes import NodeActions
+from activities.action_runs.nodes import ActionNodeActivities
 from activities.action_runs.steps import ActionSteps
 from activities.action_runs.transactions import ActionRunActivities
 from activities.automation_runs.graphs import GraphCache
@@ -22,6 +22,7 @@ from activities.automation_runs.outside_nodes import OutsideNodes
 from activities.automation_runs.runs import RunCache
 from activities.automation_runs.transactions import AutomationRunActivities
 from activities.automation_runs.waits import WaitActivities
+from activities.called_runs import CalledRunActivities
 from activities.jobs.families import job_families
 from activities.jobs.transactions import JobActivities
 from activities.maintenance.action_runs import ActionMaintenance
@@ -66,7 +67,7 @@ def activities_of(parts: Parts) -> Mapping[Queue, Sequence[Callable[..., Any]]]:
     effects = Secrecy(parts.database, parts.keys).around(effects)
     steps = ActionSteps(parts.database, writes, effects)
     actions = ActionRunActivities(parts.database, steps)
-    outside = OutsideNodes(parts.database, known, effects, NodeActions(parts.database, steps))
+    outside = OutsideNodes(parts.database, known, effects)
     jobs = JobActivities(parts.database, job_families(parts.store))
     retention = RetentionActivities(parts.database, parts.store, parts.periods)
     return {
@@ -74,7 +75,9 @@ def activities_of(parts: Parts) -> Mapping[Queue, Sequence[Callable[..., Any]]]:
             *AutomationRunActivities(parts.database, known, writes, parts.run_limit).all(),
             *LoopActivities(parts.database, known).all(),
             *WaitActivities(parts.database, known).all(),
-            *(actions.advance, actions.close_lost_step, actions.close_cancelled_action_run),
+            *ActionNodeActivities(parts.database, known).all(),
+            *CalledRunActivities(parts.database).all(),
+            *actions.transactions(),
             ScheduleFires(parts.database).accept,
             *_sweeps(parts, jobs),
         ],

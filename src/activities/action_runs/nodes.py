@@ -1,173 +1,129 @@
-"""The action node: its action's steps, carried out where the node is.
+"""The transactions of a node that runs an action: the run is accepted, and its end is the node's.
 
-The action's run is a row of its own, whose id follows from the node; a repeated attempt of the
-node goes on at the step that failed.
+The node's workflow starts the run as its child and awaits it. The node's retries are the retries of
+that child: each attempt goes on at the step that has not ended.
 """
 
-import asyncio
-import contextlib
-from itertools import count
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from temporalio import activity
 
-from activities.action_runs.steps import ActionSteps, Attempt, StepReply, StepState
-from activities.automation_runs.node_execution import CalledNode
-from activities.automation_runs.nodes.failures import DATABASE_AWAY
-from activities.automation_runs.nodes.invocation import NodeResult, Outgoing
-from activities.patience import patiently
+from activities.automation_runs.node_execution import CalledNode, GatedNode, NodeExecution
+from activities.automation_runs.nodes.invocation import NodeResult
+from activities.automation_runs.nodes.preparation import prepare, substitute
+from activities.automation_runs.outside_nodes import without_secrets
+from activities.automation_runs.runs import RunCache
+from activities.contracts import CalledRun, NodeCall, NodeReply, NodeState, ParkReply, WakeCall
 from models.automation.action_runs.acceptance import (
     ActionRequest,
     AskingNode,
     accept,
     runnable_action,
+    start_facts,
+    summary_of,
 )
-from models.automation.action_runs.execution import (
-    ActionRunFacts,
-    Ended,
-    abandon,
-    ended,
-    find_end,
-    finish,
-    load_facts,
-    node_is_open,
-)
-from models.automation.action_runs.rules import ActionRunStatus, PlannedStep
-from models.automation.automation_runs.errors import NodeError, RunClosedError
-from models.core.base import Id
-from runtime.database import Database, UnitOfWork
-from runtime.derived_ids import derived_id
+from models.automation.action_runs.closing import NODE_ENDED, Ended
+from models.automation.action_runs.execution import abandon, ended, find_end
+from models.automation.action_runs.rules import ActionRunStatus
+from models.automation.actions.queries import find_action
+from models.automation.automation_runs import node_writes
+from models.automation.automation_runs.errors import NodeError
+from models.automation.automation_runs.node_writes import NodeKey
+from models.core.base import Id, JsonObject
+from runtime.database import Database
 from runtime.errors import NotFoundError
-from runtime.ids import parse_id
-
-LEFT = "The node that asked for it has ended."
-"""Why a run is closed that its node no longer carries out."""
-
-FIRST_PAUSE = 0.1
-LONGEST_PAUSE = 2.0
-"""Seconds between two looks for the end of an automation run."""
+from runtime.families import Family
+from runtime.ids import derived_id, parse_id
 
 
-class NodeActions:
+class ActionNodeActivities:
     """Runs of actions that nodes ask for."""
 
-    def __init__(self, database: Database, steps: ActionSteps) -> None:
+    def __init__(self, database: Database, runs: RunCache) -> None:
         self._database = database
-        self._steps = steps
+        self._nodes = NodeExecution(database, runs)
 
-    async def perform(self, called: CalledNode, outgoing: Outgoing) -> NodeResult:
-        """The result of the action, which is that of its last step.
+    def all(self) -> Sequence[Callable[..., Any]]:
+        """Every activity of this class, for registration."""
+        return (self.begin, self.end)
 
-        Raises NotFoundError and ValidationError for an action that cannot be run, NodeError for
-        one that failed, RunClosedError when the node's run is closed.
-        """
-        accepted = await self._accepted(called, outgoing)
-        if isinstance(accepted, Ended):
-            return _result(accepted)
-        try:
-            return _result(await self._carried_out(accepted, last=outgoing.last))
-        except asyncio.CancelledError:
-            # While the database is away, the run is left to the reconciler.
-            with contextlib.suppress(*DATABASE_AWAY):
-                await asyncio.shield(self._left(accepted, last=outgoing.last))
-            raise
+    @activity.defn(name="begin_action_node")
+    async def begin(self, call: NodeCall) -> ParkReply:
+        """Show the node as running, and accept its run; or its end, if it needs none."""
 
-    async def _accepted(self, called: CalledNode, outgoing: Outgoing) -> ActionRunFacts | Ended:
-        """The open run of the node, made now unless an earlier attempt did, or its end."""
-        run_id = derived_id("action-run", outgoing.key)
-        async with self._database.transaction() as work:
-            end = await find_end(work, run_id)
-            if end is None:
-                await _accept(work, called, outgoing, run_id)
-            elif end.status is not ActionRunStatus.STARTED:
-                return end
-            return await load_facts(work, run_id)
+        async def begin(called: CalledNode) -> NodeReply:
+            substituted = substitute(called.run, called.node)
+            if substituted is not None:
+                return await self._nodes.complete_with_gate(called, substituted, None)
+            prepared = await prepare(self._database, called)
 
-    async def _carried_out(self, facts: ActionRunFacts, *, last: bool) -> Ended:
-        for step in facts.steps:
-            reply = await self._to_its_end(facts, step, last=last)
-            if reply.state is StepState.CLOSED:
-                return await self._closed(facts)
-            if reply.state is StepState.FAILED and not step.continue_on_error:
-                break
-        async with self._database.transaction() as work:
-            return await finish(work, facts)
+            async def body(node: GatedNode) -> NodeReply:
+                return await _accepted(node, prepared.parameters)
 
-    async def _to_its_end(
-        self, facts: ActionRunFacts, step: PlannedStep, *, last: bool
-    ) -> StepReply:
-        """Every attempt of a step. Raises NodeError when the node's next attempt is to go on."""
-        for number in count(1):
-            final = number >= step.attempts
-            reply = await self._tried(Attempt(facts, step, number, last=last and final))
-            failure = reply.failure
-            if failure is None:
-                return reply
-            if final:
-                raise NodeError(
-                    failure.code, failure.message, retryable=True, retry_after=failure.retry_after
-                )
-            await asyncio.sleep(failure.retry_after or _delay(step, number))
-        raise AssertionError("attempts are counted for ever")
+            return await self._nodes.behind_gate(called, body)
 
-    async def _tried(self, attempt: Attempt) -> StepReply:
-        """One attempt, and the end of the automation run that it may wait for."""
-        reply = await patiently(lambda: self._steps.attempt(attempt))
-        pause = FIRST_PAUSE
-        while reply.state is StepState.WAITING:
-            await asyncio.sleep(pause)
-            pause = min(LONGEST_PAUSE, pause * 1.5)
-            reply = await patiently(lambda: self._steps.look(attempt))
-        return reply
+        reply = await self._nodes.guarded(call, begin)
+        if isinstance(reply, ParkReply):
+            return reply
+        return ParkReply(reply.state, reply.outcome, reply.case_key, reply.attempt)
 
-    async def _closed(self, facts: ActionRunFacts) -> Ended:
-        """How the action's run was closed. Raises RunClosedError when it is the node's that was."""
-        async with self._database.transaction() as work:
-            end = await ended(work, facts.run_id)
+    @activity.defn(name="end_action_node")
+    async def end(self, call: WakeCall) -> NodeReply:
+        """End the node as its run has ended; a run whose time is `over` is closed with it."""
+
+        async def body(node: GatedNode) -> NodeReply:
+            key = node.called.key
+            run_id = action_run_id(key)
+            end = await ended(node.work, run_id)
             if end.status is ActionRunStatus.STARTED:
-                await abandon(
-                    work, facts.workspace_id, facts.run_id, ActionRunStatus.CANCELLED, LEFT
+                status = ActionRunStatus.CANCELLED
+                await abandon(node.work, key.workspace_id, run_id, status, NODE_ENDED)
+                seconds = node.called.node.timeout_seconds
+                return await node.fail(
+                    "timeout", f"The node did not end within its time of {seconds:g} s."
                 )
-        if end.status is ActionRunStatus.STARTED:
-            raise RunClosedError
-        return end
+            try:
+                return await node.complete(_result(end), None, node.before.attempt or 1)
+            except NodeError as error:
+                return await node.fail(error.failure_code, error.message)
 
-    async def _left(self, facts: ActionRunFacts, *, last: bool) -> None:
-        """Close the run unless another attempt goes on with it, here or on another worker."""
-        details = activity.cancellation_details()
-        # Nobody has cancelled anything when the time of this attempt is over.
-        over = last if details is None else details.cancel_requested
-        async with self._database.transaction() as work:
-            if over or not await node_is_open(work, facts):
-                await abandon(
-                    work, facts.workspace_id, facts.run_id, ActionRunStatus.CANCELLED, LEFT
-                )
+        async def end(called: CalledNode) -> NodeReply:
+            return await self._nodes.behind_gate(called, body)
+
+        return await self._nodes.guarded(call.node, end)
 
 
-async def _accept(work: UnitOfWork, called: CalledNode, outgoing: Outgoing, run_id: Id) -> None:
-    run, action_id = called.run.header, parse_id(called.node.action_id or "")
+def action_run_id(node: NodeKey) -> Id:
+    """The run that a node in a scope asks for, however often."""
+    return derived_id("action-run", f"{node.run_id}:{node.node_id}:{node.scope_key}")
+
+
+async def _accepted(node: GatedNode, parameters: JsonObject) -> ParkReply:
+    """Accept the run of a node unless an earlier call did. Raises what makes the node fail."""
+    work, run, key = node.work, node.called.run.header, node.called.key
+    action_id = parse_id(node.called.node.action_id or "")
     if action_id is None:
         raise NotFoundError("action")
-    action = await runnable_action(work, run.workspace_id, action_id)
-    asking = AskingNode(
-        run.run_id, called.key.node_id, called.key.scope_key, (*run.chain, run.run_id)
-    )
-    request = ActionRequest(run_id, outgoing.parameters, asking)
-    await accept(work, run.actor, action, request)
+    run_id = action_run_id(key)
+    if await find_end(work, run_id) is None:
+        action = await runnable_action(work, run.workspace_id, action_id)
+        chain = (*run.chain, run.run_id)
+        asking = AskingNode(run.run_id, key.node_id, key.scope_key, chain)
+        await accept(work, run.actor, action, ActionRequest(run_id, parameters, asking))
+        shown = without_secrets(parameters)
+        await node_writes.start_node(work, key, node.before, inputs=shown, attempt=1)
+    else:
+        action = await find_action(work, run.workspace_id, action_id)
+    facts = start_facts(action_id, summary_of(action))
+    called = CalledRun(str(run_id), str(run.workspace_id), facts, Family.ACTION_RUN)
+    return ParkReply(NodeState.WAITING, seconds=None, called=called)
 
 
 def _result(end: Ended) -> NodeResult:
-    """The node's result. Raises NodeError for a run that did not succeed."""
+    """The node's result, which is that of the last step. Raises NodeError."""
     if end.status is ActionRunStatus.SUCCEEDED:
         return NodeResult(end.result or {})
     if end.status is ActionRunStatus.CANCELLED:
         raise NodeError("cancelled", "The run of the action was cancelled.")
     raise NodeError(end.error_code or "action_failed", end.error or "The action failed.")
-
-
-def _delay(step: PlannedStep, number: int) -> float:
-    """Seconds until the attempt after this one, as Temporal would wait (decisions D2)."""
-    retry = step.retry
-    if retry is None:
-        return 0
-    delay = retry.initial_delay_seconds * retry.backoff_multiplier ** (number - 1)
-    return min(delay, max(retry.max_delay_seconds, retry.initial_delay_seconds))

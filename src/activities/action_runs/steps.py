@@ -10,7 +10,11 @@ from datetime import timedelta
 from enum import StrEnum
 
 from activities.automation_runs.node_execution import completion
-from activities.automation_runs.nodes.called_automation import call_automation, called_end
+from activities.automation_runs.nodes.called_automation import (
+    call_automation,
+    called_end,
+    called_run,
+)
 from activities.automation_runs.nodes.failures import Failure, failure_of, is_away
 from activities.automation_runs.nodes.invocation import (
     Effect,
@@ -20,6 +24,7 @@ from activities.automation_runs.nodes.invocation import (
     Transaction,
 )
 from activities.automation_runs.nodes.logic import transform
+from activities.contracts import CalledRun
 from activities.patience import patiently
 from models.automation.action_runs import step_writes
 from models.automation.action_runs.execution import ActionRunFacts, StepRow, pass_gate
@@ -89,6 +94,14 @@ class Attempt:
     last: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class Awaited:
+    """A called run, and the seconds after which nobody waits for it any more."""
+
+    called: CalledRun
+    seconds: float
+
+
 class ActionSteps:
     """Carries out steps."""
 
@@ -117,15 +130,22 @@ class ActionSteps:
         except Exception as error:  # noqa: BLE001  # whatever a step raises is that step's failure
             return await self._failed(attempt, error)
 
-    async def look(self, attempt: Attempt) -> StepReply:
-        """Whether the automation run that a step waits for has ended; if so, end the step."""
+    async def awaited(self, attempt: Attempt) -> Awaited:
+        """The automation run that a waiting step has called, and how long it waits for its end.
+
+        Raises RunClosedError.
+        """
+        async with self._database.transaction() as work:
+            row = await pass_gate(work, attempt.facts, attempt.step.id)
+            called = await called_run(work, attempt.facts, attempt.step)
+            waited = work.now - (row.started_at or work.now)
+        return Awaited(called, max(0.0, (LONGEST_WAIT - waited).total_seconds()))
+
+    async def end_call(self, attempt: Attempt) -> StepReply:
+        """End a waiting step as its automation run has ended, or because that takes too long."""
         try:
             async with self._database.transaction() as work:
                 end = await called_end(work, attempt.facts, attempt.step)
-                row = await pass_gate(work, attempt.facts, attempt.step.id)
-                overdue = row.started_at is not None and row.started_at + LONGEST_WAIT < work.now
-            if end is None and not overdue:
-                return StepReply(StepState.WAITING)
             return await self._end(attempt, end or _overdue)
         except Exception as error:  # noqa: BLE001  # as in `attempt`
             return await self._failed(attempt, error)

@@ -1,41 +1,70 @@
 """The activities of an action run's workflow (decisions D2). Each is safe to repeat."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 
 from temporalio import activity
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
-from activities.action_runs.steps import ENDED, OUTSIDE, ActionSteps, Attempt, StepReply, StepState
+from activities.action_runs.steps import ENDED, OUTSIDE, ActionSteps, Attempt, StepState
+from activities.automation_runs.nodes.failures import Failure
+from activities.contracts import CalledRun
 from activities.heartbeats import heartbeats
 from activities.patience import patiently
-from models.automation.action_runs.execution import ActionRunFacts, abandon, finish, load_facts
+from models.automation.action_runs.closing import NODE_ENDED
+from models.automation.action_runs.execution import (
+    ActionRunFacts,
+    abandon,
+    finish,
+    load_facts,
+    node_is_open,
+)
 from models.automation.action_runs.rules import ActionRunStatus
 from models.automation.action_runs.step_writes import load_statuses
+from models.automation.automation_runs import gate, node_writes
 from models.automation.automation_runs.errors import RunClosedError
+from models.automation.automation_runs.node_writes import NodeKey
 from models.automation.automations.rules.planner.plan import PlanRetry
 from models.core.base import Id
 from runtime.database import Database
 from runtime.fault_injection import FaultPoint, inject_fault
 
 CLOSED = "closed"
+OVERDUE = "The attempt did not end within its time, or its worker was lost."
 
 
 @dataclass(frozen=True, slots=True)
 class StepCall:
-    """One step of a run."""
+    """One step of a run, in an `attempt` of the run as a whole, which may be the `last`."""
 
     run_id: str
     step_id: str
+    attempt: int = 1
+    last: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptCall:
+    """Another attempt of a run that a node asked for."""
+
+    run_id: str
+    attempt: int
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What an execution does next: a step that leaves the machine, a pause, or its end."""
+    """What an execution does next: a step that leaves the machine or waits, or its end.
+
+    A step that waits has `called` a run, whose end it awaits for so many `seconds`.
+    """
 
     ended: str | None = None
-    step_id: str | None = None
+    step_id: str = ""
     retry: PlanRetry | None = None
+    called: CalledRun | None = None
+    seconds: float = 0
 
 
 class ActionRunActivities:
@@ -44,6 +73,16 @@ class ActionRunActivities:
     def __init__(self, database: Database, steps: ActionSteps) -> None:
         self._database = database
         self._steps = steps
+
+    def transactions(self) -> Sequence[Callable[..., Any]]:
+        """Every activity of this class that is one on our own tables, for registration."""
+        return (
+            self.advance,
+            self.begin_attempt,
+            self.end_call,
+            self.close_lost_step,
+            self.close_cancelled_action_run,
+        )
 
     @activity.defn(name="advance-action-run")
     async def advance(self, run_id: str) -> Turn:
@@ -58,18 +97,52 @@ class ActionRunActivities:
             reply = ENDED.get(statuses[step.id])
             if reply is None and step.kind in OUTSIDE:
                 return Turn(step_id=step.id, retry=step.retry)
-            reply = reply or await self._at_once(Attempt(facts, step))
+            attempt = Attempt(facts, step)
+            reply = reply or await self._steps.attempt(attempt)
             if reply.state is StepState.WAITING:
-                return Turn()
+                return await self._waiting(attempt)
             if reply.state is StepState.CLOSED:
                 return Turn(ended=CLOSED)
             if reply.state is StepState.FAILED and not step.continue_on_error:
                 break
         return Turn(ended=await self._finish(facts))
 
-    async def _at_once(self, attempt: Attempt) -> StepReply:
-        reply = await self._steps.attempt(attempt)
-        return await self._steps.look(attempt) if reply.state is StepState.WAITING else reply
+    async def _waiting(self, attempt: Attempt) -> Turn:
+        try:
+            awaited = await self._steps.awaited(attempt)
+        except RunClosedError:
+            return Turn(ended=CLOSED)
+        step_id = attempt.step.id
+        return Turn(step_id=step_id, called=awaited.called, seconds=awaited.seconds)
+
+    @activity.defn(name="end_called_step")
+    async def end_call(self, call: StepCall) -> None:
+        """End a step whose called run has ended, or has taken too long."""
+        try:
+            facts = await self._facts(call.run_id)
+        except RunClosedError:
+            return
+        await self._steps.end_call(Attempt(facts, facts.step(call.step_id)))
+
+    @activity.defn(name="begin_action_attempt")
+    async def begin_attempt(self, call: AttemptCall) -> None:
+        """Show another attempt of the node that asked, and what became of the one before."""
+        try:
+            facts = await self._facts(call.run_id)
+            if facts.node is not None:
+                await self._begin_attempt(facts.node, call.attempt)
+        except RunClosedError:
+            return
+
+    async def _begin_attempt(self, node: NodeKey, attempt: int) -> None:
+        async with self._database.transaction() as work:
+            before = await gate.pass_gate(work, node.run_id, node.node_id, node.scope_key)
+            if before.attempt is not None and before.attempt < attempt:
+                # An attempt that failed in order is recorded; this one did not end.
+                await node_writes.record_attempt(
+                    work, node, attempt=before.attempt, code="timeout", message=OVERDUE
+                )
+                await node_writes.begin_attempt(work, node, attempt)
 
     @activity.defn(name="action-step")
     async def step(self, call: StepCall) -> str:
@@ -81,11 +154,23 @@ class ActionRunActivities:
             except RunClosedError:
                 return CLOSED
             step = facts.step(call.step_id)
-            attempt = Attempt(facts, step, number, last=number >= step.attempts)
+            final = number >= step.attempts
+            attempt = Attempt(facts, step, number, last=call.last and final)
             reply = await patiently(lambda: self._steps.attempt(attempt))
-        if reply.state is StepState.RETRY:
-            raise _again(reply)
-        return reply.state
+            if reply.failure is None:
+                return reply.state
+            if final:
+                failure = reply.failure
+                await patiently(lambda: self._record(facts, call.attempt, failure))
+        raise _again(reply.failure)
+
+    async def _record(self, facts: ActionRunFacts, attempt: int, failure: Failure) -> None:
+        """Record the failure of an attempt of the node that asked."""
+        assert facts.node is not None, "only a node's run is tried again as a whole"
+        async with self._database.transaction() as work:
+            await node_writes.record_attempt(
+                work, facts.node, attempt=attempt, code=failure.code, message=failure.message
+            )
 
     @activity.defn(name="close-lost-step")
     async def close_lost_step(self, call: StepCall) -> None:
@@ -104,7 +189,9 @@ class ActionRunActivities:
         except RunClosedError:
             return
         async with self._database.transaction() as work:
-            status, reason = ActionRunStatus.CANCELLED, "Cancelled in Temporal."
+            asked = await node_is_open(work, facts)
+            reason = "Cancelled in Temporal." if asked else NODE_ENDED
+            status = ActionRunStatus.CANCELLED
             await abandon(work, facts.workspace_id, facts.run_id, status, reason)
 
     async def _facts(self, run_id: str) -> ActionRunFacts:
@@ -119,9 +206,7 @@ class ActionRunActivities:
         return end.status
 
 
-def _again(reply: StepReply) -> ApplicationError:
-    failure = reply.failure
-    assert failure is not None, "a retry has a failure"
+def _again(failure: Failure) -> ApplicationError:
     delay = failure.retry_after
     return ApplicationError(
         failure.code,

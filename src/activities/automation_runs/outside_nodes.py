@@ -15,7 +15,6 @@ from typing import Any, TypeVar
 from temporalio import activity
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
-from activities.action_runs.nodes import NodeActions
 from activities.automation_runs.graphs import ExecutableNode
 from activities.automation_runs.node_execution import CalledNode, GatedNode, NodeExecution
 from activities.automation_runs.nodes.failures import Failure, failure_of
@@ -46,7 +45,6 @@ class _Opened:
     outgoing: Outgoing
 
 
-_NodeEffect = Callable[[_Opened], Awaitable[NodeResult]]
 _Result = TypeVar("_Result")
 
 
@@ -58,15 +56,13 @@ class OutsideNodes:
         database: Database,
         runs: RunCache,
         effects: Mapping[str, Effect],
-        actions: NodeActions,
     ) -> None:
         self._nodes = NodeExecution(database, runs)
         self._effects = effects
-        self._actions = actions
 
     def all(self) -> Sequence[Callable[..., Any]]:
         """Every activity of this class, for registration."""
-        return (self.http_request, self.send_email, self.send_webhook, self.action)
+        return (self.http_request, self.send_email, self.send_webhook)
 
     @activity.defn(name=NodeKind.HTTP_REQUEST)
     async def http_request(self, call: NodeCall) -> NodeReply:
@@ -83,21 +79,11 @@ class OutsideNodes:
         """Send a signed event. A repetition carries the same webhook-id and body."""
         return await self._send(call, NodeKind.SEND_WEBHOOK)
 
-    @activity.defn(name=NodeKind.ACTION)
-    async def action(self, call: NodeCall) -> NodeReply:
-        """Run an action. A repetition goes on at the step that has not ended."""
-        return await self._perform(
-            call, lambda opened: self._actions.perform(opened.called, opened.outgoing)
-        )
-
     async def _send(self, call: NodeCall, kind: NodeKind) -> NodeReply:
-        return await self._perform(call, lambda opened: self._effects[kind](opened.outgoing))
-
-    async def _perform(self, call: NodeCall, effect: _NodeEffect) -> NodeReply:
         async with heartbeats():
-            return await self._attempt(call, effect, activity.info().attempt)
+            return await self._attempt(call, self._effects[kind], activity.info().attempt)
 
-    async def _attempt(self, call: NodeCall, effect: _NodeEffect, attempt: int) -> NodeReply:
+    async def _attempt(self, call: NodeCall, effect: Effect, attempt: int) -> NodeReply:
         opened = await self._guarded(call, lambda called: self._open(called, attempt))
         if isinstance(opened, NodeReply):
             if opened.state is NodeState.FAILED:
@@ -106,7 +92,7 @@ class OutsideNodes:
         try:
             async with _own_time():
                 # A database that is away was asked before anything was sent.
-                result = await patiently(lambda: effect(opened))
+                result = await patiently(lambda: effect(opened.outgoing))
         except Exception as error:  # noqa: BLE001  # whatever the effect raises is its failure
             node = opened.called.node
             raise await self._failed(call, node, failure_of(error), attempt) from None
@@ -127,7 +113,7 @@ class OutsideNodes:
         parameters = prepared.parameters
         if attempt == 1:
             async with self._nodes.database.statement() as work:
-                shown = _without_secrets(parameters)
+                shown = without_secrets(parameters)
                 if await gated_writes.start_with_gate(work, called.key, shown):
                     return _Opened(called, _outgoing(called, parameters, attempt, work.now))
 
@@ -149,7 +135,7 @@ class OutsideNodes:
                 code="interrupted",
                 message="The worker that executed this attempt was lost.",
             )
-        shown = _without_secrets(parameters)
+        shown = without_secrets(parameters)
         await node_writes.start_node(node.work, key, node.before, inputs=shown, attempt=attempt)
 
     async def _close(self, called: CalledNode, result: NodeResult, attempt: int) -> NodeReply:
@@ -193,7 +179,6 @@ class OutsideNodes:
 
 
 OUTSIDE_NODES: Mapping[str, Callable[[OutsideNodes, NodeCall], Awaitable[NodeReply]]] = {
-    NodeKind.ACTION: OutsideNodes.action,
     NodeKind.HTTP_REQUEST: OutsideNodes.http_request,
     NodeKind.SEND_EMAIL: OutsideNodes.send_email,
     NodeKind.SEND_WEBHOOK: OutsideNodes.send_webhook,
@@ -214,7 +199,7 @@ def _outgoing(
     )
 
 
-def _without_secrets(parameters: JsonObject) -> JsonObject:
+def without_secrets(parameters: JsonObject) -> JsonObject:
     """Parameters as a run may show them: credentials replaced."""
     shown: dict[str, Any] = dict(parameters)
     if auth := shown.get("auth"):

@@ -25,7 +25,7 @@ from activities.contracts import (
     RestCall,
     WakeCall,
 )
-from models.automation.automation_runs import calls, execution, node_writes, suspension
+from models.automation.automation_runs import calls, node_writes, suspension
 from models.automation.automation_runs.acceptance import TOO_LONG
 from models.automation.automation_runs.calls import Call
 from models.automation.automation_runs.errors import NodeError, RunClosedError
@@ -53,7 +53,7 @@ class WaitActivities:
 
     def all(self) -> Sequence[Callable[..., Any]]:
         """Every activity of this class, for registration."""
-        return (self.park, self.wake, self.remind, self.rest, self.close_called, self.called_ended)
+        return (self.park, self.wake, self.remind, self.rest)
 
     @activity.defn(name="park-node")
     async def park(self, call: ParkCall) -> ParkReply:
@@ -120,20 +120,6 @@ class WaitActivities:
                 place = suspension.place_of(run_id, own_execution())
                 if await suspension.suspend(work, run_id, place, call.below):
                     await run.skip(work, call.skipped)
-
-    @activity.defn(name="close-called-run")
-    async def close_called(self, run_id: str) -> None:
-        """Close a called run whose execution ended without; no change to a closed run."""
-        async with self._database.transaction() as work:
-            await execution.abandon(
-                work, uuid.UUID(run_id), RunStatus.FAILED, "Its execution ended in Temporal."
-            )
-
-    @activity.defn(name="called-run-ended")
-    async def called_ended(self, run_id: str) -> bool:
-        """Whether a called run is over."""
-        async with self._database.transaction() as work:
-            return await calls.ended(work, uuid.UUID(run_id)) is not None
 
 
 _Body = Callable[[GatedNode], Awaitable[NodeReply]]

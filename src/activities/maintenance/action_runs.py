@@ -8,11 +8,11 @@ from sqlalchemy import Row, and_, exists, select
 from temporalio import activity
 from temporalio.client import Client, WorkflowExecutionStatus
 
-from activities.action_runs.nodes import LEFT
 from activities.maintenance.automation_runs import BATCH, GRACE
 from activities.maintenance.executions import execution_status
 from activities.maintenance.reconciling import reconcile
 from models.automation.action_runs.acceptance import append_start
+from models.automation.action_runs.closing import NODE_ENDED
 from models.automation.action_runs.execution import abandon
 from models.automation.action_runs.rules import ActionRunStatus
 from models.automation.action_runs.tables import action_run
@@ -30,7 +30,7 @@ _ENDS = {
     WorkflowExecutionStatus.FAILED: (ActionRunStatus.FAILED, "The execution failed."),
 }
 _SILENT = (ActionRunStatus.FAILED, "The execution ended without writing its result.")
-_LEFT = (ActionRunStatus.CANCELLED, LEFT)
+_LEFT = (ActionRunStatus.CANCELLED, NODE_ENDED)
 
 
 class ActionMaintenance:
@@ -72,11 +72,14 @@ class ActionMaintenance:
             return await work.rows(statement if last is None else statement.where(run.id > last))
 
     async def _repair(self, row: Row[Any]) -> str | None:
-        if row.automation_run_id is not None:
-            goes_on = row.run_status in OPEN_RUN and row.node_status in OPEN_NODE
-            return None if goes_on else await self._close(row, *_LEFT)
+        asked = row.automation_run_id is not None
+        if asked and not (row.run_status in OPEN_RUN and row.node_status in OPEN_NODE):
+            return await self._close(row, *_LEFT)
         found = await execution_status(self._client, Family.ACTION_RUN.workflow_id(row.id))
         if found is WorkflowExecutionStatus.RUNNING:
+            return None
+        if found is None and asked:
+            # The run of the node starts it, as long as it is open itself.
             return None
         if found is None:
             # What was done is in the rows, so that an execution that is gone can begin anew.

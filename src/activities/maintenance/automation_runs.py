@@ -17,6 +17,8 @@ from activities.maintenance.executions import Execution, describe_execution
 from activities.maintenance.orphans import end_orphans
 from activities.maintenance.reconciling import reconcile
 from activities.maintenance.unheard import tell_again
+from models.automation.action_runs.rules import ActionRunStatus
+from models.automation.action_runs.tables import action_run
 from models.automation.automation_runs import deadlocks, execution, slots
 from models.automation.automation_runs.cancellation import cancel_runs
 from models.automation.automation_runs.rules import OPEN_RUN, RunStatus
@@ -52,6 +54,9 @@ _run = automation_run.c
 _caller = automation_run.alias("caller")
 _NO_LONGER_AWAITED = exists().where(
     _caller.c.id == _run.parent_run_id, _caller.c.status.not_in(OPEN_RUN)
+)
+_ACTION_ENDED = exists().where(
+    action_run.c.id == _run.parent_run_id, action_run.c.status != ActionRunStatus.STARTED
 )
 _UNDELIVERED = exists().where(outbox.c.subject_id == _run.id, outbox.c.intent == Intent.START)
 _IN_LINE = and_(_run.admitted_at.is_(None), _run.parent_run_id.is_(None))
@@ -95,6 +100,7 @@ class MaintenanceActivities:
                     _run.parent_run_id,
                     _run.admitted_at,
                     _NO_LONGER_AWAITED.label("no_longer_awaited"),
+                    _ACTION_ENDED.label("action_ended"),
                 )
                 .where(
                     _run.status.in_(OPEN_RUN),
@@ -116,6 +122,8 @@ class MaintenanceActivities:
                 # It has not heard that it got a slot.
                 return await self._restart(row)
             return _poisoned(row, found)
+        if found is None and row.action_ended:
+            return await self._cancel(row)
         if found is None and row.status == RunStatus.QUEUED:
             # The run that waits for another starts it, as long as it is open itself.
             return None if row.parent_run_id is not None else await self._restart(row)

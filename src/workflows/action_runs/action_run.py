@@ -1,27 +1,32 @@
 """The workflow of one action run: PostgreSQL says what is next, Temporal carries it out."""
 
 import asyncio
-from datetime import timedelta
+from typing import Any
 
 from temporalio import workflow
-from temporalio.exceptions import ActivityError, is_cancelled_exception
+from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_exception
 
 with workflow.unsafe.imports_passed_through():
-    from activities.action_runs.transactions import ActionRunActivities, StepCall, Turn
+    from activities.action_runs.transactions import (
+        ActionRunActivities,
+        AttemptCall,
+        StepCall,
+        Turn,
+    )
+    from activities.contracts import CalledRun
     from runtime.families import Queue
+    from workflows.called_runs import run_called
     from workflows.endings import show_end
     from workflows.policies import HEARTBEAT_TIMEOUT, STEP_TIMEOUT, node_retry
     from workflows.transactions import transact
 
-FIRST_PAUSE = timedelta(milliseconds=100)
-LONGEST_PAUSE = timedelta(minutes=1)
-PAUSE_SHARE = 10
-"""A called run is looked for at pauses of this part of the time it has taken so far."""
-
 
 @workflow.defn(name="ActionRun")
 class ActionRun:
-    """One run of an action that was asked for by itself; the argument is the run's id."""
+    """One run of an action; the argument is the run's id.
+
+    A run that a node asked for is a child of the node's run, tried as often as the node is.
+    """
 
     @workflow.run
     async def run(self, run_id: str) -> str:
@@ -35,17 +40,22 @@ class ActionRun:
         return status
 
     async def _execute(self, run_id: str) -> str:
-        began = workflow.now()
+        info = workflow.info()
+        last = info.retry_policy is None or info.attempt >= info.retry_policy.maximum_attempts
+        if info.attempt > 1:
+            attempt = AttemptCall(run_id, info.attempt)
+            await transact(ActionRunActivities.begin_attempt, attempt)
         while (turn := await transact(ActionRunActivities.advance, run_id)).ended is None:
-            if turn.step_id is None:
-                taken = (workflow.now() - began) / PAUSE_SHARE
-                pause = min(max(taken, FIRST_PAUSE), LONGEST_PAUSE)
-                await workflow.sleep(pause, summary="Wait for the automation")
+            call = StepCall(run_id, turn.step_id, info.attempt, last)
+            if turn.called is None:
+                await self._outside(call, turn)
             else:
-                await self._outside(StepCall(run_id, turn.step_id), turn)
+                await _wait(turn.called, turn.seconds)
+                await transact(ActionRunActivities.end_call, call)
         return turn.ended
 
     async def _outside(self, call: StepCall, turn: Turn) -> None:
+        """Every attempt of a step. Raises ApplicationError when the run is to be tried again."""
         try:
             await workflow.execute_activity_method(
                 ActionRunActivities.step,
@@ -59,4 +69,27 @@ class ActionRun:
         except ActivityError as error:
             if is_cancelled_exception(error):
                 raise asyncio.CancelledError from error
+            if not call.last:
+                raise _again(error) from error
             await transact(ActionRunActivities.close_lost_step, call)
+
+
+async def _wait(called: CalledRun, seconds: float) -> None:
+    """Wait for the end of a called run; one that takes too long goes on without us."""
+    waiting: asyncio.Task[Any] = asyncio.create_task(run_called(called, outlives=True))
+    try:
+        await workflow.wait([waiting], timeout=seconds)
+    finally:
+        waiting.cancel()
+    if waiting.done() and not waiting.cancelled():
+        waiting.result()
+
+
+def _again(error: ActivityError) -> ApplicationError:
+    """The failure of an attempt after which the run is tried again."""
+    failure = error.cause
+    if not isinstance(failure, ApplicationError):
+        return ApplicationError("The step was lost.", type="timeout")
+    return ApplicationError(
+        failure.message, type=failure.type, next_retry_delay=failure.next_retry_delay
+    )

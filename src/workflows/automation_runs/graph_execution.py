@@ -81,6 +81,11 @@ class GraphExecution:
         """So many of the plan state's skipped nodes are shown."""
         self._room = asyncio.Semaphore(MAX_PENDING)
         self._loops = LoopSteps(place.run_id, self.plan_state, waits)
+        self._runs = {
+            CostClass.OUTSIDE: self._outside,
+            CostClass.ACTION: self._action,
+            CostClass.WAITING: self._wait,
+        }
 
     def accept(self, message: _Message) -> None:
         """Take note of what has ended. Raises RunEnded, or what went wrong."""
@@ -182,8 +187,7 @@ class GraphExecution:
             park = partial(self._park, ref)
             end = await self._loops.step(node, ref, park, partial(self._host, ref))
         else:
-            run = self._outside if cost is CostClass.OUTSIDE else self._wait
-            end = NodeEnd(ref.node_id, ref.scope_key, await run(node, ref))
+            end = NodeEnd(ref.node_id, ref.scope_key, await self._runs[cost](node, ref))
         self._parked.discard(ref)
         return end
 
@@ -205,6 +209,10 @@ class GraphExecution:
                 return await transact(
                     AutomationRunActivities.close_failed_node, self.call(ref), summary_of(node)
                 )
+
+    async def _action(self, node: PlanNode, ref: NodeRef) -> NodeReply:
+        async with self._room:
+            return await self._waits.run_action(node, self.call(ref))
 
     async def _wait(self, node: PlanNode, ref: NodeRef) -> NodeReply:
         if node.kind != NodeKind.CALL_AUTOMATION:

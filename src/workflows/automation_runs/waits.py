@@ -8,6 +8,7 @@ from datetime import timedelta
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
+    from activities.action_runs.nodes import ActionNodeActivities
     from activities.automation_runs.loops import LoopActivities
     from activities.automation_runs.transactions import AutomationRunActivities
     from activities.automation_runs.waits import WaitActivities
@@ -24,7 +25,8 @@ with workflow.unsafe.imports_passed_through():
     from models.automation.automations.rules.graph.kinds import NodeKind
     from models.automation.automations.rules.planner.plan import PlanNode
     from models.automation.automations.rules.planner.protocol import NodeRef
-    from workflows.automation_runs.calls import run_called
+    from workflows.called_runs import Attempts, run_called
+    from workflows.policies import node_retry
     from workflows.transactions import summary_of, transact
 
 MAX_REMINDERS = 100
@@ -66,6 +68,16 @@ class Waits:
             assert reply.seconds is not None, "only somebody can be waited for without end"
             await workflow.sleep(timedelta(seconds=reply.seconds), summary=summary_of(node))
         return await self._wake(node, call, parked, over=True)
+
+    async def run_action(self, node: PlanNode, call: NodeCall) -> NodeReply:
+        """Run the action of a node, which is shown as running meanwhile."""
+        reply = await transact(ActionNodeActivities.begin, call, summary_of(node))
+        if reply.called is None:
+            return reply.end
+        timeout = timedelta(seconds=node.timeout_seconds)
+        await run_called(reply.called, Attempts(node_retry(node.retry), timeout))
+        ending = WakeCall(call.run_id, call.node_id, call.scope_key)
+        return await transact(ActionNodeActivities.end, ending, summary_of(node))
 
     async def pause(
         self, node: PlanNode, call: NodeCall, reply: NodeReply, parked: Parked

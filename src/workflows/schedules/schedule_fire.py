@@ -13,7 +13,7 @@ with workflow.unsafe.imports_passed_through():
     from activities.schedules.fires import FireCall, ScheduleFires
     from models.core.base import Id
     from models.core.schedules.timetables import due_run_id
-    from workflows.automation_runs.calls import run_called
+    from workflows.called_runs import run_called
     from workflows.transactions import transact
 
 DUE = SearchAttributeKey.for_datetime("TemporalScheduledStartTime")

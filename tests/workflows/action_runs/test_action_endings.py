@@ -14,7 +14,6 @@ from temporalio.testing import ActivityEnvironment
 
 from activities.action_runs import steps as action_steps
 from activities.action_runs.steps import ActionSteps, Attempt
-from activities.automation_runs import outside_nodes
 from activities.automation_runs.nodes.effects import Effects
 from activities.maintenance.action_runs import ActionMaintenance
 from models.automation.action_runs.acceptance import ActionRequest, accept, runnable_action
@@ -126,14 +125,11 @@ async def test_a_run_whose_node_has_ended_is_closed(engine: Engine) -> None:
 
 @pytest.mark.parametrize("attempts_", [1, 2])
 async def test_a_node_whose_time_is_over_leaves_no_open_run(
-    engine: Engine, serve: Serve, monkeypatch: pytest.MonkeyPatch, attempts_: int
+    engine: Engine, serve: Serve, attempts_: int
 ) -> None:
-    # 3 s for the action, and 10 s to write how it ended.
-    monkeypatch.setattr(outside_nodes, "LAST_WORDS_SECONDS", 10)
-    monkeypatch.setattr(outside_nodes, "LAST_WORDS_SHARE", 1)
     endpoint = await serve(never)
     action_id = await make(engine, "http_request", method="POST", url=endpoint.url)
-    asking = {"id": "act", "kind": "action", "actionId": str(action_id), "timeoutSeconds": 13}
+    asking = {"id": "act", "kind": "action", "actionId": str(action_id), "timeoutSeconds": 3}
     retry = {"maxAttempts": attempts_, "initialDelaySeconds": 0}
     run = await engine.run(graph({**asking, "retry": retry}))
     assert run.status == "failed"
@@ -207,14 +203,14 @@ async def test_a_node_whose_end_was_lost_sends_the_same_webhook(
 # ---- time
 
 
-async def test_an_automation_is_not_waited_for_longer_than_a_day(engine: Engine) -> None:
+async def test_an_automation_is_not_waited_for_longer_than_a_day(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(action_steps, "LONGEST_WAIT", timedelta(seconds=2))
     automation = await engine.publish(graph(node("pause", "delay", seconds=600)))
     action_id = await make(engine, "run_automation", automationId=str(automation.id), wait=True)
     run_id = await actions.start(engine, action_id)
     await actions.until(engine, action_id, run_id, lambda run: states(run)["main"] == "running")
-    async with engine.database.transaction() as work:
-        this = update(action_step).where(action_step.c.run_id == run_id)
-        await work.execute(this.values(started_at=LONG_AGO))
     run = await actions.ended(engine, action_id, run_id)
     assert run.error == "The automation it called did not end within a day."
     async with engine.database.transaction() as work:

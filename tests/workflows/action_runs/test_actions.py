@@ -384,7 +384,7 @@ async def test_a_node_runs_an_action_with_its_input(engine: Engine) -> None:
     (ran,) = await actions.of_action(engine, action_id)
     assert (ran.status, ran.input, ran.result) == ("succeeded", {"name": "Ada"}, {"hello": "Ada"})
     assert ran.metadata["automationRunId"] == str(run.id)
-    assert ran.metadata["temporalWorkflowId"] == run.metadata["temporalWorkflowId"]
+    assert ran.metadata["temporalWorkflowId"] == Family.ACTION_RUN.workflow_id(ran.id)
 
 
 async def test_a_repeated_node_goes_on_where_its_action_failed(

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from sqlalchemy import select
 
 from activities.automation_runs.nodes.invocation import NodeResult
+from activities.contracts import CalledRun
 from models.automation.action_runs.execution import ActionRunFacts, called_run_id
 from models.automation.action_runs.rules import PlannedStep
 from models.automation.actions.rules.configs import RunAutomationConfig
@@ -12,6 +13,7 @@ from models.automation.automation_runs import runnable_versions
 from models.automation.automation_runs.acceptance import TOO_LONG, RunRequest, accept, is_too_long
 from models.automation.automation_runs.errors import NodeError
 from models.automation.automation_runs.rules import OPEN_RUN, RunSource, RunStatus
+from models.automation.automation_runs.start_intents import facts_of_start
 from models.automation.automation_runs.tables import automation_run
 from models.automation.automations.rules.triggers.payloads import check_payload
 from models.core.base import JsonObject
@@ -36,13 +38,30 @@ async def call_automation(
         raise NodeError("loop", TOO_LONG)
     check_payload(version.trigger_config, facts.input)
     run_id = called_run_id(facts.run_id, step.id)
-    request = RunRequest(RunSource.AUTOMATION, facts.input, run_id=run_id, chain=facts.chain)
+    # Who waits is the run whose node asked for the action, if there is one.
+    waiting = facts.run_id if facts.node is None else facts.node.run_id
+    request = RunRequest(
+        RunSource.AUTOMATION,
+        facts.input,
+        run_id=run_id,
+        parent_run_id=waiting if config.wait else None,
+        chain=facts.chain,
+        started_by_caller=config.wait,
+    )
     accepted = await accept(work, facts.actor, version, request)
     if accepted.skipped:
         return NodeResult({"runId": None, "status": "skipped"})
     if config.wait:
         return None
     return NodeResult({"runId": str(run_id), "status": RunStatus.QUEUED.value})
+
+
+async def called_run(work: UnitOfWork, facts: ActionRunFacts, step: PlannedStep) -> CalledRun:
+    """The run a step waits for, as the step's workflow starts it."""
+    run_id = called_run_id(facts.run_id, step.id)
+    start = await facts_of_start(work, run_id)
+    assert start is not None, "the step has accepted it"
+    return CalledRun(str(run_id), str(facts.workspace_id), start)
 
 
 async def called_end(

@@ -24,7 +24,7 @@ PRIORITY = 2
 
 @dataclass(frozen=True, slots=True)
 class AskingNode:
-    """The node of an automation run that asks for a run, and carries it out itself."""
+    """The node of an automation run that asks for a run, and starts and awaits it."""
 
     run_id: Id
     node_id: str
@@ -75,12 +75,17 @@ async def accept(work: UnitOfWork, actor: Actor, action: Any, request: ActionReq
         return False
     await work.execute(insert(action_step), _steps(actor.workspace_id, action, request.run_id))
     if node is None:
-        tail = f" · {action.kind}"
-        room = 200 - len(tail.encode())
-        summary = action.label.encode()[:room].decode(errors="ignore") + tail
         started = StartedRun(request.run_id, actor.workspace_id, action.id)
-        await append_start(work, started, summary)
+        await append_start(work, started, summary_of(action))
     return True
+
+
+def summary_of(action: Any) -> str:
+    """What an operator reads on a run of an action (its row) in the Temporal UI."""
+    tail = f" · {action.kind}"
+    room = 200 - len(tail.encode())
+    label: str = action.label.encode()[:room].decode(errors="ignore")
+    return label + tail
 
 
 def _steps(workspace_id: Id, action: Any, run_id: Id) -> list[JsonObject]:
@@ -115,10 +120,15 @@ async def append_start(work: UnitOfWork, run: Any, summary: str) -> None:
         family=Family.ACTION_RUN,
         workspace_id=run.workspace_id,
         subject_id=run.id,
-        request={
-            "summary": summary,
-            "resourceId": str(run.action_id),
-            "source": "action",
-            "priority": PRIORITY,
-        },
+        request=start_facts(run.action_id, summary),
     )
+
+
+def start_facts(action_id: Id, summary: str) -> JsonObject:
+    """What Temporal is told of a run when it starts, and operators see."""
+    return {
+        "summary": summary,
+        "resourceId": str(action_id),
+        "source": "action",
+        "priority": PRIORITY,
+    }

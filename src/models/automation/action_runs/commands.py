@@ -1,7 +1,7 @@
 """Asking for runs and cancelling them. The answer is final when its transaction commits."""
 
 from models.automation.action_runs.acceptance import ActionRequest, accept, runnable_action
-from models.automation.action_runs.execution import abandon
+from models.automation.action_runs.execution import abandon, hold_caller
 from models.automation.action_runs.queries import get_run, load_run
 from models.automation.action_runs.rules import ActionRunStatus
 from models.automation.action_runs.shapes import ActionRunDetail, RunAction
@@ -27,17 +27,17 @@ async def cancel_run(work: UnitOfWork, actor: Actor, action_id: Id, run_id: Id) 
     The row's lock makes this final: a step starts before it or not at all. What a step has called
     by then may still end, and is not shown.
     """
-    run = await load_run(work, actor.workspace_id, action_id, run_id, lock=True)
+    await hold_caller(work, actor.workspace_id, run_id)
+    await load_run(work, actor.workspace_id, action_id, run_id, lock=True)
     # Waiting for the lock takes time: no step that started meanwhile may seem to start after this.
     work.now = utc_now()
-    if await abandon(work, actor.workspace_id, run_id, ActionRunStatus.CANCELLED):
-        started_alone = run.automation_run_id is None
-        if started_alone and not await outbox.withdraw_start(work, run_id):
-            await outbox.append(
-                work,
-                intent=outbox.Intent.CANCEL,
-                family=Family.ACTION_RUN,
-                workspace_id=actor.workspace_id,
-                subject_id=run_id,
-            )
+    closed = await abandon(work, actor.workspace_id, run_id, ActionRunStatus.CANCELLED)
+    if closed and not await outbox.withdraw_start(work, run_id):
+        await outbox.append(
+            work,
+            intent=outbox.Intent.CANCEL,
+            family=Family.ACTION_RUN,
+            workspace_id=actor.workspace_id,
+            subject_id=run_id,
+        )
     return await get_run(work, actor, action_id, run_id)

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import case, select, update
+from sqlalchemy import select
 
+from models.automation.action_runs.closing import Ended, close_runs
 from models.automation.action_runs.rules import (
-    OPEN_STEP,
     ActionRunStatus,
     PlannedStep,
     StepStatus,
@@ -21,9 +21,11 @@ from models.automation.action_runs.tables import action_run, action_step
 from models.automation.actions.rules.configs import ActionKind
 from models.automation.automation_runs.cancellation import cancel_runs
 from models.automation.automation_runs.errors import RunClosedError
+from models.automation.automation_runs.node_writes import NodeKey
 from models.automation.automation_runs.rules import ACTIVE_RUN
 from models.automation.automation_runs.run_header import automation_actor
 from models.automation.automation_runs.tables import automation_run
+from models.automation.automations.rules.graph.kinds import NodeKind
 from models.core.access.rules import ROLE_SCOPES, Actor, Principal, PrincipalType, Role
 from models.core.base import Id, JsonObject
 from runtime.database import UnitOfWork
@@ -40,7 +42,8 @@ class ActionRunFacts:
     action_id: Id
     steps: tuple[PlannedStep, ...]
     input: JsonObject
-    automation_run_id: Id | None
+    node: NodeKey | None
+    """The node that asked for it."""
     effect_key: str
     """What the idempotency keys of its effects begin with."""
     chain: tuple[Id, ...]
@@ -71,16 +74,6 @@ class StepRow:
     started_at: datetime | None
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
-    """How a run ended."""
-
-    status: ActionRunStatus
-    result: JsonObject | None
-    error: str | None
-    error_code: str | None
-
-
 async def load_facts(work: UnitOfWork, run_id: Id) -> ActionRunFacts:
     """The facts of an open run. Raises RunClosedError."""
     row = await work.first(
@@ -97,7 +90,7 @@ async def load_facts(work: UnitOfWork, run_id: Id) -> ActionRunFacts:
         action_id=row.action_id,
         steps=tuple(plan_of(ActionKind(row.kind), row.config)),
         input=row.input,
-        automation_run_id=row.automation_run_id,
+        node=_node(row),
         effect_key=(
             f"{row.automation_run_id}:{row.node_id}:{row.scope_key}" if asked else str(row.id)
         ),
@@ -105,6 +98,13 @@ async def load_facts(work: UnitOfWork, run_id: Id) -> ActionRunFacts:
         actor=_actor(row),
         started_at=row.started_at,
     )
+
+
+def _node(row: Any) -> NodeKey | None:
+    if row.automation_run_id is None:
+        return None
+    run_id = row.automation_run_id
+    return NodeKey(row.workspace_id, run_id, row.node_id, row.scope_key, NodeKind.ACTION)
 
 
 def _actor(row: Any) -> Actor:
@@ -166,8 +166,8 @@ async def finish(work: UnitOfWork, facts: ActionRunFacts) -> Ended:
         end = Ended(ActionRunStatus.FAILED, None, error, failed[0].error_code)
     else:
         result = succeeded[-1].result if succeeded else {}
-        end = Ended(ActionRunStatus.SUCCEEDED, result, None, None)
-    written = await _close(work, facts.run_id, end)
+        end = Ended(ActionRunStatus.SUCCEEDED, result)
+    written = await close_runs(work, [facts.run_id], end)
     return end if written else await ended(work, facts.run_id)
 
 
@@ -182,6 +182,7 @@ async def abandon(
 
     False when it was closed already.
     """
+    await hold_caller(work, workspace_id, run_id)
     waiting = await work.rows(
         select(action_step.c.step_id).where(
             action_step.c.workspace_id == workspace_id,
@@ -190,11 +191,20 @@ async def abandon(
             action_step.c.status == StepStatus.RUNNING,
         )
     )
-    if not await _close(work, run_id, Ended(status, None, error, None)):
+    if not await close_runs(work, [run_id], Ended(status, error=error)):
         return False
     called = [called_run_id(run_id, row.step_id) for row in waiting]
     await cancel_runs(work, workspace_id, called, error="The action that waited for it has ended.")
     return True
+
+
+async def hold_caller(work: UnitOfWork, workspace_id: Id, run_id: Id) -> None:
+    """Hold the automation run whose node asked for a run, in the order in which a cancel does."""
+    asked = select(action_run.c.automation_run_id).where(
+        action_run.c.workspace_id == workspace_id, action_run.c.id == run_id
+    )
+    caller = select(automation_run.c.id).where(automation_run.c.id == asked.scalar_subquery())
+    await work.rows(caller.with_for_update(read=True))
 
 
 def called_run_id(run_id: Id, step_id: str) -> Id:
@@ -204,10 +214,10 @@ def called_run_id(run_id: Id, step_id: str) -> Id:
 
 async def node_is_open(work: UnitOfWork, facts: ActionRunFacts) -> bool:
     """Whether the run of the node that asked goes on, whose row is held then; True without one."""
-    if facts.automation_run_id is None:
+    if facts.node is None:
         return True
     own = select(automation_run.c.id).where(
-        automation_run.c.id == facts.automation_run_id, automation_run.c.status.in_(ACTIVE_RUN)
+        automation_run.c.id == facts.node.run_id, automation_run.c.status.in_(ACTIVE_RUN)
     )
     return await work.first(own.with_for_update(read=True)) is not None
 
@@ -229,30 +239,3 @@ async def ended(work: UnitOfWork, run_id: Id) -> Ended:
     found = await find_end(work, run_id)
     assert found is not None, "whoever asks has seen the run"
     return found
-
-
-async def _close(work: UnitOfWork, run_id: Id, end: Ended) -> bool:
-    closed = await work.execute(
-        update(action_run)
-        .where(action_run.c.id == run_id, action_run.c.status == ActionRunStatus.STARTED)
-        .values(
-            status=end.status.value,
-            result=end.result,
-            error=end.error,
-            error_code=end.error_code,
-            completed_at=work.now,
-        )
-    )
-    if closed.rowcount == 0:
-        return False
-    step = action_step.c
-    never = (step.status == StepStatus.PENDING) & (end.status != ActionRunStatus.CANCELLED)
-    await work.execute(
-        update(action_step)
-        .where(step.run_id == run_id, step.status.in_(OPEN_STEP))
-        .values(
-            status=case((never, StepStatus.SKIPPED.value), else_=StepStatus.CANCELLED.value),
-            completed_at=work.now,
-        )
-    )
-    return True

@@ -104,10 +104,11 @@ def _step_result(row: Row[Any]) -> StepResult:
 
 def _metadata(row: Row[Any]) -> JsonObject:
     """The execution that carries the run out, and the node that asked for it if one did."""
+    own = {"temporalWorkflowId": Family.ACTION_RUN.workflow_id(row.id)}
     if row.automation_run_id is None:
-        return {"temporalWorkflowId": Family.ACTION_RUN.workflow_id(row.id)}
+        return own
     return {
-        "temporalWorkflowId": Family.AUTOMATION_RUN.workflow_id(row.automation_run_id),
+        **own,
         "automationRunId": str(row.automation_run_id),
         "nodeId": row.node_id,
         "scopeKey": row.scope_key,

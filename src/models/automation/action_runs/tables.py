@@ -25,7 +25,8 @@ class ActionRun(SQLModel, table=True):
 
     `kind` and `config` are the action's as they were when the run was accepted. A run that a node
     of an automation asked for names the node by `automation_run_id`, `node_id` and `scope_key`;
-    the node carries it out itself. `chain` names the automation runs that led here, oldest first.
+    the node's execution starts it as its child. `chain` names the automation runs that led here,
+    oldest first.
     """
 
     __tablename__ = "action_run"

@@ -5,6 +5,7 @@ from typing import Any
 
 from sqlalchemy import Select, func, select, update
 
+from models.automation.action_runs.closing import cancel_runs_of
 from models.automation.automation_runs import slots
 from models.automation.automation_runs.node_writes import close_nodes
 from models.automation.automation_runs.rules import OPEN_RUN, RunSource, RunStatus
@@ -54,6 +55,7 @@ async def cancel_runs(
     )
     cancelled = sorted(row.id for row in closed)
     await close_nodes(work, cancelled)
+    await cancel_runs_of(work, workspace_id, cancelled)
     await _tell(work, workspace_id, [row.id for row in closed if _may_have_started(row)])
     freed = {(row.automation_id, row.concurrency_key) for row in closed if row.concurrency_key}
     for automation_id, key in sorted(freed - {keeping}):
@@ -62,7 +64,8 @@ async def cancel_runs(
 
 
 async def cancel_children(work: UnitOfWork, workspace_id: Id, run_id: Id) -> None:
-    """Cancel the runs that a run which has ended was waiting for."""
+    """Cancel the runs, of automations and of actions, that a run which has ended waited for."""
+    await cancel_runs_of(work, workspace_id, [run_id])
     children = await work.rows(
         select(_run.id).where(
             _run.workspace_id == workspace_id,

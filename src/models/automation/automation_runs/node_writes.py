@@ -129,6 +129,15 @@ async def record_attempt(
     )
 
 
+async def begin_attempt(work: UnitOfWork, key: NodeKey, attempt: int) -> None:
+    """Show another attempt of a node that is running."""
+    await work.execute(
+        update(node_run)
+        .where(*_this(key), node_run.c.status == NodeStatus.RUNNING)
+        .values(attempt=attempt, attempt_started_at=work.now)
+    )
+
+
 async def close_nodes(work: UnitOfWork, run_ids: Collection[Id]) -> None:
     """Mark the nodes that closed runs left open as cancelled."""
     await work.execute(

@@ -182,11 +182,11 @@ async def metadata_of(work: UnitOfWork, runs: Sequence[Row[Any]]) -> dict[Id, Js
 
 def caller_of(run: Row[Any]) -> Id | None:
     """The run that called this one, whether it waits for it or not."""
-    if run.source == RunSource.AUTOMATION and run.chain:
-        caller: Id = run.chain[-1]
-        return caller
-    waiting: Id | None = run.parent_run_id
-    return waiting
+    caller: Id | None = run.parent_run_id
+    if run.source == RunSource.AUTOMATION:
+        # What waits for the run may be an action, asked for by a person.
+        caller = run.chain[-1] if run.chain else None
+    return caller
 
 
 def lineage(

@@ -19,8 +19,10 @@ class AutomationRun(SQLModel, table=True):
 
     `graph_checksum` freezes what is executed; `options` holds what the caller asked for beyond
     the payload (mocks, simulate, pinned outputs, where to start and stop). `chain` names the runs
-    that led to this one, oldest first. A run with a `concurrency_key` shares its slots with the
-    others of its automation and key; until it has one, `admitted_at` is null and nothing starts.
+    that led to this one, oldest first; `parent_run_id` is the one that starts and awaits it, or the
+    action run that does if nothing led to that. A run with a `concurrency_key` shares its slots
+    with the others of its automation and key; until it has one, `admitted_at` is null and nothing
+    starts.
     """
 
     __tablename__ = "automation_run"

@@ -43,6 +43,8 @@ class CostClass(StrEnum):
     """One local activity: one database transaction."""
     OUTSIDE = "outside"
     """One regular activity on the `io` queue."""
+    ACTION = "action"
+    """A run of an action, as a child of the workflow."""
     WAITING = "waiting"
     """A timer, signal or child of the workflow."""
     LOOP = "loop"
@@ -109,7 +111,7 @@ _ITEM, _DONE, _TIMEOUT = EdgeOutcome.ITEM, EdgeOutcome.DONE, EdgeOutcome.TIMEOUT
 
 NODE_KINDS: Mapping[NodeKind, NodeKindSpec] = MappingProxyType(
     {
-        NodeKind.ACTION: _spec(_OUTSIDE, _ALWAYS, _FAILURE, _FINALLY),
+        NodeKind.ACTION: _spec(CostClass.ACTION, _ALWAYS, _FAILURE, _FINALLY),
         NodeKind.HTTP_REQUEST: _spec(_OUTSIDE, _ALWAYS, _FAILURE, _FINALLY),
         NodeKind.QUERY_RECORDS: _spec(_QUICK, _ALWAYS, _FAILURE),
         NodeKind.CREATE_RECORD: _spec(_QUICK, _ALWAYS, _FAILURE),

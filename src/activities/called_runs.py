@@ -1,0 +1,68 @@
+"""The transactions of a workflow that waits for a run it has started as its child."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
+
+from temporalio import activity
+
+from activities.contracts import CalledRun
+from models.automation.action_runs import execution as action_runs
+from models.automation.action_runs.rules import ActionRunStatus
+from models.automation.automation_runs import calls
+from models.automation.automation_runs import execution as automation_runs
+from models.automation.automation_runs.rules import RunStatus
+from models.core.base import Id
+from runtime.database import Database, UnitOfWork
+from runtime.families import Family
+
+REASON = "Its execution ended in Temporal."
+
+
+class CalledRunActivities:
+    """What happens to the row of a run whose execution ended, or is not the caller's child."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def all(self) -> Sequence[Callable[..., Any]]:
+        """Every activity of this class, for registration."""
+        return (self.close, self.has_ended)
+
+    @activity.defn(name="close_called_run")
+    async def close(self, called: CalledRun) -> None:
+        """Close a called run whose execution ended without; no change to a closed run."""
+        async with self._database.transaction() as work:
+            await _CLOSE[Family(called.family)](work, called)
+
+    @activity.defn(name="called_run_has_ended")
+    async def has_ended(self, called: CalledRun) -> bool:
+        """Whether a called run is over."""
+        async with self._database.transaction() as work:
+            return await _HAS_ENDED[Family(called.family)](work, Id(called.run_id))
+
+
+async def _close_automation_run(work: UnitOfWork, called: CalledRun) -> None:
+    await automation_runs.abandon(work, Id(called.run_id), RunStatus.FAILED, REASON)
+
+
+async def _close_action_run(work: UnitOfWork, called: CalledRun) -> None:
+    workspace_id, run_id = Id(called.workspace_id), Id(called.run_id)
+    await action_runs.abandon(work, workspace_id, run_id, ActionRunStatus.FAILED, REASON)
+
+
+async def _automation_run_has_ended(work: UnitOfWork, run_id: Id) -> bool:
+    return await calls.ended(work, run_id) is not None
+
+
+async def _action_run_has_ended(work: UnitOfWork, run_id: Id) -> bool:
+    return (await action_runs.ended(work, run_id)).status is not ActionRunStatus.STARTED
+
+
+_CLOSE: Mapping[Family, Callable[[UnitOfWork, CalledRun], Awaitable[None]]] = {
+    Family.AUTOMATION_RUN: _close_automation_run,
+    Family.ACTION_RUN: _close_action_run,
+}
+_HAS_ENDED: Mapping[Family, Callable[[UnitOfWork, Id], Awaitable[bool]]] = {
+    Family.AUTOMATION_RUN: _automation_run_has_ended,
+    Family.ACTION_RUN: _action_run_has_ended,
+}

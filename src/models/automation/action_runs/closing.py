@@ -1,0 +1,73 @@
+"""Closing action runs, with the steps they leave open."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from sqlalchemy import case, select, update
+
+from models.automation.action_runs.rules import OPEN_STEP, ActionRunStatus, StepStatus
+from models.automation.action_runs.tables import action_run, action_step
+from models.core.base import Id, JsonObject
+from runtime.database import UnitOfWork
+
+NODE_ENDED = "The node that asked for it has ended."
+"""Why a run is closed that no node waits for any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a run ended."""
+
+    status: ActionRunStatus
+    result: JsonObject | None = None
+    error: str | None = None
+    error_code: str | None = None
+
+
+async def close_runs(work: UnitOfWork, run_ids: Collection[Id], end: Ended) -> bool:
+    """Write the end of the open ones among these runs; False when all were closed before."""
+    closed = await work.rows(
+        update(action_run)
+        .where(action_run.c.id.in_(run_ids), action_run.c.status == ActionRunStatus.STARTED)
+        .values(
+            status=end.status.value,
+            result=end.result,
+            error=end.error,
+            error_code=end.error_code,
+            completed_at=work.now,
+        )
+        .returning(action_run.c.id)
+    )
+    if not closed:
+        return False
+    step = action_step.c
+    never = (step.status == StepStatus.PENDING) & (end.status != ActionRunStatus.CANCELLED)
+    await work.execute(
+        update(action_step)
+        .where(step.run_id.in_([row.id for row in closed]), step.status.in_(OPEN_STEP))
+        .values(
+            status=case((never, StepStatus.SKIPPED.value), else_=StepStatus.CANCELLED.value),
+            completed_at=work.now,
+        )
+    )
+    return True
+
+
+async def cancel_runs_of(
+    work: UnitOfWork, workspace_id: Id, automation_run_ids: Collection[Id]
+) -> None:
+    """Cancel the open runs that nodes of these automation runs, which have ended, asked for."""
+    run = action_run.c
+    asked = await work.rows(
+        select(run.id)
+        .where(
+            run.workspace_id == workspace_id,
+            run.automation_run_id.in_(automation_run_ids),
+            run.status == ActionRunStatus.STARTED,
+        )
+        .order_by(run.id)
+        .with_for_update()
+    )
+    if asked:
+        end = Ended(ActionRunStatus.CANCELLED, error=NODE_ENDED)
+        await close_runs(work, [row.id for row in asked], end)

@@ -1,0 +1,96 @@
+"""Waiting for a run that a workflow has accepted: it starts the run as its child (decisions D2).
+
+A node that calls an automation, a node or a step that runs one, a node that runs an action, and the
+fire of a schedule all wait this way.
+"""
+
+import asyncio
+from dataclasses import dataclass
+from datetime import timedelta
+
+from temporalio import workflow
+from temporalio.common import RetryPolicy, WorkflowIDReusePolicy
+from temporalio.exceptions import (
+    ApplicationError,
+    ChildWorkflowError,
+    TimeoutError,  # noqa: A004  # Temporal's own
+    WorkflowAlreadyStartedError,
+)
+
+with workflow.unsafe.imports_passed_through():
+    from activities.called_runs import CalledRunActivities
+    from activities.contracts import CalledRun
+    from activities.outbox.deliveries import search_attributes
+    from runtime.families import Family, Queue
+    from workflows.transactions import transact
+
+FIRST_PAUSE = timedelta(seconds=1)
+LONGEST_PAUSE = timedelta(hours=1)
+"""Between two checks of a run that is under way, but not as our child."""
+
+_WORKFLOWS = {Family.AUTOMATION_RUN: "AutomationRun", Family.ACTION_RUN: "ActionRun"}
+
+
+@dataclass(frozen=True, slots=True)
+class Attempts:
+    """How often a child is tried, and for how long each time."""
+
+    retry: RetryPolicy | None = None
+    timeout: timedelta | None = None
+
+
+async def run_called(
+    called: CalledRun, attempts: Attempts | None = None, *, outlives: bool = False
+) -> None:
+    """Run the child to its end, whatever the end; its row says what it was.
+
+    The row stays open only if the time of the last attempt is over. Cancelling this cancels the
+    child, unless it `outlives` us: then only our rows do. It has our priority: who waits for us
+    waits for it, too.
+    """
+    attempts = attempts or Attempts()
+    family = Family(called.family)
+    try:
+        await workflow.execute_child_workflow(
+            _WORKFLOWS[family],
+            called.run_id,
+            id=family.workflow_id(called.run_id),
+            task_queue=Queue.AUTOMATION,
+            run_timeout=attempts.timeout,
+            retry_policy=attempts.retry,
+            id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
+            parent_close_policy=_PARENT_CLOSE[outlives],
+            cancellation_type=_CANCELLATION[outlives],
+            static_summary=called.facts["summary"],
+            search_attributes=search_attributes(called.workspace_id, called.facts, family),
+        )
+    except WorkflowAlreadyStartedError:
+        await _until_ended(called)
+    except ChildWorkflowError as ended:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise asyncio.CancelledError from None
+        if not isinstance(ended.cause, ApplicationError | TimeoutError):
+            # It did not end by itself: an operator terminated or cancelled it, or the API did.
+            await transact(CalledRunActivities.close, called)
+
+
+_PARENT_CLOSE = {
+    False: workflow.ParentClosePolicy.REQUEST_CANCEL,
+    True: workflow.ParentClosePolicy.ABANDON,
+}
+_CANCELLATION = {
+    False: workflow.ChildWorkflowCancellationType.TRY_CANCEL,
+    True: workflow.ChildWorkflowCancellationType.ABANDON,
+}
+
+
+async def _until_ended(called: CalledRun) -> None:
+    """Check whether the run has ended, ever less often: a tenth of its time later at most.
+
+    Somebody else's child has this id: that of an earlier attempt of ours, or of before a reset.
+    """
+    began = workflow.time()
+    while not await transact(CalledRunActivities.has_ended, called):
+        taken = timedelta(seconds=workflow.time() - began)
+        await workflow.sleep(min(max(FIRST_PAUSE, taken / 10), LONGEST_PAUSE))
