@@ -14,11 +14,6 @@ from models.automation.automations.rules.planner.protocol import (
 )
 from runtime.families import Family
 
-ENGINE = 2
-"""The engine that runs begin with today. 2: a run has a deadline."""
-DEADLINES_SINCE = 2
-"""Since this engine a run has a deadline, and no node wakes while its run is shown as waiting."""
-
 
 @dataclass(frozen=True, slots=True)
 class NodeCall:
@@ -147,15 +142,10 @@ WAITS_FOR_SLOT = "waits_for_slot"
 
 @dataclass(frozen=True, slots=True)
 class RunBegun:
-    """The frozen plan of the run, and the first stretch; no plan when the run is closed.
-
-    `engine` says which commands the workflow gives: an execution keeps for ever the one it began
-    with, which replays of histories from before it was recorded read as 1.
-    """
+    """The frozen plan of the run, and the first stretch; no plan when the run is closed."""
 
     plan: dict[str, Any] | None
     stretch: StretchReply
-    engine: int = 1
     limit_seconds: float = 0
     """How long the run may last from its start."""
 
@@ -170,11 +160,11 @@ class ParkCall:
 
 @dataclass(frozen=True, slots=True)
 class CalledRun:
-    """An accepted run that a workflow starts as its child; `facts` are those of a start."""
+    """An accepted run that a workflow starts as its child; `request` is that of its start."""
 
     run_id: str
     workspace_id: str
-    facts: dict[str, Any]
+    request: dict[str, Any]
     family: Family = Family.AUTOMATION_RUN
 
 

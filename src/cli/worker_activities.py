@@ -25,9 +25,10 @@ from activities.automation_runs.waits import WaitActivities
 from activities.called_runs import CalledRunActivities
 from activities.jobs.families import job_families
 from activities.jobs.transactions import JobActivities
-from activities.maintenance.action_runs import ActionMaintenance
-from activities.maintenance.automation_runs import MaintenanceActivities
-from activities.maintenance.jobs import JobMaintenance
+from activities.maintenance.action_runs import ActionRuns
+from activities.maintenance.automation_runs import AutomationRuns
+from activities.maintenance.jobs import Jobs
+from activities.maintenance.reconciler import Reconciler
 from activities.maintenance.retention import Periods, RetentionActivities
 from activities.maintenance.schedules import ScheduleMaintenance
 from activities.outbox.relay import RUNNING_CAP
@@ -77,7 +78,7 @@ def activities_of(parts: Parts) -> Mapping[Queue, Sequence[Callable[..., Any]]]:
             *WaitActivities(parts.database, known).all(),
             *ActionNodeActivities(parts.database, known).all(),
             *CalledRunActivities(parts.database).all(),
-            *actions.transactions(),
+            *actions.all(),
             ScheduleFires(parts.database).accept,
             *_sweeps(parts, jobs),
         ],
@@ -90,11 +91,10 @@ def activities_of(parts: Parts) -> Mapping[Queue, Sequence[Callable[..., Any]]]:
 
 
 def _sweeps(parts: Parts, jobs: JobActivities) -> list[Callable[..., Any]]:
-    """What makes rows and Temporal agree again."""
+    """What makes rows and Temporal agree again; a family of work adds its registration here."""
+    families = [AutomationRuns(), ActionRuns(), Jobs(jobs)]
     schedules = Schedules(parts.database, parts.client, SCHEDULED)
     return [
-        MaintenanceActivities(parts.database, parts.client).reconcile,
-        JobMaintenance(parts.database, parts.client, jobs).reconcile_jobs,
-        ActionMaintenance(parts.database, parts.client).reconcile_actions,
+        Reconciler(parts.database, parts.client, families).reconcile,
         ScheduleMaintenance(parts.database, parts.client, schedules).reconcile_schedules,
     ]

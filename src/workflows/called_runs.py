@@ -61,8 +61,8 @@ async def run_called(
             id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
             parent_close_policy=_PARENT_CLOSE[outlives],
             cancellation_type=_CANCELLATION[outlives],
-            static_summary=called.facts["summary"],
-            search_attributes=search_attributes(called.workspace_id, called.facts, family),
+            static_summary=called.request["summary"],
+            search_attributes=search_attributes(called.workspace_id, called.request, family),
         )
     except WorkflowAlreadyStartedError:
         await _until_ended(called)

@@ -5,8 +5,6 @@ import asyncio
 from temporalio import workflow
 from temporalio.exceptions import ApplicationError
 
-_ENDS_AS_ITS_ROW = "ends-as-its-row"
-"""Before, every execution completed. To be deprecated when no failed one of that time is kept."""
 _FAILURES = frozenset({"failed", "timed_out"})
 _CANCELLED = "cancelled"
 
@@ -19,8 +17,7 @@ def show_end(status: str, reason: str) -> None:
     """
     failed = status in _FAILURES
     cancelled = status == _CANCELLED and workflow.cancellation_reason() is not None
-    if not (failed or cancelled) or not workflow.patched(_ENDS_AS_ITS_ROW):
-        return
     if failed:
         raise ApplicationError(reason, type=status, non_retryable=True)
-    raise asyncio.CancelledError
+    if cancelled:
+        raise asyncio.CancelledError

@@ -9,7 +9,8 @@ import pytest
 from sqlalchemy import select
 from temporalio.testing import ActivityEnvironment
 
-from activities.maintenance.automation_runs import MaintenanceActivities
+from activities.maintenance.automation_runs import AutomationRuns
+from activities.maintenance.reconciler import Reconciler
 from models.automation.automation_runs.tables import automation_run
 from models.automation.automations import commands as automations
 from models.automation.automations.shapes import PublishAutomation, UpdateAutomation
@@ -24,10 +25,13 @@ ONE_AT_A_TIME = {"kind": "automation_called", "concurrency": {"limit": 1}}
 
 
 async def sweep(engine: Engine) -> dict[str, int]:
-    activities = MaintenanceActivities(engine.database, engine.client, grace=timedelta(minutes=5))
+    activities = Reconciler(
+        engine.database, engine.client, [AutomationRuns()], grace=timedelta(minutes=5)
+    )
     environment = ActivityEnvironment()
     environment.info = replace(environment.info, started_time=datetime.now(UTC))
-    return await environment.run(activities.reconcile)
+    counts = await environment.run(activities.reconcile)
+    return {name.removeprefix("automation_runs_"): count for name, count in counts.items()}
 
 
 def calls(automation_id: UUID, deeper: bool) -> JsonObject:

@@ -14,7 +14,8 @@ from temporalio.testing import ActivityEnvironment, WorkflowEnvironment
 
 from activities.jobs.transactions import JobActivities
 from activities.maintenance.executions import execution_status
-from activities.maintenance.jobs import JobMaintenance
+from activities.maintenance.jobs import Jobs as JobFamily
+from activities.maintenance.reconciler import Reconciler
 from models.core.base import Id
 from models.messages.jobs.commands import accept_job
 from models.messages.jobs.rules import OPEN_JOB, JobStatus
@@ -83,12 +84,12 @@ class Jobs:
 
     async def sweep(self) -> dict[str, int]:
         activities = JobActivities(self.engine.database, {FAMILY: self.counting})
-        maintenance = JobMaintenance(
-            self.engine.database, self.engine.client, activities, grace=timedelta()
-        )
+        database, client = self.engine.database, self.engine.client
+        maintenance = Reconciler(database, client, [JobFamily(activities)], grace=timedelta())
         environment = ActivityEnvironment()
         environment.info = replace(environment.info, started_time=datetime.now(UTC))
-        return await environment.run(maintenance.reconcile_jobs)
+        counts = await environment.run(maintenance.reconcile)
+        return {name.removeprefix("jobs_"): count for name, count in counts.items()}
 
 
 @pytest_asyncio.fixture
@@ -162,10 +163,10 @@ async def test_a_job_whose_execution_died_is_taken_back(jobs: Jobs) -> None:
     jobs.counting.hold = asyncio.Event()
     job_id = await jobs.accept(5)
     await jobs.begun(job_id)
-    assert (await jobs.sweep())["taken_back"] == 0
+    assert (await jobs.sweep())["closed"] == 0
     await jobs.execution(job_id).terminate(reason="an operator did")
     jobs.counting.hold.set()
-    assert (await jobs.sweep())["taken_back"] == 1
+    assert (await jobs.sweep())["closed"] == 1
     row = await jobs.ended(job_id)
     assert (row.status, row.progress) == ("failed", {"done": 0})
 

@@ -9,7 +9,8 @@ import pytest
 from sqlalchemy import delete, select
 from temporalio.testing import ActivityEnvironment
 
-from activities.maintenance.automation_runs import MaintenanceActivities
+from activities.maintenance.automation_runs import AutomationRuns
+from activities.maintenance.reconciler import Reconciler
 from models.automation.automation_runs.tables import automation_run
 from models.automation.waits import commands
 from models.automation.waits.shapes import PublishEvent, ResumeNode
@@ -25,10 +26,11 @@ pytestmark = pytest.mark.crash
 
 async def sweep(engine: Engine, grace: timedelta = timedelta()) -> dict[str, int]:
     """One sweep of the reconciler, now."""
-    activities = MaintenanceActivities(engine.database, engine.client, grace=grace)
+    activities = Reconciler(engine.database, engine.client, [AutomationRuns()], grace=grace)
     environment = ActivityEnvironment()
     environment.info = replace(environment.info, started_time=datetime.now(UTC))
-    return await environment.run(activities.reconcile)
+    counts = await environment.run(activities.reconcile)
+    return {name.removeprefix("automation_runs_"): count for name, count in counts.items()}
 
 
 async def repaired(engine: Engine, repair: str) -> int:
@@ -63,11 +65,11 @@ async def signals(engine: Engine, run_id: UUID) -> int:
 async def test_an_event_that_was_not_heard_is_told_again(engine: Engine) -> None:
     automation_id, run_id = await waiting(engine, event(eventKey="unheard"))
     await resolve_unheard(engine, "unheard", run_id)
-    assert (await sweep(engine, timedelta(minutes=5)))["told"] == 0
+    assert (await sweep(engine, timedelta(minutes=5)))["resent"] == 0
     assert (await engine.get(automation_id, run_id)).status == "waiting"
-    assert await repaired(engine, "told") == 1
+    assert await repaired(engine, "resent") == 1
     assert (await engine.ended(automation_id, run_id)).output == {"then": {"got": {"amount": 3}}}
-    assert (await sweep(engine))["told"] == 0
+    assert (await sweep(engine))["resent"] == 0
 
 
 async def test_a_decision_that_was_not_heard_is_told_again(engine: Engine) -> None:
@@ -77,7 +79,7 @@ async def test_a_decision_that_was_not_heard_is_told_again(engine: Engine) -> No
         body = ResumeNode.model_validate({"decision": "approved"})
         await commands.resume(work, decider, automation_id, run_id, "ask", body)
         await work.execute(delete(outbox).where(outbox.c.subject_id == run_id))
-    assert await repaired(engine, "told") == 1
+    assert await repaired(engine, "resent") == 1
     run = await engine.ended(automation_id, run_id)
     assert {one.node_id for one in run.node_runs if one.status == "succeeded"} == {"ask", "yes"}
 
@@ -96,7 +98,7 @@ async def test_an_iteration_in_another_execution_is_told_again(engine: Engine) -
     payload = {"items": ["first", "second", *["third"] * 99]}
     automation_id, run_id = await waiting(engine, in_long_loop(), payload)
     await resolve_unheard(engine, "first", run_id)
-    assert await repaired(engine, "told") == 1
+    assert await repaired(engine, "resent") == 1
     await engine.until(
         automation_id,
         run_id,
@@ -107,7 +109,7 @@ async def test_an_iteration_in_another_execution_is_told_again(engine: Engine) -
 
 async def test_who_waits_on_is_told_nothing(engine: Engine) -> None:
     automation_id, run_id = await waiting(engine, event(eventKey="not yet"))
-    assert (await sweep(engine))["told"] == 0
+    assert (await sweep(engine))["resent"] == 0
     assert await signals(engine, run_id) == 0
     await engine.cancel(automation_id, run_id)
 

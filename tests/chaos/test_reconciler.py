@@ -15,9 +15,11 @@ from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError
 from temporalio.testing import ActivityEnvironment
 
-from activities.maintenance import automation_runs as maintenance
-from activities.maintenance.automation_runs import MaintenanceActivities
+from activities.maintenance.automation_runs import AutomationRuns
+from activities.maintenance.automation_runs import automation_runs as maintenance
 from activities.maintenance.executions import Execution
+from activities.maintenance.families import WorkFamily
+from activities.maintenance.reconciler import Reconciler
 from models.automation.automation_runs.end_effects import failure_run_id
 from models.automation.automation_runs.start_intents import append_starts
 from models.automation.automation_runs.tables import automation_run
@@ -47,10 +49,13 @@ def execution(engine: Engine, run_id: UUID) -> WorkflowHandle[Any, Any]:
 
 async def sweep(engine: Engine, grace: timedelta = timedelta(), batch: int = 500) -> dict[str, int]:
     """One sweep, now."""
-    activities = MaintenanceActivities(engine.database, engine.client, grace=grace, batch=batch)
+    activities = Reconciler(
+        engine.database, engine.client, [AutomationRuns()], grace=grace, batch=batch
+    )
     environment = ActivityEnvironment()
     environment.info = replace(environment.info, started_time=datetime.now(UTC))
-    return await environment.run(activities.reconcile)
+    counts = await environment.run(activities.reconcile)
+    return {name.removeprefix("automation_runs_"): count for name, count in counts.items()}
 
 
 async def parked(engine: Engine) -> tuple[UUID, UUID]:
@@ -235,14 +240,14 @@ async def test_one_run_that_cannot_be_judged_does_not_stop_the_sweep(
     automation = await engine.publish(short())
     await engine.ended(automation.id, await engine.start(automation.id))
     poison, other = [await lost_run(engine, automation.id) for _ in range(2)]
-    whole = MaintenanceActivities._repair
+    whole = Reconciler.repair
 
-    async def repair(self: MaintenanceActivities, row: Any) -> str | None:
+    async def repair(self: Reconciler, family: WorkFamily, row: Any) -> str | None:
         if row.id == poison:
             raise ApplicationError("nobody knows why")
-        return await whole(self, row)
+        return await whole(self, family, row)
 
-    monkeypatch.setattr(MaintenanceActivities, "_repair", repair)
+    monkeypatch.setattr(Reconciler, "repair", repair)
     await sweep(engine)
     assert (await engine.ended(automation.id, other)).status == "succeeded"
     monkeypatch.undo()

@@ -9,12 +9,11 @@ from typing import Any
 
 import pytest
 
-from tests.house.source import SRC, calls, dotted, files, place, tree
+from tests.house.source import calls, dotted, files, place, tree
 from tests.support.fingerprints import ROOT, fingerprints
 from workflows.registry import WORKFLOWS
 
 HISTORIES = ROOT / "temporal" / "histories"
-CONTRACTS = SRC / "activities" / "contracts.py"
 
 PATCHING = {"temporalio.workflow.patched", "temporalio.workflow.deprecate_patch"}
 
@@ -60,19 +59,6 @@ def test_patches_are_constants_that_tell_their_life(path: Path) -> None:
             )
     assert found == []
     assert len(set(constants.values())) == len(constants)
-
-
-@pytest.mark.parametrize("path", files("workflows"), ids=lambda path: path.stem)
-def test_engines_are_constants_that_tell_what_they_changed(path: Path) -> None:
-    constants = dict(_told_constants(CONTRACTS))
-    found = [
-        f"{place(path, compared)}: compare with a constant of activities/contracts.py"
-        for compared in ast.walk(tree(path))
-        if isinstance(compared, ast.Compare)
-        and dotted(compared.left).rpartition(".")[2] == "engine"
-        and not all(dotted(one) in constants for one in compared.comparators)
-    ]
-    assert found == []
 
 
 def _told_constants(path: Path) -> Iterator[tuple[str, object]]:

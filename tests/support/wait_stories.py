@@ -64,7 +64,7 @@ async def told_in_vain(engine: Engine) -> str:
     """A signal without a resolution, and then one with."""
     place = await waiting(engine, event())
     handle = engine.client.get_workflow_handle(_workflow(place))
-    await handle.signal("resolve-node", args=["hear", ""])
+    await handle.signal("resolve_node", args=["hear", ""])
     await asyncio.sleep(1)
     await resume(engine, place, "hear", data={})
     return _workflow(place)

@@ -14,9 +14,8 @@ ADVICE = """The commands of a workflow have changed:
 
 Executions that are running now replay their history against this code, and fail if its commands
 differ. So, in this order:
-1. Keep the old way for them: runs of automations by the engine they began with
-   (activities/contracts.py), other families by `if workflow.patched(<CONSTANT>): <new> else: <old>`
-   with a comment that says when the old way may go.
+1. Keep the old way for them by `if workflow.patched(<CONSTANT>): <new> else: <old>`, with a
+   comment that says when the old way may go.
 2. See that tests/workflows/test_replay.py still passes with the histories as they are.
 3. Record histories of the new way: python -m tests.support.record_histories
 4. Accept the new commands: python -m tests.support.fingerprints

@@ -15,7 +15,8 @@ from sqlalchemy import delete
 from temporalio.client import WorkflowExecutionStatus
 from temporalio.testing import ActivityEnvironment
 
-from activities.maintenance.automation_runs import MaintenanceActivities
+from activities.maintenance.automation_runs import AutomationRuns
+from activities.maintenance.reconciler import Reconciler
 from models.automation.automation_runs.shapes import AutomationRunDetail
 from models.core.base import Id
 from runtime.families import Family, Queue
@@ -74,9 +75,8 @@ class Desk:
 
     async def sweep(self) -> None:
         """The reconciler, without its grace."""
-        activities = MaintenanceActivities(
-            self.engine.database, self.engine.client, grace=timedelta()
-        )
+        database, client = self.engine.database, self.engine.client
+        activities = Reconciler(database, client, [AutomationRuns()], grace=timedelta())
         environment = ActivityEnvironment()
         environment.info = replace(environment.info, started_time=datetime.now(UTC))
         await environment.run(activities.reconcile)

@@ -20,7 +20,7 @@ from models.automation.action_runs.acceptance import (
     AskingNode,
     accept,
     runnable_action,
-    start_facts,
+    start_request,
     summary_of,
 )
 from models.automation.action_runs.closing import NODE_ENDED, Ended
@@ -115,8 +115,8 @@ async def _accepted(node: GatedNode, parameters: JsonObject) -> ParkReply:
         await node_writes.start_node(work, key, node.before, inputs=shown, attempt=1)
     else:
         action = await find_action(work, run.workspace_id, action_id)
-    facts = start_facts(action_id, summary_of(action))
-    called = CalledRun(str(run_id), str(run.workspace_id), facts, Family.ACTION_RUN)
+    request = start_request(action_id, summary_of(action))
+    called = CalledRun(str(run_id), str(run.workspace_id), dict(request), Family.ACTION_RUN)
     return ParkReply(NodeState.WAITING, seconds=None, called=called)
 
 

@@ -74,8 +74,8 @@ class ActionRunActivities:
         self._database = database
         self._steps = steps
 
-    def transactions(self) -> Sequence[Callable[..., Any]]:
-        """Every activity of this class that is one on our own tables, for registration."""
+    def all(self) -> Sequence[Callable[..., Any]]:
+        """Every activity but `step`, which runs on another queue, for registration."""
         return (
             self.advance,
             self.begin_attempt,
@@ -84,7 +84,7 @@ class ActionRunActivities:
             self.close_cancelled_action_run,
         )
 
-    @activity.defn(name="advance-action-run")
+    @activity.defn(name="advance_action_run")
     async def advance(self, run_id: str) -> Turn:
         """Carry out what is one transaction, step by step, up to what is not, or to the end."""
         try:
@@ -144,7 +144,7 @@ class ActionRunActivities:
                 )
                 await node_writes.begin_attempt(work, node, attempt)
 
-    @activity.defn(name="action-step")
+    @activity.defn(name="run_action_step")
     async def step(self, call: StepCall) -> str:
         """One attempt of a step that leaves the machine; only codes enter history."""
         number = activity.info().attempt
@@ -172,7 +172,7 @@ class ActionRunActivities:
                 work, facts.node, attempt=attempt, code=failure.code, message=failure.message
             )
 
-    @activity.defn(name="close-lost-step")
+    @activity.defn(name="close_lost_action_step")
     async def close_lost_step(self, call: StepCall) -> None:
         """Make sure a step whose activity failed is shown as failed."""
         try:
@@ -181,7 +181,7 @@ class ActionRunActivities:
             return
         await self._steps.lost(Attempt(facts, facts.step(call.step_id)))
 
-    @activity.defn(name="close-cancelled-action-run")
+    @activity.defn(name="close_cancelled_action_run")
     async def close_cancelled_action_run(self, run_id: str) -> None:
         """Close the run of a workflow that an operator cancelled; no change to a closed run."""
         try:

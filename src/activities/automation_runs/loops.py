@@ -40,27 +40,27 @@ class LoopActivities:
             self.open_chunk,
         )
 
-    @activity.defn(name="open-loop")
+    @activity.defn(name="open_loop")
     async def open_loop(self, call: NodeCall) -> LoopReply:
         """Show a loop as running, keep its items, and say how many there are."""
         return await self._loops.open(call)
 
-    @activity.defn(name="next-iteration")
+    @activity.defn(name="decide_next_iteration")
     async def next_iteration(self, call: IterationCall) -> LoopReply:
         """Ask a repeat's condition whether there is another iteration."""
         return await self._loops.next_iteration(call)
 
-    @activity.defn(name="resume-loop")
+    @activity.defn(name="resume_loop")
     async def resume_loop(self, call: NodeCall) -> NodeReply:
         """Go on after the delay between two iterations."""
         return await self._loops.resume(call)
 
-    @activity.defn(name="close-loop")
+    @activity.defn(name="close_loop")
     async def close_loop(self, call: LoopEndCall) -> NodeReply:
         """Write what became of a loop's items."""
         return await self._loops.close(call)
 
-    @activity.defn(name="open-chunk")
+    @activity.defn(name="open_loop_chunk")
     async def open_chunk(self, call: ChunkCall) -> ChunkOpened:
         """The loop and its body, for an execution that runs a part of the iterations."""
         try:

@@ -19,7 +19,6 @@ from activities.automation_runs.nodes.invocation import Transaction
 from activities.automation_runs.quick_nodes import QuickNodes, is_quick
 from activities.automation_runs.runs import OpenRun, RunCache
 from activities.contracts import (
-    ENGINE,
     WAITS_FOR_SLOT,
     FinishCall,
     NodeCall,
@@ -72,7 +71,7 @@ class AutomationRunActivities:
             self.close_cancelled,
         )
 
-    @activity.defn(name="begin-run")
+    @activity.defn(name="begin_and_run_quick_nodes")
     async def begin(self, run_id: str) -> RunBegun:
         """`queued → running`, the plan to follow, and the first stretch of quick nodes.
 
@@ -81,9 +80,9 @@ class AutomationRunActivities:
         async with self._database.statement() as work:
             header = await execution.begin(work, uuid.UUID(run_id))
         if header is None:
-            return RunBegun(None, StretchReply([], await self._why_not(run_id)), ENGINE)
+            return RunBegun(None, StretchReply([], await self._why_not(run_id)))
         if (refusal := header.options.get("refusal")) is not None:
-            return RunBegun(None, StretchReply([], await self._refuse(run_id, refusal)), ENGINE)
+            return RunBegun(None, StretchReply([], await self._refuse(run_id, refusal)))
         run = await self._runs.open(header)
         plan, limit = run.plan, self._limit.total_seconds()
         plan_state = run.plan_states[""] = PlanState(plan)
@@ -93,10 +92,10 @@ class AutomationRunActivities:
         ready = [ref for ref in plan_state.active if is_quick(run, ref)]
         if len(ready) < len(plan_state.active):
             # Other nodes are ready too, and the workflow starts them only after this.
-            return RunBegun(plan.to_json(), StretchReply(reused), ENGINE, limit)
+            return RunBegun(plan.to_json(), StretchReply(reused), limit)
         reply = await self._advance(run, ready, plan_state)
         stretch = replace(reply, ends=[*reused, *reply.ends])
-        return RunBegun(plan.to_json(), stretch, ENGINE, limit)
+        return RunBegun(plan.to_json(), stretch, limit)
 
     async def _why_not(self, run_id: str) -> str:
         async with self._database.statement() as work:
@@ -109,7 +108,7 @@ class AutomationRunActivities:
             await execution.abandon(work, uuid.UUID(run_id), RunStatus.FAILED, reason)
         return RunStatus.FAILED
 
-    @activity.defn(name="quick-nodes")
+    @activity.defn(name="run_quick_nodes")
     async def stretch(self, call: StretchCall) -> StretchReply:
         """Quick nodes that are ready, and as far as this process knows, those that follow."""
         try:
@@ -147,7 +146,7 @@ class AutomationRunActivities:
         )
         return replace(reply, ended=ended)
 
-    @activity.defn(name="set-waiting")
+    @activity.defn(name="show_run_waiting")
     async def set_waiting(self, call: RestCall) -> None:
         """Nothing of the run is running and something waits."""
         run_id = uuid.UUID(call.run_id)
@@ -161,7 +160,7 @@ class AutomationRunActivities:
                 if await execution.set_waiting(work, run_id):
                     await run.skip(work, call.skipped)
 
-    @activity.defn(name="close-failed-node")
+    @activity.defn(name="close_failed_node")
     async def close_failed_node(self, call: NodeCall) -> NodeReply:
         """Make sure a node whose activity failed is shown as failed.
 
@@ -172,7 +171,7 @@ class AutomationRunActivities:
             Failure("timeout", "The node did not end within its time, or its worker was lost."),
         )
 
-    @activity.defn(name="finish-run")
+    @activity.defn(name="finish_automation_run")
     async def finish(self, call: FinishCall) -> str:
         """Write the end of the run; `closed` when it had ended before."""
         try:
@@ -218,14 +217,14 @@ class AutomationRunActivities:
         )
         return status, written
 
-    @activity.defn(name="expire-run")
+    @activity.defn(name="time_out_automation_run")
     async def expire(self, run_id: str) -> None:
         """Close a run that has lasted longer than runs may; no change to a closed run."""
         reason = f"The run lasted longer than {_spelled(self._limit)}."
         async with self._database.transaction() as work:
             await execution.abandon(work, uuid.UUID(run_id), RunStatus.TIMED_OUT, reason)
 
-    @activity.defn(name="close-cancelled-run")
+    @activity.defn(name="close_cancelled_automation_run")
     async def close_cancelled(self, run_id: str) -> None:
         """Close the run of a workflow that an operator cancelled; no change to a closed run."""
         async with self._database.transaction() as work:

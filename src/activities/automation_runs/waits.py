@@ -55,7 +55,7 @@ class WaitActivities:
         """Every activity of this class, for registration."""
         return (self.park, self.wake, self.remind, self.rest)
 
-    @activity.defn(name="park-node")
+    @activity.defn(name="park_node")
     async def park(self, call: ParkCall) -> ParkReply:
         """Show a node as waiting, and say for what; or its end, if it need not wait."""
 
@@ -74,7 +74,7 @@ class WaitActivities:
             return reply
         return ParkReply(reply.state, reply.outcome, reply.case_key, reply.attempt)
 
-    @activity.defn(name="wake-node")
+    @activity.defn(name="wake_node")
     async def wake(self, call: WakeCall) -> NodeReply:
         """What the node waited for has come: complete it and show the run as running.
 
@@ -97,7 +97,7 @@ class WaitActivities:
 
         return await self._nodes.guarded(call.node, wake)
 
-    @activity.defn(name="remind-deciders")
+    @activity.defn(name="remind_approvers")
     async def remind(self, call: RemindCall) -> bool:
         """Remind those who have not decided; False when the node waits no more."""
 
@@ -110,7 +110,7 @@ class WaitActivities:
 
         return (await self._nodes.guarded(call.node, remind)).state is NodeState.WAITING
 
-    @activity.defn(name="rest-execution")
+    @activity.defn(name="suspend_execution")
     async def rest(self, call: RestCall) -> None:
         """The execution waits, and so does its run if all of its executions do."""
         run_id = uuid.UUID(call.run_id)

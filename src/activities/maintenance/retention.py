@@ -65,7 +65,7 @@ class RetentionActivities:
         self._store = store
         self._periods = periods
 
-    @activity.defn(name="purge")
+    @activity.defn(name="purge_expired")
     async def purge(self, what: Expired) -> int:
         """Remove a batch; how many rows, 0 when nothing is left. Safe to repeat: gone is gone."""
         async with heartbeats():
@@ -98,7 +98,7 @@ class RetentionActivities:
         """What was deleted before this goes."""
         return now - self._periods.trash - _MARGIN
 
-    @activity.defn(name="remove_orphans")
+    @activity.defn(name="remove_orphaned_objects")
     async def remove_orphans(self) -> int:
         """Remove objects that belong to no file; how many. Safe to repeat."""
         async with heartbeats():

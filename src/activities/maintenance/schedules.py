@@ -10,7 +10,7 @@ from sqlalchemy import Row
 from temporalio import activity
 from temporalio.client import Client, ScheduleListDescription
 
-from activities.maintenance.automation_runs import BATCH
+from activities.maintenance.reconciler import BATCH
 from activities.schedules.schedules import Schedules
 from activities.schedules.specs import FAMILY, spec_of
 from models.automation.automations.schedules import DesiredSchedule, all_scheduled, read_schedule

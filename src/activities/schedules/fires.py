@@ -25,9 +25,11 @@ class ScheduleFires:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    @activity.defn(name="accept-due-run")
+    @activity.defn(name="accept_scheduled_run")
     async def accept(self, call: FireCall) -> CalledRun | None:
         """The run to start and to wait for, or None. Safe to repeat: its id follows from `due`."""
         async with self._database.transaction() as work:
             run = await fire(work, uuid.UUID(call.automation_id), call.due)
-        return None if run is None else CalledRun(str(run.run_id), str(run.workspace_id), run.facts)
+        return (
+            None if run is None else CalledRun(str(run.run_id), str(run.workspace_id), run.request)
+        )

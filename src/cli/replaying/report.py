@@ -11,9 +11,8 @@ from cli.replaying.verdicts import KNOWN, Outcome, Verdict
 
 ADVICE = """\
 An execution that is open now and has come this far would fail the same way. Keep the old way for
-it: runs of automations by the engine they began with (activities/contracts.py), other workflows by
-`if workflow.patched(<CONSTANT>): <new> else: <old>`, with a comment that says when the old way may
-go. Then replay again. `--debug` stops in the code."""
+it by `if workflow.patched(<CONSTANT>): <new> else: <old>`, with a comment that says when the old
+way may go. Then replay again. `--debug` stops in the code."""
 
 GONE = """\
 This checkout has no workflow of the type {type}. Executions of it that are open would fail: keep

@@ -9,7 +9,7 @@ from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
     from activities.automation_runs.transactions import AutomationRunActivities
-    from activities.contracts import DEADLINES_SINCE, WAITS_FOR_SLOT, FinishCall
+    from activities.contracts import WAITS_FOR_SLOT, FinishCall
     from models.automation.automations.rules.planner.plan import Plan
     from models.automation.automations.rules.planner.protocol import EndRun
     from workflows.automation_runs.deadline import RunEnded, expire
@@ -47,7 +47,7 @@ class AutomationRun:
         show_end(status, self._reason(status))
         return status
 
-    @workflow.signal(name="resolve-node")
+    @workflow.signal(name="resolve_node")
     def resolve_node(self, node_id: str, scope_key: str) -> None:
         self._waits.resolve(node_id, scope_key)
 
@@ -65,7 +65,6 @@ class AutomationRun:
         if begun.plan is None:
             raise RunEnded(begun.stretch.ended or "closed")
         plan = Plan.from_json(begun.plan)
-        self._has_deadline = self._waits.takes_turns = begun.engine >= DEADLINES_SINCE
         self._limit, self._began = begun.limit_seconds, workflow.time()
         execution = GraphExecution(Place(self._run_id), plan, self._waits, self._keep_deadline)
         self._execution = execution
@@ -76,7 +75,7 @@ class AutomationRun:
 
     def _keep_deadline(self) -> None:
         """From the first node that takes time on: a run of quick nodes has no use for a timer."""
-        if self._has_deadline and self._deadline is None and self._execution is not None:
+        if self._deadline is None and self._execution is not None:
             timer = expire(self._run_id, self._limit, self._began)
             self._deadline = asyncio.create_task(self._execution.report(timer))
 

@@ -22,9 +22,8 @@ class LoopChunk:
 
     def __init__(self) -> None:
         self._waits = Waits()
-        self._waits.takes_turns = True
 
-    @workflow.signal(name="resolve-node")
+    @workflow.signal(name="resolve_node")
     def resolve_node(self, node_id: str, scope_key: str) -> None:
         self._waits.resolve(node_id, scope_key)
 

@@ -1,8 +1,7 @@
 """Nodes that wait: each a row while it waits, and a timer, a signal or a child of the workflow."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from datetime import timedelta
 
 from temporalio import workflow
@@ -37,13 +36,9 @@ Parked = Callable[[bool], None]
 
 
 class Waits:
-    """The waits of one execution.
-
-    `takes_turns`, since engine 2: no node wakes while its run is being shown as waiting.
-    """
+    """The waits of one execution. No node wakes while its run is being shown as waiting."""
 
     def __init__(self) -> None:
-        self.takes_turns = False
         self._turn = asyncio.Lock()
         self._resolved: dict[NodeRef, asyncio.Event] = {}
         self._shown: list[str] | None = None
@@ -87,14 +82,14 @@ class Waits:
         parked(True)
         await workflow.sleep(timedelta(seconds=reply.seconds), summary=summary_of(node))
         self._wakes(parked)
-        async with self._own_turn():
+        async with self._turn:
             return await transact(LoopActivities.resume_loop, call, summary_of(node))
 
     async def show_waiting(self, call: RestCall, *, part: bool) -> None:
         """Nothing goes on here, in the run or a `part` of it, but what does below."""
-        if self.takes_turns and self._shown == call.below:
+        if self._shown == call.below:
             return
-        async with self._own_turn():
+        async with self._turn:
             if part or call.below:
                 await transact(WaitActivities.rest, call)
             else:
@@ -130,7 +125,7 @@ class Waits:
     ) -> NodeReply:
         self._wakes(parked)
         waking = WakeCall(call.run_id, call.node_id, call.scope_key, over)
-        async with self._own_turn():
+        async with self._turn:
             return await transact(WaitActivities.wake, waking, summary_of(node))
 
     def _wakes(self, parked: Parked) -> None:
@@ -139,14 +134,6 @@ class Waits:
 
     def _told(self, ref: NodeRef) -> asyncio.Event:
         return self._resolved.setdefault(ref, asyncio.Event())
-
-    @asynccontextmanager
-    async def _own_turn(self) -> AsyncIterator[None]:
-        if not self.takes_turns:
-            yield
-            return
-        async with self._turn:
-            yield
 
 
 async def _heard(told: asyncio.Event, seconds: float | None, summary: str) -> bool:

@@ -105,7 +105,7 @@ async def test_an_assignee_without_scopes_decides(
     assert signals(space) == [
         {
             "workflowId": run["metadata"]["temporalWorkflowId"],
-            "signal": "resolve-node",
+            "signal": "resolve_node",
             "arguments": ["ask", ""],
         }
     ]

@@ -14,8 +14,10 @@ from temporalio.testing import ActivityEnvironment
 
 from activities.action_runs import steps as action_steps
 from activities.action_runs.steps import ActionSteps, Attempt
+from activities.automation_runs import outside_nodes
 from activities.automation_runs.nodes.effects import Effects
-from activities.maintenance.action_runs import ActionMaintenance
+from activities.maintenance.action_runs import ActionRuns
+from activities.maintenance.reconciler import Reconciler
 from models.automation.action_runs.acceptance import ActionRequest, accept, runnable_action
 from models.automation.action_runs.execution import ActionRunFacts, load_facts
 from models.automation.action_runs.purge import purge_action_runs
@@ -41,10 +43,11 @@ AT_ONCE = {"maxAttempts": 3, "initialDelaySeconds": 0}
 
 async def sweep(engine: Engine, grace: timedelta = timedelta()) -> dict[str, int]:
     """One sweep, now."""
-    activities = ActionMaintenance(engine.database, engine.client, grace=grace)
+    activities = Reconciler(engine.database, engine.client, [ActionRuns()], grace=grace)
     environment = ActivityEnvironment()
     environment.info = replace(environment.info, started_time=datetime.now(UTC))
-    return await environment.run(activities.reconcile_actions)
+    counts = await environment.run(activities.reconcile)
+    return {name.removeprefix("action_runs_"): count for name, count in counts.items()}
 
 
 async def accepted(engine: Engine, action_id: Id) -> ActionRunFacts:
@@ -164,7 +167,7 @@ async def test_a_step_whose_end_was_lost_is_repeated_with_the_same_key(
         doing = ActionSteps(engine.database, {}, effects)
         for one in facts.steps:
             with monkeypatch.context() as patched:
-                patched.setattr(action_steps, "reach", _die)
+                patched.setattr(action_steps, "inject_fault", _die)
                 with pytest.raises(Death):
                     await doing.attempt(Attempt(facts, one, 1, last=False))
             assert (await doing.attempt(Attempt(facts, one, 2))).state == "succeeded"
@@ -190,7 +193,7 @@ async def test_a_node_whose_end_was_lost_sends_the_same_webhook(
         if next(deaths, False):
             raise RuntimeError("The worker died here.")
 
-    monkeypatch.setattr(outside_nodes, "reach", die_once)
+    monkeypatch.setattr(outside_nodes, "inject_fault", die_once)
     run = await engine.run(
         graph(node("hook", "send_webhook", url=endpoint.url, type="x", retry=AT_ONCE))
     )

@@ -13,7 +13,7 @@ from models.automation.automation_runs import runnable_versions
 from models.automation.automation_runs.acceptance import TOO_LONG, RunRequest, accept, is_too_long
 from models.automation.automation_runs.errors import NodeError
 from models.automation.automation_runs.rules import OPEN_RUN, RunSource, RunStatus
-from models.automation.automation_runs.start_intents import facts_of_start
+from models.automation.automation_runs.start_intents import accepted_start_request
 from models.automation.automation_runs.tables import automation_run
 from models.automation.automations.rules.triggers.payloads import check_payload
 from models.core.base import JsonObject
@@ -59,9 +59,9 @@ async def call_automation(
 async def called_run(work: UnitOfWork, facts: ActionRunFacts, step: PlannedStep) -> CalledRun:
     """The run a step waits for, as the step's workflow starts it."""
     run_id = called_run_id(facts.run_id, step.id)
-    start = await facts_of_start(work, run_id)
+    start = await accepted_start_request(work, run_id)
     assert start is not None, "the step has accepted it"
-    return CalledRun(str(run_id), str(facts.workspace_id), start)
+    return CalledRun(str(run_id), str(facts.workspace_id), dict(start))
 
 
 async def called_end(

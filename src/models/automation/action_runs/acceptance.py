@@ -4,18 +4,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sqlalchemy import insert
-from sqlalchemy.dialects.postgresql import insert as upsert
 
-from models.automation.action_runs.rules import ActionRunStatus, StepStatus, plan_of
-from models.automation.action_runs.tables import action_run, action_step
+from models.automation.action_runs.rules import StepStatus, plan_of
+from models.automation.action_runs.tables import ACTION_RUNS, action_step
 from models.automation.actions.queries import find_action
 from models.automation.actions.rules.configs import ActionKind
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
+from models.core.lifecycle import commands as lifecycle
 from runtime.database import UnitOfWork
 from runtime.errors import ValidationError
 from runtime.families import Family
-from runtime.outbox import Intent, append
+from runtime.outbox import StartRequest
 
 DISABLED = "The action is disabled. Enable it, then run it."
 PRIORITY = 2
@@ -61,17 +61,14 @@ async def accept(work: UnitOfWork, actor: Actor, action: Any, request: ActionReq
         "action_id": action.id,
         "kind": action.kind,
         "config": action.config,
-        "status": ActionRunStatus.STARTED.value,
         "input": request.input,
         "automation_run_id": None if node is None else node.run_id,
         "node_id": None if node is None else node.node_id,
         "scope_key": None if node is None else node.scope_key,
         "chain": [] if node is None else list(node.chain),
         "created_by_user_id": actor.person,
-        "started_at": work.now,
     }
-    statement = upsert(action_run).values(run).on_conflict_do_nothing(index_elements=["id"])
-    if await work.first(statement.returning(action_run.c.id)) is None:
+    if not await lifecycle.accept(work, ACTION_RUNS, run):
         return False
     await work.execute(insert(action_step), _steps(actor.workspace_id, action, request.run_id))
     if node is None:
@@ -114,17 +111,11 @@ class StartedRun:
 
 async def append_start(work: UnitOfWork, run: Any, summary: str) -> None:
     """The intent that starts a run (a `StartedRun` or its row); operators read `summary`."""
-    await append(
-        work,
-        intent=Intent.START,
-        family=Family.ACTION_RUN,
-        workspace_id=run.workspace_id,
-        subject_id=run.id,
-        request=start_facts(run.action_id, summary),
-    )
+    request = start_request(run.action_id, summary)
+    await lifecycle.start(work, Family.ACTION_RUN, run.workspace_id, run.id, request)
 
 
-def start_facts(action_id: Id, summary: str) -> JsonObject:
+def start_request(action_id: Id, summary: str) -> StartRequest:
     """What Temporal is told of a run when it starts, and operators see."""
     return {
         "summary": summary,

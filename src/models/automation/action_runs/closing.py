@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from sqlalchemy import case, select, update
 
 from models.automation.action_runs.rules import OPEN_STEP, ActionRunStatus, StepStatus
-from models.automation.action_runs.tables import action_run, action_step
+from models.automation.action_runs.tables import ACTION_RUNS, action_run, action_step
 from models.core.base import Id, JsonObject
+from models.core.lifecycle import commands as lifecycle
 from runtime.database import UnitOfWork
 
 NODE_ENDED = "The node that asked for it has ended."
@@ -26,17 +27,14 @@ class Ended:
 
 async def close_runs(work: UnitOfWork, run_ids: Collection[Id], end: Ended) -> bool:
     """Write the end of the open ones among these runs; False when all were closed before."""
-    closed = await work.rows(
-        update(action_run)
-        .where(action_run.c.id.in_(run_ids), action_run.c.status == ActionRunStatus.STARTED)
-        .values(
-            status=end.status.value,
-            result=end.result,
-            error=end.error,
-            error_code=end.error_code,
-            completed_at=work.now,
-        )
-        .returning(action_run.c.id)
+    closed = await lifecycle.finish(
+        work,
+        ACTION_RUNS,
+        run_ids,
+        end.status,
+        result=end.result,
+        error=end.error,
+        error_code=end.error_code,
     )
     if not closed:
         return False
@@ -44,7 +42,7 @@ async def close_runs(work: UnitOfWork, run_ids: Collection[Id], end: Ended) -> b
     never = (step.status == StepStatus.PENDING) & (end.status != ActionRunStatus.CANCELLED)
     await work.execute(
         update(action_step)
-        .where(step.run_id.in_([row.id for row in closed]), step.status.in_(OPEN_STEP))
+        .where(step.run_id.in_(closed), step.status.in_(OPEN_STEP))
         .values(
             status=case((never, StepStatus.SKIPPED.value), else_=StepStatus.CANCELLED.value),
             completed_at=work.now,

@@ -7,7 +7,7 @@ from models.automation.action_runs.rules import ActionRunStatus
 from models.automation.action_runs.shapes import ActionRunDetail, RunAction
 from models.core.access.rules import Actor
 from models.core.base import Id
-from runtime import outbox
+from models.core.lifecycle import commands as lifecycle
 from runtime.clock import utc_now
 from runtime.database import UnitOfWork
 from runtime.families import Family
@@ -31,13 +31,6 @@ async def cancel_run(work: UnitOfWork, actor: Actor, action_id: Id, run_id: Id) 
     await load_run(work, actor.workspace_id, action_id, run_id, lock=True)
     # Waiting for the lock takes time: no step that started meanwhile may seem to start after this.
     work.now = utc_now()
-    closed = await abandon(work, actor.workspace_id, run_id, ActionRunStatus.CANCELLED)
-    if closed and not await outbox.withdraw_start(work, run_id):
-        await outbox.append(
-            work,
-            intent=outbox.Intent.CANCEL,
-            family=Family.ACTION_RUN,
-            workspace_id=actor.workspace_id,
-            subject_id=run_id,
-        )
+    if await abandon(work, actor.workspace_id, run_id, ActionRunStatus.CANCELLED):
+        await lifecycle.cancel_executions(work, Family.ACTION_RUN, actor.workspace_id, [run_id])
     return await get_run(work, actor, action_id, run_id)

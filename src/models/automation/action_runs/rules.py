@@ -7,6 +7,7 @@ from enum import StrEnum
 from models.automation.actions.rules.configs import ActionKind, SequenceConfig
 from models.automation.automations.rules.planner.plan import PlanRetry
 from models.core.base import JsonObject
+from models.core.lifecycle.rules import Lifecycle
 
 MAIN = "main"
 """The one step of an action that is no sequence."""
@@ -36,6 +37,8 @@ RUN_TRANSITIONS: Mapping[ActionRunStatus, frozenset[ActionRunStatus]] = {
     ActionRunStatus.FAILED: frozenset(),
     ActionRunStatus.CANCELLED: frozenset(),
 }
+
+RUN_LIFECYCLE = Lifecycle(RUN_TRANSITIONS)
 
 _STEP_ENDS = frozenset({StepStatus.SUCCEEDED, StepStatus.FAILED, StepStatus.CANCELLED})
 

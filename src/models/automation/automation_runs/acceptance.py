@@ -5,13 +5,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sqlalchemy import bindparam
-from sqlalchemy.dialects.postgresql import insert as upsert
 
 from models.automation.automation_runs import slots
 from models.automation.automation_runs.admission import FREE, Admission, admit, concurrency_of
 from models.automation.automation_runs.rules import RunSource, RunStatus
 from models.automation.automation_runs.start_intents import start_intent
-from models.automation.automation_runs.tables import automation_run
+from models.automation.automation_runs.tables import AUTOMATION_RUNS, automation_run
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from runtime import outbox
@@ -75,14 +74,12 @@ _RUN_COLUMNS = (
     "created_at",
 )
 
-_RUN = (
-    upsert(automation_run)
-    .values(
-        id=bindparam("subject_id"),
-        workspace_id=bindparam("workspace_id"),
+_RUN = AUTOMATION_RUNS.accepting(
+    {
+        "id": bindparam("subject_id"),
+        "workspace_id": bindparam("workspace_id"),
         **{name: bindparam(name, type_=automation_run.c[name].type) for name in _RUN_COLUMNS},
-    )
-    .on_conflict_do_nothing(index_elements=["id"])
+    }
 )
 _ACCEPT = PreparedStatement(
     outbox.append_for_each(_RUN.returning(automation_run.c.id).cte("accepted"))

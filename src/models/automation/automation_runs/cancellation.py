@@ -3,15 +3,15 @@
 from collections.abc import Collection
 from typing import Any
 
-from sqlalchemy import Select, func, select, update
+from sqlalchemy import Select, func, select
 
 from models.automation.action_runs.closing import cancel_runs_of
 from models.automation.automation_runs import slots
 from models.automation.automation_runs.node_writes import close_nodes
 from models.automation.automation_runs.rules import OPEN_RUN, RunSource, RunStatus
-from models.automation.automation_runs.tables import automation_run
+from models.automation.automation_runs.tables import AUTOMATION_RUNS, automation_run
 from models.core.base import Id
-from runtime import outbox
+from models.core.lifecycle import commands as lifecycle
 from runtime.clock import utc_now
 from runtime.database import UnitOfWork
 from runtime.families import Family
@@ -41,9 +41,9 @@ async def cancel_runs(
     # Waiting for locks takes time: no node that started meanwhile may seem to start after this.
     work.now = utc_now()
     closed = await work.rows(
-        update(automation_run)
-        .where(_run.id.in_(found), _run.status.in_(OPEN_RUN))
-        .values(status=RunStatus.CANCELLED, completed_at=work.now, error=error)
+        AUTOMATION_RUNS.moving(RunStatus.CANCELLED)
+        .where(_run.id.in_(found))
+        .values(completed_at=work.now, error=error)
         .returning(
             _run.id,
             _run.automation_id,
@@ -56,7 +56,8 @@ async def cancel_runs(
     cancelled = sorted(row.id for row in closed)
     await close_nodes(work, cancelled)
     await cancel_runs_of(work, workspace_id, cancelled)
-    await _tell(work, workspace_id, [row.id for row in closed if _may_have_started(row)])
+    started = [row.id for row in closed if _may_have_started(row)]
+    await lifecycle.cancel_executions(work, Family.AUTOMATION_RUN, workspace_id, started)
     freed = {(row.automation_id, row.concurrency_key) for row in closed if row.concurrency_key}
     for automation_id, key in sorted(freed - {keeping}):
         await slots.hand_on(work, automation_id, key)
@@ -132,18 +133,3 @@ def _may_have_started(row: Any) -> bool:
     """A run that waits for a slot has, if another run or the fire of a schedule waits for it."""
     admitted = row.admitted_at is not None or row.parent_run_id is not None
     return admitted or row.source == RunSource.SCHEDULE
-
-
-async def _tell(work: UnitOfWork, workspace_id: Id, run_ids: Collection[Id]) -> None:
-    """Cancel the executions of these runs, as far as they may have been started."""
-    withdrawn = await outbox.withdraw_starts(work, run_ids)
-    intents: list[outbox.IntentArguments] = [
-        {
-            "intent": outbox.Intent.CANCEL,
-            "family": Family.AUTOMATION_RUN,
-            "workspace_id": workspace_id,
-            "subject_id": run_id,
-        }
-        for run_id in sorted(set(run_ids) - withdrawn)
-    ]
-    await outbox.append_all(work, intents)

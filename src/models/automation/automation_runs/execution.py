@@ -27,7 +27,7 @@ from models.automation.automation_runs.run_header import (
     load_outputs,
     read_header,
 )
-from models.automation.automation_runs.tables import automation_run, node_run
+from models.automation.automation_runs.tables import AUTOMATION_RUNS, automation_run, node_run
 from models.core.base import Id, JsonObject
 from runtime.database import UnitOfWork, Work
 from runtime.prepared_statement import PreparedStatement
@@ -103,9 +103,9 @@ async def finish(
     """
     await slots.lock_of_runs(work, [run_id])
     ended = await work.first(
-        update(automation_run)
-        .where(automation_run.c.id == run_id, automation_run.c.status.in_(sources_of(status)))
-        .values(status=status, output=output, error=error, completed_at=work.now)
+        AUTOMATION_RUNS.moving(status)
+        .where(automation_run.c.id == run_id)
+        .values(output=output, error=error, completed_at=work.now)
         .returning(*end_effects.ENDED)
     )
     if ended is None:

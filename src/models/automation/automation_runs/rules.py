@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
+from models.core.lifecycle.rules import Lifecycle
+
 
 class RunStatus(StrEnum):
     QUEUED = "queued"
@@ -75,7 +77,8 @@ NODE_TRANSITIONS: Mapping[NodeStatus, frozenset[NodeStatus]] = {
     NodeStatus.CANCELLED: frozenset(),
 }
 
-OPEN_RUN = tuple(status for status, following in RUN_TRANSITIONS.items() if following)
+RUN_LIFECYCLE = Lifecycle(RUN_TRANSITIONS)
+OPEN_RUN = RUN_LIFECYCLE.open
 """The states a run can still leave."""
 
 ACTIVE_RUN = (RunStatus.RUNNING, RunStatus.WAITING)
@@ -86,7 +89,7 @@ OPEN_NODE = tuple(status for status, following in NODE_TRANSITIONS.items() if fo
 
 def sources_of(target: RunStatus) -> tuple[RunStatus, ...]:
     """The states from which a run may become `target`: the guard of the conditional update."""
-    return tuple(status for status, following in RUN_TRANSITIONS.items() if target in following)
+    return RUN_LIFECYCLE.sources_of(target)
 
 
 MAX_REPLAYS = 20

@@ -35,7 +35,7 @@ class DueRun:
 
     run_id: Id
     workspace_id: Id
-    facts: JsonObject
+    request: JsonObject
 
 
 async def fire(work: UnitOfWork, automation_id: Id, due: datetime) -> DueRun | None:

@@ -7,7 +7,9 @@ from sqlalchemy import ARRAY, ForeignKeyConstraint, Index, Text, UniqueConstrain
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
+from models.automation.automation_runs.rules import RUN_LIFECYCLE
 from models.core.base import Id
+from models.core.lifecycle.commands import WorkTable
 from runtime.schema import Timestamp, table_of
 
 _KEY_ORDER = ("automation_id", "concurrency_key", "created_at", "id")
@@ -158,6 +160,7 @@ class RestingExecution(SQLModel, table=True):
 
 
 automation_run = table_of(AutomationRun)
+AUTOMATION_RUNS = WorkTable(automation_run, RUN_LIFECYCLE)
 node_run = table_of(NodeRun)
 node_run_attempt = table_of(NodeRunAttempt)
 resting_execution = table_of(RestingExecution)

@@ -27,7 +27,7 @@ from runtime.database import UnitOfWork
 from runtime.families import Family
 from runtime.timestamps import wire_timestamp
 
-RESOLVE_NODE = "resolve-node"
+RESOLVE_NODE = "resolve_node"
 """The signal to the execution that hosts a node: its wait has been resolved."""
 
 MAX_EVENTS = 100

@@ -2,6 +2,8 @@
 
 from enum import StrEnum
 
+from models.core.lifecycle.rules import Lifecycle
+
 
 class JobStatus(StrEnum):
     QUEUED = "queued"
@@ -19,4 +21,5 @@ TRANSITIONS: dict[JobStatus, frozenset[JobStatus]] = {
     JobStatus.CANCELLED: frozenset(),
 }
 
-OPEN_JOB = tuple(status for status in JobStatus if TRANSITIONS[status])
+JOB_LIFECYCLE = Lifecycle(TRANSITIONS)
+OPEN_JOB = JOB_LIFECYCLE.open

@@ -8,7 +8,8 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
 from models.core.base import Id
-from models.messages.jobs.rules import OPEN_JOB, JobStatus
+from models.core.lifecycle.commands import WorkTable
+from models.messages.jobs.rules import JOB_LIFECYCLE, OPEN_JOB, JobStatus
 from runtime.schema import Timestamp, table_of
 
 
@@ -48,3 +49,4 @@ class Job(SQLModel, table=True):
 
 
 job = table_of(Job)
+JOBS = WorkTable(job, JOB_LIFECYCLE)

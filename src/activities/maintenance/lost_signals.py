@@ -1,4 +1,4 @@
-"""Wake-ups that were lost: waits resolved in our rows, whose executions sleep on (promise I7)."""
+"""Lost signals: waits resolved in our rows, whose executions go on waiting (promise I7)."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -9,10 +9,10 @@ from typing import Any
 import structlog
 from sqlalchemy import Row, and_, exists, select
 from temporalio import activity
-from temporalio.client import Client
 from temporalio.service import RPCError
 
 from activities.maintenance.executions import describe_execution
+from activities.maintenance.families import SweepContext
 from models.automation.automation_runs.rules import OPEN_RUN, NodeStatus
 from models.automation.automation_runs.tables import automation_run, node_run
 from models.automation.waits.store import wake
@@ -32,28 +32,28 @@ _NODE = and_(
 _UNDELIVERED = exists().where(outbox.c.subject_id == _wait.run_id, outbox.c.intent == Intent.SIGNAL)
 
 
-async def tell_again(database: Database, client: Client, grace: timedelta) -> int:
+async def resend_signals(context: SweepContext) -> int:
     """Wake the nodes whose wait ended longer ago than `grace`; how many were woken.
 
     Only where the execution has dealt with all it was told: else it may yet come to the wait.
     """
-    told = 0
-    waits = await _resolved(database, grace)
+    resent = 0
+    waits = await _resolved(context.database, context.grace)
     for workflow_id, hosted in groupby(waits, attrgetter("workflow_id")):
         activity.heartbeat()
         try:
-            found = await describe_execution(client, workflow_id)
+            found = await describe_execution(context.client, workflow_id)
         except RPCError:
             # The next sweep comes back to it.
             log.warning("an execution could not be asked", workflow=workflow_id)
             continue
         if found is None or not found.sleeps:
             continue
-        unheard = list(hosted)
-        async with database.transaction() as work:
-            await wake(work, unheard)
-        told += len(unheard)
-    return told
+        lost = list(hosted)
+        async with context.database.transaction() as work:
+            await wake(work, lost)
+        resent += len(lost)
+    return resent
 
 
 async def _resolved(database: Database, grace: timedelta) -> Sequence[Row[Any]]:

@@ -1,0 +1,94 @@
+"""What the reconciler must know of a family of durable work; each family registers one of these."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import StrEnum
+from typing import Any
+
+from sqlalchemy import Row, Select, select
+from temporalio.client import Client, WorkflowExecutionStatus
+
+from activities.maintenance.executions import Execution
+from models.core.lifecycle.commands import WorkTable
+from runtime.database import Database, UnitOfWork
+
+Extra = Callable[[], Awaitable[int]]
+"""A further repair of a family; gives how often it was made."""
+
+
+class Verdict(StrEnum):
+    """What is to be done about an open row."""
+
+    LEAVE = "leave"
+    RESTART = "restart"
+    """Its execution never began."""
+    CLOSE = "close"
+    """Its execution ended without closing it."""
+
+
+class EndKind(StrEnum):
+    """How an execution ended that did not close its row."""
+
+    CANCELLED = "cancelled"
+    FAILED = "failed"
+    TIMED_OUT = "timed_out"
+
+
+@dataclass(frozen=True, slots=True)
+class AbnormalEnd:
+    """The end of an execution, and the reason that its row shows."""
+
+    kind: EndKind
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class SweepContext:
+    """What the repairs of a sweep work with; what is younger than `grace` is still on its way."""
+
+    database: Database
+    client: Client
+    grace: timedelta
+
+
+class WorkFamily:
+    """A family whose rows are started, executed and closed the plain way; others override."""
+
+    def __init__(self, name: str, kind: WorkTable) -> None:
+        self.name = name
+        self.kind = kind
+
+    def rows(self) -> Select[Any]:
+        """The rows to look at, with the columns that the other methods need."""
+        return select(self.kind.table)
+
+    def workflow_id(self, row: Row[Any]) -> str:
+        """The id of a row's execution."""
+        raise NotImplementedError
+
+    def abandoned(self, row: Row[Any]) -> str | None:
+        """Why nobody waits for an open row any more, which is then cancelled; mostly None."""
+        del row
+        return None
+
+    def judge(self, row: Row[Any], found: Execution | None) -> Verdict:
+        """What to do about an open row, given its execution; None when Temporal knows of none."""
+        if found is None:
+            never_began = row.status == self.kind.lifecycle.initial
+            return Verdict.RESTART if never_began else Verdict.CLOSE
+        running = found.status is WorkflowExecutionStatus.RUNNING
+        return Verdict.LEAVE if running else Verdict.CLOSE
+
+    async def restart(self, work: UnitOfWork, row: Row[Any]) -> None:
+        """Have the execution of a row started, or told to begin. Idempotent by id."""
+        raise NotImplementedError
+
+    async def close(self, context: SweepContext, row: Row[Any], end: AbnormalEnd) -> bool:
+        """Close a row; False when it was closed before."""
+        raise NotImplementedError
+
+    def extras(self, context: SweepContext) -> Mapping[str, Extra]:
+        """Further repairs, by what they are counted as."""
+        del context
+        return {}

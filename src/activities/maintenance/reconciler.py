@@ -1,0 +1,146 @@
+"""The reconciler: rows and executions that drifted apart are brought together (promise I7).
+
+It knows families of work by registration (`families.WorkFamily`). Temporal is asked about each open
+row by `describe`, which is strongly consistent; the row under its lock decides.
+"""
+
+from collections.abc import AsyncIterator, Sequence
+from datetime import timedelta
+from typing import Any
+
+import structlog
+from sqlalchemy import Row, exists
+from temporalio import activity
+from temporalio.client import Client, WorkflowExecutionStatus
+
+from activities.maintenance.executions import Execution, describe_execution
+from activities.maintenance.families import (
+    AbnormalEnd,
+    EndKind,
+    SweepContext,
+    Verdict,
+    WorkFamily,
+)
+from models.core.base import Id
+from runtime.database import Database
+from runtime.outbox import Intent, outbox
+
+log = structlog.get_logger()
+
+GRACE = timedelta(seconds=20)
+"""A row or execution younger than this is still on its way."""
+BATCH = 500
+"""Rows read at once."""
+POISONED = 5
+"""Tries of one workflow task after which work is reported: code must change, or be put back."""
+
+_ENDS = {
+    WorkflowExecutionStatus.CANCELED: AbnormalEnd(EndKind.CANCELLED, "Cancelled in Temporal."),
+    WorkflowExecutionStatus.TERMINATED: AbnormalEnd(EndKind.FAILED, "Terminated in Temporal."),
+    WorkflowExecutionStatus.TIMED_OUT: AbnormalEnd(EndKind.TIMED_OUT, "The execution timed out."),
+    WorkflowExecutionStatus.COMPLETED: AbnormalEnd(
+        EndKind.FAILED, "The execution ended without writing its result."
+    ),
+}
+_DIED = AbnormalEnd(EndKind.FAILED, "The execution failed.")
+_GONE = AbnormalEnd(EndKind.FAILED, "The execution is gone from Temporal.")
+
+_REPAIRS = ("restarted", "closed", "poisoned")
+
+
+class Reconciler:
+    """Sweeps over the open rows of all registered families."""
+
+    def __init__(
+        self,
+        database: Database,
+        client: Client,
+        families: Sequence[WorkFamily],
+        *,
+        grace: timedelta = GRACE,
+        batch: int = BATCH,
+    ) -> None:
+        self._context = SweepContext(database, client, grace)
+        self._families = families
+        self._batch = batch
+
+    @activity.defn(name="reconcile_open_work")
+    async def reconcile(self) -> dict[str, int]:
+        """One sweep: how often each repair of each family was made.
+
+        Safe to repeat: every repair is a conditional update or idempotent by id.
+        """
+        counts: dict[str, int] = {}
+        for family in self._families:
+            swept = await self._sweep(family)
+            counts |= {f"{family.name}_{repair}": count for repair, count in swept.items()}
+        return counts
+
+    async def _sweep(self, family: WorkFamily) -> dict[str, int]:
+        counts = dict.fromkeys(_REPAIRS, 0)
+        async for row in self._open_rows(family):
+            activity.heartbeat()
+            try:
+                done = await self.repair(family, row)
+            except Exception:
+                # One row's trouble must not keep the sweep from the others.
+                log.exception("a row could not be reconciled", id=str(row.id))
+                continue
+            if done is not None:
+                counts[done] += 1
+        for name, repair in family.extras(self._context).items():
+            counts[name] = await repair()
+        return counts
+
+    async def _open_rows(self, family: WorkFamily) -> AsyncIterator[Row[Any]]:
+        last: Id | None = None
+        while rows := await self._open_rows_after(family, last):
+            for row in rows:
+                yield row
+            last = rows[-1].id
+
+    async def _open_rows_after(self, family: WorkFamily, last: Id | None) -> Sequence[Row[Any]]:
+        """The next open rows in the order of their ids, none when there are no more."""
+        kind, columns = family.kind, family.kind.table.c
+        undelivered = exists().where(
+            outbox.c.subject_id == columns.id, outbox.c.intent == Intent.START
+        )
+        async with self._context.database.transaction() as work:
+            accepted_before = work.now - self._context.grace
+            statement = (
+                family.rows()
+                .where(kind.is_open, columns[kind.accepted] < accepted_before, ~undelivered)
+                .order_by(columns.id)
+                .limit(self._batch)
+            )
+            if last is not None:
+                statement = statement.where(columns.id > last)
+            return await work.rows(statement)
+
+    async def repair(self, family: WorkFamily, row: Row[Any]) -> str | None:
+        """Make a row and its execution agree; what was done, None for nothing."""
+        reason = family.abandoned(row)
+        if reason is not None:
+            return await self._close(family, row, AbnormalEnd(EndKind.CANCELLED, reason))
+        found = await describe_execution(self._context.client, family.workflow_id(row))
+        match family.judge(row, found):
+            case Verdict.RESTART:
+                async with self._context.database.transaction() as work:
+                    await family.restart(work, row)
+                return "restarted"
+            case Verdict.CLOSE:
+                end = _GONE if found is None else _ENDS.get(found.status, _DIED)
+                return await self._close(family, row, end)
+            case _:
+                return None if found is None else _poisoned(row, found)
+
+    async def _close(self, family: WorkFamily, row: Row[Any], end: AbnormalEnd) -> str | None:
+        return "closed" if await family.close(self._context, row, end) else None
+
+
+def _poisoned(row: Row[Any], found: Execution) -> str | None:
+    """Report work whose workflow task fails again and again; it goes on when its code can."""
+    if found.attempt < POISONED:
+        return None
+    log.error("a workflow task keeps failing", id=str(row.id), attempt=found.attempt)
+    return "poisoned"

@@ -1,0 +1,123 @@
+"""The guarded writes that every family of durable work shares (promises I2, I3, I5).
+
+A write is conditional on the states it may leave, so repeating one is harmless and closed work
+stays as it is. What Temporal is told of a piece of work leaves through the outbox, in the
+transaction that decided it.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Row, Table, Update, select, update
+from sqlalchemy.dialects.postgresql import Insert, insert
+
+from models.core.base import Id
+from models.core.lifecycle.rules import Lifecycle
+from runtime import outbox
+from runtime.database import UnitOfWork
+from runtime.families import Family
+
+
+@dataclass(frozen=True, slots=True)
+class WorkTable:
+    """A table of durable work, with the columns `id`, `workspace_id` and `status`.
+
+    `accepted` and `ended` name the columns of the moments at which a row was made and closed.
+    """
+
+    table: Table
+    lifecycle: Lifecycle[Any]
+    accepted: str = "created_at"
+    ended: str = "completed_at"
+
+    def accepting(self, values: Mapping[str, Any]) -> Insert:
+        """Insert a row, unless there is one of its id."""
+        return insert(self.table).values(**values).on_conflict_do_nothing(index_elements=["id"])
+
+    def moving(self, target: Any) -> Update:
+        """Bring rows, still to be chosen, to the state `target` from where they may reach it.
+
+        The states are written out: a partial index of open rows is then found by every plan.
+        """
+        sources = [status.value for status in self.lifecycle.sources_of(target)]
+        return (
+            update(self.table).where(self.table.c.status.in_(sources)).values(status=target.value)
+        )
+
+    @property
+    def is_open(self) -> Any:
+        """The condition that a row is open."""
+        return self.table.c.status.in_([status.value for status in self.lifecycle.open])
+
+
+async def accept(work: UnitOfWork, kind: WorkTable, row: Mapping[str, Any]) -> bool:
+    """Record a piece of work; False when one of this id was accepted before."""
+    values = {"status": kind.lifecycle.initial.value, kind.accepted: work.now, **row}
+    statement = kind.accepting(values).returning(kind.table.c.id)
+    return await work.first(statement) is not None
+
+
+async def start(
+    work: UnitOfWork,
+    family: Family,
+    workspace_id: Id,
+    work_id: Id,
+    request: outbox.StartRequest,
+) -> None:
+    """Have the execution of accepted work started; operators see the `request`."""
+    await outbox.append(
+        work,
+        intent=outbox.Intent.START,
+        family=family,
+        workspace_id=workspace_id,
+        subject_id=work_id,
+        request=request,
+    )
+
+
+async def hold(work: UnitOfWork, kind: WorkTable, work_id: Id) -> Row[Any] | None:
+    """The gate: an open row, locked until the transaction ends; None when it is closed."""
+    statement = select(kind.table).where(kind.table.c.id == work_id, kind.is_open)
+    return await work.first(statement.with_for_update())
+
+
+async def move(work: UnitOfWork, kind: WorkTable, work_id: Id, target: Any, **values: Any) -> bool:
+    """Bring one row to another state, with other values; False when it may not go there."""
+    statement = kind.moving(target).where(kind.table.c.id == work_id).values(**values)
+    return (await work.execute(statement)).rowcount > 0
+
+
+async def record_progress(work: UnitOfWork, kind: WorkTable, work_id: Id, **values: Any) -> None:
+    """Write values of a row whose gate the caller has passed."""
+    await work.execute(update(kind.table).where(kind.table.c.id == work_id).values(**values))
+
+
+async def finish(
+    work: UnitOfWork, kind: WorkTable, work_ids: Collection[Id], end: Any, **values: Any
+) -> list[Id]:
+    """Close the open ones among these rows for ever; their ids."""
+    statement = (
+        kind.moving(end)
+        .where(kind.table.c.id.in_(work_ids))
+        .values(**{kind.ended: work.now}, **values)
+        .returning(kind.table.c.id)
+    )
+    return [row.id for row in await work.rows(statement)]
+
+
+async def cancel_executions(
+    work: UnitOfWork, family: Family, workspace_id: Id, work_ids: Collection[Id]
+) -> None:
+    """Have the executions of closed rows cancelled; those not started yet never are."""
+    withdrawn = await outbox.withdraw_starts(work, work_ids)
+    intents: list[outbox.IntentArguments] = [
+        {
+            "intent": outbox.Intent.CANCEL,
+            "family": family,
+            "workspace_id": workspace_id,
+            "subject_id": work_id,
+        }
+        for work_id in sorted(set(work_ids) - withdrawn)
+    ]
+    await outbox.append_all(work, intents)

@@ -1,0 +1,28 @@
+"""The states of durable work and the moves between them. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Generic, TypeVar
+
+Status = TypeVar("Status", bound=StrEnum)
+
+
+@dataclass(frozen=True, slots=True)
+class Lifecycle(Generic[Status]):
+    """`moves` maps every state to those that may follow it; the first one is where work begins."""
+
+    moves: Mapping[Status, frozenset[Status]]
+
+    @property
+    def initial(self) -> Status:
+        return next(iter(self.moves))
+
+    @property
+    def open(self) -> tuple[Status, ...]:
+        """The states that work can still leave."""
+        return tuple(status for status, following in self.moves.items() if following)
+
+    def sources_of(self, target: Status) -> tuple[Status, ...]:
+        """The states from which work may become `target`: the guard of the conditional update."""
+        return tuple(status for status, following in self.moves.items() if target in following)

@@ -1,0 +1,286 @@
+"""A family of durable work is a table, its steps and one registration with the reconciler."""
+
+import uuid
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from typing import Any
+from uuid import UUID
+
+import pytest
+import pytest_asyncio
+from sqlalchemy import (
+    Column,
+    DateTime,
+    Integer,
+    MetaData,
+    Row,
+    Table,
+    Text,
+    Uuid,
+    delete,
+    select,
+)
+from sqlalchemy.schema import CreateTable
+from temporalio import activity, workflow
+from temporalio.client import Client, WorkflowHandle
+from temporalio.testing import ActivityEnvironment, WorkflowEnvironment
+from temporalio.worker import UnsandboxedWorkflowRunner, Worker
+from typing_extensions import override
+
+from activities.maintenance.families import AbnormalEnd, EndKind, SweepContext, WorkFamily
+from activities.maintenance.reconciler import Reconciler
+from activities.outbox.deliveries import ExecutionDeliveries, Route
+from models.core.lifecycle import commands as lifecycle
+from models.core.lifecycle.commands import WorkTable
+from models.core.lifecycle.rules import Lifecycle
+from runtime.database import Database, UnitOfWork
+from runtime.families import Family
+from runtime.ids import new_id
+from runtime.outbox import Intent, StartRequest, outbox
+from tests.support.patience import eventually
+
+pytestmark = pytest.mark.crash
+
+FAMILY = Family.RETENTION
+"""Any family that has no table: the outbox carries its name, nobody else knows it here."""
+WORKSPACE = uuid.uuid4()
+REQUEST: StartRequest = {"summary": "Errand", "resourceId": str(WORKSPACE)}
+
+
+class Status(StrEnum):
+    WANTED = "wanted"
+    UNDER_WAY = "under_way"
+    DONE = "done"
+    BROKEN = "broken"
+    STOPPED = "stopped"
+
+
+_ENDS = frozenset({Status.BROKEN, Status.STOPPED})
+ERRAND = Table(
+    "errand",
+    MetaData(),
+    Column("id", Uuid, primary_key=True),
+    Column("workspace_id", Uuid),
+    Column("status", Text),
+    Column("error", Text),
+    Column("steps", Integer, server_default="0"),
+    Column("created_at", DateTime(timezone=True)),
+    Column("completed_at", DateTime(timezone=True)),
+)
+ERRANDS = WorkTable(
+    ERRAND,
+    Lifecycle(
+        {
+            Status.WANTED: frozenset({Status.UNDER_WAY}) | _ENDS,
+            Status.UNDER_WAY: frozenset({Status.DONE}) | _ENDS,
+            Status.DONE: frozenset(),
+            Status.BROKEN: frozenset(),
+            Status.STOPPED: frozenset(),
+        }
+    ),
+)
+
+
+# ---- the steps, and the workflow that takes them
+
+
+class Steps:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    @activity.defn(name="take_step")
+    async def take(self, errand_id: str) -> bool:
+        """One gated step; whether another one follows."""
+        async with self._database.transaction() as work:
+            row = await lifecycle.hold(work, ERRANDS, UUID(errand_id))
+            if row is None:
+                return False
+            if row.status == Status.WANTED:
+                await lifecycle.move(work, ERRANDS, row.id, Status.UNDER_WAY)
+            await lifecycle.record_progress(work, ERRANDS, row.id, steps=row.steps + 1)
+            if row.steps < 2:
+                return True
+            await lifecycle.finish(work, ERRANDS, [row.id], Status.DONE)
+            return False
+
+
+@workflow.defn(name="Errand")
+class Errand:
+    @workflow.run
+    async def run(self, errand_id: str) -> None:
+        while await workflow.execute_activity_method(
+            Steps.take, errand_id, start_to_close_timeout=timedelta(seconds=10)
+        ):
+            await workflow.sleep(0.05)
+
+
+# ---- the registration
+
+
+class ErrandFamily(WorkFamily):
+    def __init__(self) -> None:
+        super().__init__("errands", ERRANDS)
+
+    @override
+    def workflow_id(self, row: Row[Any]) -> str:
+        return FAMILY.workflow_id(row.id)
+
+    @override
+    async def restart(self, work: UnitOfWork, row: Row[Any]) -> None:
+        await lifecycle.start(work, FAMILY, row.workspace_id, row.id, REQUEST)
+
+    @override
+    async def close(self, context: SweepContext, row: Row[Any], end: AbnormalEnd) -> bool:
+        status = Status.STOPPED if end.kind is EndKind.CANCELLED else Status.BROKEN
+        async with context.database.transaction() as work:
+            closed = await lifecycle.finish(work, ERRANDS, [row.id], status, error=end.reason)
+        return bool(closed)
+
+
+# ---- what a test does with it
+
+
+@dataclass(frozen=True, slots=True)
+class Errands:
+    database: Database
+    client: Client
+    queue: str
+
+    async def accept(self, errand_id: UUID | None = None) -> UUID:
+        errand_id = errand_id or new_id()
+        async with self.database.transaction() as work:
+            row = {"id": errand_id, "workspace_id": WORKSPACE}
+            if await lifecycle.accept(work, ERRANDS, row):
+                await lifecycle.start(work, FAMILY, WORKSPACE, errand_id, REQUEST)
+        return errand_id
+
+    async def cancel(self, errand_id: UUID) -> None:
+        async with self.database.transaction() as work:
+            if await lifecycle.finish(work, ERRANDS, [errand_id], Status.STOPPED):
+                await lifecycle.cancel_executions(work, FAMILY, WORKSPACE, [errand_id])
+
+    async def row(self, errand_id: UUID) -> Any:
+        async with self.database.transaction() as work:
+            return await work.first(select(ERRAND).where(ERRAND.c.id == errand_id))
+
+    async def intents(self, *, lose: bool = False) -> list[str]:
+        """What the outbox holds of this family; it is delivered, or lost."""
+        async with self.database.transaction() as work:
+            taken = delete(outbox).where(outbox.c.workspace_id == WORKSPACE).returning(outbox)
+            rows = sorted(await work.rows(taken), key=lambda row: row.id)
+        routes = {FAMILY: Route("Errand", self.queue)}  # type: ignore[arg-type]  # any queue
+        deliveries = ExecutionDeliveries(self.client, routes).by_intent()
+        for row in rows if not lose else ():
+            await deliveries[Intent(row.intent)](row)
+        return [row.intent for row in rows]
+
+    async def sweep(self) -> dict[str, int]:
+        families = [ErrandFamily()]
+        reconciler = Reconciler(self.database, self.client, families, grace=timedelta())
+        environment = ActivityEnvironment()
+        environment.info = replace(environment.info, started_time=datetime.now(UTC))
+        return await environment.run(reconciler.reconcile)
+
+    async def until(self, errand_id: UUID, status: Status) -> Any:
+        async def reached() -> bool:
+            return bool((await self.row(errand_id)).status == status)
+
+        await eventually(reached, what=f"errand {errand_id} as {status}")
+        return await self.row(errand_id)
+
+    def execution(self, errand_id: UUID) -> WorkflowHandle[Any, Any]:
+        return self.client.get_workflow_handle(FAMILY.workflow_id(errand_id))
+
+
+@pytest_asyncio.fixture
+async def errands(own_database: Database, temporal: WorkflowEnvironment) -> AsyncIterator[Errands]:
+    """The family, with nobody who carries it out."""
+    async with own_database.transaction() as work:
+        await work.execute(CreateTable(ERRAND, if_not_exists=True))
+        await work.execute(delete(ERRAND))
+    yield Errands(own_database, temporal.client, f"errands-{uuid.uuid4().hex}")
+
+
+def worker(errands: Errands) -> Worker:
+    return Worker(
+        errands.client,
+        task_queue=errands.queue,
+        workflows=[Errand],
+        activities=[Steps(errands.database).take],
+        workflow_runner=UnsandboxedWorkflowRunner(),
+    )
+
+
+async def test_it_is_accepted_started_and_finished(errands: Errands) -> None:
+    errand_id = await errands.accept()
+    await errands.accept(errand_id)
+    assert (await errands.row(errand_id)).status == Status.WANTED
+    async with worker(errands):
+        assert await errands.intents() == ["start"]
+        row = await errands.until(errand_id, Status.DONE)
+    assert (row.steps, row.error) == (3, None)
+    assert row.created_at <= row.completed_at
+    assert await errands.sweep() == {
+        "errands_restarted": 0,
+        "errands_closed": 0,
+        "errands_poisoned": 0,
+    }
+
+
+async def test_cancel_wins_and_reaches_the_execution(errands: Errands) -> None:
+    errand_id = await errands.accept()
+    await errands.intents()
+    await errands.cancel(errand_id)
+    assert await errands.intents() == ["cancel"]
+    async with worker(errands):
+
+        async def is_over() -> bool:
+            return (await errands.execution(errand_id).describe()).close_time is not None
+
+        await eventually(is_over, what="the end of the execution")
+    row = await errands.row(errand_id)
+    assert (row.status, row.steps) == (Status.STOPPED, 0)
+
+
+async def test_what_is_cancelled_before_its_start_never_starts(errands: Errands) -> None:
+    errand_id = await errands.accept()
+    await errands.cancel(errand_id)
+    assert await errands.intents() == []
+    await errands.cancel(errand_id)
+    assert await errands.intents() == []
+
+
+async def test_a_start_that_was_lost_is_made_again(errands: Errands) -> None:
+    errand_id = await errands.accept()
+    assert (await errands.sweep())["errands_restarted"] == 0, "its start is on its way"
+    assert await errands.intents(lose=True) == ["start"]
+    assert (await errands.sweep())["errands_restarted"] == 1
+    async with worker(errands):
+        assert await errands.intents() == ["start"]
+        await errands.until(errand_id, Status.DONE)
+
+
+@pytest.mark.parametrize(
+    ("fate", "status", "error"),
+    [
+        ("terminate", Status.BROKEN, "Terminated in Temporal."),
+        ("cancel", Status.STOPPED, "Cancelled in Temporal."),
+    ],
+)
+async def test_the_row_of_a_dead_execution_is_closed_with_the_reason(
+    errands: Errands, fate: str, status: Status, error: str
+) -> None:
+    errand_id = await errands.accept()
+    await errands.intents()
+    assert (await errands.sweep())["errands_closed"] == 0, "its execution is open"
+    await getattr(errands.execution(errand_id), fate)()
+
+    async def closed() -> bool:
+        return (await errands.sweep())["errands_closed"] == 1
+
+    async with worker(errands):
+        await eventually(closed, what=f"the end of errand {errand_id}")
+    row = await errands.row(errand_id)
+    assert (row.status, row.error) == (status, error)
