@@ -8,7 +8,7 @@ from sqlalchemy import ARRAY, Uuid, any_, func, literal, select, union_all
 
 from models.content.files.queries import stored_file
 from models.content.files.tables import file
-from models.core.access.rules import MANAGERS, Actor, Level, Principal, PrincipalType, Role
+from models.core.access.rules import MANAGERS, Actor, Level
 from models.core.base import Id
 from models.core.pagination import native, plain
 from models.data.databases.queries import database_level, load_schema
@@ -21,14 +21,14 @@ from models.data.records.finding import choose_route, in_time, read_page
 from models.data.records.hidden import unseen_fields
 from models.data.records.rules.query.query import read_query
 from models.data.records.shapes import RecordQuery
-from models.messages.jobs.queries import find_job
+from models.messages.jobs.queries import find_job, job_actor
 from models.messages.jobs.rules import OPEN_JOB
 from models.messages.jobs.tables import Job
 from models.people.users.tables import app_user
 from models.people.workspaces.tables import workspace_member
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
-from runtime.errors import DeniedError, NotFoundError
+from runtime.errors import NotFoundError
 from runtime.families import Family
 
 PAGE = 1_000
@@ -72,18 +72,8 @@ async def read_rows(work: UnitOfWork, job: Job, position: Sequence[Any] | None) 
 
 
 async def _actor(work: UnitOfWork, job: Any) -> Actor:
-    """The one who asked, with the role they have now."""
-    role = await work.scalar(
-        select(workspace_member.c.role).where(
-            workspace_member.c.workspace_id == job.workspace_id,
-            workspace_member.c.user_id == job.actor_user_id,
-        )
-    )
-    if role is None:
-        raise DeniedError("Whoever asked for the export is no member of the workspace any more.")
-    user_id = job.actor_user_id
-    principal = Principal(type=PrincipalType.SYSTEM, id=user_id, user_id=user_id)
-    actor = Actor(principal=principal, workspace_id=job.workspace_id, role=Role(role))
+    """The one who asked, who must still see the database."""
+    actor = await job_actor(work, job)
     if await database_level(work, actor, job.subject_id) < Level.VIEW:
         raise NotFoundError("database")
     return actor

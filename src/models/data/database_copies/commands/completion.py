@@ -1,7 +1,6 @@
 """The last step of a copy: one transaction makes it visible, with its views and templates."""
 
 from dataclasses import replace
-from typing import Any
 
 from sqlalchemy import insert, or_, select, update
 
@@ -9,7 +8,7 @@ from models.content.grants.tables import item_grant
 from models.content.items.commands import create_item_for
 from models.content.items.rules import AccessMode, ItemKind
 from models.content.items.tables import item
-from models.core.access.rules import Actor, Level, Principal, PrincipalType, Role
+from models.core.access.rules import Actor, Level
 from models.core.base import Id
 from models.core.keys import first_free, slug
 from models.data.database_copies.access import check_relation_targets
@@ -41,30 +40,10 @@ from models.data.records.recomputation import request_recomputation
 from models.data.records.rules.write.dependencies import FOLLOWING, Stale
 from models.data.views.rules.kinds import ViewScope
 from models.data.views.tables import view
+from models.messages.jobs.queries import job_actor
 from models.messages.jobs.tables import Job
-from models.people.workspaces.tables import workspace_member
 from runtime.database import UnitOfWork
-from runtime.errors import ConflictError, DeniedError
-
-
-async def acting(work: UnitOfWork, job: Any) -> Actor:
-    """The member who asked for the copy, as they are now. Raises `DeniedError` for one who left."""
-    role = await work.scalar(
-        select(workspace_member.c.role).where(
-            workspace_member.c.workspace_id == job.workspace_id,
-            workspace_member.c.user_id == job.actor_user_id,
-        )
-    )
-    if role is None:
-        raise DeniedError("Who asked for the copy is no member of the workspace any more.")
-    user_id = job.actor_user_id
-    principal = Principal(type=PrincipalType.SYSTEM, id=job.id, user_id=user_id)
-    return Actor(
-        principal=principal,
-        workspace_id=job.workspace_id,
-        role=Role(role),
-        scopes=principal.effective_scopes(Role(role)),
-    )
+from runtime.errors import ConflictError
 
 
 async def publish(
@@ -75,7 +54,7 @@ async def publish(
     The caller holds the lock on the fields of the workspace. Raises `DeniedError` when the actor
     may no longer create the copy there.
     """
-    actor = await acting(work, job)
+    actor = await job_actor(work, job)
     source = await find_source(work, copy.workspace_id, copy.source_id)
     await check_relation_targets(work, actor, copy.source_id, fields)
     label = await work.scalar(

@@ -14,7 +14,7 @@ from sqlalchemy import delete, func, select
 from models.content.items.queries import closed_items
 from models.content.items.tables import item
 from models.core.base import Id, JsonObject
-from models.data.database_copies.commands.completion import acting, publish
+from models.data.database_copies.commands.completion import publish
 from models.data.database_copies.commands.rows import (
     Copy,
     Span,
@@ -33,6 +33,7 @@ from models.data.databases.rules.fields import FieldSpecs
 from models.data.databases.rules.kinds import FieldKind
 from models.data.databases.tables import database, field
 from models.data.records.tables import record
+from models.messages.jobs.queries import job_actor
 from models.messages.jobs.tables import Job
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError
@@ -79,7 +80,7 @@ async def copy_chunk(work: UnitOfWork, job: Job, size: int = CHUNK) -> JsonObjec
 
 async def _begin(work: UnitOfWork, job: Job, copy: Copy, fields: FieldSpecs) -> _Step:
     """Insert the row and the fields of the copy; without records the last step follows."""
-    actor = await acting(work, job)
+    actor = await job_actor(work, job)
     source = await find_source(work, copy.workspace_id, copy.source_id)
     siblings = await work.rows(
         select(item.c.title).where(
