@@ -1,10 +1,12 @@
 """What workflows and activities hand each other: ids and small facts only (promise I8)."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
 from models.automation.automations.rules.planner.protocol import (
+    EndRun,
     Event,
     IterationsReady,
     NodeFailed,
@@ -102,7 +104,7 @@ class NodeEnd:
 
 
 @dataclass(frozen=True, slots=True)
-class StretchCall:
+class QuickNodesCall:
     """Execute the quick nodes that are ready, and those that follow from them (ADR 0001).
 
     `applied` events were known to the workflow before those in `ends`, which the worker's
@@ -119,7 +121,7 @@ class StretchCall:
 
 @dataclass(frozen=True, slots=True)
 class LoopProgress:
-    """How far a loop of quick nodes has come; it goes on in the next stretch."""
+    """How far a loop of quick nodes has come; it goes on in the next batch."""
 
     node_id: str
     scope_key: str
@@ -128,7 +130,7 @@ class LoopProgress:
 
 
 @dataclass(frozen=True, slots=True)
-class StretchReply:
+class QuickNodesReply:
     """The nodes that ended, in order; `ended` says how the run ended, if it did."""
 
     ends: list[NodeEnd]
@@ -137,15 +139,15 @@ class StretchReply:
 
 
 WAITS_FOR_SLOT = "waits_for_slot"
-"""How a stretch ends before it began: the run begins when it is admitted (decisions C7)."""
+"""How a batch ends before it began: the run begins when it is admitted (decisions C7)."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunBegun:
-    """The frozen plan of the run, and the first stretch; no plan when the run is closed."""
+    """The frozen plan of the run, and the first batch; no plan when the run is closed."""
 
     plan: dict[str, Any] | None
-    stretch: StretchReply
+    batch: QuickNodesReply
     limit_seconds: float = 0
     """How long the run may last from its start."""
 
@@ -198,7 +200,7 @@ class WakeCall:
 
 
 @dataclass(frozen=True, slots=True)
-class RestCall:
+class SuspendCall:
     """An execution only waits, and for those in the places `below` it too if there are any.
 
     `skipped` are the nodes, each in a scope, which it knows since it rested last that the run will
@@ -227,6 +229,19 @@ class FinishCall:
     decisive_node: NodeCall | None = None
     """The unhandled failure, or the stop node, that ended the run."""
     skipped: list[tuple[str, str]] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, run_id: str, ending: EndRun, skipped: Iterable[NodeRef]) -> "FinishCall":
+        """The end of a run as its planner says it."""
+        decisive = ending.decisive
+        return cls(
+            run_id=run_id,
+            succeeded=ending.succeeded,
+            decisive_node=(
+                None if decisive is None else NodeCall(run_id, decisive.node_id, decisive.scope_key)
+            ),
+            skipped=[(ref.node_id, ref.scope_key) for ref in skipped],
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,8 +63,8 @@ async def signals(engine: Engine, run_id: UUID) -> int:
 
 
 async def test_an_event_that_was_not_heard_is_told_again(engine: Engine) -> None:
-    automation_id, run_id = await waiting(engine, event(eventKey="unheard"))
-    await resolve_unheard(engine, "unheard", run_id)
+    automation_id, run_id = await waiting(engine, event(eventKey="unreported"))
+    await resolve_unheard(engine, "unreported", run_id)
     assert (await sweep(engine, timedelta(minutes=5)))["resent"] == 0
     assert (await engine.get(automation_id, run_id)).status == "waiting"
     assert await repaired(engine, "resent") == 1

@@ -44,7 +44,7 @@ async def test_a_worker_and_its_zombie_write_every_record_once(
         )
     )
     run_id = await idle.start(automation.id)
-    monkeypatch.setattr(quick_nodes, "STRETCH_SECONDS", 60)  # whole runs, on slow machines too
+    monkeypatch.setattr(quick_nodes, "BATCH_SECONDS", 60)  # whole runs, on slow machines too
     with capture_logs():  # those who come second say so at length
         replies = await asyncio.gather(*(_worker(idle).begin(str(run_id)) for _ in range(3)))
 
@@ -53,7 +53,7 @@ async def test_a_worker_and_its_zombie_write_every_record_once(
     run = await idle.get(automation.id, run_id)
     assert run.status == "succeeded"
     assert {one.status for one in run.node_runs} == {"succeeded"}
-    assert sum(reply.stretch.ended == "succeeded" for reply in replies) == 1
+    assert sum(reply.batch.ended == "succeeded" for reply in replies) == 1
     for reply in replies:
         # Whoever came second heard what the first had written.
-        assert {end.reply.state for end in reply.stretch.ends} <= {NodeState.SUCCEEDED}
+        assert {end.reply.state for end in reply.batch.ends} <= {NodeState.SUCCEEDED}

@@ -3,6 +3,9 @@
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from sqlalchemy import select
+
+from models.automation.action_runs.tables import action_run
 from runtime.families import Family
 from tests.support import actions
 from tests.support.actions import make, step
@@ -75,6 +78,37 @@ async def cancelled_in_temporal(engine: Engine) -> str:
     return workflow_id
 
 
+async def node_run_again(engine: Engine) -> str:
+    """The run of a node whose action fails once."""
+    return Family.AUTOMATION_RUN.workflow_id(await _node_run_again(engine))
+
+
+async def second_attempt(engine: Engine) -> str:
+    """The run of an action that its node tries again."""
+    run_id = await _node_run_again(engine)
+    async with engine.database.transaction() as work:
+        own = select(action_run.c.id).where(action_run.c.automation_run_id == run_id)
+        return Family.ACTION_RUN.workflow_id(await work.scalar(own))
+
+
+async def node_out_of_time(engine: Engine) -> str:
+    """The run of a node whose action takes longer than the node may."""
+    async with serving() as sink:
+        action_id = await make(engine, "http_request", method="POST", url=sink.url("slow"))
+        run = await engine.run(graph(_act(action_id, timeoutSeconds=1)))
+    return Family.AUTOMATION_RUN.workflow_id(run.id)
+
+
+async def _node_run_again(engine: Engine) -> Any:
+    async with serving() as sink:
+        action_id = await make(engine, "http_request", method="POST", url=sink.url("flaky"))
+        return (await engine.run(graph(_act(action_id, retry=TWICE)))).id
+
+
+def _act(action_id: Any, **fields: Any) -> Json:
+    return {"id": "act", "kind": "action", "actionId": str(action_id), **fields}
+
+
 async def _under_way(engine: Engine) -> tuple[Any, Any]:
     async with serving() as sink:
         action_id = await make(engine, "http_request", method="POST", url=sink.url("slow"))
@@ -92,6 +126,9 @@ ACTION_STORIES: dict[str, Callable[[Engine], Awaitable[str]]] = {
     "action-run-outside": outside,
     "action-run-outside-failed": outside_failed,
     "action-run-waited": waited,
+    "action-node": node_run_again,
+    "action-node-second-attempt": second_attempt,
+    "action-node-out-of-time": node_out_of_time,
     "action-run-cancelled": cancelled,
     "action-run-cancelled-in-temporal": cancelled_in_temporal,
 }

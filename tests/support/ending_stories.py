@@ -1,25 +1,15 @@
 """Histories of executions that end as their rows did (ADR 0020); see record_histories.py."""
 
 from collections.abc import Awaitable, Callable
-from functools import partial
 
 from models.automation.automation_runs import retries
 from models.automation.automation_runs.calls import called_run_id
 from models.automation.automation_runs.shapes import RetryRun
 from runtime.families import Family
-from tests.support.action_stories import outside_failed
 from tests.support.engine import Engine, by_node, graph, node
 from tests.support.sink import serving
-from tests.support.wait_stories import called, calling
+from tests.support.wait_stories import calling
 from tests.support.waits import event, resume, waiting
-
-
-async def failed(engine: Engine) -> str:
-    """A run that fails at a node which leaves the machine."""
-    async with serving() as sink:
-        url = sink.url("broken")
-        run = await engine.run(graph(node("call", "http_request", method="POST", url=url)))
-    return Family.AUTOMATION_RUN.workflow_id(run.id)
 
 
 async def retried(engine: Engine) -> str:
@@ -51,9 +41,6 @@ async def admitted(engine: Engine) -> str:
 
 
 ENDING_STORIES: dict[str, Callable[[Engine], Awaitable[str]]] = {
-    "run-fails": failed,
     "run-retried": retried,
     "run-admitted": admitted,
-    "call-fails": partial(called, succeeds=False),
-    "action-run-fails": outside_failed,
 }

@@ -96,7 +96,7 @@ def graphs(sink: Sink) -> dict[str, Json]:
         "stop-failed": graph(
             transform("a"), node("end", "stop", result="failed"), edges=[("a", "end")]
         ),
-        "stretch-across-outside": graph(
+        "batch-across-outside": graph(
             transform("a"),
             transform("b"),
             call("call", sink, "ok"),
@@ -250,8 +250,6 @@ STORIES: dict[str, Callable[[Engine], Awaitable[str]]] = {
     "cancelled-in-temporal": cancelled_in_temporal,
     "closed-before-it-began": closed_before_it_began,
     "maintenance": maintenance,
-    "maintenance-of-jobs": maintenance,
-    "maintenance-of-schedules-and-actions": maintenance,
     **ACTION_STORIES,
     **WAIT_STORIES,
     **LOOP_STORIES,
@@ -264,8 +262,6 @@ STORIES: dict[str, Callable[[Engine], Awaitable[str]]] = {
     **{family.value: partial(finished_job, family=family) for family in JOB_FAMILIES},
     "job-refused": refused_job,
     "job-cancelled": cancelled_job,
-    "job-fails": refused_job,
-    "job-is-cancelled": cancelled_job,
 }
 
 

@@ -60,7 +60,7 @@ async def resumed_early(engine: Engine) -> str:
     return _workflow(place)
 
 
-async def told_in_vain(engine: Engine) -> str:
+async def signalled_in_vain(engine: Engine) -> str:
     """A signal without a resolution, and then one with."""
     place = await waiting(engine, event())
     handle = engine.client.get_workflow_handle(_workflow(place))
@@ -119,7 +119,7 @@ WAIT_STORIES: dict[str, Callable[[Engine], Awaitable[str]]] = {
     "event": resumed,
     "event-out-of-time": out_of_time,
     "event-early": resumed_early,
-    "event-told-in-vain": told_in_vain,
+    "event-signalled-in-vain": signalled_in_vain,
     "call": partial(called, succeeds=True),
     "call-failed": partial(called, succeeds=False),
     "call-terminated": called_and_terminated,

@@ -11,7 +11,7 @@ from temporalio import activity
 
 from activities.automation_runs.node_execution import CalledNode, GatedNode, NodeExecution
 from activities.automation_runs.nodes.invocation import NodeResult
-from activities.automation_runs.nodes.preparation import prepare, substitute
+from activities.automation_runs.nodes.resolution import resolve_parameters, substitute
 from activities.automation_runs.outside_nodes import without_secrets
 from activities.automation_runs.runs import RunCache
 from activities.contracts import CalledRun, NodeCall, NodeReply, NodeState, ParkReply, WakeCall
@@ -32,9 +32,10 @@ from models.automation.automation_runs.errors import NodeError
 from models.automation.automation_runs.node_writes import NodeKey
 from models.core.base import Id, JsonObject
 from runtime.database import Database
+from runtime.derived_ids import derived_id
 from runtime.errors import NotFoundError
 from runtime.families import Family
-from runtime.ids import derived_id, parse_id
+from runtime.ids import parse_id
 
 
 class ActionNodeActivities:
@@ -56,10 +57,10 @@ class ActionNodeActivities:
             substituted = substitute(called.run, called.node)
             if substituted is not None:
                 return await self._nodes.complete_with_gate(called, substituted, None)
-            prepared = await prepare(self._database, called)
+            resolved = await resolve_parameters(self._database, called)
 
             async def body(node: GatedNode) -> NodeReply:
-                return await _accepted(node, prepared.parameters)
+                return await _accepted(node, resolved.parameters)
 
             return await self._nodes.behind_gate(called, body)
 

@@ -25,9 +25,9 @@ from activities.automation_runs.nodes.invocation import (
 )
 from activities.automation_runs.nodes.logic import transform
 from activities.contracts import CalledRun
-from activities.patience import patiently
+from activities.database_absence import awaiting_database
 from models.automation.action_runs import step_writes
-from models.automation.action_runs.execution import ActionRunFacts, StepRow, pass_gate
+from models.automation.action_runs.execution import ActionRunHeader, StepRow, pass_gate
 from models.automation.action_runs.rules import PlannedStep, StepStatus
 from models.automation.actions.rules.configs import ActionKind
 from models.automation.automation_runs.errors import NodeError, RunClosedError
@@ -88,7 +88,7 @@ ENDED = {
 class Attempt:
     """One attempt of one step; after the `last` a failure is final."""
 
-    facts: ActionRunFacts
+    header: ActionRunHeader
     step: PlannedStep
     number: int = 1
     last: bool = True
@@ -125,8 +125,8 @@ class ActionSteps:
             if isinstance(opened, StepReply):
                 return opened
             result = await self._effects[_node_kind(attempt.step.kind)](opened)
-            inject_fault(FaultPoint.AFTER_CALL_BEFORE_END, attempt.facts.run_id)
-            return await patiently(lambda: self._end(attempt, lambda: result))
+            inject_fault(FaultPoint.AFTER_CALL_BEFORE_END, attempt.header.run_id)
+            return await awaiting_database(lambda: self._end(attempt, lambda: result))
         except Exception as error:  # noqa: BLE001  # whatever a step raises is that step's failure
             return await self._failed(attempt, error)
 
@@ -136,8 +136,8 @@ class ActionSteps:
         Raises RunClosedError.
         """
         async with self._database.transaction() as work:
-            row = await pass_gate(work, attempt.facts, attempt.step.id)
-            called = await called_run(work, attempt.facts, attempt.step)
+            row = await pass_gate(work, attempt.header, attempt.step.id)
+            called = await called_run(work, attempt.header, attempt.step)
             waited = work.now - (row.started_at or work.now)
         return Awaited(called, max(0.0, (LONGEST_WAIT - waited).total_seconds()))
 
@@ -145,7 +145,7 @@ class ActionSteps:
         """End a waiting step as its automation run has ended, or because that takes too long."""
         try:
             async with self._database.transaction() as work:
-                end = await called_end(work, attempt.facts, attempt.step)
+                end = await called_end(work, attempt.header, attempt.step)
             return await self._end(attempt, end or _overdue)
         except Exception as error:  # noqa: BLE001  # as in `attempt`
             return await self._failed(attempt, error)
@@ -156,21 +156,21 @@ class ActionSteps:
         return await self._failed(attempt, NodeError("timeout", message))
 
     async def _open(self, attempt: Attempt) -> StepReply | Outgoing:
-        facts, step = attempt.facts, attempt.step
+        header, step = attempt.header, attempt.step
         async with self._database.transaction() as work:
-            row = await pass_gate(work, facts, step.id)
+            row = await pass_gate(work, header, step.id)
             if row.status in ENDED:
                 return ENDED[row.status]
-            context = await _context(work, facts, step)
+            context = await _context(work, header, step)
             if row.status is StepStatus.PENDING and not _wanted(step, context):
-                await step_writes.skip_step(work, facts.run_id, step.id)
+                await step_writes.skip_step(work, header.run_id, step.id)
                 return StepReply(StepState.SKIPPED)
             if row.status is StepStatus.RUNNING and step.kind is ActionKind.RUN_AUTOMATION:
                 return StepReply(StepState.WAITING)
             sends = replace(context, sends_secrets=step.kind in OUTSIDE)
             parameters = resolve(step.parameters, sends)
             if step.kind in OUTSIDE:
-                await step_writes.start_step(work, facts.run_id, step.id, attempt.number)
+                await step_writes.start_step(work, header.run_id, step.id, attempt.number)
                 return _outgoing(attempt, row, parameters, work)
             return await self._within(work, attempt, parameters, context)
 
@@ -178,24 +178,24 @@ class ActionSteps:
         self, work: UnitOfWork, attempt: Attempt, parameters: JsonObject, context: BindingContext
     ) -> StepReply:
         """A step whose whole work is this transaction."""
-        facts, step = attempt.facts, attempt.step
+        header, step = attempt.header, attempt.step
         if step.kind in _UNSUPPORTED:
             raise NodeError("unsupported", _UNSUPPORTED[step.kind])
         if step.kind is ActionKind.TRANSFORM:
             result: NodeResult | None = transform(parameters, context)
         elif step.kind is ActionKind.RUN_AUTOMATION:
-            result = await call_automation(work, facts, step, parameters)
+            result = await call_automation(work, header, step, parameters)
         else:
             perform = self._transactions[_node_kind(step.kind)]
-            result = await perform(Invocation(work, facts.actor, parameters))
+            result = await perform(Invocation(work, header.actor, parameters))
         if result is None:
-            await step_writes.start_step(work, facts.run_id, step.id, attempt.number)
+            await step_writes.start_step(work, header.run_id, step.id, attempt.number)
             return StepReply(StepState.WAITING)
         return await _completed(work, attempt, result)
 
     async def _end(self, attempt: Attempt, result: Callable[[], NodeResult]) -> StepReply:
         async with self._database.transaction() as work:
-            row = await pass_gate(work, attempt.facts, attempt.step.id)
+            row = await pass_gate(work, attempt.header, attempt.step.id)
             if row.status in ENDED:
                 return ENDED[row.status]
             return await _completed(work, attempt, result())
@@ -210,29 +210,29 @@ class ActionSteps:
         if failure.retryable and not attempt.last:
             return StepReply(StepState.RETRY, failure)
         try:
-            return await patiently(lambda: self._fail(attempt, failure))
+            return await awaiting_database(lambda: self._fail(attempt, failure))
         except RunClosedError:
             return StepReply(StepState.CLOSED)
 
     async def _fail(self, attempt: Attempt, failure: Failure) -> StepReply:
-        facts, step = attempt.facts, attempt.step
+        header, step = attempt.header, attempt.step
         async with self._database.transaction() as work:
-            row = await pass_gate(work, facts, step.id)
+            row = await pass_gate(work, header, step.id)
             if row.status in ENDED:
                 return ENDED[row.status]
             number = max(attempt.number, row.attempt)
             await step_writes.fail_step(
-                work, facts.run_id, step.id, failure.code, failure.message, number
+                work, header.run_id, step.id, failure.code, failure.message, number
             )
         return StepReply(StepState.FAILED)
 
 
-async def _context(work: UnitOfWork, facts: ActionRunFacts, step: PlannedStep) -> BindingContext:
+async def _context(work: UnitOfWork, header: ActionRunHeader, step: PlannedStep) -> BindingContext:
     """What the bindings of a step read: the run's input as `trigger`, earlier steps as `nodes`."""
     return BindingContext(
-        trigger=facts.input,
-        nodes=await step_writes.load_results(work, facts),
-        run=facts.variable,
+        trigger=header.input,
+        nodes=await step_writes.load_results(work, header),
+        run=header.variable,
         sends_secrets=step.kind in OUTSIDE,
     )
 
@@ -248,13 +248,13 @@ def _wanted(step: PlannedStep, context: BindingContext) -> bool:
 
 
 def _outgoing(attempt: Attempt, row: StepRow, parameters: JsonObject, work: UnitOfWork) -> Outgoing:
-    facts, step = attempt.facts, attempt.step
+    header, step = attempt.header, attempt.step
     if parameters.pop("connectionId", None) is not None:
         raise NodeError("not_found", "The connection does not exist.")
     return Outgoing(
-        workspace_id=facts.workspace_id,
+        workspace_id=header.workspace_id,
         parameters=parameters,
-        key=f"{facts.effect_key}:{step.id}",
+        key=f"{header.effect_key}:{step.id}",
         began_at=row.started_at or work.now,
         last=attempt.last,
     )
@@ -262,7 +262,7 @@ def _outgoing(attempt: Attempt, row: StepRow, parameters: JsonObject, work: Unit
 
 async def _completed(work: UnitOfWork, attempt: Attempt, result: NodeResult) -> StepReply:
     output = completion(result, None).output
-    run_id, step_id = attempt.facts.run_id, attempt.step.id
+    run_id, step_id = attempt.header.run_id, attempt.step.id
     await step_writes.complete_step(work, run_id, step_id, output, attempt.number)
     return StepReply(StepState.SUCCEEDED)
 

@@ -11,14 +11,14 @@ from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 from activities.action_runs.steps import ENDED, OUTSIDE, ActionSteps, Attempt, StepState
 from activities.automation_runs.nodes.failures import Failure
 from activities.contracts import CalledRun
+from activities.database_absence import awaiting_database
 from activities.heartbeats import heartbeats
-from activities.patience import patiently
 from models.automation.action_runs.closing import NODE_ENDED
 from models.automation.action_runs.execution import (
-    ActionRunFacts,
+    ActionRunHeader,
     abandon,
     finish,
-    load_facts,
+    load_header,
     node_is_open,
 )
 from models.automation.action_runs.rules import ActionRunStatus
@@ -89,15 +89,15 @@ class ActionRunActivities:
         """Carry out what is one transaction, step by step, up to what is not, or to the end."""
         try:
             async with self._database.transaction() as work:
-                facts = await load_facts(work, Id(run_id))
-                statuses = await load_statuses(work, facts)
+                header = await load_header(work, Id(run_id))
+                statuses = await load_statuses(work, header)
         except RunClosedError:
             return Turn(ended=CLOSED)
-        for step in facts.steps:
+        for step in header.steps:
             reply = ENDED.get(statuses[step.id])
             if reply is None and step.kind in OUTSIDE:
                 return Turn(step_id=step.id, retry=step.retry)
-            attempt = Attempt(facts, step)
+            attempt = Attempt(header, step)
             reply = reply or await self._steps.attempt(attempt)
             if reply.state is StepState.WAITING:
                 return await self._waiting(attempt)
@@ -105,7 +105,7 @@ class ActionRunActivities:
                 return Turn(ended=CLOSED)
             if reply.state is StepState.FAILED and not step.continue_on_error:
                 break
-        return Turn(ended=await self._finish(facts))
+        return Turn(ended=await self._finish(header))
 
     async def _waiting(self, attempt: Attempt) -> Turn:
         try:
@@ -119,18 +119,18 @@ class ActionRunActivities:
     async def end_call(self, call: StepCall) -> None:
         """End a step whose called run has ended, or has taken too long."""
         try:
-            facts = await self._facts(call.run_id)
+            header = await self._header(call.run_id)
         except RunClosedError:
             return
-        await self._steps.end_call(Attempt(facts, facts.step(call.step_id)))
+        await self._steps.end_call(Attempt(header, header.step(call.step_id)))
 
     @activity.defn(name="begin_action_attempt")
     async def begin_attempt(self, call: AttemptCall) -> None:
         """Show another attempt of the node that asked, and what became of the one before."""
         try:
-            facts = await self._facts(call.run_id)
-            if facts.node is not None:
-                await self._begin_attempt(facts.node, call.attempt)
+            header = await self._header(call.run_id)
+            if header.node is not None:
+                await self._begin_attempt(header.node, call.attempt)
         except RunClosedError:
             return
 
@@ -150,59 +150,59 @@ class ActionRunActivities:
         number = activity.info().attempt
         async with heartbeats():
             try:
-                facts = await patiently(lambda: self._facts(call.run_id))
+                header = await awaiting_database(lambda: self._header(call.run_id))
             except RunClosedError:
                 return CLOSED
-            step = facts.step(call.step_id)
+            step = header.step(call.step_id)
             final = number >= step.attempts
-            attempt = Attempt(facts, step, number, last=call.last and final)
-            reply = await patiently(lambda: self._steps.attempt(attempt))
+            attempt = Attempt(header, step, number, last=call.last and final)
+            reply = await awaiting_database(lambda: self._steps.attempt(attempt))
             if reply.failure is None:
                 return reply.state
             if final:
                 failure = reply.failure
-                await patiently(lambda: self._record(facts, call.attempt, failure))
+                await awaiting_database(lambda: self._record(header, call.attempt, failure))
         raise _again(reply.failure)
 
-    async def _record(self, facts: ActionRunFacts, attempt: int, failure: Failure) -> None:
+    async def _record(self, header: ActionRunHeader, attempt: int, failure: Failure) -> None:
         """Record the failure of an attempt of the node that asked."""
-        assert facts.node is not None, "only a node's run is tried again as a whole"
+        assert header.node is not None, "only a node's run is tried again as a whole"
         async with self._database.transaction() as work:
             await node_writes.record_attempt(
-                work, facts.node, attempt=attempt, code=failure.code, message=failure.message
+                work, header.node, attempt=attempt, code=failure.code, message=failure.message
             )
 
     @activity.defn(name="close_lost_action_step")
     async def close_lost_step(self, call: StepCall) -> None:
         """Make sure a step whose activity failed is shown as failed."""
         try:
-            facts = await self._facts(call.run_id)
+            header = await self._header(call.run_id)
         except RunClosedError:
             return
-        await self._steps.lost(Attempt(facts, facts.step(call.step_id)))
+        await self._steps.lost(Attempt(header, header.step(call.step_id)))
 
     @activity.defn(name="close_cancelled_action_run")
     async def close_cancelled_action_run(self, run_id: str) -> None:
         """Close the run of a workflow that an operator cancelled; no change to a closed run."""
         try:
-            facts = await self._facts(run_id)
+            header = await self._header(run_id)
         except RunClosedError:
             return
         async with self._database.transaction() as work:
-            asked = await node_is_open(work, facts)
+            asked = await node_is_open(work, header)
             reason = "Cancelled in Temporal." if asked else NODE_ENDED
             status = ActionRunStatus.CANCELLED
-            await abandon(work, facts.workspace_id, facts.run_id, status, reason)
+            await abandon(work, header.workspace_id, header.run_id, status, reason)
 
-    async def _facts(self, run_id: str) -> ActionRunFacts:
+    async def _header(self, run_id: str) -> ActionRunHeader:
         async with self._database.transaction() as work:
-            return await load_facts(work, Id(run_id))
+            return await load_header(work, Id(run_id))
 
-    async def _finish(self, facts: ActionRunFacts) -> str:
-        inject_fault(FaultPoint.BEFORE_TERMINAL_WRITE, facts.run_id)
+    async def _finish(self, header: ActionRunHeader) -> str:
+        inject_fault(FaultPoint.BEFORE_TERMINAL_WRITE, header.run_id)
         async with self._database.transaction() as work:
-            end = await finish(work, facts)
-        inject_fault(FaultPoint.AFTER_TERMINAL_WRITE, facts.run_id)
+            end = await finish(work, header)
+        inject_fault(FaultPoint.AFTER_TERMINAL_WRITE, header.run_id)
         return end.status
 
 

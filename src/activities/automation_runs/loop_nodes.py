@@ -1,6 +1,6 @@
 """Loop nodes themselves: opened, decided on, paused and ended, one transaction each.
 
-Their iterations run elsewhere: in a stretch (`quick_loops`), in the workflow of the run, or in
+Their iterations run elsewhere: in a batch (`quick_loops`), in the workflow of the run, or in
 workflows of their own. What an iteration was given and what came of it is in PostgreSQL alone.
 """
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from activities.automation_runs.binding_contexts import binding_context, open_loop
+from activities.automation_runs.calling_workflow import show_running
 from activities.automation_runs.loop_parameters import loop_parameters
 from activities.automation_runs.node_execution import (
     OUTPUT_LIMIT,
@@ -16,9 +17,8 @@ from activities.automation_runs.node_execution import (
     NodeExecution,
 )
 from activities.automation_runs.nodes.invocation import NodeResult
-from activities.automation_runs.nodes.preparation import substitute
+from activities.automation_runs.nodes.resolution import substitute
 from activities.automation_runs.open_loops import OpenLoop, read_config
-from activities.automation_runs.own_execution import go_on
 from activities.contracts import (
     IterationCall,
     Iterations,
@@ -164,7 +164,7 @@ class LoopNodes:
         """The delay of a repeat is over: loop and run are shown as running."""
 
         async def body(node: GatedNode) -> NodeReply:
-            await go_on(node)
+            await show_running(node)
             await loops.resume_loop(node.work, node.called.key)
             return ITERATING
 

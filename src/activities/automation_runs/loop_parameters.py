@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from activities.automation_runs.node_execution import CalledNode
-from activities.automation_runs.nodes.preparation import prepare
+from activities.automation_runs.nodes.resolution import resolve_parameters
 from models.automation.automation_runs.loops import earlier_loop
 from models.automation.automations.rules.planner.protocol import NodeRef
 from models.core.base import JsonObject
@@ -16,7 +16,7 @@ async def loop_parameters(database: Database, called: CalledNode) -> JsonObject:
     run, ref = called.run, NodeRef(called.key.node_id, called.key.scope_key)
     chosen = run.chosen(ref)
     if not chosen:
-        return (await prepare(database, called)).parameters
+        return (await resolve_parameters(database, called)).parameters
     if ref.node_id in run.repeats:
         return await _earlier_or_own(database, called)
     given = _given_items(called, ref, chosen)
@@ -47,6 +47,6 @@ async def _earlier_or_own(database: Database, called: CalledNode) -> JsonObject:
     async with database.statement() as work:
         earlier = await earlier_loop(work, called.run.header, called.key)
     if earlier is None:
-        return (await prepare(database, called)).parameters
+        return (await resolve_parameters(database, called)).parameters
     parameters: JsonObject = earlier.input
     return parameters

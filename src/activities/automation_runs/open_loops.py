@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from activities.automation_runs.recent import Recent
+from activities.automation_runs.memory_cache import LruCache
 from models.automation.automations.rules.graph.configs import CONFIGS, ForEachConfig, RepeatConfig
 from models.automation.automations.rules.graph.kinds import NodeKind
 from models.automation.automations.rules.planner.protocol import NodeRef
@@ -57,5 +57,5 @@ def read_config(kind: str, parameters: JsonObject) -> LoopConfig:
     return config
 
 
-OpenLoops = Recent[tuple[Id, NodeRef], OpenLoop]
+OpenLoops = LruCache[tuple[Id, NodeRef], OpenLoop]
 """The loops used last, by run and place."""

@@ -19,11 +19,11 @@ from activities.automation_runs.graphs import ExecutableNode
 from activities.automation_runs.node_execution import CalledNode, GatedNode, NodeExecution
 from activities.automation_runs.nodes.failures import Failure, failure_of
 from activities.automation_runs.nodes.invocation import Effect, NodeResult, Outgoing
-from activities.automation_runs.nodes.preparation import prepare, substitute
+from activities.automation_runs.nodes.resolution import resolve_parameters, substitute
 from activities.automation_runs.runs import RunCache
 from activities.contracts import NodeCall, NodeReply, NodeState
+from activities.database_absence import awaiting_database
 from activities.heartbeats import heartbeats
-from activities.patience import patiently
 from models.automation.automation_runs import gated_writes, node_writes
 from models.automation.automation_runs.errors import NodeError
 from models.automation.automations.rules.graph.kinds import NodeKind
@@ -31,8 +31,8 @@ from models.core.base import JsonObject
 from runtime.database import Database
 from runtime.fault_injection import FaultPoint, inject_fault
 
-LAST_WORDS_SECONDS = 1.0
-LAST_WORDS_SHARE = 0.2
+CLOSING_SECONDS = 1.0
+CLOSING_SHARE = 0.2
 """What an effect leaves of its activity's time, so that its end is written and its reason kept:
 so many seconds, and no more than this part."""
 
@@ -92,7 +92,7 @@ class OutsideNodes:
         try:
             async with _own_time():
                 # A database that is away was asked before anything was sent.
-                result = await patiently(lambda: effect(opened.outgoing))
+                result = await awaiting_database(lambda: effect(opened.outgoing))
         except Exception as error:  # noqa: BLE001  # whatever the effect raises is its failure
             node = opened.called.node
             raise await self._failed(call, node, failure_of(error), attempt) from None
@@ -102,15 +102,15 @@ class OutsideNodes:
     async def _guarded(
         self, call: NodeCall, work: Callable[[CalledNode], Awaitable[_Result]]
     ) -> _Result | NodeReply:
-        return await patiently(lambda: self._nodes.guarded(call, work))
+        return await awaiting_database(lambda: self._nodes.guarded(call, work))
 
     async def _open(self, called: CalledNode, attempt: int) -> _Opened | NodeReply:
         substituted = substitute(called.run, called.node)
         if substituted is not None:
             return await self._nodes.complete_with_gate(called, substituted, None)
-        prepared = await prepare(self._nodes.database, called)
+        resolved = await resolve_parameters(self._nodes.database, called)
 
-        parameters = prepared.parameters
+        parameters = resolved.parameters
         if attempt == 1:
             async with self._nodes.database.statement() as work:
                 shown = without_secrets(parameters)
@@ -151,7 +151,7 @@ class OutsideNodes:
         attempts = node.retry.max_attempts if node.retry else 1
         final = not failure.retryable or attempt >= attempts
         if final:
-            await patiently(lambda: self._nodes.fail(call, failure))
+            await awaiting_database(lambda: self._nodes.fail(call, failure))
         else:
             await self._guarded(call, lambda called: self._record(called, failure, attempt))
         return ApplicationError(
@@ -223,7 +223,7 @@ async def _own_time() -> AsyncIterator[None]:
     assert given is not None, "the workflow sets it from the node"
     seconds = given.total_seconds()
     try:
-        async with asyncio.timeout(seconds - min(LAST_WORDS_SECONDS, seconds * LAST_WORDS_SHARE)):
+        async with asyncio.timeout(seconds - min(CLOSING_SECONDS, seconds * CLOSING_SHARE)):
             yield
     except TimeoutError:
         raise NodeError(

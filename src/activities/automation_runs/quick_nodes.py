@@ -1,4 +1,4 @@
-"""Quick nodes: each one transaction, a stretch of them one local activity (ADR 0001)."""
+"""Quick nodes: each one transaction, a batch of them one local activity (ADR 0001)."""
 
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from activities.automation_runs.node_execution import CalledNode, GatedNode, NodeExecution
 from activities.automation_runs.nodes.invocation import Invocation, NodeResult, Transaction
 from activities.automation_runs.nodes.logic import COMPUTATIONS
-from activities.automation_runs.nodes.preparation import prepare, substitute
+from activities.automation_runs.nodes.resolution import resolve_parameters, substitute
 from activities.automation_runs.quick_loops import QuickLoops, Turn
 from activities.automation_runs.runs import OpenRun
 from activities.contracts import (
@@ -15,7 +15,7 @@ from activities.contracts import (
     NodeEnd,
     NodeReply,
     NodeState,
-    StretchReply,
+    QuickNodesReply,
 )
 from models.automation.automation_runs.errors import RunClosedError
 from models.automation.automations.rules.graph.kinds import CostClass, is_loop
@@ -23,10 +23,10 @@ from models.automation.automations.rules.planner.plan_state import PlanState
 from models.automation.automations.rules.planner.protocol import NodeRef
 from runtime.fault_injection import FaultPoint, inject_fault
 
-STRETCH_SECONDS = 2.0
-"""A stretch that takes longer goes on in another local activity."""
+BATCH_SECONDS = 2.0
+"""A batch that takes longer goes on in another local activity."""
 HURRY_SECONDS = 0.05
-"""How long a stretch goes on when another kind of node is ready, which can start only after it."""
+"""How long a batch goes on when another kind of node is ready, which can start only after it."""
 
 
 class QuickNodes:
@@ -37,9 +37,9 @@ class QuickNodes:
         self._transactions = transactions
         self._loops = QuickLoops(nodes, self.execute)
 
-    async def stretch(
+    async def run(
         self, run: OpenRun, ready: Sequence[NodeRef], plan_state: PlanState | None
-    ) -> StretchReply:
+    ) -> QuickNodesReply:
         """Execute the ready nodes; with a plan state, also the quick nodes that become ready.
 
         It hurries where another kind of node is ready, so that one need not wait.
@@ -47,12 +47,12 @@ class QuickNodes:
         """
         ends: list[NodeEnd] = []
         waiting = deque(ready)
-        turn = Turn(STRETCH_SECONDS)
+        turn = Turn(BATCH_SECONDS)
         while waiting:
             ref = waiting.popleft()
             end = await self._end(run, ref, turn)
             if isinstance(end, LoopProgress):
-                return StretchReply(ends, loops=[end])
+                return QuickNodesReply(ends, loops=[end])
             ends.append(end)
             if plan_state is None:
                 continue
@@ -65,7 +65,7 @@ class QuickNodes:
                 turn.hurry(HURRY_SECONDS)
             if turn.over:
                 break
-        return StretchReply(ends)
+        return QuickNodesReply(ends)
 
     async def _end(self, run: OpenRun, ref: NodeRef, turn: Turn) -> NodeEnd | LoopProgress:
         if is_loop(run.graph.nodes[ref.node_id].kind):
@@ -83,17 +83,17 @@ class QuickNodes:
         substituted = substitute(called.run, called.node)
         if substituted is not None:
             return await self._nodes.complete_with_gate(called, substituted, None)
-        prepared = await prepare(self._nodes.database, called)
+        resolved = await resolve_parameters(self._nodes.database, called)
         compute = COMPUTATIONS.get(called.node.kind)
         if compute is not None:
-            result = compute(prepared.parameters, prepared.context)
-            return await self._nodes.complete_with_gate(called, result, prepared.parameters)
+            result = compute(resolved.parameters, resolved.context)
+            return await self._nodes.complete_with_gate(called, result, resolved.parameters)
 
         async def body(node: GatedNode) -> tuple[NodeReply, NodeResult]:
             perform = self._transactions[called.node.kind]
             actor = called.run.header.actor
-            result = await perform(Invocation(node.work, actor, prepared.parameters))
-            return await node.complete(result, prepared.parameters), result
+            result = await perform(Invocation(node.work, actor, resolved.parameters))
+            return await node.complete(result, resolved.parameters), result
 
         done = await self._nodes.behind_gate(called, body)
         if isinstance(done, NodeReply):

@@ -11,8 +11,8 @@ from functools import cached_property
 from typing import Any
 
 from activities.automation_runs.graphs import ExecutableGraph, GraphCache
+from activities.automation_runs.memory_cache import LruCache
 from activities.automation_runs.open_loops import OpenLoop, OpenLoops
-from activities.automation_runs.recent import Recent
 from activities.contracts import NodeEnd
 from models.automation.automation_runs import execution
 from models.automation.automation_runs.errors import RunClosedError
@@ -34,7 +34,7 @@ from models.core.base import Id, JsonObject
 from runtime.crypto import KeyRing
 from runtime.database import Database, UnitOfWork
 
-Outputs = Recent[tuple[Id, str, str], Any]
+Outputs = LruCache[tuple[Id, str, str], Any]
 """The outputs used last, by run, node and scope."""
 
 

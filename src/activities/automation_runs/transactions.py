@@ -25,10 +25,10 @@ from activities.contracts import (
     NodeEnd,
     NodeReply,
     NodeState,
-    RestCall,
+    QuickNodesCall,
+    QuickNodesReply,
     RunBegun,
-    StretchCall,
-    StretchReply,
+    SuspendCall,
 )
 from models.automation.automation_runs import execution
 from models.automation.automation_runs.errors import RunClosedError
@@ -63,7 +63,7 @@ class AutomationRunActivities:
         """Every activity of this class, for registration."""
         return (
             self.begin,
-            self.stretch,
+            self.run_quick_nodes,
             self.set_waiting,
             self.close_failed_node,
             self.finish,
@@ -73,16 +73,16 @@ class AutomationRunActivities:
 
     @activity.defn(name="begin_and_run_quick_nodes")
     async def begin(self, run_id: str) -> RunBegun:
-        """`queued → running`, the plan to follow, and the first stretch of quick nodes.
+        """`queued → running`, the plan to follow, and the first batch of quick nodes.
 
         Repeating it gives the same plan, and the recorded ends of nodes that ended before.
         """
         async with self._database.statement() as work:
             header = await execution.begin(work, uuid.UUID(run_id))
         if header is None:
-            return RunBegun(None, StretchReply([], await self._why_not(run_id)))
+            return RunBegun(None, QuickNodesReply([], await self._why_not(run_id)))
         if (refusal := header.options.get("refusal")) is not None:
-            return RunBegun(None, StretchReply([], await self._refuse(run_id, refusal)))
+            return RunBegun(None, QuickNodesReply([], await self._refuse(run_id, refusal)))
         run = await self._runs.open(header)
         plan, limit = run.plan, self._limit.total_seconds()
         plan_state = run.plan_states[""] = PlanState(plan)
@@ -92,10 +92,10 @@ class AutomationRunActivities:
         ready = [ref for ref in plan_state.active if is_quick(run, ref)]
         if len(ready) < len(plan_state.active):
             # Other nodes are ready too, and the workflow starts them only after this.
-            return RunBegun(plan.to_json(), StretchReply(reused), limit)
+            return RunBegun(plan.to_json(), QuickNodesReply(reused), limit)
         reply = await self._advance(run, ready, plan_state)
-        stretch = replace(reply, ends=[*reused, *reply.ends])
-        return RunBegun(plan.to_json(), stretch, limit)
+        batch = replace(reply, ends=[*reused, *reply.ends])
+        return RunBegun(plan.to_json(), batch, limit)
 
     async def _why_not(self, run_id: str) -> str:
         async with self._database.statement() as work:
@@ -109,45 +109,34 @@ class AutomationRunActivities:
         return RunStatus.FAILED
 
     @activity.defn(name="run_quick_nodes")
-    async def stretch(self, call: StretchCall) -> StretchReply:
+    async def run_quick_nodes(self, call: QuickNodesCall) -> QuickNodesReply:
         """Quick nodes that are ready, and as far as this process knows, those that follow."""
         try:
             run = await self._runs.get(uuid.UUID(call.run_id))
         except RunClosedError:
-            return StretchReply([], CLOSED)
+            return QuickNodesReply([], CLOSED)
         plan_state = run.follow(call.part, call.applied, call.ends)
         return await self._advance(run, [NodeRef(*ref) for ref in call.ready], plan_state)
 
     async def _advance(
         self, run: OpenRun, ready: Sequence[NodeRef], plan_state: PlanState | None
-    ) -> StretchReply:
+    ) -> QuickNodesReply:
         try:
-            reply = await self._quick.stretch(run, ready, plan_state)
+            reply = await self._quick.run(run, ready, plan_state)
         except RunClosedError:
-            return StretchReply([], CLOSED)
+            return QuickNodesReply([], CLOSED)
         if (
             plan_state is None
             or plan_state.ending is None
             or plan_state is not run.plan_states.get("")
         ):
             return reply
-        decisive = plan_state.ending.decisive
-        ended = await self.finish(
-            FinishCall(
-                run_id=str(run.header.run_id),
-                succeeded=plan_state.ending.succeeded,
-                decisive_node=(
-                    None
-                    if decisive is None
-                    else NodeCall(str(run.header.run_id), decisive.node_id, decisive.scope_key)
-                ),
-                skipped=[(ref.node_id, ref.scope_key) for ref in plan_state.skipped],
-            )
-        )
+        run_id, skipped = str(run.header.run_id), plan_state.skipped
+        ended = await self.finish(FinishCall.of(run_id, plan_state.ending, skipped))
         return replace(reply, ended=ended)
 
     @activity.defn(name="show_run_waiting")
-    async def set_waiting(self, call: RestCall) -> None:
+    async def set_waiting(self, call: SuspendCall) -> None:
         """Nothing of the run is running and something waits."""
         run_id = uuid.UUID(call.run_id)
         if not call.skipped:

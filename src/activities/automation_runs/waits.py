@@ -8,12 +8,12 @@ from typing import Any
 
 from temporalio import activity
 
+from activities.automation_runs.calling_workflow import calling_workflow_id, show_running
 from activities.automation_runs.node_execution import CalledNode, GatedNode, NodeExecution
-from activities.automation_runs.nodes.awaited import awaited
 from activities.automation_runs.nodes.delay import seconds_to_wait
 from activities.automation_runs.nodes.invocation import NodeResult
-from activities.automation_runs.nodes.preparation import prepare, substitute
-from activities.automation_runs.own_execution import go_on, own_execution
+from activities.automation_runs.nodes.resolution import resolve_parameters, substitute
+from activities.automation_runs.nodes.wait_variables import awaited
 from activities.automation_runs.runs import RunCache
 from activities.contracts import (
     CalledRun,
@@ -22,7 +22,7 @@ from activities.contracts import (
     ParkCall,
     ParkReply,
     RemindCall,
-    RestCall,
+    SuspendCall,
     WakeCall,
 )
 from models.automation.automation_runs import calls, node_writes, suspension
@@ -53,7 +53,7 @@ class WaitActivities:
 
     def all(self) -> Sequence[Callable[..., Any]]:
         """Every activity of this class, for registration."""
-        return (self.park, self.wake, self.remind, self.rest)
+        return (self.park, self.wake, self.remind, self.suspend)
 
     @activity.defn(name="park_node")
     async def park(self, call: ParkCall) -> ParkReply:
@@ -63,9 +63,9 @@ class WaitActivities:
             substituted = substitute(called.run, called.node)
             if substituted is not None:
                 return await self._nodes.complete_with_gate(called, substituted, None)
-            prepared = await prepare(self._database, called)
-            variables = await awaited(self._database, called, prepared.parameters)
-            beginning = _Beginning(called, prepared.parameters, call.now, variables)
+            resolved = await resolve_parameters(self._database, called)
+            variables = await awaited(self._database, called, resolved.parameters)
+            beginning = _Beginning(called, resolved.parameters, call.now, variables)
             body = _BEGINNINGS[called.node.kind](beginning)
             return await self._nodes.behind_gate(called, body)
 
@@ -89,7 +89,7 @@ class WaitActivities:
                 # Failing outside of this transaction would leave the run shown as waiting.
                 reply = await node.fail(error.failure_code, error.message)
             if reply.state is not NodeState.WAITING:
-                await go_on(node)
+                await show_running(node)
             return reply
 
         async def wake(called: CalledNode) -> NodeReply:
@@ -111,13 +111,13 @@ class WaitActivities:
         return (await self._nodes.guarded(call.node, remind)).state is NodeState.WAITING
 
     @activity.defn(name="suspend_execution")
-    async def rest(self, call: RestCall) -> None:
+    async def suspend(self, call: SuspendCall) -> None:
         """The execution waits, and so does its run if all of its executions do."""
         run_id = uuid.UUID(call.run_id)
         with contextlib.suppress(RunClosedError):
             run = await self._runs.get(run_id)
             async with self._database.transaction() as work:
-                place = suspension.place_of(run_id, own_execution())
+                place = suspension.place_of(run_id, calling_workflow_id())
                 if await suspension.suspend(work, run_id, place, call.below):
                     await run.skip(work, call.skipped)
 
@@ -174,7 +174,7 @@ def _event(beginning: _Beginning) -> _Body:
 def _for_somebody(beginning: _Beginning, seconds: float | None) -> _Body:
     called, parameters = beginning.called, beginning.parameters
     starter = called.run.header.created_by_user_id
-    wait = NewWait(called.key, own_execution(), parameters, starter, beginning.variables)
+    wait = NewWait(called.key, calling_workflow_id(), parameters, starter, beginning.variables)
 
     async def body(node: GatedNode) -> NodeReply:
         resolution = await wait_lifecycle.begin(node.work, wait)

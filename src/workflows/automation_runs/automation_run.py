@@ -58,17 +58,17 @@ class AutomationRun:
 
     async def _execute(self) -> str:
         begun = await transact(AutomationRunActivities.begin, self._run_id)
-        while begun.stretch.ended == WAITS_FOR_SLOT:
+        while begun.batch.ended == WAITS_FOR_SLOT:
             await workflow.wait_condition(lambda: self._admitted)
             self._admitted = False
             begun = await transact(AutomationRunActivities.begin, self._run_id)
         if begun.plan is None:
-            raise RunEnded(begun.stretch.ended or "closed")
+            raise RunEnded(begun.batch.ended or "closed")
         plan = Plan.from_json(begun.plan)
         self._limit, self._began = begun.limit_seconds, workflow.time()
         execution = GraphExecution(Place(self._run_id), plan, self._waits, self._keep_deadline)
         self._execution = execution
-        execution.accept(begun.stretch)
+        execution.accept(begun.batch)
         while execution.plan_state.ending is None:
             await execution.advance()
         return await self._finish(execution, execution.plan_state.ending)
@@ -80,13 +80,7 @@ class AutomationRun:
             self._deadline = asyncio.create_task(self._execution.report(timer))
 
     async def _finish(self, execution: GraphExecution, ending: EndRun) -> str:
-        decisive = ending.decisive
-        call = FinishCall(
-            run_id=self._run_id,
-            succeeded=ending.succeeded,
-            decisive_node=None if decisive is None else execution.call(decisive),
-            skipped=[(ref.node_id, ref.scope_key) for ref in execution.plan_state.skipped],
-        )
+        call = FinishCall.of(self._run_id, ending, execution.plan_state.skipped)
         return await transact(AutomationRunActivities.finish, call)
 
     def _reason(self, status: str) -> str:

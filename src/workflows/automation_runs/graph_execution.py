@@ -22,9 +22,9 @@ with workflow.unsafe.imports_passed_through():
         NodeEnd,
         NodeReply,
         NodeState,
-        RestCall,
-        StretchCall,
-        StretchReply,
+        QuickNodesCall,
+        QuickNodesReply,
+        SuspendCall,
     )
     from models.automation.automations.rules.graph.kinds import CostClass, NodeKind
     from models.automation.automations.rules.planner.costs import costs_of
@@ -42,7 +42,7 @@ with workflow.unsafe.imports_passed_through():
 MAX_PENDING = 1_000
 """Activities and children of one execution at a time; Temporal refuses more than 2,000."""
 
-_Message = NodeEnd | StretchReply | Exception | None
+_Message = NodeEnd | QuickNodesReply | Exception | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +75,9 @@ class GraphExecution:
         self._parked: set[NodeRef] = set()
         self._hosted: dict[NodeRef, str] = {}
         """The loops that run in executions of their own, and in which place."""
-        self._stretch: asyncio.Task[None] | None = None
-        self._unheard: list[NodeEnd] = []
-        self._told_skipped = 0
+        self._batch: asyncio.Task[None] | None = None
+        self._unreported: list[NodeEnd] = []
+        self._shown_skipped = 0
         """So many of the plan state's skipped nodes are shown."""
         self._room = asyncio.Semaphore(MAX_PENDING)
         self._loops = LoopSteps(place.run_id, self.plan_state, waits)
@@ -93,27 +93,27 @@ class GraphExecution:
             raise message
         if isinstance(message, NodeEnd):
             self._apply(message)
-            self._unheard.append(message)
-        elif isinstance(message, StretchReply):
-            self._stretch = None
+            self._unreported.append(message)
+        elif isinstance(message, QuickNodesReply):
+            self._batch = None
             for end in message.ends:
                 self._apply(end)
             if message.loops:
                 self._lasting()
-        progress = message.loops if isinstance(message, StretchReply) else ()
+        progress = message.loops if isinstance(message, QuickNodesReply) else ()
         self._table.follow(self.plan_state, progress)
         workflow.set_current_details(self._table.markdown())
-        if isinstance(message, StretchReply) and message.ended is not None:
+        if isinstance(message, QuickNodesReply) and message.ended is not None:
             raise RunEnded(message.ended)
 
     async def advance(self) -> None:
         """Start what is ready, and wait for one thing to end."""
         self._start_ready()
         if self._only_waiting():
-            told = self.plan_state.skipped[self._told_skipped :]
-            skipped = [(ref.node_id, ref.scope_key) for ref in told]
-            self._told_skipped += len(skipped)
-            call = RestCall(self._place.run_id, sorted(self._hosted.values()), skipped)
+            refs = self.plan_state.skipped[self._shown_skipped :]
+            skipped = [(ref.node_id, ref.scope_key) for ref in refs]
+            self._shown_skipped += len(skipped)
+            call = SuspendCall(self._place.run_id, sorted(self._hosted.values()), skipped)
             await self._waits.show_waiting(call, part=bool(self._place.part))
         self.accept(await self._inbox.get())
 
@@ -123,7 +123,7 @@ class GraphExecution:
             task.cancel()
 
     def call(self, ref: NodeRef) -> NodeCall:
-        """The node, as activities are told of it."""
+        """The call of an activity about a node."""
         return NodeCall(self._place.run_id, ref.node_id, ref.scope_key)
 
     @property
@@ -155,8 +155,8 @@ class GraphExecution:
             elif ref not in self._tasks and not self._iterates(ref):
                 self._lasting()
                 self._tasks[ref] = asyncio.create_task(self.report(self._run_node(ref)))
-        if quick and self._stretch is None:
-            self._stretch = asyncio.create_task(self.report(self._run_quick(quick)))
+        if quick and self._batch is None:
+            self._batch = asyncio.create_task(self.report(self._run_quick(quick)))
 
     def _iterates(self, ref: NodeRef) -> bool:
         """Whether a loop has nothing to do while its iterations run."""
@@ -169,17 +169,17 @@ class GraphExecution:
         except Exception as error:  # noqa: BLE001  # the run's own task raises it again
             self._inbox.put_nowait(error)
 
-    async def _run_quick(self, ready: list[NodeRef]) -> StretchReply:
-        unheard, self._unheard = self._unheard, []
-        call = StretchCall(
+    async def _run_quick(self, ready: list[NodeRef]) -> QuickNodesReply:
+        unreported, self._unreported = self._unreported, []
+        call = QuickNodesCall(
             self._place.run_id,
             [(ref.node_id, ref.scope_key) for ref in ready],
-            self.plan_state.applied - len(unheard),
-            unheard,
+            self.plan_state.applied - len(unreported),
+            unreported,
             self._place.part,
         )
         nodes = [self._nodes[ref.node_id] for ref in ready]
-        return await transact(AutomationRunActivities.stretch, call, summary_of(*nodes))
+        return await transact(AutomationRunActivities.run_quick_nodes, call, summary_of(*nodes))
 
     async def _run_node(self, ref: NodeRef) -> NodeEnd:
         node, cost = self._nodes[ref.node_id], self._costs[ref.node_id]
@@ -244,7 +244,7 @@ class GraphExecution:
 
         A loop is as busy as its iterations.
         """
-        resting = self._parked | self._hosted.keys()
-        if not resting:
+        waiting = self._parked | self._hosted.keys()
+        if not waiting:
             return False
-        return all(ref in resting or self._iterates(ref) for ref in self.plan_state.active)
+        return all(ref in waiting or self._iterates(ref) for ref in self.plan_state.active)

@@ -54,7 +54,7 @@ class LoopSteps:
     async def _open(self, node: PlanNode, call: NodeCall, hosted: Hosted) -> NodeEnd:
         opened = await transact(LoopActivities.open_loop, call, summary_of(node))
         if opened.iterations is None or _fits(opened.iterations):
-            return _heard(call, opened)
+            return _node_end(call, opened)
         hosted(chunks_id(call))
         chunks = await run_in_chunks(node, call, opened.iterations)
         hosted(None)
@@ -70,7 +70,7 @@ class LoopSteps:
         if decided.reply.state is NodeState.WAITING:
             reply = await self._waits.pause(node, call.loop, decided.reply, parked)
             decided = LoopReply(reply, decided.iterations)
-        return _heard(call.loop, decided)
+        return _node_end(call.loop, decided)
 
 
 def _fits(iterations: Iterations) -> bool:
@@ -79,7 +79,7 @@ def _fits(iterations: Iterations) -> bool:
     return workflow.info().get_current_history_length() < OWN_EVENTS
 
 
-def _heard(call: NodeCall, loop: LoopReply) -> NodeEnd:
+def _node_end(call: NodeCall, loop: LoopReply) -> NodeEnd:
     iterations = loop.iterations if loop.reply.state is NodeState.ITERATING else None
     return NodeEnd(call.node_id, call.scope_key, loop.reply, iterations)
 

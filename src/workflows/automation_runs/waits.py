@@ -18,7 +18,7 @@ with workflow.unsafe.imports_passed_through():
         ParkCall,
         ParkReply,
         RemindCall,
-        RestCall,
+        SuspendCall,
         WakeCall,
     )
     from models.automation.automations.rules.graph.kinds import NodeKind
@@ -46,7 +46,7 @@ class Waits:
 
     def resolve(self, node_id: str, scope_key: str) -> None:
         """Somebody has resolved a wait; its row says how."""
-        self._told(NodeRef(node_id, scope_key)).set()
+        self._resolution_of(NodeRef(node_id, scope_key)).set()
 
     async def wait(self, node: PlanNode, call: NodeCall, parked: Parked) -> NodeReply:
         """Park a node, and wake it when what it waits for has come."""
@@ -85,13 +85,13 @@ class Waits:
         async with self._turn:
             return await transact(LoopActivities.resume_loop, call, summary_of(node))
 
-    async def show_waiting(self, call: RestCall, *, part: bool) -> None:
+    async def show_waiting(self, call: SuspendCall, *, part: bool) -> None:
         """Nothing goes on here, in the run or a `part` of it, but what does below."""
         if self._shown == call.below:
             return
         async with self._turn:
             if part or call.below:
-                await transact(WaitActivities.rest, call)
+                await transact(WaitActivities.suspend, call)
             else:
                 await transact(AutomationRunActivities.set_waiting, call)
         self._shown = call.below
@@ -101,19 +101,19 @@ class Waits:
     ) -> NodeReply:
         """Wait for a resolution, or until time is over; the row decides between the two."""
         ref = NodeRef(call.node_id, call.scope_key)
-        told = self._told(ref)
+        resolution = self._resolution_of(ref)
         until = None if reply.seconds is None else workflow.time() + reply.seconds
         reminders = 0
         while True:
             left = None if until is None else max(0.0, until - workflow.time())
             pause = _shortest(left, reply.reminder_seconds if reminders < MAX_REMINDERS else None)
-            over = not await _heard(told, pause, summary_of(node))
+            over = not await _resolved_within(resolution, pause, summary_of(node))
             if over and pause != left:
                 reminders += 1
                 if await transact(WaitActivities.remind, RemindCall(call, reminders)):
                     continue
                 over = False
-            told.clear()
+            resolution.clear()
             end = await self._wake(node, call, parked, over=over)
             if end.state is not NodeState.WAITING:
                 self._resolved.pop(ref)
@@ -132,15 +132,15 @@ class Waits:
         parked(False)
         self._shown = None
 
-    def _told(self, ref: NodeRef) -> asyncio.Event:
+    def _resolution_of(self, ref: NodeRef) -> asyncio.Event:
         return self._resolved.setdefault(ref, asyncio.Event())
 
 
-async def _heard(told: asyncio.Event, seconds: float | None, summary: str) -> bool:
+async def _resolved_within(resolution: asyncio.Event, seconds: float | None, summary: str) -> bool:
     """Whether somebody has resolved a wait before so many seconds are over."""
     try:
         await workflow.wait_condition(
-            told.is_set,
+            resolution.is_set,
             timeout=None if seconds is None else timedelta(seconds=seconds),
             timeout_summary=summary,
         )

@@ -1,17 +1,17 @@
 """What a process keeps is bounded by its size, however many runs are open."""
 
-from activities.automation_runs.recent import ENTRY_BYTES, Recent
+from activities.automation_runs.memory_cache import ENTRY_BYTES, LruCache
 
 TEXT = "x" * 998
 SIZE = ENTRY_BYTES + 1_000
 
 
-def kept(recent: Recent[int, str], among: int) -> list[int]:
+def kept(recent: LruCache[int, str], among: int) -> list[int]:
     return [key for key in range(among) if key in recent._entries]
 
 
 def test_what_was_used_last_is_kept_up_to_the_limit() -> None:
-    recent = Recent[int, str](5 * SIZE)
+    recent = LruCache[int, str](5 * SIZE)
     for key in range(5):
         recent.keep(key, TEXT, TEXT)
     assert recent.known(0) == TEXT
@@ -22,7 +22,7 @@ def test_what_was_used_last_is_kept_up_to_the_limit() -> None:
 
 
 def test_a_value_that_is_kept_again_or_forgotten_gives_its_room_back() -> None:
-    recent = Recent[int, str](2 * SIZE)
+    recent = LruCache[int, str](2 * SIZE)
     for _ in range(5):
         recent.keep(0, TEXT, TEXT)
     recent.keep(1, TEXT, TEXT)
@@ -34,7 +34,7 @@ def test_a_value_that_is_kept_again_or_forgotten_gives_its_room_back() -> None:
 
 
 def test_one_value_is_kept_however_large() -> None:
-    recent = Recent[int, str](SIZE)
+    recent = LruCache[int, str](SIZE)
     recent.keep(0, TEXT, TEXT)
     recent.keep(1, TEXT * 10, TEXT * 10)
     assert kept(recent, 2) == [1]

@@ -19,7 +19,7 @@ from activities.automation_runs.nodes.effects import Effects
 from activities.maintenance.action_runs import ActionRuns
 from activities.maintenance.reconciler import Reconciler
 from models.automation.action_runs.acceptance import ActionRequest, accept, runnable_action
-from models.automation.action_runs.execution import ActionRunFacts, load_facts
+from models.automation.action_runs.execution import ActionRunHeader, load_header
 from models.automation.action_runs.purge import purge_action_runs
 from models.automation.action_runs.tables import action_run, action_step
 from models.automation.automation_runs.tables import automation_run
@@ -50,14 +50,14 @@ async def sweep(engine: Engine, grace: timedelta = timedelta()) -> dict[str, int
     return {name.removeprefix("action_runs_"): count for name, count in counts.items()}
 
 
-async def accepted(engine: Engine, action_id: Id) -> ActionRunFacts:
+async def accepted(engine: Engine, action_id: Id) -> ActionRunHeader:
     """An accepted run whose start was lost."""
     run_id = new_id()
     async with engine.database.transaction() as work:
         row = await runnable_action(work, engine.actor.workspace_id, action_id)
         await accept(work, engine.actor, row, ActionRequest(run_id))
         assert await withdraw_start(work, run_id)
-        return await load_facts(work, run_id)
+        return await load_header(work, run_id)
 
 
 # ---- the reconciler
@@ -65,11 +65,11 @@ async def accepted(engine: Engine, action_id: Id) -> ActionRunFacts:
 
 async def test_a_run_that_never_started_is_started(engine: Engine) -> None:
     action_id = await make(engine, "transform", output={"a": 1})
-    facts = await accepted(engine, action_id)
+    header = await accepted(engine, action_id)
     await sweep(engine, timedelta(hours=1))
-    assert (await actions.get(engine, action_id, facts.run_id)).status == "started"
+    assert (await actions.get(engine, action_id, header.run_id)).status == "started"
     assert (await sweep(engine))["restarted"] >= 1
-    assert (await actions.ended(engine, action_id, facts.run_id)).result == {"a": 1}
+    assert (await actions.ended(engine, action_id, header.run_id)).result == {"a": 1}
 
 
 async def terminate(handle: WorkflowHandle[Any, Any]) -> None:
@@ -161,22 +161,22 @@ async def test_a_step_whose_end_was_lost_is_repeated_with_the_same_key(
         )
     ]
     action_id = await make(engine, "sequence", steps=steps)
-    facts = await accepted(engine, action_id)
+    header = await accepted(engine, action_id)
     async with OutboundClient(OutboundPolicy.from_entries(["127.0.0.0/8"])) as outbound:
         effects = Effects(engine.database, KEYS, outbound, None).by_kind()
         doing = ActionSteps(engine.database, {}, effects)
-        for one in facts.steps:
+        for one in header.steps:
             with monkeypatch.context() as patched:
                 patched.setattr(action_steps, "inject_fault", _die)
                 with pytest.raises(Death):
-                    await doing.attempt(Attempt(facts, one, 1, last=False))
-            assert (await doing.attempt(Attempt(facts, one, 2))).state == "succeeded"
-            assert (await doing.attempt(Attempt(facts, one, 3))).state == "succeeded"
+                    await doing.attempt(Attempt(header, one, 1, last=False))
+            assert (await doing.attempt(Attempt(header, one, 2))).state == "succeeded"
+            assert (await doing.attempt(Attempt(header, one, 3))).state == "succeeded"
     calls, hooks = endpoint.requests[:2], endpoint.requests[2:]
-    assert [one.headers["idempotency-key"] for one in calls] == [f"{facts.run_id}:call"] * 2
+    assert [one.headers["idempotency-key"] for one in calls] == [f"{header.run_id}:call"] * 2
     assert len({(one.headers["webhook-id"], one.body) for one in hooks}) == 1
     assert len(hooks) == 2
-    run = await actions.get(engine, action_id, facts.run_id)
+    run = await actions.get(engine, action_id, header.run_id)
     assert [one.attempt for one in run.step_results.values()] == [2, 2]
 
 

@@ -14,7 +14,7 @@ from activities.automation_runs.nodes.records import RecordNodes
 from models.automation.action_runs import step_writes
 from models.automation.action_runs.acceptance import ActionRequest, accept, runnable_action
 from models.automation.action_runs.commands import run_action
-from models.automation.action_runs.execution import load_facts
+from models.automation.action_runs.execution import load_header
 from models.automation.action_runs.shapes import RunAction
 from models.automation.action_runs.tables import action_run
 from models.automation.actions.tables import action
@@ -523,9 +523,9 @@ async def test_an_effect_that_was_repeated_is_written_once(engine: Engine, table
         assert await accept(work, engine.actor, row, ActionRequest(run_id))
         assert not await accept(work, engine.actor, row, ActionRequest(run_id))
         assert await withdraw_start(work, run_id)
-        facts = await load_facts(work, run_id)
+        header = await load_header(work, run_id)
     steps = ActionSteps(engine.database, RecordNodes(KEYS).transactions(), {})
-    attempt = Attempt(facts, facts.steps[0])
+    attempt = Attempt(header, header.steps[0])
     replies = await asyncio.gather(*(steps.attempt(attempt) for _ in range(5)))
     assert {reply.state for reply in replies} == {"succeeded"}
     assert await count(engine, table, title) == 1

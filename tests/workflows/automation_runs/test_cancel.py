@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import func, select
 
 from activities.automation_runs import outside_nodes, quick_nodes, waits
-from activities.automation_runs.nodes.preparation import Prepared, prepare
+from activities.automation_runs.nodes.resolution import ResolvedNode, resolve_parameters
 from models.automation.automation_runs.rules import OPEN_NODE
 from models.core.base import Id
 from models.data.records.tables import record
@@ -89,13 +89,13 @@ async def test_a_node_on_its_way_to_the_gate_does_not_pass_it(
     }[kind]
     arrived, released = asyncio.Event(), asyncio.Event()
 
-    async def held(*given: Any) -> Prepared:
+    async def held(*given: Any) -> ResolvedNode:
         arrived.set()
         await released.wait()
-        return await prepare(*given)
+        return await resolve_parameters(*given)
 
     for module in (quick_nodes, outside_nodes, waits):
-        monkeypatch.setattr(module, "prepare", held)
+        monkeypatch.setattr(module, "resolve_parameters", held)
     automation = await engine.publish(
         graph(node("it", kind, **config), NEXT, edges=[("it", "next")])
     )

@@ -224,8 +224,8 @@ async def test_the_time_of_a_node_bounds_every_attempt(
     engine: Engine, serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # 3 s for the call, and 10 s to write how it ended.
-    monkeypatch.setattr(outside_nodes, "LAST_WORDS_SECONDS", 10)
-    monkeypatch.setattr(outside_nodes, "LAST_WORDS_SHARE", 1)
+    monkeypatch.setattr(outside_nodes, "CLOSING_SECONDS", 10)
+    monkeypatch.setattr(outside_nodes, "CLOSING_SHARE", 1)
     endpoint = await serve(never)
     run = await engine.run(
         graph(

@@ -543,8 +543,8 @@ async def test_a_test_run_stops_inside_or_behind_a_loop(engine: Engine, last: st
 async def test_the_history_of_a_quick_loop_is_that_of_one_node(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # However slow the machine is, it is one stretch.
-    monkeypatch.setattr(quick_nodes, "STRETCH_SECONDS", 60)
+    # However slow the machine is, it is one batch.
+    monkeypatch.setattr(quick_nodes, "BATCH_SECONDS", 60)
     run = await engine.run(around(step("body")), {"items": list(range(50))})
     assert run.status == "succeeded", run.error
     handle = engine.client.get_workflow_handle(run.metadata["temporalWorkflowId"])
@@ -556,8 +556,8 @@ async def test_the_worker_knows_where_a_loop_stands(
     engine: Engine, serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The worker applies iterations as the workflow does, and goes on with the next quick node."""
-    # However slow the machine is, quick nodes in a row are one stretch.
-    monkeypatch.setattr(quick_nodes, "STRETCH_SECONDS", 60)
+    # However slow the machine is, quick nodes in a row are one batch.
+    monkeypatch.setattr(quick_nodes, "BATCH_SECONDS", 60)
     followed: list[tuple[Id, bool]] = []
     follow = runs.OpenRun.follow
 
@@ -578,7 +578,7 @@ async def test_the_worker_knows_where_a_loop_stands(
         {"items": [1, 2, 3]},
     )
     assert run.status == "succeeded", run.error
-    # One stretch for `a b c` of each item, and one for what follows the loop.
+    # One batch for `a b c` of each item, and one for what follows the loop.
     assert [one for one in followed if one[0] == run.id] == [(run.id, True)] * 4
 
 

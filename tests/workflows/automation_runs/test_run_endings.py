@@ -137,7 +137,7 @@ async def test_failures_in_a_row_are_told_by_the_first(engine: Engine) -> None:
     assert states(run) == {"one": "failed", "two": "failed"}
 
 
-async def test_a_chain_longer_than_one_stretch(engine: Engine) -> None:
+async def test_a_chain_longer_than_one_batch(engine: Engine) -> None:
     names = [f"n{number:03}" for number in range(200)]
     run = await engine.run(
         graph(

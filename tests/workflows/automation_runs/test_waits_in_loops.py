@@ -108,29 +108,29 @@ async def test_a_run_does_not_wait_while_one_iteration_works(
     engine: Engine, serve: Serve, count: int
 ) -> None:
     """One event lets one iteration call somebody; meanwhile the run is running."""
-    go_on = asyncio.Event()
-    slow = await serve(once(go_on, reply()))
+    show_running = asyncio.Event()
+    slow = await serve(once(show_running, reply()))
     content = looping(count, hear(), node("call", "http_request", url=slow.url), parallelism=2)
     place = await waiting(engine, content)
     await resume(engine, place, "hear", scopeKey="loop:1", data={})
     await asyncio.wait_for(slow.reached.wait(), 20)
     run = await engine.get(*place)
     assert (run.status, waits_in(run)) == ("running", ["loop:0"])
-    assert await statuses(engine, place, "waiting", go_on) == ["running", "waiting"]
+    assert await statuses(engine, place, "waiting", show_running) == ["running", "waiting"]
     assert waits_in(await engine.get(*place)) == ["loop:0", "loop:2"]
     await engine.cancel(*place)
 
 
 async def test_a_branch_beside_a_long_loop_counts(engine: Engine, serve: Serve) -> None:
-    go_on = asyncio.Event()
-    slow = await serve(once(go_on, reply()))
+    show_running = asyncio.Event()
+    slow = await serve(once(show_running, reply()))
     content = looping(MANY, hear(), parallelism=2)
     content["nodes"].append(node("beside", "http_request", url=slow.url))
     automation = await engine.publish(content)
     place = (automation.id, await engine.start(automation.id))
     await engine.until(*place, lambda run: len(waits_in(run)) == 2)
     assert (await engine.get(*place)).status == "running"
-    assert await statuses(engine, place, "waiting", go_on) == ["running", "waiting"]
+    assert await statuses(engine, place, "waiting", show_running) == ["running", "waiting"]
     await engine.cancel(*place)
 
 

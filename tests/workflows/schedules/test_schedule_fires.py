@@ -191,13 +191,13 @@ async def test_a_fire_cancelled_as_it_accepts_leaves_no_open_run(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = await scheduled(engine, LONG)
-    reached, go_on = asyncio.Event(), asyncio.Event()
+    reached, show_running = asyncio.Event(), asyncio.Event()
     original = scheduled_runs.fire
 
     async def slow(*arguments: Any) -> Any:
         accepted = await original(*arguments)
         reached.set()
-        await go_on.wait()
+        await show_running.wait()
         return accepted
 
     monkeypatch.setattr("activities.schedules.fires.fire", slow)
@@ -215,7 +215,7 @@ async def test_a_fire_cancelled_as_it_accepts_leaves_no_open_run(
 
     await eventually(heard)
     await asyncio.sleep(0.5)
-    go_on.set()
+    show_running.set()
     assert await until_closed(fire) is WorkflowExecutionStatus.CANCELED
     assert [run.status for run in await runs_of(engine, made.id)] == ["cancelled"]
 

@@ -224,13 +224,13 @@ async def test_a_delivery_that_was_overtaken_ends_right(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = await scheduled(engine)
-    reached, go_on = asyncio.Event(), asyncio.Event()
+    reached, show_running = asyncio.Event(), asyncio.Event()
     original = Schedules._write
 
     async def held(self: Schedules, *arguments: Any) -> None:
         if not reached.is_set():
             reached.set()
-            await go_on.wait()
+            await show_running.wait()
         await original(self, *arguments)
 
     monkeypatch.setattr(Schedules, "_write", held)
@@ -238,7 +238,7 @@ async def test_a_delivery_that_was_overtaken_ends_right(
     await reached.wait()
     await change(engine, made.id, enabled=False)
     await until_schedule(engine, made.id, lambda found: found.schedule.state.paused)
-    go_on.set()
+    show_running.set()
     await overtaken
     found = await described(engine.client, made.id)
     assert found is not None

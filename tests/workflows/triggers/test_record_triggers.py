@@ -302,7 +302,7 @@ async def test_what_lies_in_the_trash_or_archive_hears_nothing(goods: Listening)
             else:
                 await archive_item(work, goods.actor, item_id, archived=True)
         assert await goods.subscription(listener) is None
-        await goods.create("unheard")
+        await goods.create("unreported")
         assert await goods.count(listener) == number
         async with goods.database.transaction() as work:
             await restore_item(work, goods.actor, item_id)

@@ -6,7 +6,7 @@ from sqlalchemy import select
 
 from activities.automation_runs.nodes.invocation import NodeResult
 from activities.contracts import CalledRun
-from models.automation.action_runs.execution import ActionRunFacts, called_run_id
+from models.automation.action_runs.execution import ActionRunHeader, called_run_id
 from models.automation.action_runs.rules import PlannedStep
 from models.automation.actions.rules.configs import RunAutomationConfig
 from models.automation.automation_runs import runnable_versions
@@ -23,7 +23,7 @@ NOT_LIVE = "There is no published and enabled automation of this id."
 
 
 async def call_automation(
-    work: UnitOfWork, facts: ActionRunFacts, step: PlannedStep, parameters: JsonObject
+    work: UnitOfWork, header: ActionRunHeader, step: PlannedStep, parameters: JsonObject
 ) -> NodeResult | None:
     """Accept a run whose payload is the action's input; None when the step waits for its end.
 
@@ -31,24 +31,24 @@ async def call_automation(
     does not fit it.
     """
     config = RunAutomationConfig.model_validate(parameters)
-    version = await runnable_versions.live(work, facts.workspace_id, config.automation_id)
+    version = await runnable_versions.live(work, header.workspace_id, config.automation_id)
     if version is None:
         raise NodeError("not_found", NOT_LIVE)
-    if is_too_long(facts.chain):
+    if is_too_long(header.chain):
         raise NodeError("loop", TOO_LONG)
-    check_payload(version.trigger_config, facts.input)
-    run_id = called_run_id(facts.run_id, step.id)
+    check_payload(version.trigger_config, header.input)
+    run_id = called_run_id(header.run_id, step.id)
     # Who waits is the run whose node asked for the action, if there is one.
-    waiting = facts.run_id if facts.node is None else facts.node.run_id
+    waiting = header.run_id if header.node is None else header.node.run_id
     request = RunRequest(
         RunSource.AUTOMATION,
-        facts.input,
+        header.input,
         run_id=run_id,
         parent_run_id=waiting if config.wait else None,
-        chain=facts.chain,
+        chain=header.chain,
         started_by_caller=config.wait,
     )
-    accepted = await accept(work, facts.actor, version, request)
+    accepted = await accept(work, header.actor, version, request)
     if accepted.skipped:
         return NodeResult({"runId": None, "status": "skipped"})
     if config.wait:
@@ -56,22 +56,22 @@ async def call_automation(
     return NodeResult({"runId": str(run_id), "status": RunStatus.QUEUED.value})
 
 
-async def called_run(work: UnitOfWork, facts: ActionRunFacts, step: PlannedStep) -> CalledRun:
+async def called_run(work: UnitOfWork, header: ActionRunHeader, step: PlannedStep) -> CalledRun:
     """The run a step waits for, as the step's workflow starts it."""
-    run_id = called_run_id(facts.run_id, step.id)
+    run_id = called_run_id(header.run_id, step.id)
     start = await accepted_start_request(work, run_id)
     assert start is not None, "the step has accepted it"
-    return CalledRun(str(run_id), str(facts.workspace_id), dict(start))
+    return CalledRun(str(run_id), str(header.workspace_id), dict(start))
 
 
 async def called_end(
-    work: UnitOfWork, facts: ActionRunFacts, step: PlannedStep
+    work: UnitOfWork, header: ActionRunHeader, step: PlannedStep
 ) -> Callable[[], NodeResult] | None:
     """What gives the end of the run a step waits for, or raises its failure; None while open."""
-    run_id = called_run_id(facts.run_id, step.id)
+    run_id = called_run_id(header.run_id, step.id)
     row = await work.first(
         select(automation_run.c.status, automation_run.c.output, automation_run.c.error).where(
-            automation_run.c.workspace_id == facts.workspace_id, automation_run.c.id == run_id
+            automation_run.c.workspace_id == header.workspace_id, automation_run.c.id == run_id
         )
     )
     if row is not None and row.status in OPEN_RUN:

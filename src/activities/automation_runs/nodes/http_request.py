@@ -20,7 +20,7 @@ MAX_RESPONSE_BYTES = 1024 * 1024
 MAX_RETRY_AFTER = 86_400.0
 """Seconds that another server can make a node wait: the longest delay its own retry may have."""
 
-SAID = 500
+QUOTED_CHARACTERS = 500
 """Characters of an unexpected answer that the node's error quotes."""
 _NOTHING = frozenset({"", "null", "{}", "[]"})
 
@@ -95,7 +95,7 @@ def _said(response: OutboundResponse) -> str:
     """How the body of an answer begins, if people can read it."""
     if not (response.is_json or response.content_type == "text/plain"):
         return ""
-    words = " ".join(storable(response.text()[:SAID]).split())
+    words = " ".join(storable(response.text()[:QUOTED_CHARACTERS]).split())
     return "" if words in _NOTHING else f" It said: {words}"
 
 

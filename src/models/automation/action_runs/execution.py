@@ -1,4 +1,4 @@
-"""Progress of an action run: facts, gate, end.
+"""Progress of an action run: its header, its gate, its end.
 
 Every write is conditional on the states it may leave, so repeating one is harmless and a closed
 run stays as it is (promises I3, I5).
@@ -34,7 +34,7 @@ from runtime.timestamps import wire_timestamp
 
 
 @dataclass(frozen=True, slots=True)
-class ActionRunFacts:
+class ActionRunHeader:
     """What is known of a run from its start and never changes."""
 
     run_id: Id
@@ -74,8 +74,8 @@ class StepRow:
     started_at: datetime | None
 
 
-async def load_facts(work: UnitOfWork, run_id: Id) -> ActionRunFacts:
-    """The facts of an open run. Raises RunClosedError."""
+async def load_header(work: UnitOfWork, run_id: Id) -> ActionRunHeader:
+    """The header of an open run. Raises RunClosedError."""
     row = await work.first(
         select(action_run, automation_run.c.automation_id)
         .outerjoin(automation_run, automation_run.c.id == action_run.c.automation_run_id)
@@ -84,7 +84,7 @@ async def load_facts(work: UnitOfWork, run_id: Id) -> ActionRunFacts:
     if row is None:
         raise RunClosedError
     asked = row.automation_run_id is not None
-    return ActionRunFacts(
+    return ActionRunHeader(
         run_id=row.id,
         workspace_id=row.workspace_id,
         action_id=row.action_id,
@@ -122,19 +122,19 @@ def _actor(row: Any) -> Actor:
     )
 
 
-async def pass_gate(work: UnitOfWork, facts: ActionRunFacts, step_id: str) -> StepRow:
+async def pass_gate(work: UnitOfWork, header: ActionRunHeader, step_id: str) -> StepRow:
     """Enter an open run, whose row stays locked until the transaction ends.
 
     A run of a node also passes the gate of the node's own run. Raises RunClosedError.
     """
-    if not await node_is_open(work, facts):
+    if not await node_is_open(work, header):
         raise RunClosedError
     row = await work.first(
         select(action_step.c.status, action_step.c.attempt, action_step.c.started_at)
         # In the order in which a cancel takes the rows.
         .select_from(action_run.join(action_step, action_step.c.run_id == action_run.c.id))
         .where(
-            action_run.c.id == facts.run_id,
+            action_run.c.id == header.run_id,
             action_run.c.status == ActionRunStatus.STARTED,
             action_step.c.step_id == step_id,
         )
@@ -145,7 +145,7 @@ async def pass_gate(work: UnitOfWork, facts: ActionRunFacts, step_id: str) -> St
     return StepRow(StepStatus(row.status), row.attempt, row.started_at)
 
 
-async def finish(work: UnitOfWork, facts: ActionRunFacts) -> Ended:
+async def finish(work: UnitOfWork, header: ActionRunHeader) -> Ended:
     """Write the end that the steps decided, or give the one that was written before.
 
     A failed step whose action does not go on fails the run, and what follows it is skipped.
@@ -153,11 +153,11 @@ async def finish(work: UnitOfWork, facts: ActionRunFacts) -> Ended:
     rows = await work.rows(
         select(action_step)
         .where(
-            action_step.c.workspace_id == facts.workspace_id, action_step.c.run_id == facts.run_id
+            action_step.c.workspace_id == header.workspace_id, action_step.c.run_id == header.run_id
         )
         .order_by(action_step.c.position)
     )
-    borne = {step.id for step in facts.steps if step.continue_on_error}
+    borne = {step.id for step in header.steps if step.continue_on_error}
     failed = [row for row in rows if row.status == StepStatus.FAILED and row.step_id not in borne]
     succeeded = [row for row in rows if row.status == StepStatus.SUCCEEDED]
     if failed:
@@ -167,8 +167,8 @@ async def finish(work: UnitOfWork, facts: ActionRunFacts) -> Ended:
     else:
         result = succeeded[-1].result if succeeded else {}
         end = Ended(ActionRunStatus.SUCCEEDED, result)
-    written = await close_runs(work, [facts.run_id], end)
-    return end if written else await ended(work, facts.run_id)
+    written = await close_runs(work, [header.run_id], end)
+    return end if written else await ended(work, header.run_id)
 
 
 async def abandon(
@@ -212,12 +212,12 @@ def called_run_id(run_id: Id, step_id: str) -> Id:
     return derived_id("action-step", run_id, step_id)
 
 
-async def node_is_open(work: UnitOfWork, facts: ActionRunFacts) -> bool:
+async def node_is_open(work: UnitOfWork, header: ActionRunHeader) -> bool:
     """Whether the run of the node that asked goes on, whose row is held then; True without one."""
-    if facts.node is None:
+    if header.node is None:
         return True
     own = select(automation_run.c.id).where(
-        automation_run.c.id == facts.node.run_id, automation_run.c.status.in_(ACTIVE_RUN)
+        automation_run.c.id == header.node.run_id, automation_run.c.status.in_(ACTIVE_RUN)
     )
     return await work.first(own.with_for_update(read=True)) is not None
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from sqlalchemy import func, select, update
 
-from models.automation.action_runs.execution import ActionRunFacts
+from models.automation.action_runs.execution import ActionRunHeader
 from models.automation.action_runs.rules import OPEN_STEP, StepStatus
 from models.automation.action_runs.tables import action_step
 from models.automation.automation_runs.node_writes import ERROR_LIMIT
@@ -12,23 +12,23 @@ from models.core.base import Id, JsonObject
 from runtime.database import UnitOfWork
 
 
-async def load_results(work: UnitOfWork, facts: ActionRunFacts) -> dict[str, Any]:
+async def load_results(work: UnitOfWork, header: ActionRunHeader) -> dict[str, Any]:
     """The results of the steps that succeeded, by step id: what `node` bindings read."""
     rows = await work.rows(
         select(action_step.c.step_id, action_step.c.result).where(
-            action_step.c.workspace_id == facts.workspace_id,
-            action_step.c.run_id == facts.run_id,
+            action_step.c.workspace_id == header.workspace_id,
+            action_step.c.run_id == header.run_id,
             action_step.c.status == StepStatus.SUCCEEDED,
         )
     )
     return {row.step_id: row.result for row in rows}
 
 
-async def load_statuses(work: UnitOfWork, facts: ActionRunFacts) -> dict[str, StepStatus]:
+async def load_statuses(work: UnitOfWork, header: ActionRunHeader) -> dict[str, StepStatus]:
     """How the steps stand, by step id."""
     rows = await work.rows(
         select(action_step.c.step_id, action_step.c.status).where(
-            action_step.c.workspace_id == facts.workspace_id, action_step.c.run_id == facts.run_id
+            action_step.c.workspace_id == header.workspace_id, action_step.c.run_id == header.run_id
         )
     )
     return {row.step_id: StepStatus(row.status) for row in rows}

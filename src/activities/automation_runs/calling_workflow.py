@@ -6,14 +6,14 @@ from activities.automation_runs.node_execution import GatedNode
 from models.automation.automation_runs import suspension
 
 
-def own_execution() -> str:
+def calling_workflow_id() -> str:
     """The id of the workflow that called."""
     workflow_id = activity.info().workflow_id
     assert workflow_id is not None, "a workflow called"
     return workflow_id
 
 
-async def go_on(node: GatedNode) -> None:
+async def show_running(node: GatedNode) -> None:
     """Show the run of a node that wakes as running."""
     run_id = node.called.key.run_id
-    await suspension.resume(node.work, run_id, suspension.place_of(run_id, own_execution()))
+    await suspension.resume(node.work, run_id, suspension.place_of(run_id, calling_workflow_id()))

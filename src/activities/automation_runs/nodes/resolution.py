@@ -7,7 +7,7 @@ from activities.automation_runs.graphs import ExecutableNode
 from activities.automation_runs.node_execution import CalledNode
 from activities.automation_runs.nodes.invocation import NodeResult
 from activities.automation_runs.nodes.logic import condition_result, switch_result
-from activities.automation_runs.nodes.waited import WAITED, waited_result
+from activities.automation_runs.nodes.wait_mocks import WAITED, waited_result
 from activities.automation_runs.runs import OpenRun
 from models.automation.automation_runs.errors import NodeError
 from models.automation.automations.rules.graph.kinds import NodeKind
@@ -33,14 +33,14 @@ SIMULATED = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class ResolvedNode:
     """A node's parameters with bindings resolved, and the context they were resolved in."""
 
     parameters: JsonObject
     context: BindingContext
 
 
-async def prepare(database: Database, called: CalledNode) -> Prepared:
+async def resolve_parameters(database: Database, called: CalledNode) -> ResolvedNode:
     """Resolve a node's bindings in what it can read.
 
     Secrets are there as marks, and only in what is sent. Raises BindingError when a binding cannot
@@ -49,7 +49,7 @@ async def prepare(database: Database, called: CalledNode) -> Prepared:
     node = called.node
     context = await binding_context(database, called.run, node.reads, called.key.scope_key)
     context = replace(context, sends_secrets=node.kind in SENDERS)
-    return Prepared(resolve(node.parameters, context), context)
+    return ResolvedNode(resolve(node.parameters, context), context)
 
 
 def substitute(run: OpenRun, node: ExecutableNode) -> NodeResult | None:

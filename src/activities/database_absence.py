@@ -17,7 +17,7 @@ LONGEST_PAUSE = 2.0
 _Result = TypeVar("_Result")
 
 
-async def patiently(work: Callable[[], Awaitable[_Result]]) -> _Result:
+async def awaiting_database(work: Callable[[], Awaitable[_Result]]) -> _Result:
     """Do what may be repeated until the database takes it: its absence costs no attempt (ADR 0005).
 
     The time of the activity bounds it. Raises what else the work raises.

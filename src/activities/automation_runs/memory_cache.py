@@ -14,7 +14,7 @@ _Key = TypeVar("_Key", bound=Hashable)
 _Value = TypeVar("_Value")
 
 
-class Recent(Generic[_Key, _Value]):
+class LruCache(Generic[_Key, _Value]):
     """The values used last."""
 
     def __init__(self, limit: int = KEPT_BYTES) -> None:
