@@ -15,8 +15,8 @@ from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError
 from temporalio.testing import ActivityEnvironment
 
+from activities.maintenance import reconciler as maintenance
 from activities.maintenance.automation_runs import AutomationRuns
-from activities.maintenance.automation_runs import automation_runs as maintenance
 from activities.maintenance.executions import Execution
 from activities.maintenance.families import WorkFamily
 from activities.maintenance.reconciler import Reconciler
@@ -397,7 +397,7 @@ async def test_a_run_whose_task_keeps_failing_is_reported(
     monkeypatch.setattr(maintenance, "describe_execution", describe)
     with capture_logs() as logs:
         assert (await sweep(engine))["poisoned"] == 1
-    assert {"run_id": str(run_id), "attempt": maintenance.POISONED}.items() <= next(
+    assert {"id": str(run_id), "attempt": maintenance.POISONED}.items() <= next(
         line for line in logs if line["log_level"] == "error"
     ).items()
     assert (await engine.get(automation_id, run_id)).status == "waiting"
