@@ -6,6 +6,7 @@ follows the value's path. Nothing is coerced: a number in quotes is text.
 
 import re
 from datetime import UTC, date, datetime
+from decimal import Decimal
 from typing import Any
 
 MAX_TEXT = 10_000
@@ -94,3 +95,19 @@ def check_storable(value: Any, depth: int) -> None:
         return
     else:
         number(value)
+
+
+def same_json(one: Any, other: Any) -> bool:
+    """Whether two JSON values are equal: 5 and 5.0 are, 1 and true are not.
+
+    Numbers are compared as PostgreSQL does, by their decimal digits.
+    """
+    if isinstance(one, bool) or isinstance(other, bool):
+        return one is other
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(same_json(one[k], other[k]) for k in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(same_json, one, other))
+    if {type(one), type(other)} == {int, float}:
+        return Decimal(repr(one)) == Decimal(repr(other))
+    return bool(one == other)

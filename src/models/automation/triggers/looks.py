@@ -16,7 +16,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 from models.automation.automation_runs.run_header import automation_actor
 from models.automation.triggers.listening import listener
 from models.automation.triggers.rules.moments import LONGEST_WINDOW, DateWatch
-from models.core.filters.conditions import Range, Test
+from models.core.filters.conditions import Condition, Range
 from models.data.databases.queries import load_schema
 from models.data.databases.rules.fields import FieldSpec, Schema
 from models.data.records.index import request_indexes
@@ -113,7 +113,7 @@ class _View:
     spec: FieldSpec
     watch: DateWatch
 
-    def conditions(self, test: Test) -> Sequence[ColumnElement[Any]]:
+    def conditions(self, test: Condition) -> Sequence[ColumnElement[Any]]:
         """The conditions of the records whose date passes a test, through the side index."""
         query = self.query(test)
         route = Route()
@@ -121,7 +121,7 @@ class _View:
             route = Route(among=next(iter(candidates(self.schema, query)), None))
         return matching(self.schema, query, route)
 
-    def query(self, test: Test) -> Query:
+    def query(self, test: Condition) -> Query:
         return Query(
             required=(Leaf(self.spec, test),),
             further=(),
@@ -167,7 +167,7 @@ async def _look(work: UnitOfWork, held: Any, view: _View, until: datetime) -> da
     return await _next_moment(work, view, until)
 
 
-def _between(watch: DateWatch, after: datetime, until: datetime) -> Test | None:
+def _between(watch: DateWatch, after: datetime, until: datetime) -> Condition | None:
     """The test that values pass which are due after one moment and until another."""
     if not watch.whole_days:
         return Range(after - watch.offset, until - watch.offset, with_low=False)
@@ -183,7 +183,7 @@ async def _want_index(work: UnitOfWork, held: Any, view: _View) -> None:
         await request_indexes(work, actor, view.schema, view.query(Range(low=day)))
 
 
-async def _emit(work: UnitOfWork, held: Any, view: _View, test: Test) -> None:
+async def _emit(work: UnitOfWork, held: Any, view: _View, test: Condition) -> None:
     value = extract(view.spec).expression
     payload = func.jsonb_build_object("recordId", record.c.id, "value", value, type_=JSONB)
     event = {

@@ -1,4 +1,4 @@
-"""Operands of date and datetime fields: days, moments, stretches and named periods."""
+"""Operands of date and datetime fields: days, moments, durations and named periods."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from models.core import values as core_values
+from models.core import values
 from models.core.filters.calendar import (
     CLOCK_UNITS,
     PERIODS,
@@ -18,7 +18,7 @@ from models.core.filters.calendar import (
     shift_moment,
     start_of,
 )
-from models.core.filters.conditions import In, Range, Test, list_of, ordered, pair_of
+from models.core.filters.conditions import Condition, In, Range, list_of, ordered, pair_of
 from models.core.filters.forms import ValueForm
 from models.core.filters.operators import Op
 from models.core.values import InvalidValueError
@@ -27,8 +27,10 @@ from runtime.timestamps import truncate
 MAX_COUNT = 10_000
 
 
-def calendar_test(op: Op, form: ValueForm, operand: Any, now: datetime, zone: ZoneInfo) -> Test:
-    """The test that an operator makes with days or moments, both read in a time zone.
+def calendar_condition(
+    op: Op, form: ValueForm, operand: Any, now: datetime, zone: ZoneInfo
+) -> Condition:
+    """The condition that an operator makes with days or moments, both read in a time zone.
 
     Raises `InvalidValueError`, and `OverflowError` for what lies beyond the calendar.
     """
@@ -41,7 +43,7 @@ def calendar_test(op: Op, form: ValueForm, operand: Any, now: datetime, zone: Zo
         first, after = period_days(_period(operand), now.astimezone(zone).date())
         return _days(form, first, after, zone)
     read_span = _day_span if form is ValueForm.DAY else _moment_span
-    return _span_test(op, operand, lambda value: read_span(value, zone))
+    return _span_condition(op, operand, lambda value: read_span(value, zone))
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,7 @@ class _Span:
     point: bool
 
 
-def _span_test(op: Op, operand: Any, read: Callable[[Any], _Span]) -> Test:
+def _span_condition(op: Op, operand: Any, read: Callable[[Any], _Span]) -> Condition:
     if op is Op.BETWEEN:
         lower, upper = (read(value) for value in pair_of(operand))
         return ordered(Range(lower.start, upper.end, with_high=upper.point))
@@ -81,16 +83,16 @@ def _moment_span(value: Any, zone: ZoneInfo) -> _Span:
     if isinstance(value, str) and "T" in value:
         point = _instant(value)
         return _Span(point, point, point=True)
-    day = core_values.day(value)
+    day = values.day(value)
     return _Span(start_of(day, zone), end_of(day, zone), point=False)
 
 
 def _day_text(value: Any) -> str:
-    return core_values.day(value).isoformat()
+    return values.day(value).isoformat()
 
 
 def _instant(value: Any) -> datetime:
-    return truncate(core_values.moment(value))
+    return truncate(values.moment(value))
 
 
 def _days(form: ValueForm, first: date, after: date, zone: ZoneInfo) -> Range:
@@ -107,7 +109,7 @@ def _period(operand: Any) -> str:
 
 
 def _within(form: ValueForm, operand: Any, now: datetime, zone: ZoneInfo) -> Range:
-    unit, count = _stretch(operand)
+    unit, count = _duration(operand)
     if form is ValueForm.DAY:
         if unit in CLOCK_UNITS:
             raise InvalidValueError("must be in days or longer units for a date without a time")
@@ -118,7 +120,7 @@ def _within(form: ValueForm, operand: Any, now: datetime, zone: ZoneInfo) -> Ran
     return Range(truncate(first), truncate(last))
 
 
-def _stretch(operand: Any) -> tuple[Unit, int]:
+def _duration(operand: Any) -> tuple[Unit, int]:
     """`{unit, count, direction}` as a unit and a count that is negative for the past."""
     if not isinstance(operand, dict) or operand.keys() != {"unit", "count", "direction"}:
         raise InvalidValueError("must be an object with unit, count and direction")
@@ -127,5 +129,5 @@ def _stretch(operand: Any) -> tuple[Unit, int]:
         raise InvalidValueError(f"must have a unit that is one of: {', '.join(Unit)}")
     if direction not in list(Direction):
         raise InvalidValueError("must have a direction that is past or future")
-    count = core_values.whole_number(operand["count"], 1, MAX_COUNT)
+    count = values.whole_number(operand["count"], 1, MAX_COUNT)
     return Unit(unit), -count if direction == Direction.PAST else count

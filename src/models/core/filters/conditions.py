@@ -1,6 +1,6 @@
-"""The tests a stored value can be put to, and the operand forms several of them share.
+"""The conditions a filter puts on a value, and the operand forms several operators share.
 
-Five tests are enough: membership, a range, a piece of text, elements of a list, emptiness.
+Five are enough: membership, a range, a piece of text, elements of a list, emptiness.
 """
 
 from dataclasses import dataclass
@@ -10,8 +10,6 @@ from enum import StrEnum
 from typing import Any
 
 from models.core.values import InvalidValueError
-
-MAX_OPERANDS = 500
 
 Scalar = str | bool | Decimal | datetime
 
@@ -33,18 +31,18 @@ class Range:
     with_high: bool = True
 
 
-class Where(StrEnum):
+class Anchor(StrEnum):
     ANYWHERE = "anywhere"
     START = "start"
     END = "end"
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class Substring:
     """The text contains another, whatever the case of its letters."""
 
     text: str
-    where: Where
+    anchor: Anchor
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,16 +55,16 @@ class Has:
 
 @dataclass(frozen=True, slots=True)
 class Empty:
-    """There is no value: absent, an empty text or an empty list."""
+    """There is nothing: no value, an empty text, an empty list or an empty object."""
 
 
-Test = In | Range | Piece | Has | Empty
+Condition = In | Range | Substring | Has | Empty
 
 
 def list_of(operand: Any) -> list[Any]:
-    """A list of bounded length. Raises `InvalidValueError`."""
-    if not isinstance(operand, list) or len(operand) > MAX_OPERANDS:
-        raise InvalidValueError(f"must be a list of at most {MAX_OPERANDS} values")
+    """The values of a list. Raises `InvalidValueError`."""
+    if not isinstance(operand, list):
+        raise InvalidValueError("must be a list of values")
     return operand
 
 

@@ -111,6 +111,7 @@ def test_a_long_value_that_changes_twice_is_not_forgotten() -> None:
 
 
 OPEN = {"field": "state", "op": "eq", "value": "open"}
+AT_NINE = {"field": "due", "op": "eq", "value": "2026-01-31T10:00:00+01:00"}
 FIELDS = {
     key: FieldSpec(id=Id(int=number), key=key, label=key, kind=kind)
     for number, (key, kind) in enumerate(
@@ -161,8 +162,15 @@ def test_a_record_begins_to_match_once(
         ({"field": "state", "op": "starts_with", "value": "OP"}, True),
         ({"not": {"field": "price", "op": "between", "value": [1, 2]}}, True),
         ({"and": [OPEN, {"field": "before.data.state", "op": "ne", "value": "open"}]}, True),
+        ({"and": [AT_NINE, {"field": "changedKeys", "op": "contains", "value": "state"}]}, True),
+        ({"and": [AT_NINE, {"field": "record.data.state", "op": "eq", "value": "shut"}]}, False),
+        ({"field": "record.data.due", "op": "eq", "value": "2026-01-31T09:00:00.000Z"}, True),
+        ({"field": "record.data.due", "op": "eq", "value": "2026-01-31T10:00:00+01:00"}, False),
     ],
-    ids=["moment", "offset", "day", "today", "yesterday", "stretch", "case", "empty", "mixed"],
+    ids=[
+        *("moment", "offset", "day", "today", "yesterday", "stretch", "case", "empty", "mixed"),
+        *("field_beside_path", "path_beside_field", "path", "path_is_text"),
+    ],
 )
 def test_a_filter_of_fields_means_what_it_means_in_a_query(given_: Any, *, answers: bool) -> None:
     new = record(state="open", due="2026-01-31T09:00:00.000Z", price=None)
@@ -173,8 +181,12 @@ def test_a_filter_of_fields_means_what_it_means_in_a_query(given_: Any, *, answe
 
 @pytest.mark.parametrize(
     "given_",
-    [{"field": "gone", "op": "is_empty"}, {"field": "due", "op": "before", "value": "2026-02-01"}],
-    ids=["field", "value"],
+    [
+        {"field": "gone", "op": "is_empty"},
+        {"field": "due", "op": "before", "value": "2026-02-01"},
+        {"and": [{"field": "record.title", "op": "is_empty"}, AT_NINE]},
+    ],
+    ids=["field", "value", "value_beside_path"],
 )
 def test_a_filter_that_fits_the_record_no_more_cannot_judge(given_: Any) -> None:
     one = change(record(), record(due="soon"), "due")

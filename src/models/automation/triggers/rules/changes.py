@@ -13,8 +13,8 @@ from pydantic_core import to_json
 
 from models.automation.automations.rules.triggers.configs import TriggerKind
 from models.core.base import JsonObject
+from models.core.values import same_json
 from models.data.record_changes.rules import MAX_KEPT
-from models.data.records.rules.write.writes import same_json
 
 MAX_BYTES = 1 << 20
 """The size of a payload (decisions C3)."""

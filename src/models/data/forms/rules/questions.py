@@ -11,7 +11,7 @@ from models.data.databases.rules.fields import FieldSpec, FieldSpecs
 from models.data.databases.rules.kinds import FieldKind
 from models.data.databases.rules.registry import KIND_RULES
 from models.data.forms.shapes import MAX_QUESTIONS, FormField
-from models.data.records.rules.query.filters import Filter, read_filter
+from models.data.records.rules.query.filters import RecordFilter, read_filter
 from models.data.records.rules.query.memory import holds
 from runtime.errors import Detail, ValidationError
 
@@ -51,7 +51,7 @@ class Question:
     field: FieldSpec
     asked: FormField
     required: bool
-    condition: Filter | None
+    condition: RecordFilter | None
 
 
 def check_fields(

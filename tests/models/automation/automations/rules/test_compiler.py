@@ -244,6 +244,14 @@ def test_a_filter_that_a_query_would_refuse_is_an_issue(trigger: Any, path: str)
     assert [detail.path for detail in result.details] == [f"triggerConfig.filter.{path}"]
 
 
+def test_each_leaf_is_judged_by_what_it_names() -> None:
+    path = {"field": "record.data.price", "op": "starts_with", "value": "1"}
+    wrong = {"field": "price", "op": "starts_with", "value": "1"}
+    trigger = filtered("price", "gt", 1) | {"filter": {"and": [path, {"not": wrong}]}}
+    result = compiled([node("a")], trigger=trigger)
+    assert [detail.path for detail in result.details] == ["triggerConfig.filter.and.1.not.op"]
+
+
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [

@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 
-from models.core.filters.conditions import Empty, In, Piece, Range, Where
+from models.core.filters.conditions import Anchor, Empty, In, Range, Substring
+from models.core.filters.grammar import AllOf, AnyOf, Not
 from models.core.filters.operators import OPERATORS, Op
 from models.data.databases.rules.fields import FieldSpec, FieldSpecs, Option
 from models.data.databases.rules.kinds import FieldKind
 from models.data.databases.rules.registry import KIND_RULES
-from models.data.records.rules.query.filters import AllOf, AnyOf, Leaf, Not, read_filter
-from models.data.records.rules.query.predicates import condition
+from models.data.records.rules.query.filters import Leaf, read_filter
+from models.data.records.rules.query.predicates import filter_condition
 from runtime.errors import ValidationError
 
 NOW = datetime(2026, 5, 20, 22, 30, tzinfo=UTC)
@@ -78,7 +79,7 @@ def read(raw: Any) -> Any:
 def test_every_operator_of_every_kind_compiles(kind: FieldKind, op: Op) -> None:
     tree = read({"field": kind.value, "op": op.value, "value": operand(kind, op)})
     never_null = ("coalesce", " IS ", "EXISTS", "count(DISTINCT")
-    assert any(word in str(condition(tree)) for word in never_null)
+    assert any(word in str(filter_condition(tree)) for word in never_null)
 
 
 @pytest.mark.parametrize(("kind", "op"), EVERY_USE)
@@ -164,7 +165,7 @@ def test_filters_are_bounded_in_size_and_depth() -> None:
 
 def test_negative_operators_are_the_rest_of_the_positive_ones() -> None:
     tree = read({"field": "text", "op": "not_contains", "value": "x"})
-    assert tree == Not(Leaf(FIELDS["text"], Piece("x", Where.ANYWHERE)))
+    assert tree == Not(Leaf(FIELDS["text"], Substring("x", Anchor.ANYWHERE)))
 
 
 def test_the_shape_of_a_tree() -> None:
@@ -178,15 +179,15 @@ def test_days_of_a_moment_begin_in_the_time_zone_asked_for() -> None:
         {"field": "datetime", "op": "relative", "value": "today", "timezone": "Europe/Berlin"}
     )
     start = datetime(2026, 5, 20, 22, tzinfo=UTC)
-    assert tree.test == Range(start, start.replace(day=21), with_high=False)
+    assert tree.condition == Range(start, start.replace(day=21), with_high=False)
 
 
 def test_a_date_stands_for_its_whole_day_in_a_moment_field() -> None:
     after = read({"field": "datetime", "op": "after", "value": "2026-05-20"})
-    assert after.test == Range(low=datetime(2026, 5, 21, tzinfo=UTC))
+    assert after.condition == Range(low=datetime(2026, 5, 21, tzinfo=UTC))
     before = read({"field": "datetime", "op": "before", "value": "2026-05-20"})
-    assert before.test == Range(high=datetime(2026, 5, 20, tzinfo=UTC), with_high=False)
+    assert before.condition == Range(high=datetime(2026, 5, 20, tzinfo=UTC), with_high=False)
 
 
 def test_emptiness_needs_no_operand() -> None:
-    assert read({"field": "text", "op": "is_empty"}).test == Empty()
+    assert read({"field": "text", "op": "is_empty"}).condition == Empty()

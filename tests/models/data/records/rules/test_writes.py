@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from models.core.values import same_json
 from models.data.record_changes.rules import MAX_KEPT, ChangeKind, changed_keys, recorded
 from models.data.records.rules.write.data import Change
 from models.data.records.rules.write.operations import read_operations, repeated
@@ -16,7 +17,6 @@ from models.data.records.rules.write.writes import (
     Write,
     WriteOp,
     plan_change,
-    same_json,
 )
 from models.data.records.shapes import RecordBatch
 from models.data.records.tables import record

@@ -1,32 +1,33 @@
 """Filters of triggers: CEL text or a filter tree over what a trigger is told (decisions C7, C11).
 
 Both speak of the parts of the payload by their names: `record`, `before`, `changedKeys`, `actor`,
-or of all of it as `trigger`. A filter tree may also name a field of the record by its key alone;
-one that names nothing else is a filter of queries, and means what it means there.
+or of all of it as `trigger`. A leaf of a filter tree names a field of the record by its key, and
+then means what it means in a query; or it is a path into the parts of the payload, or into the
+value of a field, and is judged by the JSON value it finds.
 """
 
-import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
 
-from models.automation.automations.rules.graph.kinds import shorten
 from models.automation.automations.rules.language.filters import (
-    filter_names,
-    filter_problems,
-    matches,
+    PathLeaf,
+    check_path_operand,
+    read_path_leaf,
 )
+from models.automation.automations.rules.language.paths import compile_path
 from models.automation.automations.rules.language.record_paths import never_there
 from models.core.expressions.rules.cel_text import names
 from models.core.expressions.rules.errors import BindingError
 from models.core.expressions.rules.json_values import readable
 from models.core.expressions.rules.programs import Program, Type, environment
+from models.core.filters.grammar import AllOf, Filter, FilterError, RawLeaf, read_tree
+from models.core.filters.memory import holds
 from models.data.databases.rules.fields import FieldSpecs
-from models.data.records.rules.query.filters import read_filter
-from models.data.records.rules.query.memory import holds
-from runtime.errors import ValidationError
+from models.data.records.rules.query.filters import FieldLeaves, Leaf
+from models.data.records.rules.query.memory import has_form, leaf_holds
 
 CHANGE = ("record", "before", "changedKeys", "actor", "trigger")
 """What the filter of a change may speak of."""
@@ -41,6 +42,9 @@ _ENVIRONMENTS: dict[tuple[str, ...], Any] = {
 }
 
 _ANY_TIME = datetime(2000, 1, 1, tzinfo=UTC)
+
+
+_Leaf = Leaf | PathLeaf
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +63,8 @@ def filter_is_wrong(given: Any, variables: tuple[str, ...]) -> Iterator[tuple[st
                 yield "filter", "The expression must give true or false."
         except BindingError as error:
             yield "filter", error.message
-    elif given is not None and not _is_query(given, variables):
-        yield from filter_problems(given, variables=None)
+    elif given is not None:
+        yield from _tree_problems(given, _Leaves(variables, None, _ANY_TIME, checked=True))
 
 
 def field_problems(
@@ -69,29 +73,53 @@ def field_problems(
     """What is wrong with the fields a filter names, given those there are: path, sentence."""
     if isinstance(given, str):
         yield from (("filter", message) for message in never_there(given, variables, fields))
-    elif _is_query(given, variables):
-        try:
-            read_filter(given, fields, _ANY_TIME)
-        except ValidationError as error:
-            yield from ((detail.path, detail.message) for detail in error.details)
-    elif isinstance(given, dict) and not any(filter_problems(given, variables=None)):
-        for key in sorted(set(filter_names(given)) - {*variables, *fields}):
-            yield "filter", f'The database has no field "{shorten(key)}".'
+    elif given is not None and not any(filter_is_wrong(given, variables)):
+        yield from _tree_problems(given, _Leaves(variables, fields, _ANY_TIME, checked=True))
 
 
-def _is_query(given: Any, variables: tuple[str, ...]) -> bool:
-    return isinstance(given, dict) and not any(
-        re.split(r"[.\[]", name.removeprefix("$."))[0] in variables for name in _leaf_names(given)
-    )
+def _tree_problems(given: Any, leaves: "_Leaves") -> Iterator[tuple[str, str]]:
+    try:
+        read_tree(given, leaves.read)
+    except FilterError as error:
+        yield from error.problems
 
 
-def _leaf_names(tree: Any) -> Iterator[str]:
-    """What the leaves of a tree name, also of one that is wrong."""
-    if isinstance(tree, dict) and "field" in tree:
-        yield str(tree["field"])
-    elif isinstance(tree, dict | list):
-        for part in tree.values() if isinstance(tree, dict) else tree:
-            yield from _leaf_names(part)
+@dataclass(frozen=True, slots=True)
+class _Leaves:
+    """Reads each leaf by what it names: a field of the record, or a path.
+
+    Without the fields, what does not begin with a variable may name one. `checked` looks at the
+    operands of paths, too.
+    """
+
+    variables: tuple[str, ...]
+    fields: FieldSpecs | None
+    now: datetime
+    checked: bool = False
+
+    def read(self, raw: RawLeaf, path: str) -> Filter[_Leaf]:
+        name, first = raw["field"], _first_name(raw["field"])
+        if first not in self.variables:
+            if self.fields is None:
+                return _UNKNOWN
+            if first not in self.fields or name in self.fields:
+                return FieldLeaves(self.fields, self.now).read(raw, path)
+        leaf = read_path_leaf(raw, path)
+        if self.checked:
+            check_path_operand(raw, path)
+        return leaf
+
+
+_UNKNOWN: AllOf[_Leaf] = AllOf(())
+"""Stands for the leaf of a field whose database is not at hand."""
+
+
+def _first_name(name: Any) -> str | None:
+    """What a path begins with; None for what is no path."""
+    try:
+        return compile_path(name).split()[0] if isinstance(name, str) else None
+    except BindingError:
+        return None
 
 
 def passes(
@@ -105,24 +133,32 @@ def passes(
         return True
     known = {name: payload if name == "trigger" else payload.get(name) for name in variables}
     if not isinstance(given, str):
-        record = payload["record"]
-        fields = {key: value for part in _VALUES for key, value in record[part].items()}
-        if _is_query(given, variables):
-            return _holds(given, fields, asked)
-        return matches(given, {**fields, **known}, asked.now)
+        return _tree_passes(given, _Leaves(variables, asked.fields, asked.now), known)
     result = _program(given, variables).run(_read(given, known))
     if not isinstance(result, bool):
         raise BindingError("The filter must give true or false.")
     return result
 
 
-def _holds(given: Mapping[str, Any], values: Mapping[str, Any], asked: Asked) -> bool:
+def _tree_passes(given: Any, leaves: _Leaves, known: Mapping[str, Any]) -> bool:
+    record = known["record"]
+    values = {key: value for part in _VALUES for key, value in record[part].items()}
+    variables = {**values, **known}
+
+    def passes_leaf(leaf: object) -> bool:
+        if isinstance(leaf, PathLeaf):
+            return leaf.holds(variables, leaves.now)
+        assert isinstance(leaf, Leaf), "a leaf names a field or a path"
+        stored = values.get(leaf.field.key)
+        if not has_form(leaf.field, stored):
+            raise BindingError("A value of the record is not of its field's kind.")
+        return leaf_holds(leaf, stored)
+
     try:
-        return holds(read_filter(given, asked.fields, asked.now), values)
-    except ValidationError as error:
+        tree = read_tree(given, leaves.read)
+    except FilterError as error:
         raise BindingError(str(error)) from None
-    except (ArithmeticError, TypeError, ValueError):
-        raise BindingError("A value of the record is not of its field's kind.") from None
+    return holds(tree, passes_leaf)
 
 
 @lru_cache(maxsize=1_024)

@@ -1,4 +1,4 @@
-"""The side index: what an entry holds of a field's value, and which entries a test can be among.
+"""The side index: what its entries hold of values, and which entries meet a condition.
 
 An entry is written, built and looked up by the expressions here alone. Text is kept as far as its
 first characters, so a lookup may find too much and never too little: what an entry does not answer
@@ -24,7 +24,7 @@ from sqlalchemy import (
     null,
 )
 
-from models.core.filters.conditions import Empty, In, Piece, Range, Test, Where
+from models.core.filters.conditions import Anchor, Condition, Empty, In, Range, Substring
 from models.core.filters.forms import ValueForm
 from models.core.values import stored_moment
 from models.data.databases.rules.fields import FieldSpec
@@ -130,9 +130,9 @@ def blank_entries() -> Expression:
     return and_(record_index.c.number.is_(None), record_index.c.text.is_(None))
 
 
-def entry_condition(field: FieldSpec, test: Test) -> Expression | None:
-    """What is true of the entry of every record that passes a test; None where nothing is."""
-    match test:
+def entry_condition(field: FieldSpec, condition: Condition) -> Expression | None:
+    """What is true of the entry of every record that meets a condition; None where nothing is."""
+    match condition:
         case Empty() if value_form(field) is not ValueForm.BOOLEAN:
             return blank_entries()
         case In(values) if "" not in values:
@@ -140,21 +140,21 @@ def entry_condition(field: FieldSpec, test: Test) -> Expression | None:
             column = _column(field)
             return column == any_(literal(keys, ARRAY(column.type)))
         case Range():
-            return _range(field, test)
-        case Piece(text, Where.START) if text:
+            return _range(field, condition)
+        case Substring(text, Anchor.START) if text:
             return _prefix(text)
         case _:
             return None
 
 
-def is_exact(test: Test) -> bool:
+def is_exact(condition: Condition) -> bool:
     """Whether the entries of its condition are those of the records that pass, and no others."""
-    match test:
+    match condition:
         case In(values):
             return all(_is_whole(value) for value in values)
         case Range(low, high):
             return _is_whole(low) and _is_whole(high)
-        case Piece(text):
+        case Substring(text):
             return len(text) <= ENTRY_TEXT
         case _:
             return False

@@ -1,74 +1,80 @@
-"""Whether a filter holds for values that are in memory, with the meaning it has in a query."""
+"""Whether a filter of fields holds for values at hand, as `predicates` says it in SQL."""
 
+import re
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from models.core.filters.conditions import Empty, Has, In, Piece, Range, Scalar, Where
-from models.core.filters.forms import ValueForm
+from models.core.filters import memory
+from models.core.filters.conditions import Condition, In, Range, Scalar
+from models.core.filters.forms import LISTS, ValueForm
+from models.core.filters.memory import meets
+from models.core.values import stored_moment
 from models.data.databases.rules.fields import FieldSpec
 from models.data.databases.rules.registry import value_form
-from models.data.records.rules.query.filters import AllOf, AnyOf, Filter, Leaf, Not
+from models.data.records.rules.query.filters import Leaf, RecordFilter
+
+_PATTERNS = {
+    ValueForm.DAY: re.compile(r"....-..-..", re.DOTALL),
+    ValueForm.MOMENT: re.compile(r"....-..-..T..:..:..\....Z", re.DOTALL),
+    ValueForm.TIME: re.compile(r"..:...*", re.DOTALL),
+}
+"""Text of a fixed width, whose order as text is that of what it stands for."""
 
 
-def holds(tree: Filter, values: Mapping[str, Any]) -> bool:
+def holds(tree: RecordFilter, values: Mapping[str, Any]) -> bool:
     """Whether stored values by field key satisfy a filter; what is absent is empty."""
-    match tree:
-        case Leaf(field, test):
-            return _passes(field, test, values.get(field.key))
-        case Not(part):
-            return not holds(part, values)
-        case AllOf(parts):
-            return all(holds(part, values) for part in parts)
-        case AnyOf(parts):
-            return any(holds(part, values) for part in parts)
+    return memory.holds(tree, lambda leaf: leaf_holds(leaf, values.get(leaf.field.key)))
 
 
-def _passes(field: FieldSpec, test: Any, value: Any) -> bool:
-    match test:
-        case Empty():
-            return value in (None, "", [])
-        case Has(elements, every):
-            given = value if isinstance(value, list) else []
-            return (all if every else any)(element in given for element in elements)
-        case Piece(text, where):
-            return isinstance(value, str) and _contains(value.lower(), text.lower(), where)
-        case In(members):
-            return _typed(field, value) in members
-        case Range():
-            typed = _typed(field, value)
-            return typed is not None and lies_in(typed, test)
-        case _:
-            raise TypeError(f"not a test: {test!r}")
+def leaf_holds(leaf: Leaf, stored: Any) -> bool:
+    """Whether a stored value meets a condition of its field; one of another form is empty."""
+    form = value_form(leaf.field)
+    value = _typed(form, stored)
+    if value is None and form is ValueForm.RECORDS:
+        value = []
+    elif value is None and form is ValueForm.BOOLEAN and isinstance(leaf.condition, In):
+        value = False
+    return meets(_bound(form, leaf.condition), value)
 
 
-def _contains(value: str, text: str, where: Where) -> bool:
-    match where:
-        case Where.START:
-            return value.startswith(text)
-        case Where.END:
-            return value.endswith(text)
-        case Where.ANYWHERE:
-            return text in value
+def has_form(field: FieldSpec, stored: Any) -> bool:
+    """Whether a stored value has the form of its field; what is absent has every form."""
+    return stored is None or _typed(value_form(field), stored) is not None
 
 
-def _typed(field: FieldSpec, value: Any) -> Scalar | None:
-    """The value in the form in which filters keep their operands; an unchecked box is false."""
-    form = value_form(field)
+def _typed(form: ValueForm, stored: Any) -> Any:
+    """The value as conditions are compared with it; None where it has another form."""
+    if form is ValueForm.OPAQUE:
+        return stored
     if form is ValueForm.BOOLEAN:
-        return value is True
-    if value is None:
-        return None
+        return stored if isinstance(stored, bool) else None
     if form is ValueForm.NUMBER:
-        return Decimal(repr(value))
-    if form is ValueForm.MOMENT:
-        return datetime.fromisoformat(value)
-    return str(value)
+        is_number = isinstance(stored, int | float) and not isinstance(stored, bool)
+        return Decimal(repr(stored)) if is_number else None
+    if form in LISTS:
+        return stored if isinstance(stored, list) else None
+    if not isinstance(stored, str):
+        return None
+    pattern = _PATTERNS.get(form)
+    return stored if pattern is None or pattern.fullmatch(stored) else None
 
 
-def lies_in(value: Any, span: Range) -> bool:
-    """Whether a value lies in a range of values that it can be ordered with."""
-    if span.low is not None and not (value >= span.low if span.with_low else value > span.low):
-        return False
-    return span.high is None or bool(value <= span.high if span.with_high else value < span.high)
+def _bound(form: ValueForm, condition: Condition) -> Condition:
+    """The condition with its moments in the form in which records store them."""
+    if form is not ValueForm.MOMENT:
+        return condition
+    match condition:
+        case In(values):
+            return In(
+                tuple(stored_moment(value) for value in values if isinstance(value, datetime))
+            )
+        case Range(low, high):
+            return replace(condition, low=_moment(low), high=_moment(high))
+    return condition
+
+
+def _moment(value: Scalar | None) -> Scalar | None:
+    return stored_moment(value) if isinstance(value, datetime) else value

@@ -2,11 +2,12 @@
 
 from typing import Any
 
-from sqlalchemy import ARRAY, Text, and_, any_, false, func, literal, not_, or_, select, true
+from sqlalchemy import ARRAY, Text, and_, any_, cast, false, func, literal, not_, or_, select, true
 from sqlalchemy.dialects.postgresql import JSONB
 
-from models.core.filters.conditions import Empty, Has, In, Piece, Range, Test, Where
+from models.core.filters.conditions import Anchor, Condition, Empty, Has, In, Range, Substring
 from models.core.filters.forms import ValueForm
+from models.core.filters.grammar import AllOf, AnyOf, Not
 from models.data.databases.rules.fields import FieldSpec, FieldSpecs
 from models.data.databases.rules.registry import KIND_RULES, value_form
 from models.data.records.rules.link.linked import links_all, links_any, links_none
@@ -18,21 +19,24 @@ from models.data.records.rules.query.extraction import (
     json_of,
     json_type,
 )
-from models.data.records.rules.query.filters import AllOf, AnyOf, Filter, Leaf, Not
+from models.data.records.rules.query.filters import Leaf, RecordFilter
 from models.data.records.tables import record
 
+_NOTHING = ("null", '""', "[]", "{}")
+"""The JSON values that hold nothing, as PostgreSQL writes them."""
 
-def condition(tree: Filter) -> Expression:
+
+def filter_condition(tree: RecordFilter) -> Expression:
     """The condition a filter stands for: true or false for every record, never NULL."""
     match tree:
-        case Leaf(field, test):
-            return _test(field, test)
+        case Leaf(field, condition):
+            return _of_field(field, condition)
         case Not(part):
-            return not_(condition(part))
+            return not_(filter_condition(part))
         case AllOf(parts):
-            return and_(true(), *(condition(part) for part in parts))
+            return and_(true(), *(filter_condition(part) for part in parts))
         case AnyOf(parts):
-            return or_(false(), *(condition(part) for part in parts))
+            return or_(false(), *(filter_condition(part) for part in parts))
 
 
 def search_condition(text: str, fields: FieldSpecs) -> Expression:
@@ -42,29 +46,29 @@ def search_condition(text: str, fields: FieldSpecs) -> Expression:
         for field in fields.values()
         if not field.title and KIND_RULES[field.kind].searched
     ]
-    title = _contains(record.c.title, text, Where.ANYWHERE)
+    title = _contains(record.c.title, text, Anchor.ANYWHERE)
     if not keys:
         return title
     pair = func.jsonb_each_text(record.c.data).table_valued("key", "value")
     found = select(literal(1)).where(
         pair.c.key == any_(literal(keys, ARRAY(Text))),
-        _contains(pair.c.value, text, Where.ANYWHERE),
+        _contains(pair.c.value, text, Anchor.ANYWHERE),
     )
     return or_(title, found.exists())
 
 
-def _test(field: FieldSpec, test: Test) -> Expression:
-    match test:
+def _of_field(field: FieldSpec, condition: Condition) -> Expression:
+    match condition:
         case Empty():
             return empty(field)
         case Has(elements, every):
             return _has(field, elements, every)
-        case Piece(text, where):
-            return func.coalesce(_contains(extract(field).expression, text, where), False)
+        case Substring(text, anchor):
+            return func.coalesce(_contains(extract(field).expression, text, anchor), False)
         case In(members):
             return _in(extract(field), members)
         case Range():
-            return _range(extract(field), test)
+            return _range(extract(field), condition)
 
 
 def _in(value: Extracted, members: tuple[Any, ...]) -> Expression:
@@ -83,14 +87,14 @@ def _range(value: Extracted, span: Range) -> Expression:
     return func.coalesce(and_(*bounds), False)
 
 
-def _contains(value: Expression, text: str, where: Where) -> Expression:
+def _contains(value: Expression, text: str, anchor: Anchor) -> Expression:
     """Wildcards in the text are text: `%` and `_` match themselves (attack 35)."""
     piece = text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
     pattern = {
-        Where.ANYWHERE: f"%{piece}%",
-        Where.START: f"{piece}%",
-        Where.END: f"%{piece}",
-    }[where]
+        Anchor.ANYWHERE: f"%{piece}%",
+        Anchor.START: f"{piece}%",
+        Anchor.END: f"%{piece}",
+    }[anchor]
     return fold(value).like(fold(literal(pattern, Text)), escape="\\")
 
 
@@ -120,6 +124,6 @@ def empty(field: FieldSpec) -> Expression:
         case ValueForm.BOOLEAN:
             return func.coalesce(json_type(field) != "boolean", True)
         case ValueForm.OPAQUE:
-            return func.coalesce(json_type(field), "null") == "null"
+            return func.coalesce(cast(json_of(field), Text).in_(_NOTHING), True)
         case _:
             return extract(field).expression.is_(None)

@@ -4,15 +4,16 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from models.core.filters.grammar import AllOf
 from models.core.values import InvalidValueError, text
 from models.data.databases.rules.fields import FieldSpecs
 from models.data.databases.rules.settings import zone
 from models.data.records.rules.query.aggregation import Figure, read_aggregates
 from models.data.records.rules.query.extraction import Expression
-from models.data.records.rules.query.filters import AllOf, Filter, Leaf, read_filter
+from models.data.records.rules.query.filters import Leaf, RecordFilter, read_filter
 from models.data.records.rules.query.grouping import Level, read_groups
 from models.data.records.rules.query.ordering import Order, read_order
-from models.data.records.rules.query.predicates import condition, search_condition
+from models.data.records.rules.query.predicates import filter_condition, search_condition
 from models.data.records.shapes import RecordQuery
 from runtime.errors import ValidationError
 
@@ -42,10 +43,10 @@ def read_query(
     """
     _check_timezone(body.timezone)
     asked = {key: spec for key, spec in fields.items() if key not in unseen}
-    parts: list[Filter] = []
+    parts: list[RecordFilter] = []
     if body.filter is not None:
         parts = _parts(read_filter(body.filter, asked, now, body.timezone))
-    further = [condition(part) for part in parts if not isinstance(part, Leaf)]
+    further = [filter_condition(part) for part in parts if not isinstance(part, Leaf)]
     if body.search:
         further.append(search_condition(_searched(body.search), asked))
     return Query(
@@ -59,7 +60,7 @@ def read_query(
     )
 
 
-def _parts(tree: Filter) -> list[Filter]:
+def _parts(tree: RecordFilter) -> list[RecordFilter]:
     """What must hold at once."""
     if isinstance(tree, AllOf):
         return [part for each in tree.parts for part in _parts(each)]

@@ -36,7 +36,7 @@ from models.data.records.rules.query.entries import (
 from models.data.records.rules.query.extraction import Expression
 from models.data.records.rules.query.filters import Leaf
 from models.data.records.rules.query.ordering import Column
-from models.data.records.rules.query.predicates import condition
+from models.data.records.rules.query.predicates import filter_condition
 from models.data.records.rules.query.query import Query
 from models.data.records.tables import record, record_index
 
@@ -75,7 +75,7 @@ def candidates(schema: Schema, query: Query) -> list[Expression]:
 
 
 def _entries(leaf: Leaf) -> Expression | None:
-    return entry_condition(leaf.field, leaf.test) if is_indexable(leaf.field) else None
+    return entry_condition(leaf.field, leaf.condition) if is_indexable(leaf.field) else None
 
 
 def _orders(column: Column) -> bool:
@@ -114,7 +114,7 @@ def matching(
         record.c.workspace_id == schema.workspace_id,
         record.c.database_id == schema.database_id,
         record.c.deleted_at.is_(None),
-        *(condition(leaf) for leaf in tests),
+        *(filter_condition(leaf) for leaf in tests),
         *query.further,
     ]
     if not query.with_archived:
@@ -181,7 +181,7 @@ def _along(schema: Schema, query: Query, after: Position, most: int) -> Iterator
     own = [leaf for leaf in query.required if leaf.field.key == first.field.key]
     bounds = [(leaf, bound) for leaf in own if (bound := _entries(leaf)) is not None]
     known = [_ordered(first)] if is_mirrored(first.field) else []
-    answered = [leaf for leaf, _ in bounds if is_exact(leaf.test)]
+    answered = [leaf for leaf, _ in bounds if is_exact(leaf.condition)]
     start = (
         select(*_shown(schema), *query.order.selected(*known))
         .select_from(record)
@@ -193,7 +193,7 @@ def _along(schema: Schema, query: Query, after: Position, most: int) -> Iterator
         )
         .limit(_rows(most))
     )
-    sought = {isinstance(leaf.test, Empty) for leaf, _ in bounds}
+    sought = {isinstance(leaf.condition, Empty) for leaf, _ in bounds}
     for blank in (True, False) if first.nulls_first else (False, True):
         begun = after is not None and (after[0] is None) == blank
         passed = after is not None and not begun and blank == first.nulls_first

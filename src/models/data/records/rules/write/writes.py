@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from pydantic_core import to_json
 
 from models.core.base import Id, JsonObject
+from models.core.values import same_json
 from models.data.databases.rules.fields import Schema
 from models.data.databases.rules.kinds import TITLE_KEY
 from models.data.record_changes.rules import ChangeKind, RecordedChange, changed_keys, recorded
@@ -210,17 +211,6 @@ def _changed(
 
 def _ids(links: Links) -> JsonObject:
     return {key: [str(target) for target in targets] for key, targets in links.items()}
-
-
-def same_json(one: Any, other: Any) -> bool:
-    """Whether two JSON values are equal: 5 and 5.0 are, 1 and true are not."""
-    if isinstance(one, bool) or isinstance(other, bool):
-        return one is other
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(same_json(one[k], other[k]) for k in one)
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(same_json, one, other))
-    return bool(one == other)
 
 
 def data_bytes(data: Mapping[str, Any]) -> int:

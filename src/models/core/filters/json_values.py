@@ -1,0 +1,141 @@
+"""Operators over JSON values, whose form is that of the value itself.
+
+A value of another form than the operand is unequal to it, and comes neither before nor after it.
+Text is a date or a moment for the operators that tell time.
+"""
+
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from models.core.filters.calendar import start_of
+from models.core.filters.conditions import pair_of
+from models.core.filters.forms import ValueForm
+from models.core.filters.memory import is_empty, meets
+from models.core.filters.operands import read_condition
+from models.core.filters.operators import OPERATORS, Op
+from models.core.values import InvalidValueError, same_json
+
+_WITH_A_DATE = frozenset({Op.BEFORE, Op.AFTER, Op.ON})
+_TELL_TIME = frozenset({*_WITH_A_DATE, Op.WITHIN, Op.RELATIVE})
+_ONE_OR_MANY = frozenset({Op.HAS_ANY, Op.HAS_ALL})
+
+_ANY_TIME = datetime(2000, 1, 1, tzinfo=UTC)
+_UTC = ZoneInfo("UTC")
+
+
+def passes(op: Op, value: Any, operand: Any, now: datetime, zone: ZoneInfo) -> bool:
+    """Whether a JSON value passes a positive operator.
+
+    Raises `InvalidValueError` for an operand of `between`, `within` or `relative` that cannot be
+    read.
+    """
+    match op:
+        case Op.IS_EMPTY:
+            return is_empty(value)
+        case Op.EQ:
+            return same_json(value, operand)
+        case Op.IN:
+            return isinstance(operand, list) and any(same_json(value, one) for one in operand)
+        case Op.BETWEEN:
+            pair_of(operand)
+    if op in _TELL_TIME:
+        return _passes_in_time(op, value, operand, now, zone)
+    form = _form_of(value)
+    if form is None or op not in OPERATORS[form]:
+        return False
+    if op in _ONE_OR_MANY and not isinstance(operand, list):
+        operand = [operand]
+    if form is ValueForm.VALUES and op is Op.CONTAINS and operand is None:
+        return None in value
+    try:
+        condition = read_condition(op, form, _READERS[form], operand, now, zone)
+    except InvalidValueError:
+        return False
+    return meets(condition, _number(value) if form is ValueForm.NUMBER else value)
+
+
+def check_operand(op: Op, operand: Any) -> None:
+    """Raises `InvalidValueError` for an operand that says nothing, whatever it is compared with."""
+    if op in _WITH_A_DATE:
+        if _read_time(operand, _UTC) is None:
+            raise InvalidValueError("must be a date, or a date and time, as in ISO 8601")
+    elif op in _TELL_TIME:
+        read_condition(op, ValueForm.MOMENT, _any, operand, _ANY_TIME, _UTC)
+    elif op is Op.BETWEEN:
+        pair_of(operand)
+
+
+def _form_of(value: Any) -> ValueForm | None:
+    match value:
+        case bool():
+            return ValueForm.BOOLEAN
+        case int() | float():
+            return ValueForm.NUMBER
+        case str():
+            return ValueForm.TEXT
+        case list():
+            return ValueForm.VALUES
+    return None
+
+
+def _any(operand: Any) -> Any:
+    return operand
+
+
+def _text(operand: Any) -> str:
+    if not isinstance(operand, str):
+        raise InvalidValueError("must be text")
+    return operand
+
+
+def _number(operand: Any) -> Decimal:
+    if isinstance(operand, bool) or not isinstance(operand, int | float):
+        raise InvalidValueError("must be a number")
+    return Decimal(repr(operand))
+
+
+_READERS = {
+    ValueForm.BOOLEAN: _any,
+    ValueForm.NUMBER: _number,
+    ValueForm.TEXT: _text,
+    ValueForm.VALUES: _any,
+}
+
+
+def _passes_in_time(op: Op, value: Any, operand: Any, now: datetime, zone: ZoneInfo) -> bool:
+    """Dates begin, and moments without an offset are read, in the zone.
+
+    A date beside a moment is the start of its day.
+    """
+    found = _read_time(value, zone)
+    if op in _WITH_A_DATE and (operand := _read_time(operand, zone)) is None:
+        return False
+    if found is None:
+        return False
+    if isinstance(operand, datetime):
+        found = _moment(found, zone)
+    if isinstance(operand, date):
+        operand = operand.isoformat()
+    moment = isinstance(found, datetime)
+    form = ValueForm.MOMENT if moment else ValueForm.DAY
+    condition = read_condition(op, form, _any, operand, now, zone)
+    return meets(condition, found if moment else found.isoformat())
+
+
+def _read_time(value: Any, zone: ZoneInfo) -> date | datetime | None:
+    if not isinstance(value, str):
+        return None
+    try:
+        if len(value) == len("2026-01-31"):
+            return date.fromisoformat(value)
+        return _moment(datetime.fromisoformat(value), zone)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _moment(value: date | datetime, zone: ZoneInfo) -> datetime:
+    if not isinstance(value, datetime):
+        return start_of(value, zone)
+    return (value if value.tzinfo else value.replace(tzinfo=zone)).astimezone(UTC)
