@@ -15,7 +15,7 @@ from models.automation.automations.shapes import (
     PublishAutomation,
     UpdateAutomation,
 )
-from models.automation.triggers.tables import trigger_burst
+from models.automation.triggers.tables import debounced_change
 from models.core.access.rules import Actor
 from models.core.base import Id
 from models.data.databases.commands.databases import create_database
@@ -184,7 +184,7 @@ class Listening:
             await self.heard()
             async with self.database.transaction() as work:
                 mine = self.actor.workspace_id
-                bursts = select(func.count()).where(trigger_burst.c.workspace_id == mine)
+                bursts = select(func.count()).where(debounced_change.c.workspace_id == mine)
                 open_runs = select(func.count()).where(
                     automation_run.c.workspace_id == mine,
                     automation_run.c.status.in_(OPEN_RUN),

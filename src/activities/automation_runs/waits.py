@@ -117,8 +117,8 @@ class WaitActivities:
         with contextlib.suppress(RunClosedError):
             run = await self._runs.get(run_id)
             async with self._database.transaction() as work:
-                place = suspension.place_of(run_id, calling_workflow_id())
-                if await suspension.suspend(work, run_id, place, call.below):
+                key = suspension.execution_key(run_id, calling_workflow_id())
+                if await suspension.suspend(work, run_id, key, call.below):
                     await run.skip(work, call.skipped)
 
 

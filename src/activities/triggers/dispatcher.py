@@ -13,9 +13,9 @@ import structlog
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
-from models.automation.triggers.bursts import answer_bursts
-from models.automation.triggers.dispatch import NOBODY, any_waits, dispatch
-from models.automation.triggers.looks import look_for_dates
+from models.automation.triggers.date_polls import poll_dates
+from models.automation.triggers.debounce import start_debounced_runs
+from models.automation.triggers.dispatch import FIRST_WORKSPACE, any_due, dispatch
 from runtime.database import Database
 from runtime.fault_injection import FaultPoint, inject_fault
 
@@ -31,7 +31,7 @@ class Dispatcher:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._wake = asyncio.Event()
-        self._after = NOBODY
+        self._after = FIRST_WORKSPACE
         self._next_ask = 0.0
 
     def wake(self) -> None:
@@ -70,10 +70,10 @@ class Dispatcher:
     async def _dispatch(self) -> bool:
         """Answer the events of the next workspaces; after the last ones come the first."""
         began = self._after
-        if began == NOBODY:
+        if began == FIRST_WORKSPACE:
             # Most wake-ups are for the outbox alone.
             async with self._database.statement() as single:
-                if not await any_waits(single):
+                if not await any_due(single):
                     return False
         async with self._database.transaction() as work:
             events = await dispatch(work, began)
@@ -81,13 +81,13 @@ class Dispatcher:
                 inject_fault(FaultPoint.DISPATCHED_BEFORE_COMMIT, events[0].event_id)
         if events:
             inject_fault(FaultPoint.DISPATCHED_AFTER_COMMIT, events[0].event_id)
-        self._after = events[-1].workspace_id if events else NOBODY
-        return bool(events) or began != NOBODY
+        self._after = events[-1].workspace_id if events else FIRST_WORKSPACE
+        return bool(events) or began != FIRST_WORKSPACE
 
     async def _ask_time(self) -> bool:
         """Answer what time brought, a part at a time; events have their turn in between."""
         async with self._database.transaction() as work:
-            ended = await answer_bursts(work)
+            ended = await start_debounced_runs(work)
         async with self._database.transaction() as work:
-            looked = await look_for_dates(work)
+            looked = await poll_dates(work)
         return ended > 0 or looked

@@ -209,8 +209,10 @@ async def test_one_of_fifty_resumes_wins(engine: Engine) -> None:
     run = await engine.ended(*place)
     assert by_node(run)["hear"].output["data"]["n"] in range(50)
     async with engine.database.transaction() as work:
-        said = await work.scalar(select(run_wait.c.said).where(run_wait.c.run_id == place[1]))
-    assert [one["data"] for one in said] == [by_node(run)["hear"].output["data"]]
+        responses = await work.scalar(
+            select(run_wait.c.responses).where(run_wait.c.run_id == place[1])
+        )
+    assert [one["data"] for one in responses] == [by_node(run)["hear"].output["data"]]
 
 
 async def test_only_editors_resume_by_node(engine: Engine) -> None:

@@ -9,7 +9,7 @@ import pytest
 import pytest_asyncio
 from sqlalchemy import select, text, update
 
-from models.automation.triggers import looks
+from models.automation.triggers import date_polls
 from models.content.items.commands import restore_item, trash_item
 from models.core.base import Id
 from models.data.databases.tables import database, field
@@ -51,60 +51,60 @@ async def create_due(goods: Listening, title: str, seconds: float) -> str:
     return due
 
 
-async def pass_by(goods: Listening, listener: Id, days: float) -> None:
+async def pass_by(goods: Listening, subscriber: Id, days: float) -> None:
     """As if nobody had looked for so many days."""
     async with goods.database.transaction() as work:
         await work.execute(
             update(automation_subscription)
-            .where(automation_subscription.c.automation_id == listener)
-            .values(reached_at=work.now - timedelta(days=days), look_at=work.now)
+            .where(automation_subscription.c.automation_id == subscriber)
+            .values(polled_until=work.now - timedelta(days=days), next_poll_at=work.now)
         )
-    await looked(goods, listener)
+    await looked(goods, subscriber)
 
 
-async def looked(goods: Listening, listener: Id) -> None:
+async def looked(goods: Listening, subscriber: Id) -> None:
     """Wait until everything up to now was looked for."""
     now = utc_now()
 
     async def reached() -> bool:
-        held = await goods.subscription(listener)
-        return bool(held.reached_at >= now)
+        held = await goods.subscription(subscriber)
+        return bool(held.polled_until >= now)
 
     async with goods.database.transaction() as work:
         await work.execute(
             update(automation_subscription)
-            .where(automation_subscription.c.automation_id == listener)
-            .values(look_at=work.now)
+            .where(automation_subscription.c.automation_id == subscriber)
+            .values(next_poll_at=work.now)
         )
     await eventually(reached, what="a look")
     await goods.heard()
 
 
-async def fired(goods: Listening, listener: Id) -> list[tuple[str, str]]:
+async def fired(goods: Listening, subscriber: Id) -> list[tuple[str, str]]:
     """Title and moment of every run."""
-    told = await goods.payloads(listener)
+    told = await goods.payloads(subscriber)
     return sorted((each["record"]["title"], each["dueAt"]) for each in told)
 
 
 async def test_a_moment_is_answered_once_when_it_comes(goods: Listening) -> None:
-    listener = await goods.automation("record_date_reached", fieldKey="moment")
+    subscriber = await goods.automation("record_date_reached", fieldKey="moment")
     due = await create_due(goods, "soon", 1.5)
     await goods.create("past", moment=soon(-60))
     await goods.create("never")
 
     async def answered() -> bool:
-        return await goods.count(listener) > 0
+        return await goods.count(subscriber) > 0
 
     await eventually(answered, what="the moment")
     assert utc_now() >= datetime.fromisoformat(due)
-    await looked(goods, listener)
-    assert await fired(goods, listener) == [("soon", due)]
-    (run,) = await goods.runs(listener)
+    await looked(goods, subscriber)
+    assert await fired(goods, subscriber) == [("soon", due)]
+    (run,) = await goods.runs(subscriber)
     assert (run.source, sorted(run.trigger_payload)) == ("record", ["dueAt", "record"])
 
 
 async def test_a_date_moved_before_it_is_due_moves_the_moment(goods: Listening) -> None:
-    listener = await goods.automation("record_date_reached", fieldKey="moment", offsetMinutes=-1)
+    subscriber = await goods.automation("record_date_reached", fieldKey="moment", offsetMinutes=-1)
     # Five seconds for all that is done before the first moment.
     due, before = soon(66), soon(65)
     moved = await goods.create("moved", moment=before)
@@ -117,12 +117,12 @@ async def test_a_date_moved_before_it_is_due_moves_the_moment(goods: Listening) 
     await goods.archive(archived.id)
 
     async def answered() -> bool:
-        return await goods.count(listener) > 0
+        return await goods.count(subscriber) > 0
 
     await eventually(answered, what="the moment")
-    await looked(goods, listener)
+    await looked(goods, subscriber)
     wanted = datetime.fromisoformat(due) - timedelta(minutes=1)
-    assert await fired(goods, listener) == [("moved", wire_timestamp(wanted))]
+    assert await fired(goods, subscriber) == [("moved", wire_timestamp(wanted))]
 
 
 async def test_days_are_answered_in_their_zone_after_any_downtime(goods: Listening) -> None:
@@ -132,9 +132,9 @@ async def test_days_are_answered_in_their_zone_after_any_downtime(goods: Listeni
     days = [today + timedelta(days=n) for n in range(-5, 3)]
     for day in days:
         await goods.create(day.isoformat(), day=day.isoformat())
-    listener = await goods.automation("record_date_reached", fieldKey="day", timezone=zone.key)
-    assert await fired(goods, listener) == []
-    await pass_by(goods, listener, 3)
+    subscriber = await goods.automation("record_date_reached", fieldKey="day", timezone=zone.key)
+    assert await fired(goods, subscriber) == []
+    await pass_by(goods, subscriber, 3)
     midnights = [datetime(*day.timetuple()[:3], tzinfo=zone).astimezone(UTC) for day in days]
     now = utc_now()
     expected = [
@@ -143,35 +143,35 @@ async def test_days_are_answered_in_their_zone_after_any_downtime(goods: Listeni
         if now - timedelta(days=3) < midnight <= now
     ]
     assert len(expected) == 3
-    assert await fired(goods, listener) == expected
-    await pass_by(goods, listener, 3)
-    assert await fired(goods, listener) == expected
+    assert await fired(goods, subscriber) == expected
+    await pass_by(goods, subscriber, 3)
+    assert await fired(goods, subscriber) == expected
 
 
 async def test_a_system_moment_is_answered_like_any_other(goods: Listening) -> None:
-    listener = await goods.automation("record_date_reached", fieldKey="born")
+    subscriber = await goods.automation("record_date_reached", fieldKey="born")
     made = await goods.create("A")
 
     async def answered() -> bool:
-        return await goods.count(listener) > 0
+        return await goods.count(subscriber) > 0
 
     await eventually(answered, what="the creation")
-    assert await fired(goods, listener) == [("A", wire_timestamp(made.created_at))]
+    assert await fired(goods, subscriber) == [("A", wire_timestamp(made.created_at))]
 
 
 async def test_a_date_moved_after_it_was_reached_was_reached(goods: Listening) -> None:
-    listener = await goods.automation("record_date_reached", fieldKey="moment")
+    subscriber = await goods.automation("record_date_reached", fieldKey="moment")
     async with goods.database.transaction() as work:
         due = wire_timestamp(work.now_after(0.8))
         one = await goods.create_within(work, "A", moment=due)
     await goods.heard()
     async with goods.database.transaction() as work:
         # Nobody looks meanwhile.
-        held = automation_subscription.c.automation_id == listener
+        held = automation_subscription.c.automation_id == subscriber
         await work.execute(
             update(automation_subscription)
             .where(held)
-            .values(look_at=work.now + timedelta(hours=1))
+            .values(next_poll_at=work.now + timedelta(hours=1))
         )
 
     async def passed() -> bool:
@@ -179,14 +179,14 @@ async def test_a_date_moved_after_it_was_reached_was_reached(goods: Listening) -
 
     await eventually(passed)
     await goods.set(one.id, moment=soon(3_600))
-    (told,) = await goods.payloads(listener)
+    (told,) = await goods.payloads(subscriber)
     assert (told["dueAt"], told["record"]["data"]["moment"]) == (due, due)
-    await looked(goods, listener)
-    assert await goods.count(listener) == 1
+    await looked(goods, subscriber)
+    assert await goods.count(subscriber) == 1
 
 
 async def test_a_date_that_comes_true_while_it_is_written_is_answered(goods: Listening) -> None:
-    listener = await goods.automation("record_date_reached", fieldKey="moment")
+    subscriber = await goods.automation("record_date_reached", fieldKey="moment")
     async with goods.database.transaction() as work:
         due = soon(0.3)
         await goods.create_within(work, "A", moment=due)
@@ -196,44 +196,44 @@ async def test_a_date_that_comes_true_while_it_is_written_is_answered(goods: Lis
 
         await eventually(passed)
         # Without the record, which nobody sees yet.
-        await looked(goods, listener)
-    assert await fired(goods, listener) == [("A", due)]
+        await looked(goods, subscriber)
+    assert await fired(goods, subscriber) == [("A", due)]
 
 
 async def test_nothing_is_answered_while_its_database_is_in_the_trash(goods: Listening) -> None:
-    listener = await goods.automation("record_date_reached", fieldKey="day")
+    subscriber = await goods.automation("record_date_reached", fieldKey="day")
     today = utc_now().date().isoformat()
     await goods.create("A", day=today)
     async with goods.database.transaction() as work:
         item_id = await work.scalar(select(database.c.item_id).where(database.c.id == goods.table))
         await trash_item(work, goods.actor, item_id)
-    await pass_by(goods, listener, 2)
+    await pass_by(goods, subscriber, 2)
     async with goods.database.transaction() as work:
         await restore_item(work, goods.actor, item_id)
-    await looked(goods, listener)
-    assert await goods.count(listener) == 0
-    await pass_by(goods, listener, 2)
-    assert [title for title, _ in await fired(goods, listener)] == ["A"]
+    await looked(goods, subscriber)
+    assert await goods.count(subscriber) == 0
+    await pass_by(goods, subscriber, 2)
+    assert [title for title, _ in await fired(goods, subscriber)] == ["A"]
 
 
 async def test_republished_with_the_same_database_it_goes_on_where_it_was(
     goods: Listening,
 ) -> None:
-    listener = await goods.automation("record_date_reached", fieldKey="day")
-    before = await goods.subscription(listener)
+    subscriber = await goods.automation("record_date_reached", fieldKey="day")
+    before = await goods.subscription(subscriber)
     config: dict[str, Any] = goods.config("record_date_reached", fieldKey="moment")
-    await goods.change(listener, triggerConfig=config)
-    await goods.publish(listener)
-    held = await goods.subscription(listener)
-    assert held.reached_at >= before.reached_at
+    await goods.change(subscriber, triggerConfig=config)
+    await goods.publish(subscriber)
+    held = await goods.subscription(subscriber)
+    assert held.polled_until >= before.polled_until
     assert held.after_event == before.after_event
     due = await create_due(goods, "A", 1)
 
     async def answered() -> bool:
-        return await goods.count(listener) > 0
+        return await goods.count(subscriber) > 0
 
     await eventually(answered, what="the moment")
-    assert await fired(goods, listener) == [("A", due)]
+    assert await fired(goods, subscriber) == [("A", due)]
 
 
 async def test_a_field_that_is_no_date_any_more_keeps_nobody_else_from_looking(
@@ -256,7 +256,7 @@ async def test_a_look_that_fails_keeps_nobody_else_from_looking(
 ) -> None:
     broken = await goods.automation("record_date_reached", fieldKey="day")
     sound = await goods.automation("record_date_reached", fieldKey="born")
-    emit = looks._emit
+    emit = date_polls._emit
 
     async def refuse(work: Any, held: Any, *others: Any) -> None:
         if held.automation_id == broken:
@@ -264,12 +264,12 @@ async def test_a_look_that_fails_keeps_nobody_else_from_looking(
         await emit(work, held, *others)
 
     await goods.create("A", day=utc_now().date().isoformat())
-    monkeypatch.setattr(looks, "_emit", refuse)
+    monkeypatch.setattr(date_polls, "_emit", refuse)
     async with goods.database.transaction() as work:
         await work.execute(
             update(automation_subscription)
             .where(automation_subscription.c.automation_id == broken)
-            .values(reached_at=work.now - timedelta(days=1.1), look_at=work.now)
+            .values(polled_until=work.now - timedelta(days=1.1), next_poll_at=work.now)
         )
     await pass_by(goods, sound, 1)
     assert [title for title, _ in await fired(goods, sound)] == ["A"]
@@ -280,14 +280,14 @@ async def test_a_look_that_fails_keeps_nobody_else_from_looking(
 
 
 async def test_a_large_database_is_looked_through_by_its_index(goods: Listening) -> None:
-    listener = await goods.automation("record_date_reached", fieldKey="day")
+    subscriber = await goods.automation("record_date_reached", fieldKey="day")
     today = utc_now().date()
     async with goods.database.transaction() as work:
         named = {"workspace": goods.actor.workspace_id, "table": goods.table}
         await work.execute(MANY, {**named, "count": LARGE})
     await goods.create("A", day=today.isoformat())
-    await pass_by(goods, listener, 1.1)
-    assert [title for title, _ in await fired(goods, listener)] == ["A"]
+    await pass_by(goods, subscriber, 1.1)
+    assert [title for title, _ in await fired(goods, subscriber)] == ["A"]
 
     async def indexed() -> bool:
         async with goods.database.transaction() as work:
@@ -297,5 +297,5 @@ async def test_a_large_database_is_looked_through_by_its_index(goods: Listening)
             return bool(await work.scalar(index))
 
     await eventually(indexed, what="the index")
-    await pass_by(goods, listener, 1.1)
-    assert [title for title, _ in await fired(goods, listener)] == ["A"]
+    await pass_by(goods, subscriber, 1.1)
+    assert [title for title, _ in await fired(goods, subscriber)] == ["A"]

@@ -10,8 +10,14 @@ from sqlalchemy import func, select, text
 
 from activities.triggers.dispatcher import Dispatcher
 from models.automation.automation_runs.tables import automation_run
-from models.automation.triggers.dispatch import BATCH, MAX_ATTEMPTS, NOBODY, backoff, dispatch
-from models.automation.triggers.starting import start
+from models.automation.triggers.dispatch import (
+    BATCH,
+    FIRST_WORKSPACE,
+    MAX_ATTEMPTS,
+    backoff,
+    dispatch,
+)
+from models.automation.triggers.run_start import start
 from tests.support.engine import KEYS, Engine
 from tests.support.patience import eventually
 from tests.support.spaces import make_space
@@ -24,15 +30,15 @@ async def goods(engine: Engine) -> AsyncIterator[Listening]:
 
 
 async def test_dispatchers_at_once_answer_every_change_once(goods: Listening) -> None:
-    listeners = [await goods.automation("record_created") for _ in range(3)]
+    subscribers = [await goods.automation("record_created") for _ in range(3)]
     for number in range(60):
         await goods.create_unheard(f"{number:02}")
     await goods.release()
     dispatchers = [Dispatcher(goods.database) for _ in range(3)]
     while await goods.events():
         await asyncio.gather(*(one.turn() for one in dispatchers))
-    for listener in listeners:
-        titles = [told["record"]["title"] for told in await goods.payloads(listener)]
+    for subscriber in subscribers:
+        titles = [told["record"]["title"] for told in await goods.payloads(subscriber)]
         assert sorted(titles) == [f"{number:02}" for number in range(60)]
 
 
@@ -54,10 +60,10 @@ async def test_workspaces_take_turns_and_each_keeps_its_order(
         # Nobody else sees them become due.
         for space in spaces:
             await work.execute(space.of_events().values(due_at=work.now))
-        after = NOBODY
+        after = FIRST_WORKSPACE
         while any(len(titles) < BATCH + 5 for titles in taken.values()):
             events = [one for one in await dispatch(work, after) if one.workspace_id in taken]
-            after = events[-1].workspace_id if events else NOBODY
+            after = events[-1].workspace_id if events else FIRST_WORKSPACE
             turns.append({one.workspace_id for one in events})
             for one in events:
                 taken[one.workspace_id].append(one.payload["record"]["title"])
@@ -88,10 +94,10 @@ async def test_an_automation_that_breaks_keeps_no_other_from_hearing(
 def poison(monkeypatch: pytest.MonkeyPatch, automation_id: Any) -> None:
     """Let the database refuse whatever this automation does."""
 
-    async def refuse(work: Any, listener: Any, *others: Any) -> None:
-        if listener.automation_id == automation_id:
+    async def refuse(work: Any, subscriber: Any, *others: Any) -> None:
+        if subscriber.automation_id == automation_id:
             await work.execute(text("SELECT 1 / 0"))
-        await start(work, listener, *others)
+        await start(work, subscriber, *others)
 
     monkeypatch.setattr("models.automation.triggers.dispatch.start", refuse)
 

@@ -47,7 +47,7 @@ async def make_form(goods: Listening) -> Id:
 
 async def test_a_submission_is_heard_by_those_who_listen_to_its_form(goods: Listening) -> None:
     form_id, other_id = await make_form(goods), await make_form(goods)
-    listener, other = [
+    subscriber, other = [
         await goods.automation("form_submitted", at_database=False, formItemId=str(one))
         for one in (form_id, other_id)
     ]
@@ -55,7 +55,7 @@ async def test_a_submission_is_heard_by_those_who_listen_to_its_form(goods: List
     async with goods.database.transaction() as work:
         answer = SubmitForm.model_validate({"data": {"title": "Hello", "price": 3}})
         submitted = await submit_form(work, form_id, answer)
-    (run,) = await goods.runs(listener)
+    (run,) = await goods.runs(subscriber)
     told = run.trigger_payload
     assert run.source == "form"
     assert told["record"]["data"] == {"title": "Hello", "price": 3}
@@ -68,7 +68,9 @@ async def test_a_submission_is_heard_by_those_who_listen_to_its_form(goods: List
 
 async def test_a_refused_submission_is_not_heard(goods: Listening) -> None:
     form_id = await make_form(goods)
-    listener = await goods.automation("form_submitted", at_database=False, formItemId=str(form_id))
+    subscriber = await goods.automation(
+        "form_submitted", at_database=False, formItemId=str(form_id)
+    )
 
     async def submit() -> None:
         async with goods.database.transaction() as work:
@@ -76,13 +78,13 @@ async def test_a_refused_submission_is_not_heard(goods: Listening) -> None:
 
     with pytest.raises(ValidationError):
         await submit()
-    assert await goods.count(listener) == 0
+    assert await goods.count(subscriber) == 0
 
 
 async def test_a_form_is_listened_to_by_its_item(goods: Listening) -> None:
-    listener = await goods.draft("form_submitted", at_database=False, viewId=str(uuid4()))
+    subscriber = await goods.draft("form_submitted", at_database=False, viewId=str(uuid4()))
     with pytest.raises(ValidationError, match="formItemId"):
-        await goods.publish(listener)
+        await goods.publish(subscriber)
 
 
 async def test_a_button_is_heard_by_those_who_listen_to_its_field(engine: Engine) -> None:
@@ -94,13 +96,13 @@ async def test_a_button_is_heard_by_those_who_listen_to_its_field(engine: Engine
     settings = {"actionId": str(action.id)}
     buttons = [{"label": name, "kind": "button", "settings": settings} for name in ("Go", "Stop")]
     goods = await Listening.within(engine.database, engine.actor, *buttons)
-    listener = await goods.automation("button_pressed", fieldKey="go")
+    subscriber = await goods.automation("button_pressed", fieldKey="go")
     other = await goods.automation("button_pressed", fieldKey="stop")
     one = await goods.create("A")
     async with goods.database.transaction() as work:
         body_ = RunAction.model_validate({})
         await press_button(work, goods.actor, one.id, "go", new_id(), body_)
-    (run,) = await goods.runs(listener)
+    (run,) = await goods.runs(subscriber)
     assert run.source == "button"
     assert run.trigger_payload["record"]["id"] == str(one.id)
     assert run.trigger_payload["user"]["id"] == str(goods.actor.user_id)
@@ -113,7 +115,7 @@ async def test_a_button_is_heard_by_those_who_listen_to_its_field(engine: Engine
 async def test_a_refresh_is_heard_by_how_it_ended(
     goods: Listening, source: Id, on: str, heard: list[str]
 ) -> None:
-    listener = await goods.automation(
+    subscriber = await goods.automation(
         "data_source_finished", at_database=False, dataSourceId=str(source), on=on
     )
     for name, status in (("s", "succeeded"), ("f", "failed")):
@@ -124,7 +126,7 @@ async def test_a_refresh_is_heard_by_how_it_ended(
     async with goods.database.transaction() as work:
         run = {"id": str(uuid4()), "status": "succeeded"}
         await data_source_finished(work, goods.actor.workspace_id, new_id(), run)
-    runs = await goods.runs(listener)
+    runs = await goods.runs(subscriber)
     # Runs that answer events in one transaction have no order.
     assert sorted(run.trigger_payload["run"]["name"] for run in runs) == sorted(heard)
     assert {run.source for run in runs} == {"data_source"}
@@ -157,7 +159,7 @@ async def source(goods: Listening) -> Id:
 async def test_a_time_entry_is_heard_by_what_it_is_for(
     goods: Listening, config: dict[str, Any], heard: list[str]
 ) -> None:
-    listener = await goods.automation("time_entry_completed", at_database=False, **config)
+    subscriber = await goods.automation("time_entry_completed", at_database=False, **config)
     here = await goods.automation("time_entry_completed")
     workspace_id = goods.actor.workspace_id
     record = {"id": str(new_id()), "summary": "record", "targetKind": "database_record"}
@@ -167,10 +169,10 @@ async def test_a_time_entry_is_heard_by_what_it_is_for(
     async with goods.database.transaction() as work:
         await time_entry_completed(work, workspace_id, item)
         await time_entry_completed(work, workspace_id, item)
-    told = await goods.payloads(listener)
+    told = await goods.payloads(subscriber)
     assert sorted(each["entry"]["summary"] for each in told) == sorted(heard)
     assert [each["entry"]["summary"] for each in await goods.payloads(here)] == ["record"]
-    await goods.change(listener, enabled=False)
+    await goods.change(subscriber, enabled=False)
 
 
 async def test_failures_are_heard_but_not_those_of_their_handlers(goods: Listening) -> None:

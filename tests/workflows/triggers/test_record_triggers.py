@@ -30,9 +30,9 @@ async def goods(engine: Engine) -> AsyncIterator[Listening]:
 
 
 async def test_a_created_record_starts_one_run_that_is_told_of_it(goods: Listening) -> None:
-    listener = await goods.automation("record_created")
+    subscriber = await goods.automation("record_created")
     made = await goods.create("A", price=3)
-    (run,) = await goods.runs(listener)
+    (run,) = await goods.runs(subscriber)
     told = run.trigger_payload
     assert (run.source, run.chain, run.parent_run_id) == ("record", [], None)
     assert told["record"] == made.model_dump(mode="json", by_alias=True)
@@ -42,7 +42,7 @@ async def test_a_created_record_starts_one_run_that_is_told_of_it(goods: Listeni
     assert told["actor"] == {"type": "session", "userId": user, "runId": None}
     assert sorted(told) == ["actor", "before", "changedKeys", "record"]
     await goods.quiet()
-    (run,) = await goods.runs(listener)
+    (run,) = await goods.runs(subscriber)
     assert run.status == "succeeded"
 
 
@@ -64,7 +64,7 @@ async def test_each_kind_hears_its_own_changes(goods: Listening) -> None:
 
 
 async def test_what_is_rolled_back_was_never_heard(goods: Listening) -> None:
-    listener = await goods.automation("record_created")
+    subscriber = await goods.automation("record_created")
 
     async def fail() -> None:
         async with goods.database.transaction() as work:
@@ -73,7 +73,7 @@ async def test_what_is_rolled_back_was_never_heard(goods: Listening) -> None:
 
     with pytest.raises(ZeroDivisionError):
         await fail()
-    assert await goods.count(listener) == 0
+    assert await goods.count(subscriber) == 0
 
 
 async def test_a_batch_starts_a_run_for_each_change_in_its_order(goods: Listening) -> None:
@@ -96,14 +96,14 @@ async def test_a_batch_starts_a_run_for_each_change_in_its_order(goods: Listenin
 
 
 async def test_only_named_fields_count(goods: Listening) -> None:
-    listener = await goods.automation("record_updated", fieldKeys=["price", "day"])
+    subscriber = await goods.automation("record_updated", fieldKeys=["price", "day"])
     one = await goods.create("A", price=1)
     await goods.set(one.id, title="B")
     await goods.set(one.id, state="open")
     await goods.archive(one.id)
-    assert await goods.count(listener) == 0
+    assert await goods.count(subscriber) == 0
     await goods.set(one.id, state="shut", day="2026-01-01")
-    (told,) = await goods.payloads(listener)
+    (told,) = await goods.payloads(subscriber)
     assert told["changedKeys"] == ["day", "state"]
 
 
@@ -114,11 +114,11 @@ async def test_a_computed_field_counts_as_changed(engine: Engine) -> None:
         "settings": {"expression": "record.price * 2.0", "resultKind": "number"},
     }
     goods = await Listening.within(engine.database, engine.actor, formula)
-    listener = await goods.automation("record_updated", fieldKeys=["double"])
+    subscriber = await goods.automation("record_updated", fieldKeys=["double"])
     one = await goods.create("A", price=1)
     await goods.set(one.id, title="B")
     await goods.set(one.id, price=4)
-    (told,) = await goods.payloads(listener)
+    (told,) = await goods.payloads(subscriber)
     assert told["changedKeys"] == ["double", "price"]
     assert (told["before"]["computed"]["double"], told["record"]["computed"]["double"]) == (2, 8)
 
@@ -134,11 +134,11 @@ async def test_a_computed_field_counts_as_changed(engine: Engine) -> None:
     ids=["cel", "cel_on_trigger", "tree_on_fields", "tree_on_paths"],
 )
 async def test_filters_decide(goods: Listening, given: Any) -> None:
-    listener = await goods.automation("record_updated", filter=given)
+    subscriber = await goods.automation("record_updated", filter=given)
     one = await goods.create("A", price=1)
     await goods.set(one.id, price=2)
     await goods.set(one.id, price=11)
-    assert [told["record"]["data"]["price"] for told in await goods.payloads(listener)] == [11]
+    assert [told["record"]["data"]["price"] for told in await goods.payloads(subscriber)] == [11]
 
 
 async def test_a_filter_that_fails_is_told_once_and_keeps_nobody_else_from_hearing(
@@ -189,7 +189,7 @@ async def test_what_the_platform_writes_by_itself_is_heard_by_those_who_ask(
 
 
 async def test_beginning_to_match_is_heard_once_per_time(goods: Listening) -> None:
-    listener = await goods.automation(
+    subscriber = await goods.automation(
         "record_matches", filter={"field": "state", "op": "eq", "value": "open"}
     )
     await goods.create("matches at once", state="open")
@@ -202,15 +202,15 @@ async def test_beginning_to_match_is_heard_once_per_time(goods: Listening) -> No
     await goods.delete(one.id)
     await goods.restore(one.id)
     # What is dispatched in one go has no order.
-    titles = sorted(told["record"]["title"] for told in await goods.payloads(listener))
+    titles = sorted(told["record"]["title"] for told in await goods.payloads(subscriber))
     assert titles == ["later", "matches at once", "still", "still"]
 
 
 async def test_a_record_that_a_filter_could_not_judge_did_not_match(goods: Listening) -> None:
-    listener = await goods.automation("record_matches", filter="record.data.price > 10.0")
+    subscriber = await goods.automation("record_matches", filter="record.data.price > 10.0")
     one = await goods.create("A")
     await goods.set(one.id, price=11)
-    (told,) = await goods.payloads(listener)
+    (told,) = await goods.payloads(subscriber)
     assert told["before"]["data"] == {"title": "A"}
 
 
@@ -230,19 +230,19 @@ async def test_an_automation_that_starts_itself_ends_after_eight_runs(goods: Lis
     record_id = {"type": "trigger", "value": "record.id"}
     price = {"type": "expression", "value": "trigger.record.data.price + 1"}
     again = graph(node("again", "update_record", recordId=record_id, data={"price": price}))
-    listener = await goods.automation("record_updated", again)
+    subscriber = await goods.automation("record_updated", again)
     one = await goods.create("A", price=0)
     await goods.set(one.id, price=1)
 
     async def told() -> bool:
-        return bool(await notices(goods, "automation_loop", listener))
+        return bool(await notices(goods, "automation_loop", subscriber))
 
     await eventually(told, what="the notice of the loop")
     await goods.quiet()
-    runs = await goods.runs(listener)
+    runs = await goods.runs(subscriber)
     assert [len(run.chain) for run in runs] == list(range(8))
     assert [run.id for run in runs[:-1]] == runs[-1].chain
-    (notice,) = await notices(goods, "automation_loop", listener)
+    (notice,) = await notices(goods, "automation_loop", subscriber)
     assert notice.user_id == goods.actor.user_id
 
 
@@ -292,28 +292,30 @@ async def test_a_draft_hears_nothing_and_neither_does_a_disabled_automation(
 
 
 async def test_what_lies_in_the_trash_or_archive_hears_nothing(goods: Listening) -> None:
-    listener = await goods.automation("record_created")
+    subscriber = await goods.automation("record_created")
     async with goods.database.transaction() as work:
-        item_id = await work.scalar(select(automation.c.item_id).where(automation.c.id == listener))
+        item_id = await work.scalar(
+            select(automation.c.item_id).where(automation.c.id == subscriber)
+        )
     for number in range(2):
         async with goods.database.transaction() as work:
             if number == 0:
                 await trash_item(work, goods.actor, item_id)
             else:
                 await archive_item(work, goods.actor, item_id, archived=True)
-        assert await goods.subscription(listener) is None
+        assert await goods.subscription(subscriber) is None
         await goods.create("unreported")
-        assert await goods.count(listener) == number
+        assert await goods.count(subscriber) == number
         async with goods.database.transaction() as work:
             await restore_item(work, goods.actor, item_id)
         await goods.create("heard")
-        assert await goods.count(listener) == number + 1
+        assert await goods.count(subscriber) == number + 1
 
 
 async def test_a_burst_of_changes_is_one_run_from_its_first_state_to_its_last(
     goods: Listening,
 ) -> None:
-    listener = await goods.automation(
+    subscriber = await goods.automation(
         "record_updated", debounceSeconds=QUIET_SECONDS, fieldKeys=["price"]
     )
     one, other = await goods.create("A", price=0), await goods.create("B", price=0)
@@ -326,7 +328,7 @@ async def test_a_burst_of_changes_is_one_run_from_its_first_state_to_its_last(
     await goods.set(undone.id, price=0)
     await goods.set(untouched.id, state="open")
     await goods.quiet()
-    told = {each["record"]["title"]: each for each in await goods.payloads(listener)}
+    told = {each["record"]["title"]: each for each in await goods.payloads(subscriber)}
     assert sorted(told) == ["A", "B"]
     assert told["A"]["before"]["data"] == {"title": "A", "price": 0}
     assert told["A"]["record"]["data"] == {"title": "A", "price": 3, "state": "open"}
@@ -334,7 +336,7 @@ async def test_a_burst_of_changes_is_one_run_from_its_first_state_to_its_last(
 
 
 async def test_a_record_is_created_once_it_is_filled_in(goods: Listening) -> None:
-    listener = await goods.automation(
+    subscriber = await goods.automation(
         "record_created",
         debounceSeconds=QUIET_SECONDS,
         filter={"field": "price", "op": "gt", "value": 1},
@@ -344,7 +346,7 @@ async def test_a_record_is_created_once_it_is_filled_in(goods: Listening) -> Non
     gone = await goods.create("B", price=3)
     await goods.delete(gone.id)
     await goods.quiet()
-    (told,) = await goods.payloads(listener)
+    (told,) = await goods.payloads(subscriber)
     assert (told["before"], told["record"]["data"]) == (None, {"title": "A", "price": 2})
 
 
@@ -369,7 +371,7 @@ REFUSED: dict[str, tuple[str, dict[str, Any]]] = {
 @pytest.mark.parametrize("name", sorted(REFUSED))
 async def test_a_trigger_that_cannot_work_is_not_published(goods: Listening, name: str) -> None:
     kind, config = REFUSED[name]
-    listener = await goods.draft(kind, **config)
+    subscriber = await goods.draft(kind, **config)
     with pytest.raises(ValidationError):
-        await goods.publish(listener)
-    assert await goods.subscription(listener) is None
+        await goods.publish(subscriber)
+    assert await goods.subscription(subscriber) is None

@@ -81,7 +81,7 @@ _SET_WAITING = PreparedStatement(
 
 
 async def set_waiting(work: Work, run_id: Id) -> bool:
-    """`running → waiting`, for a run of a single execution; `resting` knows the way back.
+    """`running → waiting`, for a run of a single execution; `suspension.resume` undoes it.
 
     False when it was not running.
     """

@@ -1,6 +1,9 @@
-"""Which version a run is of, and whether it can be run (interface, States; decisions D3)."""
+"""The version that a run executes, and whether it can be run (interface, States; decisions D3).
 
-from typing import Any
+Whatever accepts a run finds the version here first: commands, triggers, calls, webhooks.
+"""
+
+from typing import Any, Protocol
 
 from sqlalchemy import ColumnElement, Select, bindparam, func, select
 
@@ -23,28 +26,65 @@ NO_DRAFT = "The automation has no open draft."
 NO_VERSION = "The automation has no version yet. Give it a graph, then test it."
 
 
+class RunnableVersion(Protocol):
+    """A version of an automation that has content to run."""
+
+    @property
+    def automation_id(self) -> Id: ...
+    @property
+    def label(self) -> str: ...
+    @property
+    def enabled(self) -> bool: ...
+    @property
+    def version_id(self) -> Id: ...
+    @property
+    def version(self) -> int: ...
+    @property
+    def checksum(self) -> str: ...
+    @property
+    def trigger_config(self) -> JsonObject: ...
+    @property
+    def node_count(self) -> int: ...
+
+
+class _FrozenVersion(RunnableVersion, Protocol):
+    @property
+    def plan(self) -> JsonObject | None: ...
+
+
+class _AcceptedRun(Protocol):
+    """What of a run says which version it was accepted with."""
+
+    @property
+    def automation_id(self) -> Id: ...
+    @property
+    def automation_version_id(self) -> Id: ...
+    @property
+    def graph_checksum(self) -> str: ...
+
+
 async def published(
     work: UnitOfWork, actor: Actor, automation_id: Id, *, only_enabled: bool = True
-) -> Any:
+) -> RunnableVersion:
     """The published version. Raises RunError unless there is one and the automation is enabled."""
     row = await _read(work, actor, automation_id, _PUBLISHED)
-    if row.version_id is None:
+    if row is None:
         raise RunError(UNPUBLISHED)
     if only_enabled and not row.enabled:
         raise RunError(DISABLED)
     return row
 
 
-async def draft(work: UnitOfWork, actor: Actor, automation_id: Id) -> Any:
+async def draft(work: UnitOfWork, actor: Actor, automation_id: Id) -> RunnableVersion:
     """The open draft. Raises RunError when there is none."""
     row = await _read(work, actor, automation_id, _DRAFT)
-    if row.version_id is None:
+    if row is None:
         raise RunError(NO_DRAFT)
     return row
 
 
-async def frozen(work: UnitOfWork, actor: Actor, run: Any) -> tuple[Any, Plan]:
-    """The version that a run was accepted with and its plan, whatever has become of it since."""
+async def frozen(work: UnitOfWork, actor: Actor, run: _AcceptedRun) -> tuple[RunnableVersion, Plan]:
+    """The version that a run was accepted with, and its plan. Raises NotFoundError."""
     row = await _FROZEN.first(
         work,
         {
@@ -59,25 +99,29 @@ async def frozen(work: UnitOfWork, actor: Actor, run: Any) -> tuple[Any, Plan]:
     return row, Plan.from_json(row.plan)
 
 
-async def newest(work: UnitOfWork, actor: Actor, automation_id: Id) -> Any:
+async def newest(work: UnitOfWork, actor: Actor, automation_id: Id) -> RunnableVersion:
     """The open draft, else the published version, enabled or not. Raises RunError for neither."""
     row = await _read(work, actor, automation_id, _NEWEST)
-    if row.version_id is None:
+    if row is None:
         raise RunError(NO_VERSION)
     return row
 
 
-async def named(work: UnitOfWork, actor: Actor, automation_id: Id, version_id: Id) -> Any:
+async def named(
+    work: UnitOfWork, actor: Actor, automation_id: Id, version_id: Id
+) -> RunnableVersion:
     """The version of that id. Raises ValidationError for another automation's."""
     row = await _read(work, actor, automation_id, _NAMED, version_id)
-    if row.version_id is None:
+    if row is None:
         raise foreign_version("automationVersionId")
     return row
 
 
-async def live(work: UnitOfWork, workspace_id: Id, automation_id: Id) -> Any | None:
-    """The published version a trigger may start; None while there is none, it is disabled, or the
-    automation is archived or in the trash."""
+async def live(work: UnitOfWork, workspace_id: Id, automation_id: Id) -> RunnableVersion | None:
+    """The published version that a trigger may start.
+
+    None while there is none, or the automation is disabled, archived or in the trash.
+    """
     return await _LIVE.first(work, {"workspace_id": workspace_id, "automation_id": automation_id})
 
 
@@ -113,29 +157,36 @@ def _version(
     )
 
 
-def _of_one(statement: Select[Any]) -> PreparedStatement:
+def _of_one(statement: Select[Any]) -> Select[Any]:
     """The statement for one automation."""
-    return PreparedStatement(
-        statement.where(
-            automation.c.workspace_id == bindparam("workspace_id"),
-            automation.c.id == bindparam("automation_id"),
-        )
+    return statement.where(
+        automation.c.workspace_id == bindparam("workspace_id"),
+        automation.c.id == bindparam("automation_id"),
     )
 
 
 _OF_PUBLISHED = _version(automation.c.published_version_id)
-_PUBLISHED = _of_one(_OF_PUBLISHED)
-_NEWEST = _of_one(
-    _version(func.coalesce(automation.c.draft_version_id, automation.c.published_version_id))
+_PUBLISHED = PreparedStatement(_of_one(_OF_PUBLISHED), RunnableVersion)
+_NEWEST = PreparedStatement(
+    _of_one(
+        _version(func.coalesce(automation.c.draft_version_id, automation.c.published_version_id))
+    ),
+    RunnableVersion,
 )
-_DRAFT = _of_one(_version(automation.c.draft_version_id))
-_FROZEN = _of_one(
-    _version(
-        bindparam("version_id", type_=automation_version.c.id.type),
-        bindparam("checksum", type_=automation_graph.c.checksum.type),
-    ).add_columns(automation_graph.c.plan)
+_DRAFT = PreparedStatement(_of_one(_version(automation.c.draft_version_id)), RunnableVersion)
+_FROZEN = PreparedStatement(
+    _of_one(
+        _version(
+            bindparam("version_id", type_=automation_version.c.id.type),
+            bindparam("checksum", type_=automation_graph.c.checksum.type),
+        ).add_columns(automation_graph.c.plan)
+    ),
+    _FrozenVersion,
 )
-_NAMED = _of_one(_version(bindparam("version_id", type_=automation_version.c.id.type)))
+_NAMED = PreparedStatement(
+    _of_one(_version(bindparam("version_id", type_=automation_version.c.id.type))),
+    RunnableVersion,
+)
 
 LIVE = (
     _OF_PUBLISHED.join(item, item.c.id == automation.c.item_id)
@@ -149,27 +200,29 @@ LIVE = (
     )
 )
 """The versions that triggers may start, one of each automation."""
-_LIVE = _of_one(LIVE)
+_LIVE = PreparedStatement(_of_one(LIVE), RunnableVersion)
 
 
 async def _read(
     work: UnitOfWork,
     actor: Actor,
     automation_id: Id,
-    which: PreparedStatement,
+    which: PreparedStatement[RunnableVersion],
     version_id: Id | None = None,
-) -> Any:
+) -> RunnableVersion | None:
+    """The version; None when the automation has no such version. Raises NotFoundError."""
     parameters = {"workspace_id": actor.workspace_id, "automation_id": automation_id}
     if version_id is not None:
         parameters["version_id"] = version_id
     row = await which.first(work, parameters)
     if row is None:
         raise NotFoundError("automation")
-    return row
+    found: Id | None = row.version_id
+    return None if found is None else row
 
 
 async def compiled(
-    work: UnitOfWork, actor: Actor, automation_id: Id, version: Any
+    work: UnitOfWork, actor: Actor, automation_id: Id, version: RunnableVersion
 ) -> tuple[Plan, JsonObject]:
     """The plan and content of a version that compiles today. Raises ValidationError."""
     content: JsonObject = await work.scalar(

@@ -1,7 +1,10 @@
-"""When a run waits: nothing runs in any of its executions, and something waits (decisions C8).
+"""Suspended executions, and when a run waits because all of its executions are suspended (C8).
 
-A run is one execution, and one more for every chunk of a long loop. Each rests while it only waits
-for something outside of it; the run waits while its own execution and all those below it rest.
+A run is one Temporal execution, and one more for every chunk of a long loop. An execution is
+suspended while it only waits: for time, for a response, or for executions below it. The run has
+the status `waiting` while its own execution and all those below it are suspended.
+
+The activities of a run call `suspend` and `resume`.
 """
 
 from collections.abc import Sequence
@@ -10,26 +13,31 @@ from sqlalchemy import ColumnElement, Text, bindparam, delete, func, literal, se
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from models.automation.automation_runs.rules import RunStatus
-from models.automation.automation_runs.tables import automation_run, resting_execution
+from models.automation.automation_runs.tables import automation_run, suspended_execution
 from models.core.base import Id
 from runtime.database import UnitOfWork, Work
 from runtime.families import Family
 from runtime.prepared_statement import PreparedStatement
 
 _run = automation_run.c
-_resting = resting_execution.c
+_suspended = suspended_execution.c
 
 
-def place_of(run_id: Id, workflow_id: str) -> str:
-    """Where an execution stands in its run: the last part of a chunk's id is its number."""
+def execution_key(run_id: Id, workflow_id: str) -> str:
+    """The key of an execution in its run.
+
+    The chunks of a loop run one after the other and share a key: the workflow id of a chunk
+    without its number.
+    """
     own = Family.AUTOMATION_RUN.workflow_id(run_id)
     return own if workflow_id == own else workflow_id.rpartition("/")[0]
 
 
-async def suspend(work: UnitOfWork, run_id: Id, place: str, below: Sequence[str]) -> bool:
-    """The execution in a place rests, as far as those in the places `below` do.
+async def suspend(work: UnitOfWork, run_id: Id, key: str, child_keys: Sequence[str]) -> bool:
+    """Note that an execution is suspended, given that those in `child_keys` are, too.
 
-    False for a run that has ended. The run's lock keeps two executions from overlooking each other.
+    Returns False for a run that has ended. The run's row is locked, so that two executions that
+    are suspended at the same time see each other.
     """
     run = select(_run.workspace_id).where(
         _run.id == run_id, _run.status.in_([RunStatus.RUNNING, RunStatus.WAITING])
@@ -37,34 +45,37 @@ async def suspend(work: UnitOfWork, run_id: Id, place: str, below: Sequence[str]
     workspace_id = await work.scalar(run.with_for_update())
     if workspace_id is None:
         return False
-    own = {"place": place, "run_id": run_id, "workspace_id": workspace_id}
+    own = {"execution_key": key, "run_id": run_id, "workspace_id": workspace_id}
+    children = {"child_keys": list(child_keys)}
     await work.execute(
-        upsert(resting_execution)
-        .values(**own, below=list(below))
-        .on_conflict_do_update(index_elements=["place"], set_={"below": list(below)})
+        upsert(suspended_execution)
+        .values(**own, **children)
+        .on_conflict_do_update(index_elements=["execution_key"], set_=children)
     )
     await work.execute(
         update(automation_run)
-        .where(_run.id == run_id, _run.status == RunStatus.RUNNING, _all_rest(run_id))
+        .where(_run.id == run_id, _run.status == RunStatus.RUNNING, _all_suspended(run_id))
         .values(status=RunStatus.WAITING)
     )
     return True
 
 
-def _all_rest(run_id: Id) -> ColumnElement[bool]:
-    """Whether the run's own execution and all below it rest."""
+def _all_suspended(run_id: Id) -> ColumnElement[bool]:
+    """Whether the run's own execution and all below it are suspended."""
     top = select(literal(Family.AUTOMATION_RUN.workflow_id(run_id)).label("id")).cte(
         "tree", recursive=True
     )
-    deeper = select(func.unnest(_resting.below)).where(_resting.place == top.c.id)
-    tree = top.union(deeper)
-    busy = select(tree.c.id).where(
-        tree.c.id.not_in(select(_resting.place).where(_resting.run_id == run_id))
+    children = select(func.unnest(_suspended.child_keys)).where(
+        _suspended.execution_key == top.c.id
     )
-    return ~busy.exists()
+    tree = top.union(children)
+    active = select(tree.c.id).where(
+        tree.c.id.not_in(select(_suspended.execution_key).where(_suspended.run_id == run_id))
+    )
+    return ~active.exists()
 
 
-_STIR = PreparedStatement(
+_RESUME = PreparedStatement(
     update(automation_run)
     .where(
         _run.id == bindparam("run_id"),
@@ -72,13 +83,13 @@ _STIR = PreparedStatement(
     )
     .values(status=RunStatus.RUNNING.value)
     .add_cte(
-        delete(resting_execution)
-        .where(_resting.place == bindparam("place", type_=Text))
-        .cte("stirred")
+        delete(suspended_execution)
+        .where(_suspended.execution_key == bindparam("execution_key", type_=Text))
+        .cte("resumed")
     )
 )
 
 
-async def resume(work: Work, run_id: Id, place: str) -> None:
-    """The execution in a place goes on, and so does its run."""
-    await _STIR.execute(work, {"run_id": run_id, "place": place})
+async def resume(work: Work, run_id: Id, key: str) -> None:
+    """Note that an execution goes on; its run is no longer `waiting`."""
+    await _RESUME.execute(work, {"run_id": run_id, "execution_key": key})

@@ -139,28 +139,28 @@ class NodeRunAttempt(SQLModel, table=True):
     completed_at: datetime = Field(sa_type=Timestamp)
 
 
-class RestingExecution(SQLModel, table=True):
-    """An execution of a run that waits; `below` are the places of those it waits for, if any.
+class SuspendedExecution(SQLModel, table=True):
+    """An execution of a run that only waits; `child_keys` name the executions it waits for, if any.
 
-    Chunks of a loop come one after the other, in one place.
+    The chunks of a loop run one after the other under one key.
     """
 
-    __tablename__ = "resting_execution"
+    __tablename__ = "suspended_execution"
     __table_args__ = (
         ForeignKeyConstraint(
             ["workspace_id", "run_id"], ["automation_run.workspace_id", "automation_run.id"]
         ),
-        Index("ix_resting_execution_run_id", "run_id"),
+        Index("ix_suspended_execution_run_id", "run_id"),
     )
 
-    place: str = Field(primary_key=True)
+    execution_key: str = Field(primary_key=True)
     run_id: Id
     workspace_id: Id
-    below: list[str] = Field(sa_type=ARRAY(Text))
+    child_keys: list[str] = Field(sa_type=ARRAY(Text))
 
 
 automation_run = table_of(AutomationRun)
 AUTOMATION_RUNS = WorkTable(automation_run, RUN_LIFECYCLE)
 node_run = table_of(NodeRun)
 node_run_attempt = table_of(NodeRunAttempt)
-resting_execution = table_of(RestingExecution)
+suspended_execution = table_of(SuspendedExecution)

@@ -1,14 +1,17 @@
-"""What automations listen to, made true by whatever changes it, in the same transaction."""
+"""Keeping subscriptions true: what each automation subscribes to.
+
+Whatever changes a trigger, publishes, enables, trashes or restores an automation calls `subscribe`
+in the same transaction.
+"""
 
 from collections.abc import Iterable
-from typing import Any
 
-from sqlalchemy import BigInteger, and_, case, cast, delete, func
+from sqlalchemy import BigInteger, ColumnElement, and_, case, cast, delete, func
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from models.automation.automation_runs import runnable_versions
 from models.automation.automations.rules.triggers.configs import TriggerKind
-from models.automation.triggers.rules.kinds import hears_system, listens, subject_of
+from models.automation.triggers.rules.kinds import includes_system_changes, subject_of, subscribes
 from models.core.base import Id
 from models.messages.events.tables import automation_subscription, trigger_event
 from runtime.database import UnitOfWork
@@ -17,12 +20,13 @@ _TABLE = automation_subscription
 
 
 async def subscribe(work: UnitOfWork, workspace_id: Id, automation_id: Id) -> None:
-    """Let an automation listen to what its live version listens to, and to nothing else.
+    """Make the subscription of an automation what its live version's trigger says, or delete it.
 
-    One that goes on listening to the same goes on where it was: no event that waits is lost to it.
+    An automation that still subscribes to the same keeps its position: it misses no event that
+    waits.
     """
     version = await runnable_versions.live(work, workspace_id, automation_id)
-    if version is None or not listens(version.trigger_config):
+    if version is None or not subscribes(version.trigger_config):
         await work.execute(
             delete(_TABLE).where(
                 _TABLE.c.workspace_id == workspace_id, _TABLE.c.automation_id == automation_id
@@ -36,10 +40,10 @@ async def subscribe(work: UnitOfWork, workspace_id: Id, automation_id: Id) -> No
         workspace_id=workspace_id,
         kind=config["kind"],
         subject_id=subject_of(config),
-        include_system=hears_system(config),
-        after_event=_newest_event(),
-        reached_at=work.now if dated else None,
-        look_at=work.now if dated else None,
+        include_system=includes_system_changes(config),
+        after_event=_next_event_number(),
+        polled_until=work.now if dated else None,
+        next_poll_at=work.now if dated else None,
     )
     same = and_(
         _TABLE.c.kind == new.excluded.kind,
@@ -47,13 +51,13 @@ async def subscribe(work: UnitOfWork, workspace_id: Id, automation_id: Id) -> No
     )
     kept = {
         name: case((same, _TABLE.c[name]), else_=new.excluded[name])
-        for name in ("after_event", "reached_at")
+        for name in ("after_event", "polled_until")
     }
     taken = {name: new.excluded[name] for name in ("kind", "subject_id", "include_system")}
     await work.execute(
         new.on_conflict_do_update(
             index_elements=["automation_id"],
-            set_={**taken, **kept, "look_at": new.excluded.look_at},
+            set_={**taken, **kept, "next_poll_at": new.excluded.next_poll_at},
         )
     )
     if dated:
@@ -61,12 +65,12 @@ async def subscribe(work: UnitOfWork, workspace_id: Id, automation_id: Id) -> No
 
 
 async def subscribe_all(work: UnitOfWork, workspace_id: Id, automation_ids: Iterable[Id]) -> None:
-    """`subscribe` for several, such as those that go to the trash with what they lie in."""
+    """`subscribe` for several automations, such as those below an item that is trashed."""
     for automation_id in sorted(automation_ids):
         await subscribe(work, workspace_id, automation_id)
 
 
-def _newest_event() -> Any:
+def _next_event_number() -> ColumnElement[int]:
     """A number above every event there is, and below every one still to come.
 
     Numbers come from a sequence: an event that is emitted after this commits has a higher one.

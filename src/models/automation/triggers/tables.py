@@ -1,4 +1,4 @@
-"""The table of changes that an automation waits out."""
+"""The table of debounced changes; events and subscriptions are tables of messages.events."""
 
 from datetime import datetime
 from typing import Any
@@ -11,19 +11,19 @@ from models.core.base import Id
 from runtime.schema import Timestamp, table_of
 
 
-class TriggerBurst(SQLModel, table=True):
-    """Changes of one record that an automation waits out, merged into one (`debounceSeconds`).
+class DebouncedChange(SQLModel, table=True):
+    """Changes of one record, merged into one for an automation with `debounceSeconds`.
 
-    `first_event_id` names the run it becomes; `first_event` and `last_event` are the numbers of the
-    oldest and the newest change in it. The record may be gone meanwhile, so nothing refers to it.
+    The run's id follows from `first_event_id`. `first_event` and `last_event` are the numbers of
+    the oldest and the newest event in it. Nothing refers to the record, which may be deleted.
     """
 
-    __tablename__ = "trigger_burst"
+    __tablename__ = "debounced_change"
     __table_args__ = (
         ForeignKeyConstraint(
             ["workspace_id", "automation_id"], ["automation.workspace_id", "automation.id"]
         ),
-        Index("ix_trigger_burst_due_at", "due_at"),
+        Index("ix_debounced_change_due_at", "due_at"),
     )
 
     automation_id: Id = Field(primary_key=True)
@@ -38,4 +38,4 @@ class TriggerBurst(SQLModel, table=True):
     due_at: datetime = Field(sa_type=Timestamp)
 
 
-trigger_burst = table_of(TriggerBurst)
+debounced_change = table_of(DebouncedChange)

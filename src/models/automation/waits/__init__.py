@@ -1,1 +1,1 @@
-"""Waits of runs: nodes that go on when somebody decides, or when something happens."""
+"""Waits of runs: nodes that go on when a member decides, or when an event arrives."""

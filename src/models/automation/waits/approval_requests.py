@@ -8,7 +8,7 @@ from models.automation.automation_runs.node_writes import NodeKey
 from models.automation.automation_runs.run_header import RunHeader
 from models.automation.automations.rules.graph.configs import ApprovalConfig
 from models.automation.automations.tables import automation
-from models.automation.waits.store import find_wait, read_said
+from models.automation.waits.store import find_wait, read_responses
 from models.core.base import Id
 from models.messages.notifications.delivery import Notice, notify
 from models.messages.notifications.rules import NotificationKind
@@ -26,12 +26,12 @@ class Request:
 
 
 async def ask(work: UnitOfWork, request: Request) -> None:
-    """Tell everybody who may decide."""
+    """Notify everybody who may decide."""
     await _tell(work, request, "asked")
 
 
 async def remind(work: UnitOfWork, request: Request, number: int) -> bool:
-    """Tell those who have not decided again; False when the wait is over."""
+    """Notify those who have not decided again. Returns False when the wait is over."""
     return await _tell(work, request, f"reminded/{number}")
 
 
@@ -40,13 +40,13 @@ async def _tell(work: UnitOfWork, request: Request, occasion: str) -> bool:
     if row is None or row.outcome is not None:
         return False
     config = ApprovalConfig.model_validate(row.terms)
-    heard = {one.user_id for one in read_said(row)}
+    decided = {one.user_id for one in read_responses(row)}
     deciders = await _deciders(work, request.run, config)
-    silent = {user_id for user_id in deciders if str(user_id) not in heard}
+    undecided = {user_id for user_id in deciders if str(user_id) not in decided}
     await notify(
         work,
         request.run.workspace_id,
-        silent,
+        undecided,
         await _notice(work, request, config, occasion),
     )
     return True

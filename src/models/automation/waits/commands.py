@@ -1,4 +1,7 @@
-"""Resuming nodes that wait. The answer is final when its transaction commits (design 3)."""
+"""Commands that resume waiting nodes: a decision, a resume URL, a published event.
+
+The answer is final when its transaction commits (design 3).
+"""
 
 import json
 from typing import Any
@@ -16,8 +19,8 @@ from models.automation.waits import store
 from models.automation.waits.errors import NotResumableError
 from models.automation.waits.queries import RunGraph, asks, graph_of, node_status
 from models.automation.waits.resume_urls import Address
-from models.automation.waits.rules.resolution import RESUMABLE, judge, judge_early
-from models.automation.waits.rules.responses import Said
+from models.automation.waits.rules.resolution import RESUMABLE, check_early, resolve
+from models.automation.waits.rules.responses import Response
 from models.automation.waits.rules.scope_keys import is_scope_of
 from models.automation.waits.shapes import PublishEvent, ResumeNode
 from models.automation.waits.tables import automation_event, run_wait
@@ -34,7 +37,7 @@ DATA_LIMIT = 256 * 1024
 """Bytes of the data that a node is resumed with, as JSON: it becomes the node's output."""
 
 MAX_EARLY = 100
-"""What is kept for a node that does not wait yet."""
+"""Responses kept for a node that does not wait yet."""
 
 
 async def resume(  # where a node is
@@ -48,18 +51,18 @@ async def resume(  # where a node is
     """Decide an approval, or give a node the event it waits for; the run with its node runs.
 
     Who is asked may decide whatever else they may do, and is then shown what they may see; others
-    need automations:write and edit access. Said once more, the same changes nothing.
+    need automations:write and edit access. Response once more, the same changes nothing.
     """
     asked = await asks(work, actor, automation_id, run_id, node_id, body.scope_key)
     if not asked:
         await _require_edit(work, actor, automation_id)
     run = await load_run(work, actor, automation_id, run_id, lock=True)
-    # Waiting for the lock takes time, and what is said is said now.
+    # The lock may have taken time to get: the response counts from now.
     work.now = utc_now()
-    said = Said(
+    response = Response(
         str(actor.user_id), wire_timestamp(work.now), body.decision, body.comment, body.data
     )
-    await _say(work, run, Address(run_id, node_id, body.scope_key), said)
+    await _respond(work, run, Address(run_id, node_id, body.scope_key), response)
     shown = await detail(work, actor, automation_id, run_id)
     if asked and not await _may_read(work, actor, automation_id):
         return _only(shown, node_id, body.scope_key)
@@ -67,9 +70,10 @@ async def resume(  # where a node is
 
 
 async def resume_by_url(work: UnitOfWork, address: Address, data: JsonObject) -> int:
-    """Give a node the event it waits for; how many go on, 0 for one that does not wait yet.
+    """Give a node the event it waits for. Returns how many nodes go on: 0 if it does not wait yet.
 
-    Raises NotFoundError when the node has no such URL; before it waits only if that is certain.
+    Raises NotFoundError when the node has no resume URL. Before it waits this is refused only if it
+    is certain.
     """
     run = await work.first(
         select(automation_run).where(automation_run.c.id == address.run_id).with_for_update()
@@ -77,58 +81,61 @@ async def resume_by_url(work: UnitOfWork, address: Address, data: JsonObject) ->
     if run is None or not _has_url(await graph_of(work, run), address.node_id):
         raise NotFoundError("resume URL")
     work.now = utc_now()
-    return await _say(work, run, address, Said(None, wire_timestamp(work.now), data=data))
+    return await _respond(work, run, address, Response(None, wire_timestamp(work.now), data=data))
 
 
 async def publish_event(work: UnitOfWork, actor: Actor, body: PublishEvent) -> int:
-    """Resume every node of the workspace that waits for the event; how many did.
+    """Resume every node of the workspace that waits for the event. Returns how many it resumed.
 
-    It is kept for the runs that are open now, should one of their nodes come to wait for it.
+    The event is kept for the runs that are open now: one of their nodes may begin to wait for it
+    later.
     """
     _check_size(body.data)
     await store.lock_event_key(work, actor.workspace_id, body.event_key)
-    said = Said(
+    response = Response(
         user_id=None if actor.person is None else str(actor.person),
         at=wire_timestamp(work.now),
         data=body.data,
         event_id=str(new_id()),
     )
-    await _keep(work, actor, body, said)
+    await _keep(work, actor, body, response)
     by_resolution: dict[str, Any] = {}
     waits = await _waits_for(work, actor.workspace_id, body.event_key)
-    passed = [wait for wait in waits if _passes(wait, said, by_resolution)]
+    passed = [wait for wait in waits if _passes(wait, response, by_resolution)]
     if passed:
-        await store.end_waits(work, passed, by_resolution[EdgeOutcome.ALWAYS], said)
+        await store.end_waits(work, passed, by_resolution[EdgeOutcome.ALWAYS], response)
     return len(passed)
 
 
-async def _say(work: UnitOfWork, run: Any, address: Address, said: Said) -> int:
-    """Say something to a node of a run whose lock is held; how many nodes go on."""
-    _check_size(said.data or {})
+async def _respond(work: UnitOfWork, run: Any, address: Address, response: Response) -> int:
+    """Apply a response to a node of a run whose lock is held. Returns how many nodes go on."""
+    _check_size(response.data or {})
     key = NodeKey(run.workspace_id, run.id, address.node_id, address.scope_key, "")
     wait = await store.lock_wait(work, key)
-    if wait is not None and any(said.repeats(one) for one in store.read_said(wait)):
+    if wait is not None and any(response.repeats(one) for one in store.read_responses(wait)):
         return int(wait.outcome is not None)
     if run.status not in OPEN_RUN:
         raise NotResumableError("The run has ended; none of its nodes waits any more.")
     if wait is None or wait.workflow_id is None:
-        await _keep_early(work, run, address, wait, said)
+        await _keep_early(work, run, address, wait, response)
         return 0
     if wait.outcome is not None:
         raise NotResumableError(f"The node was resolved before this: {wait.outcome}.")
-    earlier = store.read_said(wait)
-    resolution = judge(wait.kind, wait.terms, run.created_by_user_id, earlier, said)
-    await store.update_wait(work, key, said=store.written([*earlier, said]))
+    earlier = store.read_responses(wait)
+    resolution = resolve(wait.kind, wait.terms, run.created_by_user_id, earlier, response)
+    await store.update_wait(work, key, responses=store.stored([*earlier, response]))
     if resolution is None:
         return 0
-    await store.end_waits(work, [wait], resolution, said)
+    await store.end_waits(work, [wait], resolution, response)
     return 1
 
 
-async def _keep_early(work: UnitOfWork, run: Any, address: Address, wait: Any, said: Said) -> None:
-    """Keep what is said to a node that does not wait yet, unless it is known not to count.
+async def _keep_early(
+    work: UnitOfWork, run: Any, address: Address, wait: Any, response: Response
+) -> None:
+    """Keep a response to a node that does not wait yet, unless it certainly does not count.
 
-    It is judged again when the node waits, by what its run makes of its config.
+    It is checked again when the node begins to wait: only then are its bindings resolved.
     """
     graph = await graph_of(work, run)
     kind = graph.nodes.get(address.node_id, {}).get("kind")
@@ -139,15 +146,15 @@ async def _keep_early(work: UnitOfWork, run: Any, address: Address, wait: Any, s
     status = await node_status(work, run, address.node_id, address.scope_key)
     if status is not None and status not in OPEN_NODE:
         raise NotResumableError("The node has ended already.")
-    earlier = [] if wait is None else store.read_said(wait)
-    judge_early(kind, graph.parameters(address.node_id), run.created_by_user_id, earlier, said)
+    earlier = [] if wait is None else store.read_responses(wait)
+    check_early(kind, graph.parameters(address.node_id), run.created_by_user_id, earlier, response)
     key = NodeKey(run.workspace_id, run.id, address.node_id, address.scope_key, kind)
     if wait is None:
-        await store.insert_wait(work, key, said=store.written([said]))
+        await store.insert_wait(work, key, responses=store.stored([response]))
         return
     if len(earlier) >= MAX_EARLY:
         raise NotResumableError("Too much is kept for this node already, which does not wait yet.")
-    await store.update_wait(work, key, said=store.written([*earlier, said]))
+    await store.update_wait(work, key, responses=store.stored([*earlier, response]))
 
 
 def _has_url(graph: RunGraph, node_id: str) -> bool:
@@ -189,8 +196,8 @@ def _check_size(data: JsonObject) -> None:
         raise ValidationError.at("data", f"It is larger than {DATA_LIMIT // 1024} KiB.")
 
 
-async def _keep(work: UnitOfWork, actor: Actor, body: PublishEvent, said: Said) -> None:
-    """Keep the event if a run is open, and forget those older than every open run."""
+async def _keep(work: UnitOfWork, actor: Actor, body: PublishEvent, response: Response) -> None:
+    """Keep the event if a run is open, and delete events older than every open run."""
     event, run = automation_event.c, automation_run.c
     oldest = await work.scalar(
         select(func.min(run.created_at)).where(
@@ -205,7 +212,7 @@ async def _keep(work: UnitOfWork, actor: Actor, body: PublishEvent, said: Said) 
     if oldest is not None:
         await work.execute(
             insert(automation_event).values(
-                id=said.event_id,
+                id=response.event_id,
                 workspace_id=actor.workspace_id,
                 event_key=body.event_key,
                 data=body.data,
@@ -216,7 +223,7 @@ async def _keep(work: UnitOfWork, actor: Actor, body: PublishEvent, said: Said) 
 
 
 async def _waits_for(work: UnitOfWork, workspace_id: Id, event_key: str) -> Any:
-    """The nodes of open runs that wait for an event, locked in an order that all agree on."""
+    """The nodes of open runs that wait for an event, locked in one order everywhere."""
     wait = run_wait.c
     return await work.rows(
         select(run_wait)
@@ -232,10 +239,10 @@ async def _waits_for(work: UnitOfWork, workspace_id: Id, event_key: str) -> Any:
     )
 
 
-def _passes(wait: Any, said: Said, found: dict[str, Any]) -> bool:
+def _passes(wait: Any, response: Response, found: dict[str, Any]) -> bool:
     """Whether a wait lets the event through; the resolution is the same for all that do."""
     try:
-        resolution = judge(wait.kind, wait.terms, None, (), said)
+        resolution = resolve(wait.kind, wait.terms, None, (), response)
     except ValidationError:
         return False
     if resolution is not None:

@@ -14,7 +14,7 @@ from models.automation.automations.rules.planner.plan import Plan
 from models.automation.automations.tables import automation_graph
 from models.automation.waits.rules.approvals import is_asked, shown
 from models.automation.waits.rules.resolution import RESUMABLE
-from models.automation.waits.store import read_said
+from models.automation.waits.store import read_responses
 from models.automation.waits.tables import run_wait
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
@@ -68,7 +68,7 @@ class RunGraph:
 
 
 async def graph_of(work: UnitOfWork, run: Any) -> RunGraph:
-    """The graph of a run."""
+    """The graph that a run executes."""
     row = await work.first(
         select(automation_graph.c.plan, automation_graph.c.graph).where(
             automation_graph.c.workspace_id == run.workspace_id,
@@ -82,17 +82,19 @@ async def graph_of(work: UnitOfWork, run: Any) -> RunGraph:
 
 
 async def show_waits(work: UnitOfWork, actor: Actor, nodes: Sequence[NodeRunShape]) -> None:
-    """Add what waits show to the metadata of these node runs of one run."""
+    """Add `metadata.wait` to the node runs of one run that wait, or waited, for a response."""
     waiting = [node for node in nodes if node.node_kind in RESUMABLE]
     if not waiting:
         return
     kept = run_wait.c
-    # What was said to a node that waits for an event may be large, and is not shown.
-    said = case((kept.kind == NodeKind.APPROVAL, kept.said), else_=literal([], kept.said.type))
+    # Responses to a node that waits for an event may be large, and are not shown.
+    responses = case(
+        (kept.kind == NodeKind.APPROVAL, kept.responses), else_=literal([], kept.responses.type)
+    )
     rows = await work.rows(
         select(
             *(kept.node_id, kept.scope_key, kept.kind, kept.event_key, kept.terms, kept.outcome),
-            said.label("said"),
+            responses.label("responses"),
         ).where(
             kept.workspace_id == actor.workspace_id,
             kept.run_id == waiting[0].run_id,
@@ -115,6 +117,6 @@ def _shown(row: Row[Any]) -> JsonObject:
     return {
         **{name: row.terms.get(name) for name in ("assignees", "role", "form")},
         "required": row.terms.get("required", 1),
-        "decisions": shown(read_said(row)),
+        "decisions": shown(read_responses(row)),
         "resolution": row.outcome,
     }

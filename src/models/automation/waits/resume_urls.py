@@ -1,7 +1,6 @@
 """URLs that resume a node without an account.
 
-The token names the node and is signed, so that it is known before the node waits and is kept
-nowhere.
+The token names the node and is signed. It is stored nowhere, and is known before the node waits.
 """
 
 import base64
@@ -35,11 +34,11 @@ def resume_path(keys: KeyRing, address: Address) -> str:
     names = f"{address.node_id}\x00{address.scope_key}".encode()
     message = address.run_id.bytes + names
     signature = keys.sign(_LABEL + message)[:_SIGNATURE_BYTES]
-    return f"/v1/resume/{_written(signature + message)}"
+    return f"/v1/resume/{_encoded(signature + message)}"
 
 
 def read_token(keys: KeyRing, token: str) -> Address | None:
-    """The node a token names; None when we did not make it."""
+    """The node that a token names; None when its signature is not ours."""
     if len(token) > _MAX_TOKEN:
         return None
     try:
@@ -47,7 +46,7 @@ def read_token(keys: KeyRing, token: str) -> Address | None:
         raw = base64.b64decode(padded, altchars=b"-_", validate=True)
     except (ValueError, binascii.Error):
         return None
-    if _written(raw) != token:
+    if _encoded(raw) != token:
         return None
     signature, message = raw[:_SIGNATURE_BYTES], raw[_SIGNATURE_BYTES:]
     if not keys.verify(_LABEL + message, signature, _SIGNATURE_BYTES):
@@ -56,7 +55,7 @@ def read_token(keys: KeyRing, token: str) -> Address | None:
     return Address(UUID(bytes=message[:_ID_BYTES]), node_id, scope_key)
 
 
-def _written(raw: bytes) -> str:
+def _encoded(raw: bytes) -> str:
     return base64.urlsafe_b64encode(raw).decode().rstrip("=")
 
 

@@ -1,4 +1,4 @@
-"""Rows of waits: a wait changes only under the lock of its row, and ends once."""
+"""Rows of waits. A wait changes only under the lock of its row, and ends once."""
 
 import uuid
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from sqlalchemy import (
 
 from models.automation.automation_runs.node_writes import NodeKey
 from models.automation.automation_runs.tables import automation_run
-from models.automation.waits.rules.responses import Resolution, Said
+from models.automation.waits.rules.responses import Resolution, Response
 from models.automation.waits.tables import automation_event, run_wait
 from models.core.base import Id, JsonObject
 from runtime import outbox
@@ -31,7 +31,7 @@ RESOLVE_NODE = "resolve_node"
 """The signal to the execution that hosts a node: its wait has been resolved."""
 
 MAX_EVENTS = 100
-"""Events kept from before that a node looks at when it begins to wait."""
+"""Kept events that are tried when a node begins to wait."""
 
 
 async def lock_wait(work: UnitOfWork, key: NodeKey) -> Row[Any] | None:
@@ -45,8 +45,8 @@ async def find_wait(work: UnitOfWork, key: NodeKey) -> Row[Any] | None:
 
 
 async def insert_wait(work: UnitOfWork, key: NodeKey, **values: Any) -> None:
-    """A node that waits, or will."""
-    row = {"terms": {}, "said": [], **values}
+    """Insert the wait of a node that waits, or will."""
+    row = {"terms": {}, "responses": [], **values}
     await work.execute(
         insert(run_wait).values(
             run_id=key.run_id,
@@ -65,9 +65,11 @@ async def update_wait(work: UnitOfWork, key: NodeKey, **values: Any) -> None:
     await work.execute(update(run_wait).where(*_this(key)).values(**values))
 
 
-def ending(work: UnitOfWork, resolution: Resolution, said: Said | None = None) -> JsonObject:
-    """The values of a wait that ends; `said` is what ended it."""
-    event_id = None if said is None else said.event_id
+def ending(
+    work: UnitOfWork, resolution: Resolution, response: Response | None = None
+) -> JsonObject:
+    """The columns of a wait that ends; `response` is what ended it."""
+    event_id = None if response is None else response.event_id
     return {
         "outcome": resolution.outcome,
         "output": resolution.output,
@@ -77,16 +79,16 @@ def ending(work: UnitOfWork, resolution: Resolution, said: Said | None = None) -
 
 
 async def end_waits(
-    work: UnitOfWork, waits: Sequence[Any], resolution: Resolution, said: Said
+    work: UnitOfWork, waits: Sequence[Any], resolution: Resolution, response: Response
 ) -> None:
-    """End waits whose locks are held in the same way, and wake their executions."""
+    """End waits, whose locks are held, with one resolution, and wake their executions."""
     ended = _keys_of(waits)
     changed = update(run_wait).where(
         run_wait.c.run_id == ended.c.run_id,
         run_wait.c.node_id == ended.c.node_id,
         run_wait.c.scope_key == ended.c.scope_key,
     )
-    await work.execute(changed.values(ending(work, resolution, said)))
+    await work.execute(changed.values(ending(work, resolution, response)))
     await wake(work, waits)
 
 
@@ -101,7 +103,7 @@ def _keys_of(waits: Sequence[Any]) -> TableValuedAlias:
 
 
 async def wake(work: UnitOfWork, waits: Sequence[Any]) -> None:
-    """Tell the executions that host these nodes to look again."""
+    """Signal the executions that host these nodes: their waits have been resolved."""
     intents: list[outbox.IntentArguments] = [
         {
             "intent": outbox.Intent.SIGNAL,
@@ -122,30 +124,30 @@ async def wake(work: UnitOfWork, waits: Sequence[Any]) -> None:
 async def lock_event_key(work: UnitOfWork, workspace_id: Id, event_key: str) -> None:
     """Until the transaction ends, no event of this key comes and no node begins to wait for one.
 
-    It is taken after the lock of a run and before that of a wait.
+    Lock order: the run, then the event key, then the wait.
     """
     place = f"event/{workspace_id}/{event_key}"
     await work.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(place, 0))))
 
 
-async def events_before(work: UnitOfWork, key: NodeKey, event_key: str) -> list[Said]:
-    """The events of a key since the run was accepted that have resumed nothing in it yet."""
+async def events_before(work: UnitOfWork, key: NodeKey, event_key: str) -> list[Response]:
+    """The kept events of a key since the run was accepted that have resumed none of its nodes."""
     event, run = automation_event.c, automation_run.c
     accepted = select(run.created_at).where(run.id == key.run_id).scalar_subquery()
-    heard = exists().where(run_wait.c.run_id == key.run_id, run_wait.c.event_id == event.id)
+    used = exists().where(run_wait.c.run_id == key.run_id, run_wait.c.event_id == event.id)
     rows = await work.rows(
         select(event.id, event.user_id, event.data, event.created_at)
         .where(
             event.workspace_id == key.workspace_id,
             event.event_key == event_key,
             event.created_at >= accepted,
-            ~heard,
+            ~used,
         )
         .order_by(event.id)
         .limit(MAX_EVENTS)
     )
     return [
-        Said(
+        Response(
             user_id=None if row.user_id is None else str(row.user_id),
             at=wire_timestamp(row.created_at),
             data=row.data,
@@ -155,14 +157,14 @@ async def events_before(work: UnitOfWork, key: NodeKey, event_key: str) -> list[
     ]
 
 
-def read_said(row: Any) -> list[Said]:
-    """What was said to a node, oldest first."""
-    return [Said(**one) for one in row.said]
+def read_responses(row: Any) -> list[Response]:
+    """The responses to a node, oldest first."""
+    return [Response(**one) for one in row.responses]
 
 
-def written(said: Sequence[Said]) -> list[JsonObject]:
-    """The same as it is stored."""
-    return [asdict(one) for one in said]
+def stored(responses: Sequence[Response]) -> list[JsonObject]:
+    """Responses as the column `responses` holds them."""
+    return [asdict(one) for one in responses]
 
 
 def _this(key: NodeKey) -> tuple[Any, ...]:

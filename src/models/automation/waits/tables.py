@@ -1,4 +1,4 @@
-"""The tables of waiting nodes, and of events that nodes may yet come to wait for."""
+"""Tables of waiting nodes, and of events kept for nodes that begin to wait later."""
 
 from datetime import datetime
 from typing import Any
@@ -12,10 +12,11 @@ from runtime.schema import Timestamp, table_of
 
 
 class RunWait(SQLModel, table=True):
-    """A node that waits for somebody; or, without `workflow_id`, one that will.
+    """A node that waits for a response. Without `workflow_id`, it does not wait yet.
 
-    `workflow_id` is the execution that hosts the node. `terms` are what is said is held to, and
-    `said` is what was, oldest first. `outcome` decides: once it is there, nothing changes.
+    `workflow_id` is the execution that hosts the node. `terms` are the parameters that
+    decide on responses. `responses` are those received, oldest first. Once `outcome` is set, the
+    row does not change.
     """
 
     __tablename__ = "run_wait"
@@ -42,7 +43,7 @@ class RunWait(SQLModel, table=True):
     workflow_id: str | None = None
     event_key: str | None = None
     terms: dict[str, Any] = Field(sa_type=JSONB)
-    said: list[dict[str, Any]] = Field(sa_type=JSONB)
+    responses: list[dict[str, Any]] = Field(sa_type=JSONB)
     outcome: str | None = None
     output: dict[str, Any] | None = Field(default=None, sa_type=JSONB(none_as_null=True))
     event_id: Id | None = None
@@ -52,7 +53,7 @@ class RunWait(SQLModel, table=True):
 
 
 class AutomationEvent(SQLModel, table=True):
-    """Something that happened while runs were open which may come to wait for it."""
+    """A published event, kept for the runs that were open then: they may wait for it later."""
 
     __tablename__ = "automation_event"
     __table_args__ = (

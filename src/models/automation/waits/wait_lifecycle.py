@@ -1,10 +1,10 @@
-"""A node begins to wait, and goes on; both inside a transaction that has passed its run's gate."""
+"""Beginning and ending the wait of a node, in a transaction that has passed its run's gate."""
 
 from dataclasses import dataclass, field
 
 from models.automation.automation_runs.node_writes import NodeKey
 from models.automation.waits import store
-from models.automation.waits.rules.resolution import out_of_time, replay, terms_of
+from models.automation.waits.rules.resolution import replay, terms_of, timed_out
 from models.automation.waits.rules.responses import Resolution
 from models.core.base import Id, JsonObject
 from runtime.database import UnitOfWork
@@ -33,9 +33,9 @@ class NewWait:
 
 
 async def begin(work: UnitOfWork, wait: NewWait) -> Resolution | None:
-    """Let a node wait; gives how the wait has ended if it has, perhaps by what came too early.
+    """Begin a wait. Returns its resolution if a response kept from before resolves it.
 
-    Of what came too early, what does not count is dropped. Repeating this changes nothing.
+    Kept responses that do not count are dropped. Repeating this changes nothing.
     """
     key = wait.key
     if wait.event_key is not None:
@@ -43,15 +43,15 @@ async def begin(work: UnitOfWork, wait: NewWait) -> Resolution | None:
     row = await store.lock_wait(work, key)
     if row is not None and row.workflow_id is not None:
         return None if row.outcome is None else Resolution(row.outcome, row.output)
-    came = [] if row is None else store.read_said(row)
+    received = [] if row is None else store.read_responses(row)
     if wait.event_key is not None:
-        came += await store.events_before(work, key, wait.event_key)
-    counted, resolution = replay(key.kind, wait.terms, wait.starter, came)
+        received += await store.events_before(work, key, wait.event_key)
+    counted, resolution = replay(key.kind, wait.terms, wait.starter, received)
     values = {
         "workflow_id": wait.workflow_id,
         "terms": wait.terms,
         "event_key": wait.event_key,
-        "said": store.written(counted),
+        "responses": store.stored(counted),
         **({} if resolution is None else store.ending(work, resolution, counted[-1])),
     }
     if row is None:
@@ -62,13 +62,13 @@ async def begin(work: UnitOfWork, wait: NewWait) -> Resolution | None:
 
 
 async def end(work: UnitOfWork, key: NodeKey, *, over: bool) -> Resolution | None:
-    """How a wait has ended; one that goes on ends now if its time is over, else gives None."""
+    """The resolution of a wait; None while it goes on. With `over`, it times out now."""
     row = await store.lock_wait(work, key)
     assert row is not None, "a node that waits has its row"
     if row.outcome is not None:
         return Resolution(row.outcome, row.output)
     if not over:
         return None
-    resolution = out_of_time(key.kind, store.read_said(row))
+    resolution = timed_out(key.kind, store.read_responses(row))
     await store.update_wait(work, key, **store.ending(work, resolution))
     return resolution

@@ -21,11 +21,11 @@ from runtime.schema import Timestamp, table_of
 
 
 class TriggerEvent(SQLModel, table=True):
-    """Something happened that an automation may listen to; dispatching it deletes the row.
+    """Something happened that automations may subscribe to; dispatching it deletes the row.
 
-    `kind` is an `EventKind`. `subject_id` is what listeners name: a database, form, data source or
-    automation. `chain` names the runs that led to it, oldest first. `due_at` lies ahead of an event
-    that could not be dispatched yet.
+    `kind` is an `EventKind`. `subject_id` is what subscriptions name: a database, form, data source
+    or automation. `chain` names the runs that led to it, oldest first. `due_at` lies in the future
+    for an event that could not be dispatched yet.
     """
 
     __tablename__ = "trigger_event"
@@ -47,12 +47,12 @@ class TriggerEvent(SQLModel, table=True):
 
 
 class AutomationSubscription(SQLModel, table=True):
-    """What a published and enabled automation listens to; no `subject_id` means anything.
+    """What a published and enabled automation subscribes to; no `subject_id` means any subject.
 
-    It tells writers whether anybody listens; whether a run may start is asked of the automation
-    itself. Events numbered up to `after_event` were there before it listened. `include_system`
-    lets changes in that the platform makes by itself. Of an automation that waits for dates,
-    all moments up to `reached_at` are answered, and `look_at` is when to look for more.
+    It tells writers whether anybody subscribes; whether a run may start is asked of the automation
+    itself. Events numbered up to `after_event` are older than the subscription. `include_system`
+    includes changes that the platform makes by itself. For an automation with a trigger on dates,
+    dates up to `polled_until` have been answered, and the next poll is due at `next_poll_at`.
     """
 
     __tablename__ = "automation_subscription"
@@ -60,11 +60,11 @@ class AutomationSubscription(SQLModel, table=True):
         ForeignKeyConstraint(
             ["workspace_id", "automation_id"], ["automation.workspace_id", "automation.id"]
         ),
-        Index("ix_automation_subscription_listens", "workspace_id", "kind", "subject_id"),
+        Index("ix_automation_subscription_subject", "workspace_id", "kind", "subject_id"),
         Index(
-            "ix_automation_subscription_look_at",
-            "look_at",
-            postgresql_where=text("look_at IS NOT NULL"),
+            "ix_automation_subscription_next_poll_at",
+            "next_poll_at",
+            postgresql_where=text("next_poll_at IS NOT NULL"),
         ),
     )
 
@@ -76,8 +76,8 @@ class AutomationSubscription(SQLModel, table=True):
     after_event: int = Field(
         default=0, sa_type=BigInteger, sa_column_kwargs={"server_default": text("0")}
     )
-    reached_at: datetime | None = Field(default=None, sa_type=Timestamp)
-    look_at: datetime | None = Field(default=None, sa_type=Timestamp)
+    polled_until: datetime | None = Field(default=None, sa_type=Timestamp)
+    next_poll_at: datetime | None = Field(default=None, sa_type=Timestamp)
 
 
 trigger_event = table_of(TriggerEvent)

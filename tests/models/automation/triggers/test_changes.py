@@ -19,7 +19,7 @@ from models.automation.triggers.rules.changes import (
     payload_of,
     with_part,
 )
-from models.automation.triggers.rules.hearing import answers_change
+from models.automation.triggers.rules.matching import matches_change
 from models.core.base import Id
 from models.core.expressions.rules.errors import BindingError
 from models.data.databases.rules.fields import FieldSpec
@@ -138,9 +138,9 @@ def test_a_record_begins_to_match_once(
     old = None if before is None else record(state=before)
     config = {"kind": "record_matches", "filter": given_}
     one = change(old, record(state=after), "state")
-    assert answers_change(config, one, ASKED) is answers
-    assert not answers_change(config, {**one, "gone": True}, ASKED)
-    assert not answers_change(config, {**one, "system": True}, ASKED)
+    assert matches_change(config, one, ASKED) is answers
+    assert not matches_change(config, {**one, "gone": True}, ASKED)
+    assert not matches_change(config, {**one, "system": True}, ASKED)
 
 
 @pytest.mark.parametrize(
@@ -176,7 +176,7 @@ def test_a_filter_of_fields_means_what_it_means_in_a_query(given_: Any, *, answe
     new = record(state="open", due="2026-01-31T09:00:00.000Z", price=None)
     one = change(record(state="shut"), new, "state")
     config = {"kind": "record_updated", "filter": given_}
-    assert answers_change(config, one, ASKED) is answers
+    assert matches_change(config, one, ASKED) is answers
 
 
 @pytest.mark.parametrize(
@@ -191,4 +191,4 @@ def test_a_filter_of_fields_means_what_it_means_in_a_query(given_: Any, *, answe
 def test_a_filter_that_fits_the_record_no_more_cannot_judge(given_: Any) -> None:
     one = change(record(), record(due="soon"), "due")
     with pytest.raises(BindingError):
-        answers_change({"kind": "record_updated", "filter": given_}, one, ASKED)
+        matches_change({"kind": "record_updated", "filter": given_}, one, ASKED)

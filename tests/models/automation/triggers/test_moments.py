@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.automation.triggers.rules.moments import DateWatch
+from models.automation.triggers.rules.due_dates import DateWatch
 from models.data.databases.rules.kinds import FieldKind
 
 ZONES = ("UTC", "Europe/Berlin", "America/Sao_Paulo", "Asia/Kolkata", "Pacific/Apia")

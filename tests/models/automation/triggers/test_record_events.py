@@ -10,7 +10,7 @@ from sqlalchemy import select, update
 
 from activities.triggers.dispatcher import Dispatcher
 from models.automation.triggers.record_events import CHUNK
-from models.automation.triggers.tables import trigger_burst
+from models.automation.triggers.tables import debounced_change
 from models.data.records.commands import write_batch
 from models.data.records.shapes import RecordBatch
 from models.messages.events.tables import trigger_event
@@ -70,19 +70,19 @@ async def test_events_of_a_batch_are_written_together(space: Space) -> None:
 
 async def test_a_burst_outlives_whoever_began_it(space: Space) -> None:
     goods = await Listening.within(space.database, space.actor, keys=space.keys)
-    listener = await goods.automation("record_updated", debounceSeconds=3_600)
+    subscriber = await goods.automation("record_updated", debounceSeconds=3_600)
     one = await goods.create("A", price=0)
     for price in (1, 2):
         await goods.set(one.id, price=price)
         await carry(goods)
-    mine = trigger_burst.c.workspace_id == space.id
+    mine = debounced_change.c.workspace_id == space.id
     async with goods.database.transaction() as work:
-        (burst,) = await work.rows(select(trigger_burst).where(mine))
+        (burst,) = await work.rows(select(debounced_change).where(mine))
         assert burst.due_at > work.now + timedelta(minutes=59)
         assert burst.first_event < burst.last_event
-        await work.execute(update(trigger_burst).where(mine).values(due_at=work.now))
+        await work.execute(update(debounced_change).where(mine).values(due_at=work.now))
     await carry(goods)
-    (told,) = await goods.payloads(listener)
+    (told,) = await goods.payloads(subscriber)
     assert (told["before"]["data"]["price"], told["record"]["data"]["price"]) == (0, 2)
 
 

@@ -58,11 +58,11 @@ class _Counting(UnitOfWork):
 
 async def test_only_the_waits_of_the_nodes_that_are_shown_are_read(space: Space) -> None:
     run_id = await old_run(space, await make_automation(space), 1, "waiting")
-    said = {"user_id": None, "at": "2026-01-01T00:00:00.000Z", "data": {"text": "x" * 10_000}}
+    response = {"user_id": None, "at": "2026-01-01T00:00:00.000Z", "data": {"text": "x" * 10_000}}
     async with _taken_back(space.database) as work:
         for number in range(100):
             key = NodeKey(space.id, run_id, "wait", f"loop:{number}", "wait_event")
-            await insert_wait(work, key, workflow_id="loop", event_key="go", said=[said])
+            await insert_wait(work, key, workflow_id="loop", event_key="go", responses=[response])
         one = _node_run(run_id, "loop:7")
         counting = _Counting(work.connection)
         await show_waits(counting, space.actor, [one])
@@ -121,7 +121,7 @@ async def _multiply(work: UnitOfWork, run_id: object) -> None:
         "workflow_id": cast(made.c.id, Text),
         "event_key": literal("go"),
         "terms": literal({}, run_wait.c.terms.type),
-        "said": literal([], run_wait.c.said.type),
+        "responses": literal([], run_wait.c.responses.type),
         "created_at": func.now(),
     }
     await work.execute(insert(run_wait).from_select(list(row), select(*row.values())))

@@ -1,1 +1,1 @@
-"""What events are, who hears them, and when dates are reached. Pure."""
+"""Pure rules of triggers: what a change is, which trigger matches it, when a date is due."""

@@ -1,1 +1,1 @@
-"""What is said to a waiting node, and what it adds up to."""
+"""Pure rules of waiting nodes: which responses count, and how they resolve a wait."""

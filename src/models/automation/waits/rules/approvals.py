@@ -1,4 +1,4 @@
-"""Approvals: who may decide, and what the decisions add up to (decisions C8)."""
+"""Approvals: who may decide, and when the decisions resolve the wait (decisions C8)."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,7 +8,7 @@ from models.automation.automations.rules.graph.configs.waits import ApprovalTerm
 from models.automation.automations.rules.graph.kinds import EdgeOutcome
 from models.automation.waits.errors import DecidedAlreadyError, OwnRunError
 from models.automation.waits.rules.form_answers import check_answers
-from models.automation.waits.rules.responses import Resolution, Said
+from models.automation.waits.rules.responses import Resolution, Response
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 
@@ -19,35 +19,35 @@ def is_asked(config: ApprovalConfig, actor: Actor) -> bool:
 
 
 def decide(
-    terms: ApprovalTerms, starter: Id | None, earlier: Sequence[Said], said: Said
+    terms: ApprovalTerms, starter: Id | None, earlier: Sequence[Response], response: Response
 ) -> Resolution | None:
-    """What a decision adds up to with the earlier ones; None while more are needed.
+    """The resolution of an approval by a decision and the earlier ones; None while more are needed.
 
     A rejection needs no answers, an approval needs those that are required. Raises OwnRunError,
     DecidedAlreadyError and ValidationError.
     """
-    if not terms.allow_self and starter is not None and said.user_id == str(starter):
+    if not terms.allow_self and starter is not None and response.user_id == str(starter):
         raise OwnRunError
-    if any(one.user_id == said.user_id for one in earlier):
+    if any(one.user_id == response.user_id for one in earlier):
         raise DecidedAlreadyError
-    approves = said.decision == EdgeOutcome.APPROVED
-    check_answers(terms.form, said.data or {}, whole=approves)
-    decisions = [*earlier, said]
+    approves = response.decision == EdgeOutcome.APPROVED
+    check_answers(terms.form, response.data or {}, whole=approves)
+    decisions = [*earlier, response]
     if not approves:
-        return Resolution(EdgeOutcome.REJECTED, decided(said, decisions))
+        return Resolution(EdgeOutcome.REJECTED, decided(response, decisions))
     approvals = sum(one.decision == EdgeOutcome.APPROVED for one in decisions)
     if approvals < terms.required:
         return None
-    return Resolution(EdgeOutcome.APPROVED, decided(said, decisions))
+    return Resolution(EdgeOutcome.APPROVED, decided(response, decisions))
 
 
-def undecided(decisions: Sequence[Said]) -> Resolution:
-    """The end of an approval whose time is over."""
+def timed_out(decisions: Sequence[Response]) -> Resolution:
+    """The resolution of an approval that times out."""
     output = {**decided(None, decisions), "decision": EdgeOutcome.TIMEOUT.value}
     return Resolution(EdgeOutcome.TIMEOUT, output)
 
 
-def decided(last: Said | None, decisions: Sequence[Said]) -> JsonObject:
+def decided(last: Response | None, decisions: Sequence[Response]) -> JsonObject:
     """`{decision, comment, data, decisions}`; of answers to the same question the later wins."""
     data: dict[str, Any] = {}
     for one in decisions:
@@ -60,7 +60,7 @@ def decided(last: Said | None, decisions: Sequence[Said]) -> JsonObject:
     }
 
 
-def shown(decisions: Sequence[Said]) -> list[JsonObject]:
+def shown(decisions: Sequence[Response]) -> list[JsonObject]:
     """Who decided what, oldest first."""
     return [
         {"userId": one.user_id, "decision": one.decision, "comment": one.comment, "at": one.at}

@@ -1,4 +1,4 @@
-"""What something said to a waiting node means, by the kind of node."""
+"""How responses resolve a wait, by the kind of node."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from models.automation.automations.rules.language.bindings import holds_binding,
 from models.automation.waits.errors import NotResumableError
 from models.automation.waits.rules import approvals, events
 from models.automation.waits.rules.filter_reads import run_reads
-from models.automation.waits.rules.responses import Resolution, Said
+from models.automation.waits.rules.responses import Resolution, Response
 from models.core.base import Id, JsonObject
 from runtime.errors import PlatformError, ValidationError
 
@@ -27,13 +27,13 @@ _TERMS = {
     ),
     NodeKind.WAIT_EVENT: ("filter", "resumeUrl"),
 }
-"""What of a node's parameters is kept while it waits."""
+"""The parameters of a node that are kept while it waits."""
 
-_JUDGED_BY = {
+_RESOLVED_BY = {
     NodeKind.APPROVAL: ("required", "form", "allowSelf"),
     NodeKind.WAIT_EVENT: ("filter", "resumeUrl"),
 }
-"""What of that decides on what is said to it."""
+"""Those of them that decide on a response."""
 
 _VARIABLES = "variables"
 """In the terms of a node that waits for an event: what its filter reads of the run."""
@@ -46,8 +46,8 @@ def terms_of(kind: str, parameters: JsonObject, variables: JsonObject) -> JsonOb
 
 
 def _early_terms(kind: str, parameters: JsonObject) -> JsonObject | None:
-    """The terms of a node that does not wait yet; None if it takes its run to know them."""
-    terms: JsonObject = without_literals(_chosen(_JUDGED_BY[NodeKind(kind)], parameters))
+    """The terms of a node that does not wait yet; None if they depend on its run."""
+    terms: JsonObject = without_literals(_chosen(_RESOLVED_BY[NodeKind(kind)], parameters))
     depends = holds_binding(terms) or run_reads(terms.get("filter") or "")
     return None if depends else terms
 
@@ -56,62 +56,70 @@ def _chosen(names: Sequence[str], values: JsonObject) -> JsonObject:
     return {name: values[name] for name in names if name in values}
 
 
-def check_form(kind: str, said: Said) -> None:
-    """Refuse a decision where none is asked for, and the lack of one. Raises ValidationError."""
-    if kind == NodeKind.APPROVAL and said.decision is None:
+def check_form(kind: str, response: Response) -> None:
+    """An approval takes a decision, an event does not. Raises ValidationError."""
+    if kind == NodeKind.APPROVAL and response.decision is None:
         raise ValidationError.at("decision", "An approval is approved or rejected.")
-    if kind == NodeKind.WAIT_EVENT and said.decision is not None:
+    if kind == NodeKind.WAIT_EVENT and response.decision is not None:
         raise ValidationError.at("decision", "The node waits for data, not for a decision.")
 
 
-def judge(
-    kind: str, terms: JsonObject, starter: Id | None, earlier: Sequence[Said], said: Said
+def resolve(
+    kind: str,
+    terms: JsonObject,
+    starter: Id | None,
+    earlier: Sequence[Response],
+    response: Response,
 ) -> Resolution | None:
-    """How the wait ends by what was said; None while it goes on.
+    """The resolution that a response brings about; None while the wait goes on.
 
-    Raises ValidationError, ConflictError, DeniedError and NotFoundError for what does not count.
+    Raises ValidationError, ConflictError, DeniedError or NotFoundError for one that does not count.
     """
-    check_form(kind, said)
-    judged_by = _chosen(_JUDGED_BY[NodeKind(kind)], terms)
+    check_form(kind, response)
+    deciding = _chosen(_RESOLVED_BY[NodeKind(kind)], terms)
     if kind == NodeKind.APPROVAL:
-        return approvals.decide(ApprovalTerms.model_validate(judged_by), starter, earlier, said)
-    config = WaitEventConfig.model_validate(judged_by)
-    return events.receive(config, terms.get(_VARIABLES, {}), said)
+        return approvals.decide(ApprovalTerms.model_validate(deciding), starter, earlier, response)
+    config = WaitEventConfig.model_validate(deciding)
+    return events.receive(config, terms.get(_VARIABLES, {}), response)
 
 
 def replay(
-    kind: str, terms: JsonObject, starter: Id | None, came: Sequence[Said]
-) -> tuple[list[Said], Resolution | None]:
-    """What counts of what came before the node waits, as far as the wait goes on, and its end."""
-    counted: list[Said] = []
-    for said in came:
+    kind: str, terms: JsonObject, starter: Id | None, received: Sequence[Response]
+) -> tuple[list[Response], Resolution | None]:
+    """The responses that count among those received early, and the resolution if there is one."""
+    counted: list[Response] = []
+    for response in received:
         try:
-            resolution = judge(kind, terms, starter, counted, said)
+            resolution = resolve(kind, terms, starter, counted, response)
         except PlatformError:
             continue
-        counted.append(said)
+        counted.append(response)
         if resolution is not None:
             return counted, resolution
     return counted, None
 
 
-def judge_early(
-    kind: str, parameters: JsonObject, starter: Id | None, earlier: Sequence[Said], said: Said
+def check_early(
+    kind: str,
+    parameters: JsonObject,
+    starter: Id | None,
+    earlier: Sequence[Response],
+    response: Response,
 ) -> None:
-    """Refuse what cannot count when the node waits, as far as its config tells before that.
+    """Refuse a response that cannot count when the node waits, as far as its config tells now.
 
-    `earlier` was kept before; the parameters have their bindings. Raises what `judge` does.
+    `earlier` are the responses kept so far. The parameters are unresolved. Raises as `resolve`.
     """
-    check_form(kind, said)
+    check_form(kind, response)
     terms = _early_terms(kind, parameters)
     if terms is None:
         return
     counted, resolution = replay(kind, terms, starter, earlier)
     if resolution is not None:
         raise NotResumableError("Something kept for the node already resolves it when it waits.")
-    judge(kind, terms, starter, counted, said)
+    resolve(kind, terms, starter, counted, response)
 
 
-def out_of_time(kind: str, said: Sequence[Said]) -> Resolution:
-    """The end of a wait whose time is over."""
-    return approvals.undecided(said) if kind == NodeKind.APPROVAL else events.unheard()
+def timed_out(kind: str, responses: Sequence[Response]) -> Resolution:
+    """The resolution of a wait that times out."""
+    return approvals.timed_out(responses) if kind == NodeKind.APPROVAL else events.timed_out()

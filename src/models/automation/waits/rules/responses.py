@@ -1,4 +1,4 @@
-"""What somebody said to a waiting node, and how a wait ends."""
+"""Responses to a waiting node, and the resolution that ends its wait."""
 
 from dataclasses import dataclass, replace
 
@@ -6,8 +6,8 @@ from models.core.base import JsonObject
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """One decision, or one piece of data; nobody's `user_id` is who came with a URL."""
+class Response:
+    """One decision, or one piece of data. Who used a resume URL has no `user_id`."""
 
     user_id: str | None
     at: str
@@ -19,11 +19,11 @@ class Said:
 
     @property
     def by_url(self) -> bool:
-        """Whether it came with a URL."""
+        """Whether it came by a resume URL."""
         return self.user_id is None and self.event_id is None
 
-    def repeats(self, other: "Said") -> bool:
-        """Whether this is the same said once more."""
+    def repeats(self, other: "Response") -> bool:
+        """Whether this is the other response sent again."""
         return replace(self, at=other.at, event_id=other.event_id) == other
 
 

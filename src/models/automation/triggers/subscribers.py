@@ -1,45 +1,65 @@
-"""Who listens to an event, as far as it may run now."""
+"""Which automations subscribe to an event and may run now."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Protocol
 
 from sqlalchemy import ARRAY, Text, Uuid, bindparam, func, or_, select
 
 from models.automation.automation_runs import runnable_versions
+from models.automation.automation_runs.runnable_versions import RunnableVersion
 from models.automation.automations.rules.triggers.configs import TriggerKind
 from models.automation.triggers.rules.kinds import RECORD_TRIGGERS, subject_of
 from models.core.base import Id, JsonObject
 from models.data.databases.field_rows import find_fields
 from models.data.databases.rules.fields import FieldSpecs
 from models.messages.events.rules import EventKind
-from models.messages.events.tables import automation_subscription
+from models.messages.events.tables import (
+    AutomationSubscription,
+    TriggerEvent,
+    automation_subscription,
+)
 from runtime.database import UnitOfWork
 from runtime.prepared_statement import PreparedStatement
 
 
 @dataclass(frozen=True, slots=True)
-class Listener:
-    """An automation that may run, with its live version (a row of `runnable`)."""
+class Subscriber:
+    """An automation that may run, with its live version."""
 
     workspace_id: Id
-    version: Any
+    version: RunnableVersion
     fields: FieldSpecs
-    """Those of the database it listens to, when it filters the changes of its records."""
+    """The fields of its database, when it filters the changes of records."""
 
     @property
     def automation_id(self) -> Id:
-        automation_id: Id = self.version.automation_id
-        return automation_id
+        return self.version.automation_id
 
     @property
     def config(self) -> JsonObject:
-        config: JsonObject = self.version.trigger_config
-        return config
+        """The trigger config of the live version."""
+        return self.version.trigger_config
 
     @property
     def kind(self) -> TriggerKind:
         return TriggerKind(self.config["kind"])
+
+    @property
+    def debounces(self) -> bool:
+        """Whether changes of a record are merged for `debounceSeconds` before a run starts."""
+        return bool(self.config.get("debounceSeconds"))
+
+
+class Subscription(Protocol):
+    """What a subscription names: an automation, and the events it is for."""
+
+    @property
+    def automation_id(self) -> Id: ...
+    @property
+    def kind(self) -> str | None: ...
+    @property
+    def subject_id(self) -> Id | None: ...
 
 
 _table = automation_subscription.c
@@ -53,51 +73,53 @@ _SUBSCRIBED = PreparedStatement(
             _table.subject_id.is_(None),
         ),
     )
-    .order_by(_table.automation_id)
+    .order_by(_table.automation_id),
+    AutomationSubscription,
 )
 _NAMED = PreparedStatement(
     select(automation_subscription).where(
         _table.workspace_id == bindparam("workspace_id", type_=Uuid),
         _table.automation_id == bindparam("subject_id", type_=Uuid),
         _table.kind == TriggerKind.RECORD_DATE_REACHED.value,
-    )
+    ),
+    AutomationSubscription,
 )
 
 
-class Audience:
-    """Who listens to the events of one batch; each question is asked once."""
+class SubscriberCache:
+    """The subscribers to the events of one batch. Each question is asked once."""
 
     def __init__(self, work: UnitOfWork) -> None:
         self._work = work
-        self._subscribed: dict[tuple[Any, ...], Sequence[Any]] = {}
-        self._listeners: dict[Id, Listener | None] = {}
+        self._subscriptions: dict[tuple[Id, str, Id], Sequence[AutomationSubscription]] = {}
+        self._subscribers: dict[Id, Subscriber | None] = {}
 
-    async def of(self, event: Any) -> list[Listener]:
-        """The automations that listen to an event (a row of `trigger_event`) and may run.
+    async def subscribers_of(self, event: TriggerEvent) -> list[Subscriber]:
+        """The automations that subscribe to an event.
 
-        Each was published and enabled when the event was emitted and is so now.
+        Each was published and enabled when the event was emitted, and is so now.
         """
         found = [
-            await self._listener(row, event.workspace_id)
+            await self._subscriber(row, event.workspace_id)
             for row in await self._rows(event)
             if row.after_event < event.id
         ]
         return [one for one in found if one is not None]
 
-    async def _rows(self, event: Any) -> Sequence[Any]:
+    async def _rows(self, event: TriggerEvent) -> Sequence[AutomationSubscription]:
         key = (event.workspace_id, event.kind, event.subject_id)
-        if key not in self._subscribed:
-            self._subscribed[key] = await _subscriptions(self._work, event)
-        return self._subscribed[key]
+        if key not in self._subscriptions:
+            self._subscriptions[key] = await _subscriptions(self._work, event)
+        return self._subscriptions[key]
 
-    async def _listener(self, row: Any, workspace_id: Id) -> Listener | None:
-        if row.automation_id not in self._listeners:
-            found = await listener(self._work, row, workspace_id)
-            self._listeners[row.automation_id] = found
-        return self._listeners[row.automation_id]
+    async def _subscriber(self, row: Subscription, workspace_id: Id) -> Subscriber | None:
+        if row.automation_id not in self._subscribers:
+            found = await load_subscriber(self._work, row, workspace_id)
+            self._subscribers[row.automation_id] = found
+        return self._subscribers[row.automation_id]
 
 
-async def _subscriptions(work: UnitOfWork, event: Any) -> Sequence[Any]:
+async def _subscriptions(work: UnitOfWork, event: TriggerEvent) -> Sequence[AutomationSubscription]:
     parameters = {"workspace_id": event.workspace_id, "subject_id": event.subject_id}
     if event.kind == EventKind.RECORD_DATE_REACHED:
         return await _NAMED.rows(work, parameters)
@@ -106,15 +128,17 @@ async def _subscriptions(work: UnitOfWork, event: Any) -> Sequence[Any]:
     return await _SUBSCRIBED.rows(work, {**parameters, "kinds": kinds})
 
 
-async def listener(work: UnitOfWork, subscription: Any, workspace_id: Id) -> Listener | None:
-    """The automation of a subscription; None unless it may run and listens to just that."""
+async def load_subscriber(
+    work: UnitOfWork, subscription: Subscription, workspace_id: Id
+) -> Subscriber | None:
+    """The automation of a subscription; None unless it may run and still subscribes to the same."""
     version = await runnable_versions.live(work, workspace_id, subscription.automation_id)
     if version is None:
         return None
     config = version.trigger_config
     if (config["kind"], subject_of(config)) != (subscription.kind, subscription.subject_id):
         return None
-    return Listener(workspace_id, version, await _fields(work, workspace_id, config))
+    return Subscriber(workspace_id, version, await _fields(work, workspace_id, config))
 
 
 async def _fields(work: UnitOfWork, workspace_id: Id, config: JsonObject) -> FieldSpecs:

@@ -1,4 +1,4 @@
-"""Whether a trigger answers an event it listens to (decisions C7)."""
+"""Whether a trigger matches an event that it subscribes to (decisions C7)."""
 
 from models.automation.automations.rules.triggers.configs import TriggerKind
 from models.automation.automations.rules.triggers.filters import CHANGE, STATE, Asked, passes
@@ -7,8 +7,11 @@ from models.core.base import Id, JsonObject
 from models.core.expressions.rules.errors import BindingError
 
 
-def answers_change(config: JsonObject, change: JsonObject, asked: Asked) -> bool:
-    """Whether a trigger on records answers a change. Raises BindingError of its filter."""
+def matches_change(config: JsonObject, change: JsonObject, asked: Asked) -> bool:
+    """Whether a trigger on records matches a change.
+
+    Raises BindingError when its filter cannot be evaluated.
+    """
     if change["system"] and not config.get("includeSystemChanges"):
         return False
     if config["kind"] == TriggerKind.RECORD_MATCHES:
@@ -20,7 +23,7 @@ def answers_change(config: JsonObject, change: JsonObject, asked: Asked) -> bool
 
 
 def touches(config: JsonObject, change: JsonObject) -> bool:
-    """Whether one of the fields changed that a trigger names; it names all when it names none."""
+    """Whether a field changed that `fieldKeys` names; without `fieldKeys`, any field counts."""
     wanted = config.get("fieldKeys")
     return not wanted or not set(wanted).isdisjoint(change["changedKeys"])
 
@@ -32,7 +35,7 @@ def _begins_to_match(given: object, change: JsonObject, asked: Asked) -> bool:
 
 
 def _matched(given: object, before: JsonObject | None, asked: Asked) -> bool:
-    """Whether a record matched before; one the filter cannot judge did not."""
+    """Whether a record matched before; if the filter fails on it, it did not."""
     if before is None:
         return False
     try:
@@ -41,8 +44,8 @@ def _matched(given: object, before: JsonObject | None, asked: Asked) -> bool:
         return False
 
 
-def answers_event(config: JsonObject, subject_id: Id, payload: JsonObject) -> bool:
-    """Whether a trigger answers an event that is no change of a record."""
+def matches_event(config: JsonObject, subject_id: Id, payload: JsonObject) -> bool:
+    """Whether a trigger matches an event that is no change of a record."""
     match config["kind"]:
         case TriggerKind.BUTTON_PRESSED:
             return bool(payload["fieldKey"] == config["fieldKey"])

@@ -1,8 +1,8 @@
 """When a date in a record is due: the field's value and an offset, in a time zone (decisions C7).
 
-A date-only value means midnight of that day; its offset is counted on the clock on the wall, so
-that 540 minutes are nine o'clock on every day of the year. A moment that clocks skip is due when
-they have skipped it, one they repeat when it comes first.
+A date without a time means midnight of that day in the time zone. Its offset is added in local
+time, so that 540 minutes are nine o'clock on every day of the year. A local time that the clocks
+skip is due right after the skip; one that they repeat is due the first time.
 """
 
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ MOMENT_KINDS = DATE_KINDS | {FieldKind.CREATED_AT, FieldKind.UPDATED_AT}
 _MARGIN = timedelta(days=2)
 """More than any zone's distance from UTC, on both sides."""
 LONGEST_WINDOW = timedelta(days=400)
-"""How far back dates are looked for that nobody answered; what is older stays unanswered."""
+"""How far back a poll looks for dates. Older dates start no run."""
 
 
 @dataclass(frozen=True, slots=True)
