@@ -20,8 +20,8 @@ from temporalio.exceptions import (
 with workflow.unsafe.imports_passed_through():
     from activities.called_runs import CalledRunActivities
     from activities.contracts import CalledRun
-    from activities.outbox.deliveries import search_attributes
     from runtime.families import Family, Queue
+    from runtime.search_attributes import search_attributes
     from workflows.transactions import transact
 
 FIRST_PAUSE = timedelta(seconds=1)

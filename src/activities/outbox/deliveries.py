@@ -4,28 +4,25 @@ import contextlib
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
 
 from temporalio.client import Client
 from temporalio.common import (
     Priority,
-    SearchAttributeKey,
-    SearchAttributePair,
-    TypedSearchAttributes,
     WorkflowIDConflictPolicy,
     WorkflowIDReusePolicy,
 )
 from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
 
-from runtime.families import Family, SearchAttribute
+from runtime.families import Family
 from runtime.fault_injection import FaultPoint, inject_fault
-from runtime.outbox import Intent
+from runtime.outbox import Intent, Outbox
+from runtime.search_attributes import search_attributes
 
 START_TIMEOUT = timedelta(seconds=5)
 
-Delivery = Callable[[Any], Awaitable[None]]
-"""Delivers a row of the outbox; raises what a later attempt may mend."""
+Delivery = Callable[[Outbox], Awaitable[None]]
+"""Delivers a row of the outbox; the relay repeats it later when it raises."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +48,7 @@ class ExecutionDeliveries:
             Intent.CANCEL: self.cancel,
         }
 
-    async def start(self, row: Any) -> None:
+    async def start(self, row: Outbox) -> None:
         """Start the execution of a row, which takes its id from the row's own."""
         inject_fault(FaultPoint.AFTER_COMMIT_BEFORE_START, row.subject_id)
         family = Family(row.family)
@@ -74,7 +71,7 @@ class ExecutionDeliveries:
             )
         inject_fault(FaultPoint.AFTER_START_BEFORE_MARK, row.subject_id)
 
-    async def signal(self, row: Any) -> None:
+    async def signal(self, row: Outbox) -> None:
         """Signal an execution; one that has ended has nothing left to hear."""
         handle = self._client.get_workflow_handle(row.request["workflowId"])
         with _unless_gone():
@@ -82,7 +79,7 @@ class ExecutionDeliveries:
                 row.request["signal"], args=row.request["arguments"], rpc_timeout=START_TIMEOUT
             )
 
-    async def cancel(self, row: Any) -> None:
+    async def cancel(self, row: Outbox) -> None:
         """Cancel an execution; one that never started or has ended needs none."""
         handle = self._client.get_workflow_handle(Family(row.family).workflow_id(row.subject_id))
         with _unless_gone():
@@ -96,22 +93,3 @@ def _unless_gone() -> Iterator[None]:
     except RPCError as error:
         if error.status is not RPCStatusCode.NOT_FOUND:
             raise
-
-
-def search_attributes(
-    workspace_id: str, request: Mapping[str, Any], family: Family
-) -> TypedSearchAttributes:
-    """What an operator finds an execution by; `request` is that of its start."""
-    values = {
-        SearchAttribute.WORKSPACE_ID: workspace_id,
-        SearchAttribute.RESOURCE_ID: request.get("resourceId"),
-        SearchAttribute.RUN_KIND: family.value,
-        SearchAttribute.RUN_SOURCE: request.get("source"),
-    }
-    return TypedSearchAttributes(
-        [
-            SearchAttributePair(SearchAttributeKey.for_keyword(name), value)
-            for name, value in values.items()
-            if value is not None
-        ]
-    )

@@ -17,11 +17,12 @@ from temporalio.client import (
 )
 from temporalio.common import Priority, TypedSearchAttributes
 
-from activities.outbox.deliveries import Route, search_attributes
+from activities.outbox.deliveries import Route
 from models.automation.automations.rules.triggers.configs import ScheduleTrigger
 from models.automation.automations.schedules import DesiredSchedule
 from models.core.schedules.cron import Cron
 from runtime.families import Family
+from runtime.search_attributes import search_attributes
 
 FAMILY = Family.AUTOMATION_SCHEDULE
 
