@@ -1,4 +1,10 @@
-"""How workflows are run: each in a sandbox of its own, which shares our pure packages."""
+"""How workflows are run: each in a sandbox of its own.
+
+The sandbox loads the module that defines the workflow anew for every run. What that module imports
+under `workflow.unsafe.imports_passed_through` is shared by all runs and not restricted, so it must
+be pure, or a reference to activities that Temporal calls: tests/workflows/test_purity.py holds both
+(ADR 0024).
+"""
 
 from dataclasses import dataclass
 
@@ -10,24 +16,13 @@ from temporalio.worker import WorkflowInstance, WorkflowInstanceDetails
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 from typing_extensions import override
 
-PURE_PACKAGES = (
-    "activities",
-    "models",
-    "runtime",
-    "workflows.automation_runs.node_table",
-    "workflows.policies",
-)
-"""Passed through the sandbox: what a workflow imports of them is pure, and loading it anew for
-every run costs as much as the run."""
-
 
 def workflow_runner() -> SandboxedWorkflowRunner:
-    """The production runner: sandboxed, with our pure packages shared."""
-    return _Runner(
-        restrictions=SandboxRestrictions.default.with_passthrough_modules(
-            *PURE_PACKAGES, "sqlalchemy", "sqlmodel", "psycopg", "structlog", "httpx2", "httpcore2"
-        )
-    )
+    """The production runner: the SDK's restrictions, with nothing passed through by name.
+
+    What a workflow passes through stands in its own file, under `imports_passed_through`.
+    """
+    return _Runner(restrictions=SandboxRestrictions.default)
 
 
 @dataclass(frozen=True)
@@ -40,8 +35,8 @@ class _Runner(SandboxedWorkflowRunner):
 class _WithoutContexts(WorkflowInstance):
     """A sandboxed workflow whose payloads are the same whatever they belong to.
 
-    For every payload the SDK asks the sandbox several times what it belongs to, so that a codec or
-    an external store may tell. We have neither, and the questions cost more than the activation.
+    For every payload the SDK asks the sandbox several times what it belongs to, for codecs and
+    external stores. We have neither, and the questions cost more than the activation.
     """
 
     def __init__(self, sandboxed: WorkflowInstance) -> None:

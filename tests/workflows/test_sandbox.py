@@ -9,7 +9,10 @@ from temporalio.client import WorkflowFailureError
 from temporalio.converter import SerializationContext, WithSerializationContext
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Worker
-from temporalio.worker.workflow_sandbox import RestrictedWorkflowAccessError
+from temporalio.worker.workflow_sandbox import (
+    RestrictedWorkflowAccessError,
+    SandboxRestrictions,
+)
 
 from runtime.payload_converter import data_converter
 from workflows.sandbox import workflow_runner
@@ -36,6 +39,11 @@ async def test_a_workflow_cannot_look_at_the_clock(temporal: WorkflowEnvironment
         with pytest.raises(WorkflowFailureError) as failed:
             await temporal.client.execute_workflow(LooksAtTheClock.run, id=queue, task_queue=queue)
     assert "time.time" in str(failed.value.cause)
+
+
+def test_nothing_is_passed_through_by_name() -> None:
+    own = SandboxRestrictions.default.passthrough_modules
+    assert workflow_runner().restrictions.passthrough_modules == own
 
 
 def test_nothing_that_converts_payloads_asks_what_they_belong_to() -> None:

@@ -4,6 +4,7 @@ So Temporal's overlap policies, which look at this workflow, act on the run itse
 """
 
 import asyncio
+from uuid import UUID
 
 from temporalio import workflow
 from temporalio.common import SearchAttributeKey
@@ -11,7 +12,6 @@ from temporalio.common import SearchAttributeKey
 with workflow.unsafe.imports_passed_through():
     from activities.automation_runs.transactions import AutomationRunActivities
     from activities.schedules.fires import FireCall, ScheduleFires
-    from models.core.base import Id
     from models.core.schedules.timetables import due_run_id
     from workflows.called_runs import run_called
     from workflows.transactions import transact
@@ -40,7 +40,7 @@ class ScheduleFire:
             await run_called(called)
         except asyncio.CancelledError:
             await accepting
-            run_id = str(due_run_id(Id(automation_id), due))
+            run_id = str(due_run_id(UUID(automation_id), due))
             await transact(AutomationRunActivities.close_cancelled, run_id)
             raise
         return called.run_id
