@@ -54,8 +54,8 @@ fix: setup ## Let ruff repair what it can.
 demo: setup ## Run an automation on real data, with a worker killed in the middle.
 	$(BIN)/workspace demo
 
-bench: setup ## Measure against the floors and print ratios.
-	$(BIN)/python -m bench
+bench: setup ## Measure against the floors and print ratios; ten minutes (ARGS=--full for all).
+	$(BIN)/python -m bench $(ARGS)
 
 histories: setup ## Record histories of the workflow branches that have none, and the fingerprints.
 	$(BIN)/python -m tests.support.record_histories

@@ -1,20 +1,17 @@
 """`make bench`: every figure is ours divided by its floor, taken in turns on the same machine.
 
 The platform is the real one (`workspace up`, file-backed, durable) driven over HTTP; the floors
-share its PostgreSQL and its Temporal server. Medians of the rounds are what counts.
+share its PostgreSQL and its Temporal server. Medians of the rounds are what counts. The table of a
+part is printed when the part ends, and bench/results.json holds all of them.
 """
 
 import argparse
 import asyncio
 import os
-import socket
-import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import httpx2
@@ -24,132 +21,22 @@ from bench.concurrent import concurrent_runs
 from bench.copies import copy_rates
 from bench.endpoint import endpoint
 from bench.fairness import fairness
-from bench.figures import Figure, histories, print_table, quantile
-from bench.floor_workflows import OneActivity, ThreeLocalActivities, floor_worker, run_all, run_one
-from bench.graphs import ONE_QUICK, QUICK_CHAIN, THREE_QUICK, outside_chain
+from bench.figures import Figure, histories, print_table
+from bench.floor_server import floor_route
+from bench.floor_workflows import floor_worker
+from bench.graphs import QUICK_CHAIN, outside_chain
 from bench.loops import loop_rates, node_costs
 from bench.platform import Platform, running_platform
 from bench.queries import query_rates
 from bench.reads import read_rates
+from bench.results import Results
+from bench.rounds import Rounds, say
+from bench.runs import accept_rate, idle_latency, throughput
 from bench.webhooks import webhook_rate
 from bench.writes import write_rates
-from runtime.database import driver_url
 
-IN_FLIGHT = 20
-Timed = Callable[[], Awaitable[None]]
-
-
-async def rate(count: int, work: Timed) -> float:
-    """How many a second."""
-    started = time.perf_counter()
-    await work()
-    return count / (time.perf_counter() - started)
-
-
-async def times(count: int, work: Timed) -> list[float]:
-    """Seconds of each of `count` repetitions, one after the other."""
-    measured = []
-    for _ in range(count):
-        started = time.perf_counter()
-        await work()
-        measured.append(time.perf_counter() - started)
-    return measured
-
-
-@asynccontextmanager
-async def floor_route(database_url: str) -> AsyncIterator[httpx2.AsyncClient]:
-    """The bare route, served by its own process as the API is."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "uvicorn", "bench.floor_route:app", "--port", str(port)]
-    process = subprocess.Popen(
-        [*command, "--log-level", "warning", "--no-access-log", "--timeout-keep-alive", "75"],
-        env={**os.environ, "FLOOR_DATABASE_URL": driver_url(database_url)},
-    )
-    try:
-        async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=30) as http:
-            await _until_up(http)
-            yield http
-    finally:
-        process.terminate()
-        process.wait(20)
-
-
-async def _until_up(http: httpx2.AsyncClient) -> None:
-    async with asyncio.timeout(20):
-        while True:
-            try:
-                await http.post("/rows", json={"body": {}})
-            except httpx2.TransportError:
-                await asyncio.sleep(0.1)
-            else:
-                return
-
-
-async def in_parallel(count: int, call: Timed) -> None:
-    """`count` calls, a bounded number at once."""
-    room = asyncio.Semaphore(IN_FLIGHT)
-
-    async def one() -> None:
-        async with room:
-            await call()
-
-    await asyncio.gather(*(one() for _ in range(count)))
-
-
-async def accept_rate(
-    platform: Platform, floor: httpx2.AsyncClient, rounds: int, count: int
-) -> Figure:
-    """Runs accepted a second against rows inserted a second, both while no worker runs."""
-    figure = Figure("run-now accepted vs committed INSERT", "1/s", at_least=0.40)
-    automation = await platform.publish("Accept", ONE_QUICK)
-
-    async def insert() -> None:
-        (await floor.post("/rows", json={"body": {"triggerPayload": {}}})).raise_for_status()
-
-    for _ in range(rounds):
-        with platform.paused_worker():
-            accept = platform.accept_all
-            ours = await rate(count, lambda: accept(automation, count, IN_FLIGHT))
-            figure.add(ours, await rate(count, lambda: in_parallel(count, insert)))
-        await platform.settled()
-    return figure
-
-
-async def throughput(platform: Platform, client: Client, rounds: int, count: int) -> list[Figure]:
-    """Accepted runs started and completed a second, against bare workflows."""
-    figures = []
-    for name, graph, floor, at_least in (
-        ("one quick node vs one regular activity", ONE_QUICK, OneActivity, 1.0),
-        ("three quick nodes vs three local activities", THREE_QUICK, ThreeLocalActivities, 0.6),
-    ):
-        figure = Figure(name, "1/s", at_least=at_least)
-        automation = await platform.publish(name, graph)
-        await platform.accept_all(automation, IN_FLIGHT, IN_FLIGHT)
-        await run_all(client, floor, IN_FLIGHT, IN_FLIGHT)
-        await platform.settled()
-        for _ in range(rounds):
-            with platform.paused_worker():
-                await platform.accept_all(automation, count, IN_FLIGHT)
-            ours = await rate(count, platform.settled)
-            theirs = await rate(count, lambda: run_all(client, floor, count, IN_FLIGHT))
-            figure.add(ours, theirs)
-        figures.append(figure)
-    return figures
-
-
-async def idle_latency(platform: Platform, client: Client, rounds: int, count: int) -> Figure:
-    """From trigger to terminal, one run at a time."""
-    figure = Figure("idle run, trigger to terminal", "ms", at_most=2.0)
-    automation = await platform.publish("Idle", THREE_QUICK)
-    await platform.run_one(automation)
-    for _ in range(rounds):
-        ours = await times(count, lambda: platform.run_one(automation))
-        theirs = await times(count, lambda: run_one(client, ThreeLocalActivities))
-        figure.add(quantile(ours, 0.5) * 1000, quantile(theirs, 0.5) * 1000)
-        figure.tail(ours, theirs)
-    return figure
+RESULTS = Path(__file__).with_name("results.json")
+CONCURRENT = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,9 +46,19 @@ class Measuring:
     platform: Platform
     client: Client
     route: httpx2.AsyncClient
-    rounds: int
+    rounds: Rounds
     count: int
     records: int
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of the benchmark. One without `seconds` takes long and is measured on request."""
+
+    measures: str
+    measure: Callable[[Measuring], Awaitable[list[Figure]]]
+    seconds: float | None = None
+    """What its rounds may take in a default run, which ends within ten minutes on two cores."""
 
 
 async def _histories(m: Measuring) -> list[Figure]:
@@ -196,7 +93,7 @@ async def _queries(m: Measuring) -> list[Figure]:
 
 
 async def _throughput(m: Measuring) -> list[Figure]:
-    return await throughput(m.platform, m.client, m.rounds, m.count)
+    return await throughput(m.platform, m.client, m.rounds.shared_by(2), m.count)
 
 
 async def _idle(m: Measuring) -> list[Figure]:
@@ -216,54 +113,73 @@ async def _fairness(m: Measuring) -> list[Figure]:
 
 
 async def _concurrent(m: Measuring) -> list[Figure]:
-    return await concurrent_runs(m.platform, 10_000)
+    return await concurrent_runs(m.platform, CONCURRENT)
 
 
-PARTS: Mapping[str, Callable[[Measuring], Awaitable[list[Figure]]]] = {
-    "accept": _accept,
-    "webhooks": _webhooks,
-    "reads": _reads,
-    "writes": _writes,
-    "copies": _copies,
-    "queries": _queries,
-    "throughput": _throughput,
-    "idle": _idle,
-    "loops": _loops,
-    "nodes": _nodes,
-    "fairness": _fairness,
-    "histories": _histories,
-    "concurrent": _concurrent,
+PARTS: Mapping[str, Part] = {
+    "accept": Part("runs accepted a second", _accept, 40),
+    "webhooks": Part("signed webhook calls taken a second", _webhooks, 40),
+    "reads": Part("records read a second", _reads, 40),
+    "writes": Part("records written a second, in batches", _writes, 20),
+    "throughput": Part("runs of quick nodes completed a second", _throughput, 110),
+    "idle": Part("one run alone, from trigger to end", _idle, 25),
+    "nodes": Part("what one more node costs", _nodes, 100),
+    "fairness": Part("a quiet workspace beside a long line of another", _fairness, 110),
+    "histories": Part("events and bytes of a node in history", _histories, 10),
+    "copies": Part("copies of databases", _copies),
+    "queries": Part("queries over very many records", _queries),
+    "loops": Part("loops over ten thousand items", _loops),
+    "concurrent": Part(f"{CONCURRENT} runs that are open at once", _concurrent),
 }
+SHORT = [name for name, part in PARTS.items() if part.seconds is not None]
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="make bench")
-    parser.add_argument("--rounds", type=int, default=5)
+    parser = argparse.ArgumentParser(prog="python -m bench")
+    parser.add_argument("--rounds", type=int, default=5, help="rounds of a part at most")
     parser.add_argument("--count", type=int, default=200, help="runs or requests per round")
     parser.add_argument("--records", type=int, default=1_000_000, help="records that are queried")
     parser.add_argument(
-        "--only", nargs="+", choices=PARTS, default=list(PARTS), metavar="PART",
-        help=f"measure these parts: {', '.join(PARTS)}",
+        "--full", action="store_true",
+        help="measure the long parts too, and every part in all of its rounds",
+    )  # fmt: skip
+    parser.add_argument(
+        "--only", nargs="+", choices=PARTS, metavar="PART",
+        help=f"measure these parts, in all of their rounds: {', '.join(PARTS)}",
     )  # fmt: skip
     return parser.parse_args()
 
 
 async def main() -> None:
-    """Measure everything that was asked for and print the table."""
+    """Measure what was asked for, one part after the other."""
     options = _options()
+    names = options.only or (list(PARTS) if options.full else SHORT)
+    bounded = not options.only and not options.full
+    results, started = Results(RESULTS), time.monotonic()
+    say(f"Measuring {', '.join(names)}. Starting the platform …")
     with tempfile.TemporaryDirectory(prefix="workspace-bench-") as directory:
         Path(directory).chmod(0o755)
         async with running_platform(Path(directory) / "state") as platform:
             client = await Client.connect(platform.connection["temporalAddress"])
             async with floor_route(platform.database_url) as route, floor_worker(client):
                 measuring = Measuring(
-                    platform, client, route, options.rounds, options.count, options.records
+                    platform, client, route, Rounds(options.rounds), options.count, options.records
                 )
-                figures: list[Figure] = []
-                for name in options.only:
-                    figures += await PARTS[name](measuring)
-                if figures:
-                    print_table(figures)
+                for name in names:
+                    seconds = PARTS[name].seconds if bounded else None
+                    rounds = Rounds(options.rounds, seconds)
+                    await _measured(name, replace(measuring, rounds=rounds), results)
+    say(f"Done in {(time.monotonic() - started) / 60:.1f} minutes; see {os.path.relpath(RESULTS)}.")
+
+
+async def _measured(name: str, measuring: Measuring, results: Results) -> None:
+    """Measure a part, print its table and keep its figures."""
+    part, started = PARTS[name], time.monotonic()
+    say(f"{name}: {part.measures} …")
+    figures = await part.measure(measuring)
+    if figures:
+        print_table(name, figures)
+    results.add(name, figures, time.monotonic() - started)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ import uuid
 
 from bench.figures import Figure
 from bench.platform import Platform
+from bench.rounds import Rounds
 
 MANY, FEW = 20_000, 2_000
 FIELDS = [
@@ -25,7 +26,7 @@ _FILL = """
 """
 
 
-async def copy_rates(platform: Platform, rounds: int) -> list[Figure]:
+async def copy_rates(platform: Platform, rounds: Rounds) -> list[Figure]:
     """Records copied a second against rows of a COPY, and how the time grows with the records."""
     rows = Figure(f"duplicate of {MANY} records vs COPY", "1/s", at_least=0.3)
     growth = Figure(f"duplicate of {MANY} vs {FEW} records", "s", at_most=12)
@@ -33,7 +34,7 @@ async def copy_rates(platform: Platform, rounds: int) -> list[Figure]:
     await _duplicate(platform, few)
     floor = _CopyFloor(platform, many)
     await floor.prepare()
-    for _ in range(rounds):
+    for _ in rounds:
         ours = await _duplicate(platform, many)
         rows.add(MANY / ours, MANY / await floor.seconds())
         growth.add(ours, await _duplicate(platform, few))

@@ -12,6 +12,7 @@ import httpx2
 from bench.figures import Figure, quantile
 from bench.graphs import THREE_QUICK
 from bench.platform import Platform
+from bench.rounds import Rounds
 
 QUEUED = 1_000
 AT_ONCE = 20
@@ -21,7 +22,7 @@ ALONE = 8.0
 """Seconds for which the quiet workspace is measured alone."""
 
 
-async def fairness(platform: Platform, rounds: int) -> list[Figure]:
+async def fairness(platform: Platform, rounds: Rounds) -> list[Figure]:
     """A quiet workspace alone and beside 1,000 queued runs; and how fast those are gone."""
     latency = Figure(f"quiet workspace beside {QUEUED} queued runs, p95", "ms", at_most=3.0)
     drain = Figure(f"{QUEUED} queued runs beside a quiet workspace", "1/s", at_least=0.7)
@@ -29,7 +30,7 @@ async def fairness(platform: Platform, rounds: int) -> list[Figure]:
     async with _another_workspace(platform) as quiet:
         calm = await quiet.publish("Quiet", THREE_QUICK)
         await quiet.run_one(calm)
-        for _ in range(rounds):
+        for _ in rounds:
             alone, _ = await _measured(quiet, calm, asyncio.sleep(ALONE, 1.0))
             await _queue_up(platform, noisy)
             undisturbed = await _drained(platform, noisy)

@@ -42,6 +42,12 @@ class Figure:
         )
 
     @property
+    def medians(self) -> tuple[float, float]:
+        """Ours and the floor's."""
+        ours, floor = zip(*self.pairs, strict=True)
+        return median(ours), median(floor)
+
+    @property
     def ratio(self) -> float:
         """The median of the rounds' ratios."""
         return median(ours / floor for ours, floor in self.pairs)
@@ -57,14 +63,28 @@ class Figure:
         assert self.at_most is not None
         return self.ratio <= self.at_most
 
+    def to_json(self) -> dict[str, Any]:
+        ours, floor = self.medians
+        return {
+            "name": self.name,
+            "unit": self.unit,
+            "ours": ours,
+            "floor": floor,
+            "ratio": self.ratio,
+            "target": self.target,
+            "holds": self.holds,
+            "rounds": self.pairs,
+            "tails": self.tails or None,
+        }
 
-def print_table(figures: Sequence[Figure]) -> None:
+
+def print_table(part: str, figures: Sequence[Figure]) -> None:
     """One line per figure."""
-    table = Table(title="Medians of interleaved rounds")
+    table = Table(title=f"{part}: medians of interleaved rounds")
     for column in ("Figure", "Ours", "Floor", "Ratio", "Rounds", "Target", ""):
         table.add_column(column)
     for figure in figures:
-        ours, floor = (median(pair[side] for pair in figure.pairs) for side in (0, 1))
+        ours, floor = figure.medians
         rounds = " ".join(f"{ours / floor:.2f}" for ours, floor in figure.pairs)
         table.add_row(
             figure.name,

@@ -21,6 +21,7 @@ from bench.floor_workflows import (
 )
 from bench.graphs import NODES, QUICK_LOOP, outside_chain, quick_chain
 from bench.platform import Platform
+from bench.rounds import Rounds
 
 ITEMS = 10_000
 FLOOR_ITEMS = 1_000
@@ -29,7 +30,7 @@ IN_FLIGHT = 20
 Timed = Callable[[], Awaitable[None]]
 
 
-async def loop_rates(platform: Platform, client: Client, rounds: int) -> list[Figure]:
+async def loop_rates(platform: Platform, client: Client, rounds: Rounds) -> list[Figure]:
     """Items of a quick for_each a second, against bare local activities, as many at once."""
     figure = Figure("10,000 quick items vs bare local activities", "1/s", at_least=0.5)
     automation = await platform.publish("Loop", QUICK_LOOP)
@@ -38,19 +39,21 @@ async def loop_rates(platform: Platform, client: Client, rounds: int) -> list[Fi
     await _loop(platform, automation, few)
     await run_one(client, LocalActivities, FLOOR_ITEMS)
     before = _worker_mib(platform)
-    for _ in range(rounds):
+    for _ in rounds:
         ours = ITEMS / await _seconds(lambda: _loop(platform, automation, items))
         theirs = FLOOR_ITEMS / await _seconds(lambda: run_one(client, LocalActivities, FLOOR_ITEMS))
         figure.add(ours, theirs)
     grown = _worker_mib(platform) - before
     Console().print(
-        f"worker memory after {rounds} loops of {ITEMS} items: {before:.0f} → {before + grown:.0f}"
-        f" MiB; the floor runs {LANES} at once, as the loop does"
+        f"worker memory after {len(figure.pairs)} loops of {ITEMS} items: {before:.0f} →"
+        f" {before + grown:.0f} MiB; the floor runs {LANES} at once, as the loop does"
     )
     return [figure]
 
 
-async def node_costs(platform: Platform, client: Client, rounds: int, count: int) -> list[Figure]:
+async def node_costs(
+    platform: Platform, client: Client, rounds: Rounds, count: int
+) -> list[Figure]:
     """Milliseconds that one node more adds to a run, many runs at once.
 
     The SDK hands an activity of the workflow's own queue over with the workflow task. Outside nodes
@@ -63,7 +66,7 @@ async def node_costs(platform: Platform, client: Client, rounds: int, count: int
     async with endpoint() as url:
         computing = [await platform.publish(f"Quick {n}", quick_chain(n)) for n in sizes]
         calling = [await platform.publish(f"Outside {n}", outside_chain(url, n)) for n in sizes]
-        for _ in range(rounds):
+        for _ in rounds:
             floor, dispatched = [
                 await _marginal(partial(_floor, client, one, count), sizes, count)
                 for one in (RegularActivities, DispatchedActivities)

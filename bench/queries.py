@@ -17,6 +17,7 @@ from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 
 from bench.figures import Figure, quantile
 from bench.platform import Platform
+from bench.rounds import Rounds
 from models.data.databases.queries import load_schema
 from models.data.databases.rules.fields import Schema
 from models.data.records.rules.query.query import read_query
@@ -82,7 +83,7 @@ QUESTIONS = [
 
 
 async def query_rates(
-    platform: Platform, floor: httpx2.AsyncClient, rounds: int, count: int, records: int
+    platform: Platform, floor: httpx2.AsyncClient, rounds: Rounds, count: int, records: int
 ) -> list[Figure]:
     """Milliseconds at the database and over HTTP, one query at a time."""
     schema = await _prepared(platform, records)
@@ -91,7 +92,7 @@ async def query_rates(
         name = f"filter+sort+limit {SHOWN} of {records:,}: {question.name}"
         statement = Figure(f"{name}, statement", "ms", at_most=3)
         request = Figure(f"{name}, request", "ms", at_most=3)
-        for _ in range(rounds):
+        for _ in rounds:
             await _statements(platform, schema, question, count, statement)
             await _requests(platform, floor, schema, question, count, request)
         figures += [statement, request]

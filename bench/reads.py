@@ -9,6 +9,7 @@ import httpx2
 
 from bench.figures import Figure
 from bench.platform import Platform
+from bench.rounds import Rounds
 
 AT_ONCE = 8
 RECORDS = 1_000
@@ -23,14 +24,14 @@ FIELDS = [
 
 
 async def read_rates(
-    platform: Platform, floor: httpx2.AsyncClient, rounds: int, count: int
+    platform: Platform, floor: httpx2.AsyncClient, rounds: Rounds, count: int
 ) -> list[Figure]:
     """Requests a second: one record by id, and a page of 30."""
     database, record = await _table(platform)
     workspace = {"workspace_id": platform.connection["workspaceId"]}
     one = Figure("GET a record vs a bare SELECT", "1/s", at_least=0.8)
     page = Figure("list 30 records vs a bare SELECT", "1/s", at_least=0.5)
-    for _ in range(rounds):
+    for _ in rounds:
         one.add(
             await _rate(count, lambda: platform.http.get(f"/v1/records/{record}")),
             await _rate(count, lambda: floor.get(f"/records/{record}")),

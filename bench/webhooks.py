@@ -14,13 +14,14 @@ import httpx2
 from bench.figures import Figure
 from bench.graphs import ONE_QUICK
 from bench.platform import Platform
+from bench.rounds import Rounds
 
 AT_ONCE = 20
 BODY = json.dumps({"event": {"id": 1, "kind": "opened"}, "text": "Some words. " * 10}).encode()
 
 
 async def webhook_rate(
-    platform: Platform, floor: httpx2.AsyncClient, rounds: int, count: int
+    platform: Platform, floor: httpx2.AsyncClient, rounds: Rounds, count: int
 ) -> Figure:
     """Calls a second, each a run of its own, both while no worker runs."""
     figure = Figure("signed webhook accepted vs committed INSERT", "1/s", at_least=0.40)
@@ -36,7 +37,7 @@ async def webhook_rate(
     for call in (ours, theirs):
         await _rate(AT_ONCE, call)
     await platform.settled()
-    for _ in range(rounds):
+    for _ in rounds:
         with platform.paused_worker():
             figure.add(await _rate(count, ours), await _rate(count, theirs))
         await platform.settled()

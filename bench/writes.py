@@ -8,6 +8,7 @@ import httpx2
 
 from bench.figures import Figure
 from bench.platform import Platform
+from bench.rounds import Rounds
 
 BATCH = 500
 REPETITIONS = 4
@@ -26,7 +27,9 @@ FIELDS = [
 ]
 
 
-async def write_rates(platform: Platform, floor: httpx2.AsyncClient, rounds: int) -> list[Figure]:
+async def write_rates(
+    platform: Platform, floor: httpx2.AsyncClient, rounds: Rounds
+) -> list[Figure]:
     """Records a second, in batches of 500 with ten values each."""
     figure = Figure("batch of 500 records vs COPY behind a bare route", "1/s", at_least=0.3)
     path = f"/v1/workspaces/{platform.connection['workspaceId']}/databases"
@@ -42,7 +45,7 @@ async def write_rates(platform: Platform, floor: httpx2.AsyncClient, rounds: int
 
     for call in (ours, theirs):
         await _rate(call)
-    for _ in range(rounds):
+    for _ in rounds:
         figure.add(await _rate(ours), await _rate(theirs))
     return [figure]
 
