@@ -1,4 +1,4 @@
-"""Waiting for a database that is away, inside an activity whose attempts are counted."""
+"""Retries inside an activity while the database is away, so that no attempt is spent on it."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -18,9 +18,9 @@ _Result = TypeVar("_Result")
 
 
 async def awaiting_database(work: Callable[[], Awaitable[_Result]]) -> _Result:
-    """Do what may be repeated until the database takes it: its absence costs no attempt (ADR 0005).
+    """Repeat idempotent work until the database is there (ADR 0005).
 
-    The time of the activity bounds it. Raises what else the work raises.
+    The timeout of the activity limits it. Raises whatever else the work raises.
     """
     pause = FIRST_PAUSE
     while True:

@@ -1,4 +1,4 @@
-"""Waiting for a run that a workflow has accepted: it starts the run as its child (decisions D2).
+"""A workflow starts a run it has accepted as its child, and waits for its end (decisions D2).
 
 A node that calls an automation, a node or a step that runs one, a node that runs an action, and the
 fire of a schedule all wait this way.

@@ -21,7 +21,7 @@ async def transact(
     argument: _Argument,
     summary: str | None = None,
 ) -> _Reply:
-    """Call an activity method until the database answers."""
+    """Execute an activity method as a local activity, retried while the database is away."""
     return await workflow.execute_local_activity_method(
         method,
         argument,
@@ -32,10 +32,10 @@ async def transact(
 
 
 def summary_of(*nodes: PlanNode) -> str:
-    """What a person calls the nodes, as far as Temporal has room for it."""
+    """The labels of nodes, cut to what Temporal takes as a summary."""
     return shortened(", ".join(node.label or node.id for node in nodes))
 
 
 def shortened(text: str) -> str:
-    """The text as far as Temporal has room for it in a summary."""
+    """The text, cut to what Temporal takes as a summary."""
     return text.encode()[:SUMMARY_BYTES].decode(errors="ignore")

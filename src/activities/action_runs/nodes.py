@@ -51,7 +51,7 @@ class ActionNodeActivities:
 
     @activity.defn(name="begin_action_node")
     async def begin(self, call: NodeCall) -> ParkReply:
-        """Show the node as running, and accept its run; or its end, if it needs none."""
+        """Show the node as running and accept its action run. A node that needs none ends here."""
 
         async def begin(called: CalledNode) -> NodeReply:
             substituted = substitute(called.run, called.node)
@@ -71,7 +71,10 @@ class ActionNodeActivities:
 
     @activity.defn(name="end_action_node")
     async def end(self, call: WakeCall) -> NodeReply:
-        """End the node as its run has ended; a run whose time is `over` is closed with it."""
+        """End the node the way its action run ended.
+
+        A run that is still open took longer than the node may: both are closed.
+        """
 
         async def body(node: GatedNode) -> NodeReply:
             key = node.called.key
@@ -96,7 +99,7 @@ class ActionNodeActivities:
 
 
 def action_run_id(node: NodeKey) -> Id:
-    """The run that a node in a scope asks for, however often."""
+    """The id of the action run of a node in a scope; the same for every attempt."""
     return derived_id("action-run", f"{node.run_id}:{node.node_id}:{node.scope_key}")
 
 

@@ -81,7 +81,7 @@ ENDED = {
     StepStatus.FAILED: StepReply(StepState.FAILED),
     StepStatus.CANCELLED: StepReply(StepState.CLOSED),
 }
-"""What an attempt of a step that has ended finds."""
+"""The reply to an attempt of a step that has ended before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class Awaited:
-    """A called run, and the seconds after which nobody waits for it any more."""
+    """A called run, and the seconds after which the step stops waiting for it."""
 
     called: CalledRun
     seconds: float
@@ -116,9 +116,10 @@ class ActionSteps:
         self._effects = effects
 
     async def attempt(self, attempt: Attempt) -> StepReply:
-        """Try a step once. Safe to repeat; raises only while the database is away.
+        """Try a step once. Safe to repeat.
 
-        By then nothing has left the machine, or what came of it is written.
+        Raises only while the database is away, and only before an effect or after its result is
+        written.
         """
         try:
             opened = await self._open(attempt)

@@ -37,7 +37,7 @@ OVERDUE = "The attempt did not end within its time, or its worker was lost."
 
 @dataclass(frozen=True, slots=True)
 class StepCall:
-    """One step of a run, in an `attempt` of the run as a whole, which may be the `last`."""
+    """One step of a run. `attempt` counts the attempts of the whole run; `last`: none follows."""
 
     run_id: str
     step_id: str
@@ -47,7 +47,7 @@ class StepCall:
 
 @dataclass(frozen=True, slots=True)
 class AttemptCall:
-    """Another attempt of a run that a node asked for."""
+    """An attempt, after the first, of a run that a node asked for."""
 
     run_id: str
     attempt: int
@@ -68,7 +68,7 @@ class Turn:
 
 
 class ActionRunActivities:
-    """Carrying out runs that were asked for by themselves."""
+    """The activities of the workflow `ActionRun`."""
 
     def __init__(self, database: Database, steps: ActionSteps) -> None:
         self._database = database
@@ -86,7 +86,7 @@ class ActionRunActivities:
 
     @activity.defn(name="advance_action_run")
     async def advance(self, run_id: str) -> Turn:
-        """Carry out what is one transaction, step by step, up to what is not, or to the end."""
+        """Execute the steps that are one transaction each, up to one that is not, or to the end."""
         try:
             async with self._database.transaction() as work:
                 header = await load_header(work, Id(run_id))

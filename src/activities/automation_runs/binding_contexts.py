@@ -45,7 +45,7 @@ async def _item(database: Database, run: OpenRun, scope_key: str) -> Any:
 
 
 async def open_loop(database: Database, run: OpenRun, ref: NodeRef) -> OpenLoop:
-    """A loop that was opened, from memory or its row."""
+    """A loop that was opened, read from memory or from its row."""
     loop = run.known_loop(ref)
     if loop is None:
         kind = run.graph.nodes[ref.node_id].kind

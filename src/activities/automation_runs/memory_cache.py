@@ -1,4 +1,4 @@
-"""What a process keeps of what it has read: what was used last, within a bound of bytes."""
+"""A cache in the memory of a process: the values used last, within a limit of bytes."""
 
 import json
 from collections import OrderedDict
@@ -15,7 +15,7 @@ _Value = TypeVar("_Value")
 
 
 class LruCache(Generic[_Key, _Value]):
-    """The values used last."""
+    """A mapping that drops the values used longest ago."""
 
     def __init__(self, limit: int = KEPT_BYTES) -> None:
         self._limit = limit
@@ -31,7 +31,7 @@ class LruCache(Generic[_Key, _Value]):
         return entry[0]
 
     def keep(self, key: _Key, value: _Value, weighed: Any) -> None:
-        """Remember a value, which is as large as `weighed` is as JSON."""
+        """Keep a value whose size is that of `weighed` as JSON."""
         self.forget(key)
         size = ENTRY_BYTES + len(json.dumps(weighed))
         self._entries[key] = value, size
@@ -41,6 +41,6 @@ class LruCache(Generic[_Key, _Value]):
             self._bytes -= dropped
 
     def forget(self, key: _Key) -> None:
-        """The value is not needed any more."""
+        """Drop a value."""
         _, size = self._entries.pop(key, (None, 0))
         self._bytes -= size

@@ -1,4 +1,4 @@
-"""The frame around a node's work: gate, repetition, failure."""
+"""What is done around the work of every node: gate, repetition, failure."""
 
 import json
 import uuid
@@ -83,7 +83,7 @@ class NodeExecution:
     ) -> _Result | NodeReply:
         """Do a node's work; whatever it raises becomes the node's failure.
 
-        A closed run answers CLOSED. Raises only what a repetition may mend.
+        The reply for a closed run is CLOSED. Raises only what a repetition may mend.
         """
         try:
             return await work(await self.called(call))
@@ -160,7 +160,7 @@ class NodeExecution:
 
 
 def completion(result: NodeResult, inputs: JsonObject | None, attempt: int = 1) -> Completion:
-    """What is written of a result. Raises NodeError for an output that is too large to keep."""
+    """The columns written for a result. Raises NodeError for an output above the limit."""
     text = json.dumps(result.output, ensure_ascii=False)
     if len(text.encode("utf-8", "replace")) > OUTPUT_LIMIT:
         raise NodeError("output_too_large", "The node's output is larger than 1 MiB.")
@@ -168,14 +168,14 @@ def completion(result: NodeResult, inputs: JsonObject | None, attempt: int = 1) 
 
 
 def success(kind: str, outcome: str, case_key: str | None, attempt: int = 1) -> NodeReply:
-    """A success as the workflow hears it; a stop node says how the run ends."""
+    """The reply to the workflow for a success; that of a stop node says how the run ends."""
     if kind == NodeKind.STOP:
         return NodeReply(NodeState.ABORTED if outcome == "failed" else NodeState.STOPPED)
     return NodeReply(NodeState.SUCCEEDED, outcome, case_key, attempt)
 
 
 def ended_reply(before: NodeRow, kind: str) -> NodeReply | None:
-    """How the node has ended already, when this call is a repetition; None while it is open."""
+    """The reply for a node that ended before this call; None while it is open."""
     attempt = before.attempt or 1
     if before.status == NodeStatus.FAILED:
         return NodeReply(NodeState.FAILED, attempt=attempt)

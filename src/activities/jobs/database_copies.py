@@ -11,7 +11,7 @@ from runtime.database import UnitOfWork
 
 
 class DatabaseCopies(Chunks):
-    """Begin a copy, fill it a span of records at a time, show it."""
+    """Creates the copy, copies records chunk by chunk, then makes the copy visible."""
 
     def __init__(self, size: int = CHUNK) -> None:
         self._size = size

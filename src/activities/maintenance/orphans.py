@@ -1,4 +1,4 @@
-"""Open executions that no open run needs: of runs that are closed, or that never were (I7)."""
+"""Ends open executions whose run is closed or does not exist (promise I7)."""
 
 import structlog
 from sqlalchemy import select

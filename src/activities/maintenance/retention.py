@@ -1,4 +1,4 @@
-"""Removing what is past its time: one bounded batch in one transaction per activity call."""
+"""Removes expired rows: one bounded batch in one transaction per activity call."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta

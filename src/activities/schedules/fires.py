@@ -1,4 +1,4 @@
-"""A due time of a schedule becomes a run, exactly one (decisions D2)."""
+"""Accepts the one run of a due time of a schedule (decisions D2)."""
 
 import uuid
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The deadline of a run: a timer of its workflow, which can still write what it means (D2)."""
+"""The deadline of a run: a timer in its workflow, which then closes the run (decisions D2)."""
 
 from datetime import timedelta
 from typing import NoReturn
@@ -11,7 +11,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows.transactions import transact
 
 ALLOWANCE = 1.0001
-"""So much later than the limit, that a wait which lasts as long as a run may still ends well."""
+"""Factor on the limit: a wait as long as the limit ends before the deadline does."""
 
 
 class RunEnded(Exception):  # noqa: N818  # not an error: it carries how the run ended

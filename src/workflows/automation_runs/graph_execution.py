@@ -1,4 +1,4 @@
-"""What an execution does with a plan, or a part of it: it carries out what the planner decides.
+"""Executes a plan, or a part of one, as the planner decides.
 
 A run's workflow and the workflows of its loops' chunks hold one each. It holds ids, kinds and
 outcomes only; every input, output and status lives in PostgreSQL.
@@ -88,7 +88,7 @@ class GraphExecution:
         }
 
     def accept(self, message: _Message) -> None:
-        """Take note of what has ended. Raises RunEnded, or what went wrong."""
+        """Apply what has ended. Raises RunEnded, or the error it is given."""
         if isinstance(message, Exception):
             raise message
         if isinstance(message, NodeEnd):
@@ -163,7 +163,7 @@ class GraphExecution:
         return self.plan_state.iterations(ref) is not None and ref not in self.plan_state.asking
 
     async def report(self, work: Coroutine[Any, Any, _Message]) -> None:
-        """Do some work, and put what comes of it before `advance`."""
+        """Do some work and queue its result, or its error, for `advance`."""
         try:
             self._inbox.put_nowait(await work)
         except Exception as error:  # noqa: BLE001  # the run's own task raises it again
@@ -240,9 +240,8 @@ class GraphExecution:
             self._inbox.put_nowait(None)
 
     def _only_waiting(self) -> bool:
-        """Whether nothing goes on here and something waits, or goes on in an execution below.
-
-        A loop is as busy as its iterations.
+        """Whether every active node waits, or is executed by a child; a loop whose iterations run
+        here counts as they do.
         """
         waiting = self._parked | self._hosted.keys()
         if not waiting:

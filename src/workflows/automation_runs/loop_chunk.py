@@ -1,4 +1,4 @@
-"""The workflow of a part of a long loop: the same iterations, in a history of their own."""
+"""The workflow that runs a chunk of a long loop's iterations in a history of its own."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Long loops: their iterations in child executions, one chunk after the other (decisions D2)."""
+"""Long loops: their iterations run in child workflows, one chunk after the other (decisions D2)."""
 
 import asyncio
 from collections.abc import Iterator
@@ -45,7 +45,7 @@ def _parts(iterations: Iterations) -> Iterator[Iterations]:
 
 
 async def _run_chunk(node: PlanNode, call: ChunkCall, number: int) -> ChunkReply:
-    """Run one child. One that somebody ended from outside has failed; cancelling cancels it."""
+    """Run one child. One that was ended from outside counts as failed; cancelling this cancels it."""
     reply = ChunkReply(NodeState.FAILED)
     try:
         reply = await workflow.execute_child_workflow(
@@ -68,7 +68,7 @@ async def _run_chunk(node: PlanNode, call: ChunkCall, number: int) -> ChunkReply
 
 
 def chunks_id(loop: NodeCall) -> str:
-    """What the ids of a loop's chunks have in common; a number follows."""
+    """The prefix of the workflow ids of a loop's chunks; a number follows."""
     run = Family.AUTOMATION_RUN.workflow_id(loop.run_id)
     place = f"{loop.node_id}/{loop.scope_key}"
     if len(place.encode()) > LONGEST_ID - len(run):

@@ -1,4 +1,4 @@
-"""What loops need between their iterations: to be opened, decided on, run elsewhere, ended."""
+"""The steps of a loop around its iterations: open, decide on the next one, run chunks, close."""
 
 from collections.abc import Callable
 
@@ -30,7 +30,7 @@ OWN_EVENTS = 2_000
 
 Parked = Callable[[bool], None]
 Hosted = Callable[[str | None], None]
-"""Told in which place a loop's iterations run, and when they have ended."""
+"""Called with the place where a loop's iterations run, and with None when they have ended."""
 
 
 class LoopSteps:
@@ -42,7 +42,7 @@ class LoopSteps:
         self._waits = waits
 
     async def step(self, node: PlanNode, ref: NodeRef, parked: Parked, hosted: Hosted) -> NodeEnd:
-        """What a loop waits for: its iterations, the decision on the next one, or its end."""
+        """Do what a loop needs next: open it, decide on its next iteration, or close it."""
         call = NodeCall(self._run_id, ref.node_id, ref.scope_key)
         asked = self._plan_state.asking.get(ref)
         if asked is None:

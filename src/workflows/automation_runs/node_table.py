@@ -54,7 +54,7 @@ class NodeTable:
         self._parked.discard(ref)
 
     def follow(self, plan_state: PlanState, loops: Iterable[LoopProgress] = ()) -> None:
-        """Take over what the plan state says of the other nodes, and how far other loops are."""
+        """Show what the plan state says of the other nodes, and the progress of loops."""
         active = plan_state.active
         self._parked.intersection_update(active)
         for counts in self._inside.values():
@@ -101,5 +101,5 @@ class NodeTable:
 
 
 def _share(ended: int, count: int | None) -> str:
-    """How far a loop is; a repeat does not know how far it will go."""
+    """The progress of a loop; the count of a repeat is not known."""
     return str(ended) if count is None else f"{ended}/{count}"

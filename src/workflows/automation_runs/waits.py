@@ -1,4 +1,4 @@
-"""Nodes that wait: each a row while it waits, and a timer, a signal or a child of the workflow."""
+"""Nodes that wait for a timer, a signal or a child workflow; a row shows each while it waits."""
 
 import asyncio
 from collections.abc import Callable
@@ -29,10 +29,10 @@ with workflow.unsafe.imports_passed_through():
     from workflows.transactions import summary_of, transact
 
 MAX_REMINDERS = 100
-"""Whoever has not decided by then is not reminded again: every reminder is a piece of history."""
+"""More would make the history long: every reminder adds events."""
 
 Parked = Callable[[bool], None]
-"""Told whether the node waits for something outside of the workflow."""
+"""Called with whether the node waits for something outside of the workflow."""
 
 
 class Waits:
@@ -42,10 +42,10 @@ class Waits:
         self._turn = asyncio.Lock()
         self._resolved: dict[NodeRef, asyncio.Event] = {}
         self._shown: list[str] | None = None
-        """What is below, while it is shown that nothing goes on here."""
+        """The places below, while the run is shown as waiting; else None."""
 
     def resolve(self, node_id: str, scope_key: str) -> None:
-        """Somebody has resolved a wait; its row says how."""
+        """Note that somebody has resolved a wait; its row says how."""
         self._resolution_of(NodeRef(node_id, scope_key)).set()
 
     async def wait(self, node: PlanNode, call: NodeCall, parked: Parked) -> NodeReply:
@@ -86,7 +86,7 @@ class Waits:
             return await transact(LoopActivities.resume_loop, call, summary_of(node))
 
     async def show_waiting(self, call: SuspendCall, *, part: bool) -> None:
-        """Nothing goes on here, in the run or a `part` of it, but what does below."""
+        """Show that this execution, of the run or a `part` of it, only waits."""
         if self._shown == call.below:
             return
         async with self._turn:

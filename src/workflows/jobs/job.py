@@ -1,4 +1,4 @@
-"""Jobs as workflows: one type per family, so that an operator sees what is going on."""
+"""The workflows of jobs: one type per family, so that operators can tell them apart."""
 
 import asyncio
 from typing import Any
@@ -15,7 +15,7 @@ with workflow.unsafe.imports_passed_through():
 
 
 async def _finish(job_id: str) -> str:
-    """Chunk by chunk to the end; what cannot be finished or is cancelled is taken back."""
+    """Do all chunks of a job; undo them when the job fails or is cancelled."""
     try:
         while (outcome := await _advance(job_id)) == MORE:
             pass

@@ -1,4 +1,4 @@
-"""The maintenance workflow: what a schedule starts to make rows and executions agree."""
+"""The maintenance workflow: a schedule starts it to make rows and executions agree."""
 
 from typing import Any
 

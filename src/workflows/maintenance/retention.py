@@ -1,4 +1,4 @@
-"""The retention workflow: what a schedule starts to remove what is past its time."""
+"""The retention workflow: a schedule starts it to remove what has expired."""
 
 from collections import Counter
 

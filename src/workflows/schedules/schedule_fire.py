@@ -1,4 +1,4 @@
-"""What a schedule starts at each due time: it lives exactly as long as the run of that time.
+"""The workflow that a schedule starts at each due time; it lasts as long as the run of that time.
 
 So Temporal's overlap policies, which look at this workflow, act on the run itself.
 """

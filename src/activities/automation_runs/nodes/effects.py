@@ -16,7 +16,7 @@ from runtime.outbound.mail import MailClient
 
 
 class Effects:
-    """What effects need: a way out, and the key of the workspace's secrets."""
+    """The effects with what they need: HTTP and mail clients, and keys of workspace secrets."""
 
     def __init__(
         self, database: Database, keys: KeyRing, outbound: OutboundClient, mail: MailClient | None

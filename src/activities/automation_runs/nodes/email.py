@@ -11,7 +11,7 @@ from runtime.outbound.mail import Mail, MailClient, MailRefusedError
 async def send_email(client: MailClient | None, outgoing: Outgoing) -> NodeResult:
     """`{messageId, accepted, refused}`, once the server took the mail for one recipient at least.
 
-    While the server puts recipients off and attempts are left, nobody gets the mail. Raises
+    While the server defers recipients and attempts are left, nobody gets the mail. Raises
     NodeError for a refusal (4xx is retryable) and OutboundError when there is no answer.
     """
     if client is None:

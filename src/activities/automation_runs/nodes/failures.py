@@ -26,13 +26,13 @@ DATABASE_AWAY = (
 
 
 def took_too_long(error: Exception) -> bool:
-    """Whether the database gave a statement up for its time: a repetition would take as long."""
+    """Whether the database cancelled a statement at its time limit, as it would a repetition."""
     cause = getattr(error, "orig", None) or error
     return isinstance(cause, psycopg.errors.QueryCanceled)
 
 
 def is_away(error: Exception) -> bool:
-    """Whether the database may take another time what it did not take now: blame no node."""
+    """Whether the database was unavailable: a repetition may succeed, and no node has failed."""
     return isinstance(error, DATABASE_AWAY) and not took_too_long(error)
 
 
@@ -50,7 +50,7 @@ TOO_LONG = Failure("timeout", "The database gave this node up for its time; ask 
 
 
 def failure_of(error: Exception) -> Failure:
-    """The failure an exception stands for. Unknown ones are ours: logged, and named no further."""
+    """The failure for an exception. An unknown one is our own fault: it is logged, not shown."""
     match error:
         case OutboundError():
             return Failure(error.code, error.message, error.retryable)

@@ -92,7 +92,7 @@ def unexpected(response: OutboundResponse) -> NodeError:
 
 
 def _said(response: OutboundResponse) -> str:
-    """How the body of an answer begins, if people can read it."""
+    """The beginning of a response body, if it is text."""
     if not (response.is_json or response.content_type == "text/plain"):
         return ""
     words = " ".join(storable(response.text()[:QUOTED_CHARACTERS]).split())

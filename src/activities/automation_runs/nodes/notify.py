@@ -1,4 +1,4 @@
-"""The notify node and the send_notification action: told in the transaction of the node itself."""
+"""The notify node and the send_notification step: they notify in the node's own transaction."""
 
 from activities.automation_runs.nodes.invocation import Invocation, NodeResult
 from models.automation.automations.rules.graph.configs import NotifyConfig

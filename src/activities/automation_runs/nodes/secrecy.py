@@ -1,4 +1,4 @@
-"""Secrets on their way out: put in place of their marks, and taken out of whatever comes back."""
+"""Secrets in effects: they replace their marks in requests, and marks replace them in responses."""
 
 import base64
 import json

@@ -1,4 +1,4 @@
-"""How a node that waits for somebody ends when a test run puts its mock in its place."""
+"""The outcome of a waiting node that a test run replaces by its mock."""
 
 from activities.automation_runs.nodes.invocation import NodeResult
 from models.automation.automations.rules.graph.kinds import EdgeOutcome, NodeKind

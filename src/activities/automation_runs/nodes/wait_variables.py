@@ -1,4 +1,4 @@
-"""What a node that begins to wait for an event takes along from its run."""
+"""The variables that the filter of a wait_event node reads, taken from the run when it waits."""
 
 from activities.automation_runs.binding_contexts import binding_context
 from activities.automation_runs.node_execution import CalledNode
