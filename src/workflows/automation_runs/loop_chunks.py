@@ -45,7 +45,7 @@ def _parts(iterations: Iterations) -> Iterator[Iterations]:
 
 
 async def _run_chunk(node: PlanNode, call: ChunkCall, number: int) -> ChunkReply:
-    """Run one child. One that was ended from outside counts as failed; cancelling this cancels it."""
+    """Run one child. One ended from outside counts as failed; cancelling this cancels it."""
     reply = ChunkReply(NodeState.FAILED)
     try:
         reply = await workflow.execute_child_workflow(
