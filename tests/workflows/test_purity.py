@@ -81,19 +81,14 @@ def effects_of(graph: grimp.ImportGraph, module: str) -> set[str]:
 
 
 def is_reference(value: Any) -> bool:
-    """A class whose public methods are activities, or activities by key."""
+    """A class with methods that are activities, or activities by key."""
     if isinstance(value, Mapping):
-        return all(_is_activity(each) for each in value.values())
-    methods = [
-        each
-        for name, each in vars(value).items()
-        if inspect.iscoroutinefunction(each) and not name.startswith("_")
-    ]
-    return bool(methods) and all(_is_activity(each) for each in methods)
+        return all(is_activity(each) for each in value.values())
+    return inspect.isclass(value) and any(is_activity(each) for each in vars(value).values())
 
 
-def _is_activity(value: Any) -> bool:
-    return activity._Definition.from_callable(value) is not None
+def is_activity(value: Any) -> bool:
+    return callable(value) and activity._Definition.from_callable(value) is not None
 
 
 def is_data(value: Any) -> bool:
@@ -134,19 +129,25 @@ def test_workflows_themselves_import_no_effects() -> None:
 
 def test_workflows_name_activities_and_never_make_or_call_them() -> None:
     references = {
-        (one.by, one.name)
+        (one.by, one.name): value
         for one in PASSED
         if one.module.startswith("activities.")
-        and inspect.isclass(value := getattr(importlib.import_module(one.module), one.name))
-        and not is_data(value)
+        and is_reference(value := getattr(importlib.import_module(one.module), one.name))
     }
     assert references
     for module, tree in modules_of_workflows():
         for node in ast.walk(tree):
+            where = f"{module}:{getattr(node, 'lineno', 0)}"
             if isinstance(node, ast.Call):
                 called = node.func.value if isinstance(node.func, ast.Attribute) else node.func
-                if isinstance(called, ast.Name):
-                    assert (module, called.id) not in references, f"{module}:{node.lineno}"
+                assert not isinstance(called, ast.Name) or (module, called.id) not in references, (
+                    f"{where} calls an activity, or makes what has some"
+                )
+            elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+                named = references.get((module, node.value.id))
+                assert named is None or is_activity(getattr(named, node.attr)), (
+                    f"{where} takes {node.attr}, which is no activity"
+                )
 
 
 def test_what_passes_through_calls_no_clock_and_no_chance(graph: grimp.ImportGraph) -> None:
