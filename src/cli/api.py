@@ -1,4 +1,4 @@
-"""`workspace api`: the HTTP door."""
+"""`workspace api`: serves HTTP."""
 
 import gc
 from contextlib import suppress
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli.console import reported
-from cli.memory import bound_memory
-from cli.stopping import ANSWER_SECONDS
+from cli.memory_limit import bound_memory
+from cli.shutdown import ANSWER_SECONDS
 from runtime.settings import load_settings
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""`workspace doctor`: what a process started here would find."""
+"""`workspace doctor`: checks the settings, and that what they name can be reached."""
 
 import asyncio
 import sys

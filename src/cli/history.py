@@ -1,4 +1,4 @@
-"""`workspace history`: one execution's history as a file, to be replayed for ever after."""
+"""`workspace history`: writes the history of an execution to a file that can be replayed."""
 
 import asyncio
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from cli.console import complain
-from cli.replay import ADDRESS, EXECUTION, STATE_DIR
+from cli.replay.command import ADDRESS, EXECUTION, STATE_DIR
 
 
 def history(
@@ -25,7 +25,7 @@ def history(
 
     What it holds beyond that are ids, labels of nodes and small facts.
     """
-    from cli.replaying.errors import told
+    from cli.replay.errors import told
 
     with told():
         text = asyncio.run(_read(name, execution, state_dir, temporal_address))
@@ -41,8 +41,8 @@ def history(
 
 
 async def _read(name: str, execution: str | None, state_dir: Path, address: str | None) -> str:
-    from cli.replaying.executions import choose, fetch, temporal_of
-    from cli.replaying.golden import golden
+    from cli.replay.executions import choose, fetch, temporal_of
+    from cli.replay.golden import golden
 
     client = await temporal_of(state_dir, address)
     return golden(await fetch(client, await choose(client, name, execution)))

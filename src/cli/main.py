@@ -8,12 +8,12 @@ import sys
 import typer
 
 from cli.api import api
-from cli.demo import demo
+from cli.demo.command import demo
 from cli.doctor import doctor
 from cli.history import history
 from cli.migrate import migrate
 from cli.openapi import openapi
-from cli.replay import replay
+from cli.replay.command import replay
 from cli.session import session
 from cli.up import up
 from cli.worker import worker

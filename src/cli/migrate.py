@@ -34,7 +34,7 @@ def migrate(
         upgrade(url)
         typer.echo(f"The database is at revision {current(url)}.")
         if first_key:
-            from cli.supervisor.first_start import ensure_first_key
+            from cli.supervisor.first_workspace import ensure_first_key
 
             state = StateDir(Path(os.environ["WORKSPACE_STATE_DIR"]))
             asyncio.run(ensure_first_key(state, url))

@@ -1,4 +1,4 @@
-"""Whether Temporal hears from this worker: one that polls no more looks well from inside."""
+"""Whether this worker still polls Temporal: one that has stopped does not notice by itself."""
 
 import asyncio
 from collections.abc import Sequence
@@ -17,11 +17,11 @@ from runtime.families import Queue
 log = structlog.get_logger()
 
 LONGEST_SILENCE = timedelta(minutes=3)
-"""A poll lasts a minute at most, then comes the next one."""
+"""A poll lasts a minute at most, and the next one follows."""
 CHECK_SECONDS = 30.0
 ANSWER_TIMEOUT = timedelta(seconds=10)
 CHECKS = 3
-"""So many in a row must find silence: a Temporal that has just come back knows of nobody yet."""
+"""Checks in a row that must find no poll: a Temporal that has just started knows of none."""
 
 _TYPES = {
     Queue.AUTOMATION: TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW,
@@ -31,7 +31,7 @@ _TYPES = {
 
 
 class SilentWorkerError(ConnectionError):
-    """A worker that would wait for ever."""
+    """A worker that polls no more would wait for ever."""
 
     def __init__(self, silent: Sequence[Queue]) -> None:
         super().__init__(f"Temporal no longer hears from this worker on: {', '.join(silent)}.")
@@ -40,7 +40,7 @@ class SilentWorkerError(ConnectionError):
 async def require_polling(
     client: Client, queues: Sequence[Queue], check_seconds: float = CHECK_SECONDS
 ) -> NoReturn:
-    """Watch for ever; raises SilentWorkerError once the worker polls a queue of its no more."""
+    """Check for ever. Raises SilentWorkerError when a queue of the worker is no longer polled."""
     found = 0
     while True:
         await asyncio.sleep(check_seconds)
@@ -55,7 +55,7 @@ async def require_polling(
 
 
 async def is_polled(client: Client, queue: Queue) -> bool:
-    """Whether Temporal has lately heard from this client's workers on a queue. Raises RPCError."""
+    """Whether this client's workers have polled a queue of late. Raises RPCError."""
     request = DescribeTaskQueueRequest(
         namespace=client.namespace,
         task_queue=TaskQueue(name=queue),

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from cli.console import reported
-from cli.memory import bound_memory
+from cli.memory_limit import bound_memory
 from runtime.families import Queue
 from runtime.settings import Settings, load_settings
 

@@ -18,9 +18,9 @@ from activities.outbox.deliveries import ExecutionDeliveries
 from activities.outbox.relay import Relay
 from activities.schedules.schedules import Schedules
 from activities.triggers.dispatcher import Dispatcher
+from cli.maintenance_schedules import MAINTENANCE_SCHEDULES, ensure_schedule
 from cli.polling import require_polling
-from cli.stopping import DRAIN_SECONDS, beside, until_stopped
-from cli.sweeps import SWEEPS, ensure_schedule
+from cli.shutdown import DRAIN_SECONDS, background, until_stopped
 from cli.worker_activities import Parts, activities_of
 from models.registrations import register_models
 from runtime.crypto import KeyRing
@@ -71,12 +71,12 @@ async def running_workers(
     async with contextlib.AsyncExitStack() as stack:
         for worker in _workers(parts, queues, failure):
             await stack.enter_async_context(worker)
-        await stack.enter_async_context(beside(_raised(failure)))
+        await stack.enter_async_context(background(_raised(failure)))
         if Queue.AUTOMATION in queues:
-            for sweep in SWEEPS:
-                await ensure_schedule(parts.client, sweep)
+            for schedule in MAINTENANCE_SCHEDULES:
+                await ensure_schedule(parts.client, schedule)
             listening = listen(libpq_url(database_url), wake)
-            await stack.enter_async_context(beside(relay.run(), dispatcher.run(), listening))
+            await stack.enter_async_context(background(relay.run(), dispatcher.run(), listening))
         yield relay
 
 

@@ -11,7 +11,7 @@ from sqlalchemy import select
 from temporalio.client import Client
 
 from activities.maintenance.retention import Periods
-from cli.sweeps import SWEEPS
+from cli.maintenance_schedules import MAINTENANCE_SCHEDULES
 from cli.worker_process import Parts, running_workers
 from models.automation.automation_runs import commands as runs
 from models.automation.automation_runs import queries as run_queries
@@ -171,7 +171,7 @@ async def running_engine(
         parts = Parts(database, client, outbound, KEYS, objects, PERIODS, post, run_limit)
         async with running_workers(parts, url):
             # What tests make old, or break, stays so until one of them asks for the sweep.
-            for swept in SWEEPS:
+            for swept in MAINTENANCE_SCHEDULES:
                 await client.get_schedule_handle(swept.schedule_id).pause()
             yield Engine(database, client, (await make_space(database, KEYS)).actor)
 

@@ -17,7 +17,7 @@ from unittest.mock import patch
 from temporalio.client import WorkflowExecutionStatus, WorkflowHandle
 from typing_extensions import override
 
-from cli.replaying.golden import golden
+from cli.replay.golden import golden
 from models.messages.jobs.commands import accept_job
 from runtime.database import Database, UnitOfWork
 from runtime.errors import ConflictError

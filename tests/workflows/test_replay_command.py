@@ -19,8 +19,8 @@ from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 from typer.testing import CliRunner
 
 from cli.main import app
-from cli.replaying.executions import Chosen, followers, recent
-from cli.replaying.golden import golden, read_history
+from cli.replay.executions import Chosen, followers, recent
+from cli.replay.golden import golden, read_history
 from models.core.base import Id
 from runtime.families import Family
 from runtime.ids import new_id

@@ -11,7 +11,7 @@ from typing import Any
 
 import httpx2
 
-from cli.stopping import ANSWER_SECONDS, DRAIN_SECONDS
+from cli.shutdown import ANSWER_SECONDS, DRAIN_SECONDS
 from cli.supervisor.children import Service
 from cli.supervisor.development import development_sessions
 from cli.supervisor.errors import StartError

@@ -4,7 +4,7 @@ import asyncio
 import signal
 
 from cli.console import terminal
-from cli.stopping import until_stopped
+from cli.shutdown import until_stopped
 from cli.supervisor.children import clear_strays
 from cli.supervisor.platform import STOP_ORDER, Platform, UpOptions
 from cli.supervisor.state import StateDir

@@ -3,12 +3,14 @@
 from dataclasses import replace
 from datetime import timedelta
 
-from cli.sweeps import SWEEPS, ensure_schedule
+from cli.maintenance_schedules import MAINTENANCE_SCHEDULES, ensure_schedule
 from tests.support.engine import Engine
 
 
 async def test_a_sweep_takes_on_a_new_interval_and_stays_paused(engine: Engine) -> None:
-    sweep = replace(SWEEPS[0], schedule_id="sweep-of-a-test", every=timedelta(hours=5))
+    sweep = replace(
+        MAINTENANCE_SCHEDULES[0], schedule_id="sweep-of-a-test", every=timedelta(hours=5)
+    )
     await ensure_schedule(engine.client, sweep)
     handle = engine.client.get_schedule_handle(sweep.schedule_id)
     await handle.pause(note="Looking into it.")

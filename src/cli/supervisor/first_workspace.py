@@ -1,4 +1,4 @@
-"""What a new state directory gets: a first workspace, with a key that opens all of it."""
+"""The first workspace of a new state directory, and an API key with all of its rights."""
 
 from sqlalchemy import select
 
@@ -13,7 +13,10 @@ from runtime.ids import parse_id
 
 
 async def ensure_first_key(state: StateDir, database_url: str) -> None:
-    """Remember the first workspace and a key of it: the same key for as long as it works."""
+    """Keep the first workspace and a key of it in the state directory.
+
+    The key stays the same for as long as it works.
+    """
     keys = KeyRing([part.strip() for part in state.secret_key().split(",")])
     database = Database(database_url, pool_size=1, application="workspace-up")
     try:

@@ -11,8 +11,8 @@ from temporalio.runtime import LoggingConfig, Runtime, TelemetryConfig, Telemetr
 from temporalio.worker import Replayer
 from temporalio.workflow import NondeterminismError
 
-from cli.replaying.errors import HistoryUnavailableError
-from cli.replaying.steps import event_name
+from cli.replay.errors import HistoryUnavailableError
+from cli.replay.steps import event_name
 from runtime.families import Queue
 from runtime.payload_converter import data_converter
 from workflows.registry import WORKFLOWS

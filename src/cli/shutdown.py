@@ -1,4 +1,4 @@
-"""Working until a signal asks to stop."""
+"""How the processes of the platform stop: the time they have, and the tasks they end."""
 
 import asyncio
 from collections.abc import AsyncIterator, Coroutine
@@ -8,7 +8,7 @@ from typing import Any
 ANSWER_SECONDS = 10
 """How long a stopping API lets requests finish."""
 DRAIN_SECONDS = 30.0
-"""When a stopping worker ends whatever still goes on, such as a wait for an absent database."""
+"""After this time a stopping worker ends whatever is left, such as a wait for the database."""
 
 
 async def until_stopped(stopping: asyncio.Event, work: Coroutine[Any, Any, None]) -> None:
@@ -25,7 +25,7 @@ async def until_stopped(stopping: asyncio.Event, work: Coroutine[Any, Any, None]
 
 
 @asynccontextmanager
-async def beside(*services: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+async def background(*services: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
     """Run services that never end by themselves for the length of the block.
 
     One that fails ends the block, which without it would go on as if all were well. Raises what it

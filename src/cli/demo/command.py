@@ -1,4 +1,4 @@
-"""`workspace demo`: the main job on real data."""
+"""`workspace demo`: an automation on real data, whose worker is killed in the middle."""
 
 import asyncio
 from pathlib import Path
@@ -18,7 +18,7 @@ def demo(
 
     Takes the platform that runs on the state directory, else starts one and stops it afterwards.
     """
-    from cli.demonstration.platform import demonstrate
+    from cli.demo.platform import run_demo
 
     with reported():
-        asyncio.run(demonstrate(state_dir))
+        asyncio.run(run_demo(state_dir))

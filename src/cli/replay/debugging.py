@@ -16,9 +16,9 @@ from temporalio.worker import (
 )
 from typing_extensions import override
 
-from cli.replaying.divergence import Divergence, Trace, divergence, traced
-from cli.replaying.report import tell_divergence
-from cli.replaying.verdicts import Verdict, judged
+from cli.replay.divergence import Divergence, Trace, divergence, traced
+from cli.replay.report import tell_divergence
+from cli.replay.verdicts import Verdict, judged
 
 SKIPPED = ["temporalio.*", "asyncio.*", "concurrent.*", "contextlib", "types"]
 """Modules that stepping passes over."""

@@ -1,4 +1,4 @@
-"""Everything recent, replayed: what a deploy may ask before it begins."""
+"""Replays every recent execution: a check to make before a deployment."""
 
 import asyncio
 import logging
@@ -12,9 +12,9 @@ from itertools import islice
 
 from temporalio.client import Client, WorkflowExecution, WorkflowHistory
 
-from cli.replaying.errors import HistoryUnavailableError
-from cli.replaying.executions import Chosen, fetch, recent
-from cli.replaying.verdicts import Outcome, Verdict, execution_id, replay_all
+from cli.replay.errors import HistoryUnavailableError
+from cli.replay.executions import Chosen, fetch, recent
+from cli.replay.verdicts import Outcome, Verdict, execution_id, replay_all
 
 BATCH = 25
 """Histories that share a replayer: preparing one costs as much as some replays."""

@@ -1,4 +1,4 @@
-"""What a worker has Temporal do again and again."""
+"""The Temporal schedules of maintenance, which every worker creates or updates when it starts."""
 
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -24,8 +24,8 @@ from workflows.maintenance.retention import Retention
 
 
 @dataclass(frozen=True, slots=True)
-class Sweep:
-    """What a schedule starts again and again, and how long it may take."""
+class MaintenanceSchedule:
+    """A workflow that a schedule starts at an interval, and how long it may take."""
 
     schedule_id: str
     run: MethodAsyncNoParam[Any, dict[str, int]]
@@ -34,15 +34,15 @@ class Sweep:
     summary: str
 
 
-SWEEPS = (
-    Sweep(
+MAINTENANCE_SCHEDULES = (
+    MaintenanceSchedule(
         Family.MAINTENANCE.workflow_id("reconcile"),
         Maintenance.run,
         every=timedelta(seconds=30),
         within=timedelta(minutes=10),
         summary="Reconcile rows and executions",
     ),
-    Sweep(
+    MaintenanceSchedule(
         Family.RETENTION.workflow_id("sweep"),
         Retention.run,
         every=timedelta(hours=1),
@@ -52,24 +52,24 @@ SWEEPS = (
 )
 
 
-async def ensure_schedule(client: Client, sweep: Sweep) -> None:
-    """A sweep's schedule as this code knows it; one that an operator paused stays paused."""
+async def ensure_schedule(client: Client, schedule: MaintenanceSchedule) -> None:
+    """Create or update a schedule in Temporal; one that an operator paused stays paused."""
     wanted = Schedule(
         action=ScheduleActionStartWorkflow(
-            sweep.run,
-            id=sweep.schedule_id,
+            schedule.run,
+            id=schedule.schedule_id,
             task_queue=Queue.AUTOMATION,
-            static_summary=sweep.summary,
-            execution_timeout=sweep.within,
+            static_summary=schedule.summary,
+            execution_timeout=schedule.within,
         ),
-        spec=ScheduleSpec(intervals=[ScheduleIntervalSpec(every=sweep.every)]),
-        policy=SchedulePolicy(overlap=ScheduleOverlapPolicy.SKIP, catchup_window=sweep.every),
+        spec=ScheduleSpec(intervals=[ScheduleIntervalSpec(every=schedule.every)]),
+        policy=SchedulePolicy(overlap=ScheduleOverlapPolicy.SKIP, catchup_window=schedule.every),
     )
 
     def renewed(found: ScheduleUpdateInput) -> ScheduleUpdate:
         return ScheduleUpdate(replace(wanted, state=found.description.schedule.state))
 
     try:
-        await client.create_schedule(sweep.schedule_id, wanted)
+        await client.create_schedule(schedule.schedule_id, wanted)
     except ScheduleAlreadyRunningError:
-        await client.get_schedule_handle(sweep.schedule_id).update(renewed)
+        await client.get_schedule_handle(schedule.schedule_id).update(renewed)

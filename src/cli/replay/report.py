@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from rich.table import Table
 
 from cli.console import terminal
-from cli.replaying.divergence import Divergence
-from cli.replaying.verdicts import KNOWN, Outcome, Verdict
+from cli.replay.divergence import Divergence
+from cli.replay.verdicts import KNOWN, Outcome, Verdict
 
 ADVICE = """\
 An execution that is open now and has come this far would fail the same way. Keep the old way for

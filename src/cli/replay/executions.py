@@ -10,7 +10,7 @@ from temporalio.api.enums.v1 import EventType
 from temporalio.client import Client, WorkflowExecution, WorkflowHistory
 from temporalio.service import RPCError, RPCStatusCode
 
-from cli.replaying.errors import HistoryUnavailableError
+from cli.replay.errors import HistoryUnavailableError
 from runtime.clock import utc_now
 from runtime.families import Family
 from runtime.ids import parse_id

@@ -1,4 +1,4 @@
-"""What the commands on histories refuse, and the exit code it has."""
+"""The error of commands that have no history to judge, and its exit code."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

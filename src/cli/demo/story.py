@@ -9,10 +9,10 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from cli.demonstration.automation import graph
-from cli.demonstration.cars import FIELDS, SUMMARY_FIELDS, cars
-from cli.demonstration.client import WorkspaceClient
-from cli.demonstration.endpoint import FAILURES, FlakyEndpoint
+from cli.demo.automation import graph
+from cli.demo.cars import FIELDS, SUMMARY_FIELDS, cars
+from cli.demo.client import WorkspaceClient
+from cli.demo.endpoint import FAILURES, FlakyEndpoint
 from cli.supervisor.errors import StartError
 from cli.supervisor.files import read_object
 from cli.supervisor.state import StateDir
@@ -23,7 +23,7 @@ _RUN_SECONDS = 120
 _STYLES = {"succeeded": "green", "failed": "red", "skipped": "dim"}
 
 
-async def tell(state: StateDir, console: Console) -> None:
+async def play(state: StateDir, console: Console) -> None:
     """Run the demo against the platform of a state directory. Raises StartError."""
     connection = read_object(state.connection)
     client = WorkspaceClient(connection["baseUrl"], connection["apiKey"], connection["workspaceId"])

@@ -1,4 +1,4 @@
-"""Histories as files: what machines and processes are called is left out of them."""
+"""Histories as files, without the names of machines and processes."""
 
 import json
 import re
@@ -8,7 +8,7 @@ from typing import Any
 from temporalio.api.enums.v1 import EventType
 from temporalio.client import WorkflowHistory
 
-from cli.replaying.errors import HistoryUnavailableError
+from cli.replay.errors import HistoryUnavailableError
 
 _FIRST = EventType.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED
 _PROCESS = re.compile(r"\d+@.+")

@@ -1,4 +1,4 @@
-"""`workspace replay`: executions of yesterday against the code of today (promise I9)."""
+"""`workspace replay`: replays recorded executions against the code of today (promise I9)."""
 
 import asyncio
 import re
@@ -13,7 +13,7 @@ from cli.console import complain, terminal
 if TYPE_CHECKING:
     from temporalio.client import WorkflowHistory
 
-    from cli.replaying.gate import Recent
+    from cli.replay.gate import Recent
 
 STATE_DIR = typer.Option(
     envvar="WORKSPACE_STATE_DIR", help="State directory of a platform on this machine."
@@ -67,8 +67,8 @@ def replay(
     """
     import logging
 
-    from cli.replaying.errors import told
-    from cli.replaying.gate import Recent
+    from cli.replay.errors import told
+    from cli.replay.gate import Recent
 
     if bool(name) == (since is not None):
         raise typer.BadParameter("Name one execution, or say --since.")
@@ -92,8 +92,8 @@ def replay(
 async def _named(
     state_dir: Path, address: str | None, name: str, execution: str | None, *, children: bool
 ) -> "list[WorkflowHistory]":
-    from cli.replaying.executions import choose, family_of, temporal_of
-    from cli.replaying.golden import read_history
+    from cli.replay.executions import choose, family_of, temporal_of
+    from cli.replay.golden import read_history
 
     if name.endswith(".json") or await asyncio.to_thread(Path(name).is_file):
         return [await asyncio.to_thread(read_history, Path(name))]
@@ -102,10 +102,10 @@ async def _named(
 
 
 async def _judge(histories: "list[WorkflowHistory]") -> bool:
-    from cli.replaying.divergence import explain
-    from cli.replaying.report import tell
-    from cli.replaying.verdicts import replay as replay_one
-    from cli.replaying.verdicts import require_judged
+    from cli.replay.divergence import explain
+    from cli.replay.report import tell
+    from cli.replay.verdicts import replay as replay_one
+    from cli.replay.verdicts import require_judged
 
     verdicts = []
     for history in histories:
@@ -117,8 +117,8 @@ async def _judge(histories: "list[WorkflowHistory]") -> bool:
 
 
 async def _debug(histories: "list[WorkflowHistory]") -> bool:
-    from cli.replaying.debugging import LeftError, debug
-    from cli.replaying.report import tell
+    from cli.replay.debugging import LeftError, debug
+    from cli.replay.report import tell
 
     passed = True
     for history in histories:
@@ -133,11 +133,11 @@ async def _debug(histories: "list[WorkflowHistory]") -> bool:
 
 
 async def _gate(state_dir: Path, address: str | None, wanted: "Recent") -> bool:
-    from cli.replaying.divergence import explain
-    from cli.replaying.executions import Chosen, fetch, temporal_of
-    from cli.replaying.gate import replay_recent
-    from cli.replaying.report import summarise, tell
-    from cli.replaying.verdicts import require_judged
+    from cli.replay.divergence import explain
+    from cli.replay.executions import Chosen, fetch, temporal_of
+    from cli.replay.gate import replay_recent
+    from cli.replay.report import summarise, tell
+    from cli.replay.verdicts import require_judged
 
     client = await temporal_of(state_dir, address)
     with terminal().status("Replaying…") as status:

@@ -24,8 +24,8 @@ from temporalio.worker import (
 )
 from typing_extensions import override
 
-from cli.replaying.steps import Step, given_steps, recorded_steps
-from cli.replaying.verdicts import quiet_runtime
+from cli.replay.steps import Step, given_steps, recorded_steps
+from cli.replay.verdicts import quiet_runtime
 from runtime.payload_converter import data_converter
 from workflows.registry import WORKFLOWS
 

@@ -11,19 +11,19 @@ from pathlib import Path
 from rich.console import Console
 
 from cli.console import terminal
-from cli.demonstration.story import tell
+from cli.demo.story import play
 from cli.supervisor.errors import StartError
 from cli.supervisor.state import StateDir
 
 _START_SECONDS = 120
 
 
-async def demonstrate(state_dir: Path) -> None:
-    """Tell the story on the platform of a state directory. Raises StartError."""
+async def run_demo(state_dir: Path) -> None:
+    """Run the demo on the platform of a state directory. Raises StartError."""
     state = StateDir(state_dir)
     console = terminal()
     async with _running(state, console):
-        await tell(state, console)
+        await play(state, console)
 
 
 @asynccontextmanager
