@@ -3,6 +3,7 @@
 from typing import Any
 
 from sqlalchemy import Row, Select, and_, select
+from temporalio.client import WorkflowExecutionStatus
 from typing_extensions import override
 
 from activities.maintenance.executions import Execution
@@ -63,8 +64,9 @@ class ActionRuns(WorkFamily):
 
     @override
     def judge(self, row: Row[Any], found: Execution | None) -> Verdict:
-        if found is None and row.automation_run_id is not None:
-            # The run of the node starts it, as long as it is open itself.
+        timed_out = found is not None and found.status is WorkflowExecutionStatus.TIMED_OUT
+        if row.automation_run_id is not None and (found is None or timed_out):
+            # The run of the node starts it and sets its time, as long as it is open itself.
             return Verdict.LEAVE
         return super().judge(row, found)
 

@@ -36,10 +36,7 @@ class WorkTable:
         return insert(self.table).values(**values).on_conflict_do_nothing(index_elements=["id"])
 
     def moving(self, target: Any) -> Update:
-        """Bring rows, still to be chosen, to the state `target` from where they may reach it.
-
-        The states are written out: a partial index of open rows is then found by every plan.
-        """
+        """Bring rows, which the caller chooses, to the state `target` where they may reach it."""
         sources = [status.value for status in self.lifecycle.sources_of(target)]
         return (
             update(self.table).where(self.table.c.status.in_(sources)).values(status=target.value)
