@@ -1,4 +1,4 @@
-"""What workflows and activities hand each other: ids and small facts only (promise I8)."""
+"""What workflows and activities pass each other: ids and small values only (promise I8)."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field

@@ -183,10 +183,10 @@ class LoopNodes:
         if not call.succeeded:
             reply = await self._nodes.behind_gate(called, _fail)
         else:
-            facts = await self._facts(called, loop, call.opened)
+            counts = await self._counts(called, loop, call.opened)
 
             async def body(node: GatedNode) -> tuple[NodeReply, JsonObject]:
-                output = {**facts, **await _results(node, loop, facts["count"])}
+                output = {**counts, **await _results(node, loop, counts["count"])}
                 result = NodeResult(output, EdgeOutcome.DONE)
                 return await node.complete(result, None), output
 
@@ -198,7 +198,7 @@ class LoopNodes:
         called.run.plan_states.pop(part_of(call.loop), None)
         return reply
 
-    async def _facts(self, called: CalledNode, loop: OpenLoop, opened: int) -> JsonObject:
+    async def _counts(self, called: CalledNode, loop: OpenLoop, opened: int) -> JsonObject:
         if loop.items is not None:
             return {"count": len(loop.chosen) or len(loop.items)}
         assert isinstance(loop.config, RepeatConfig), "a loop has items or a condition"

@@ -75,7 +75,8 @@ class AutomationRunActivities:
     async def begin(self, run_id: str) -> RunBegun:
         """`queued → running`, the plan to follow, and the first batch of quick nodes.
 
-        Repeating it gives the same plan, and the recorded ends of nodes that ended before.
+        A run that these nodes complete is finished here, too. Repeating it gives the same plan, and
+        the recorded ends of nodes that ended before.
         """
         async with self._database.statement() as work:
             header = await execution.begin(work, uuid.UUID(run_id))
