@@ -23,7 +23,7 @@ from models.automation.automations.rules.planner.planner import Planner
 from models.automation.automations.rules.planner.protocol import EndRun, NodeRef
 from models.core.base import JsonObject
 
-AT_ONCE = 8
+CONCURRENT_TRANSACTIONS = 8
 """Transactions of one turn side by side: more would only wait for connections."""
 
 Execute = Callable[[NodeCall], Awaitable[NodeReply]]
@@ -34,7 +34,7 @@ class Turn:
 
     def __init__(self, seconds: float) -> None:
         self._until = time.monotonic() + seconds
-        self.room = asyncio.Semaphore(AT_ONCE)
+        self.room = asyncio.Semaphore(CONCURRENT_TRANSACTIONS)
 
     @property
     def over(self) -> bool:
@@ -101,7 +101,7 @@ class QuickLoops:
             return _end(ref, opened)
         before = opened.progress or {"next": 0, "open": []}
         one = _Round(run, ref, opened.loop, turn, before["next"], list(before["open"]), around)
-        lanes = min(opened.loop.parallelism, AT_ONCE)
+        lanes = min(opened.loop.parallelism, CONCURRENT_TRANSACTIONS)
         ended = await asyncio.gather(
             *(self._lane(one) for _ in range(lanes)), return_exceptions=True
         )

@@ -483,7 +483,9 @@ async def test_a_slow_item_beside_quick_ones(engine: Engine, serve: Serve) -> No
     assert by_node(run)["loop"].status == "succeeded"
 
 
-@pytest.mark.parametrize(("parallelism", "most"), [(1, 1), (3, 3), (50, quick_loops.AT_ONCE)])
+@pytest.mark.parametrize(
+    ("parallelism", "most"), [(1, 1), (3, 3), (50, quick_loops.CONCURRENT_TRANSACTIONS)]
+)
 async def test_quick_items_side_by_side(
     engine: Engine, monkeypatch: pytest.MonkeyPatch, parallelism: int, most: int
 ) -> None:
