@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
-# Test processes side by side; each has its own database.
+# Test processes side by side. Each has its own database, and runs whole files.
 WORKERS ?= 2
 # Options for `workspace up`, for example: make up UP="--port 0 --state-dir /tmp/trial"
 UP ?=
@@ -36,7 +36,7 @@ up: setup ## Start the whole platform and keep it running until Ctrl-C.
 	$(BIN)/workspace up $(UP)
 
 test: setup ## Run all tests.
-	$(BIN)/pytest -n $(WORKERS)
+	$(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 check: setup ## Lint, types, import rules, migrations, openapi.json.
 	$(BIN)/ruff check

@@ -26,7 +26,7 @@ from tests.support.engine import Engine, Json, graph, node
 from tests.support.patience import eventually
 from tests.support.sink import Sink
 
-pytestmark = pytest.mark.crash
+pytestmark = [pytest.mark.crash, pytest.mark.takes(seconds=30)]
 
 log = logging.getLogger(__name__)
 

@@ -15,7 +15,7 @@ from tests.support.patience import eventually
 from tests.support.sink import Sink
 from workflows.registry import ROUTES
 
-pytestmark = pytest.mark.crash
+pytestmark = [pytest.mark.crash, pytest.mark.takes(seconds=40)]
 
 RUNS = 5
 UNHEARD = """

@@ -14,7 +14,7 @@ from tests.chaos.processes import Up, running_up
 from tests.chaos.story import ended, judge, story
 from tests.support.sink import Sink
 
-pytestmark = pytest.mark.crash
+pytestmark = [pytest.mark.crash, pytest.mark.takes(seconds=40)]
 
 log = logging.getLogger(__name__)
 

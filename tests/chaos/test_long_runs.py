@@ -17,7 +17,7 @@ from tests.chaos.story import PATIENCE, ended, fetch
 from tests.support.engine import Engine, graph, node
 from tests.support.sink import Sink
 
-pytestmark = pytest.mark.crash
+pytestmark = [pytest.mark.crash, pytest.mark.takes(seconds=40)]
 
 Json = dict[str, Any]
 

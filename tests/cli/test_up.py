@@ -16,7 +16,7 @@ import httpx2
 import psutil
 import pytest
 
-pytestmark = pytest.mark.crash
+pytestmark = [pytest.mark.crash, pytest.mark.takes(seconds=40)]
 
 CHILDREN = ("postgres", "temporal", "api", "worker")
 KEYS = {

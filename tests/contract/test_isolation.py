@@ -32,6 +32,8 @@ from tests.support.client import Client
 from tests.support.spaces import make_space
 from tests.support.watched import WatchedDatabase
 
+pytestmark = pytest.mark.takes(seconds=60)
+
 OPERATIONS = [one for one in operations() if one.id in EXAMPLES]
 PROTECTED = [one for one in OPERATIONS if one.access["credential"] != "none"]
 BY_KEY = [one for one in PROTECTED if one.access["credential"] != "session"]

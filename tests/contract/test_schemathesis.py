@@ -25,6 +25,8 @@ from tests.support.patience import eventually
 from tests.support.temporal import dev_server
 from tests.support.watched import WatchedDatabase
 
+pytestmark = pytest.mark.takes(seconds=100)
+
 EXAMPLES_PER_OPERATION = 10
 PATIENCE = 40
 """Seconds for an answer, which may be that of a job."""

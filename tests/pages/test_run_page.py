@@ -15,6 +15,8 @@ from tests.support.patience import eventually
 from tests.support.server import Server
 from tests.support.spaces import Space
 
+pytestmark = pytest.mark.takes(seconds=30)
+
 HOSTILE = "<img src=x onerror=alert(1)>"
 
 

@@ -28,6 +28,8 @@ from tests.support.engine import Engine, graph, node
 from tests.support.fingerprints import ROOT
 from tests.support.patience import eventually
 
+pytestmark = pytest.mark.takes(seconds=40)
+
 HISTORIES = ROOT / "temporal" / "histories"
 DIAMOND = HISTORIES / "diamond-with-delay.json"
 RETRIES = HISTORIES / "http-retries.json"

@@ -26,6 +26,8 @@ from tests.support.engine import Engine, by_node, graph, node
 from tests.support.fingerprints import ROOT
 from tests.support.patience import eventually
 
+pytestmark = pytest.mark.takes(seconds=30)
+
 RUNBOOK = ROOT / "temporal" / "RUNBOOK.md"
 
 SECTION = re.compile(r"^## (?P<title>.+)\n(?P<text>(?:(?!^## ).*\n)*)", re.MULTILINE)

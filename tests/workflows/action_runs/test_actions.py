@@ -32,6 +32,8 @@ from tests.support.patience import eventually
 from tests.support.post_office import PostOffice
 from tests.support.run_rows import attempts, error_codes
 
+pytestmark = pytest.mark.takes(seconds=30)
+
 Json = dict[str, Any]
 AT_ONCE = {"maxAttempts": 3, "initialDelaySeconds": 0}
 INPUT = {"type": "trigger", "value": "name"}

@@ -16,6 +16,8 @@ from runtime.errors import DeniedError, NotFoundError, ValidationError
 from tests.support.engine import Engine, by_node, graph, node
 from tests.support.waits import all_of, approval, member, resume, waiting, ways
 
+pytestmark = pytest.mark.takes(seconds=20)
+
 APPROVE = {"decision": "approved"}
 REJECT = {"decision": "rejected"}
 

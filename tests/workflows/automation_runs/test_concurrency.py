@@ -28,6 +28,8 @@ from tests.support.engine import KEYS, Engine, Json, graph, node
 from tests.support.patience import eventually
 from tests.support.waits import held
 
+pytestmark = pytest.mark.takes(seconds=20)
+
 
 def holding() -> Json:
     """A graph whose runs keep their slot until they are cancelled."""

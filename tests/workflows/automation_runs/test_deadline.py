@@ -27,6 +27,8 @@ from tests.support.waits import event
 from workflows.registry import WORKFLOWS
 from workflows.sandbox import workflow_runner
 
+pytestmark = pytest.mark.takes(seconds=20)
+
 LIMIT = timedelta(seconds=1.5)
 
 

@@ -28,6 +28,8 @@ from tests.support.post_office import SENDER, PostOffice
 from tests.support.run_rows import attempts, error_codes
 from tests.support.spaces import make_space
 
+pytestmark = pytest.mark.takes(seconds=20)
+
 AT_ONCE = {"maxAttempts": 3, "initialDelaySeconds": 0}
 
 

@@ -24,6 +24,8 @@ from tests.support.spaces import make_space
 from tests.support.temporal import dev_server
 from tests.support.waits import all_of, event, held, member, publish, resume, waiting, ways
 
+pytestmark = pytest.mark.takes(seconds=20)
+
 
 async def by_url(engine: Engine, path: str, **data: Any) -> int:
     """Call a resume URL; how many nodes go on."""

@@ -43,6 +43,8 @@ from tests.support.schedules import (
 )
 from workflows.registry import SCHEDULED
 
+pytestmark = pytest.mark.takes(seconds=30)
+
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
 EVERY_HOUR = "0 11-15 1 1 *"

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 
 import psutil
+import pytest
 import pytest_asyncio
 
 from runtime.database import Database
@@ -15,6 +16,8 @@ from tests.support.engine import Engine, running_engine
 from tests.support.postgres import migrated_database
 from tests.support.schedules import described, runs_of, scheduled, soon, until_runs, until_schedule
 from tests.support.temporal import dev_server
+
+pytestmark = pytest.mark.takes(seconds=30)
 
 LATE_SECONDS = 13
 """Longer than the shortest window Temporal knows, which is ten seconds."""

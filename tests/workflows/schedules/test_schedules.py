@@ -48,6 +48,8 @@ from tests.support.schedules import (
 from tests.support.spaces import make_space
 from workflows.registry import SCHEDULED
 
+pytestmark = pytest.mark.takes(seconds=20)
+
 NEW_YEAR = datetime(datetime.now(UTC).year + 1, 1, 1, tzinfo=UTC)
 
 

@@ -21,6 +21,8 @@ from tests.support.engine import Engine
 from tests.support.patience import eventually
 from tests.support.triggers import Listening
 
+pytestmark = pytest.mark.takes(seconds=20)
+
 
 @pytest_asyncio.fixture
 async def goods(engine: Engine) -> AsyncIterator[Listening]:

@@ -23,6 +23,8 @@ from tests.support.patience import eventually
 from tests.support.spaces import make_space
 from tests.support.triggers import Listening
 
+pytestmark = pytest.mark.takes(seconds=20)
+
 
 @pytest_asyncio.fixture
 async def goods(engine: Engine) -> AsyncIterator[Listening]:

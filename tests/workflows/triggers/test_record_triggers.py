@@ -20,6 +20,8 @@ from tests.support.engine import Engine, graph, node
 from tests.support.patience import eventually
 from tests.support.triggers import Listening
 
+pytestmark = pytest.mark.takes(seconds=20)
+
 QUIET_SECONDS = 5
 """Longer than a machine stands still between two changes."""
 

@@ -30,6 +30,8 @@ from tests.support.client import Client
 from tests.support.related import add, add_field, change, computed, make_database, relate
 from tests.support.spaces import Space
 
+pytestmark = pytest.mark.takes(seconds=20)
+
 LINE: list[dict[str, Any]] = [
     {"label": "Price", "kind": "number"},
     {"label": "Day", "kind": "date"},

@@ -38,6 +38,8 @@ from runtime.timestamps import wire_timestamp
 from tests.models.data.records.naive import MISFIT, Row, aggregate, connect, groups, holds, ordered
 from tests.support.spaces import Space
 
+pytestmark = pytest.mark.takes(seconds=50)
+
 NOW = datetime(2026, 5, 20, 12, tzinfo=UTC)
 
 FIELDS = [

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
@@ -25,6 +26,8 @@ from models.data.records.tables import record
 from runtime.database import Database, UnitOfWork
 from runtime.errors import NotFoundError
 from tests.support.spaces import Space
+
+pytestmark = pytest.mark.takes(seconds=20)
 
 
 @dataclass
