@@ -28,15 +28,22 @@ from runtime.timestamps import wire_timestamp
 
 
 def automation_actor(
-    workspace_id: Id, automation_id: Id, user_id: Id | None = None, run_id: Id | None = None
+    workspace_id: Id,
+    automation_id: Id,
+    user_id: Id | None = None,
+    run_chain: tuple[Id, ...] = (),
 ) -> Actor:
-    """An automation that acts by itself, for the user who started it if somebody did."""
+    """An automation that acts by itself, for the user who started it if somebody did.
+
+    `run_chain` are the runs that led to what it does, the run in whose name it acts being the last.
+    """
     return Actor(
         principal=Principal(
             type=PrincipalType.SYSTEM,
             id=automation_id,
             user_id=user_id or automation_id,
-            run_id=run_id,
+            run_id=run_chain[-1] if run_chain else None,
+            run_chain=run_chain,
         ),
         workspace_id=workspace_id,
         role=Role.EDITOR,
@@ -67,7 +74,10 @@ class RunHeader:
     def actor(self) -> Actor:
         """The platform itself, writing with an editor's rights in the run's own workspace."""
         return automation_actor(
-            self.workspace_id, self.automation_id, self.created_by_user_id, self.run_id
+            self.workspace_id,
+            self.automation_id,
+            self.created_by_user_id,
+            (*self.chain, self.run_id),
         )
 
     @property

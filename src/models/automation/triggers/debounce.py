@@ -13,7 +13,7 @@ from sqlalchemy import Integer, Interval, bindparam, delete, exists, func, selec
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from models.automation.automations.rules.triggers.filters import Asked
-from models.automation.triggers.rules.changes import bounded, kind_of, merged, payload_of, with_part
+from models.automation.triggers.rules.changes import kind_of, merged, payload_of, with_part
 from models.automation.triggers.rules.kinds import subject_of
 from models.automation.triggers.rules.matching import matches_change, touches
 from models.automation.triggers.run_start import notify_filter_failed, start
@@ -21,6 +21,7 @@ from models.automation.triggers.subscribers import Subscriber, load_subscriber
 from models.automation.triggers.tables import DebouncedChange, debounced_change
 from models.core.base import Id, JsonObject
 from models.core.expressions.rules.errors import BindingError
+from models.data.records.rules.events import bounded
 from models.messages.events.tables import TriggerEvent, automation_subscription, trigger_event
 from runtime.database import UnitOfWork
 from runtime.prepared_statement import PreparedStatement

@@ -14,7 +14,6 @@ from datetime import datetime, timedelta
 from sqlalchemy import Uuid, bindparam, select, update
 
 from models.automation.automation_runs.tables import automation_run
-from models.automation.triggers.record_events import any_automation
 from models.automation.triggers.rules.due_dates import DateWatch
 from models.automation.triggers.rules.kinds import subject_of
 from models.automation.triggers.run_start import start
@@ -24,6 +23,7 @@ from models.data.databases.field_rows import field_kind
 from models.data.databases.queries import load_schema
 from models.data.record_changes.queries import last_change
 from models.data.records.details import record_details
+from models.data.records.events import any_automation
 from models.data.records.queries import this_record
 from models.data.records.tables import record
 from models.messages.events.tables import TriggerEvent, automation_subscription

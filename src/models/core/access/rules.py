@@ -176,6 +176,8 @@ class Principal:
     platform_admin: bool = False
     run_id: Id | None = None
     """The automation run in whose name the platform itself acts."""
+    run_chain: tuple[Id, ...] = ()
+    """The runs that led to what it does, oldest first: `run_id` is the last of them."""
     bulk: bool = False
     """An import or a refresh writes: triggers hear of it only if they ask for system changes."""
 

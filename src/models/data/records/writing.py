@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from models.automation.triggers.record_events import emit_changes
 from models.core.access.rules import Actor
 from models.data.databases.rules.fields import Schema
 from models.data.databases.rules.kinds import FieldKind
 from models.data.record_changes.rules import ChangeKind
 from models.data.records.computed import recompute
 from models.data.records.details import record_details
+from models.data.records.events import emit_changes
 from models.data.records.index import index_records
 from models.data.records.links import write_links
 from models.data.records.planning import plan_writes

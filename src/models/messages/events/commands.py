@@ -2,7 +2,23 @@
 
 from collections.abc import Sequence
 
-from sqlalchemy import ColumnElement, literal, or_, select
+from pydantic_core import to_json
+from sqlalchemy import (
+    ARRAY,
+    ColumnElement,
+    Text,
+    Uuid,
+    bindparam,
+    cast,
+    column,
+    func,
+    insert,
+    literal,
+    literal_column,
+    or_,
+    select,
+)
+from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from models.core.base import Id, JsonObject
@@ -11,6 +27,32 @@ from models.messages.events.tables import automation_subscription, trigger_event
 from runtime.database import UnitOfWork
 from runtime.derived_ids import derived_id
 from runtime.ids import new_id
+from runtime.prepared_statement import PreparedStatement
+from runtime.schema import Timestamp
+
+_ROWS = (
+    func.jsonb_to_recordset(cast(bindparam("rows", type_=Text), JSONB))
+    .table_valued(column("event_id", Uuid), column("payload", JSONB))
+    .render_derived(name="entry", with_types=True)
+)
+_NOW = bindparam("now", type_=Timestamp)
+_EVENT = {
+    "event_id": _ROWS.c.event_id,
+    "workspace_id": bindparam("workspace_id", type_=Uuid),
+    "kind": literal(EventKind.RECORD_CHANGED.value, Text),
+    "subject_id": bindparam("database_id", type_=Uuid),
+    "payload": _ROWS.c.payload,
+    "chain": bindparam("chain", type_=ARRAY(Uuid)),
+    "attempts": literal_column("0"),
+    "created_at": _NOW,
+    "due_at": _NOW,
+}
+# Event ids were made in the order of the writes, and so they are numbered.
+_EMIT_CHANGES = PreparedStatement(
+    insert(trigger_event).from_select(
+        list(_EVENT), select(*_EVENT.values()).order_by(_ROWS.c.event_id)
+    )
+)
 
 
 async def emit(
@@ -65,6 +107,26 @@ def _has_subscriber(workspace_id: Id, kind: EventKind, subject_id: Id) -> Column
         )
         .exists()
     )
+
+
+async def emit_record_changes(
+    work: UnitOfWork,
+    workspace_id: Id,
+    database_id: Id,
+    changes: Sequence[JsonObject],
+    chain: Sequence[Id],
+) -> None:
+    """Keep an event for each of these changes; whether anybody subscribes was asked before."""
+    rows = [{"event_id": new_id(), "payload": change} for change in changes]
+    parameters = {
+        "workspace_id": workspace_id,
+        "database_id": database_id,
+        "chain": list(chain),
+        "now": work.now,
+        "rows": to_json(rows).decode(),
+    }
+    await _EMIT_CHANGES.execute(work, parameters)
+    work.notify_workers = True
 
 
 async def data_source_finished(

@@ -11,8 +11,6 @@ from pydantic_core import to_json
 
 from models.automation.automations.rules.triggers.filters import Asked
 from models.automation.triggers.rules.changes import (
-    MAX_BYTES,
-    bounded,
     changes_anything,
     kind_of,
     merged,
@@ -24,6 +22,7 @@ from models.core.base import Id
 from models.core.expressions.rules.errors import BindingError
 from models.data.databases.rules.fields import FieldSpec
 from models.data.databases.rules.kinds import FieldKind
+from models.data.records.rules.events import MAX_BYTES, bounded
 
 Json = dict[str, Any]
 

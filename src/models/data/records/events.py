@@ -1,89 +1,25 @@
-"""Changes of records become events, in the transaction of whoever writes.
+"""The events of changed records, kept in the transaction of whoever writes.
 
-Writers ask once whether any automation listens to the database. If one does, every change is kept
-as it is: what later happens to the record changes nothing of what triggers are told.
+Writers ask once whether any automation subscribes to the database. If one does, every change is
+kept as it is: what later happens to the record changes nothing of what triggers are told.
 """
 
 from collections.abc import Mapping, Sequence
 
-from pydantic_core import to_json
-from sqlalchemy import (
-    ARRAY,
-    Text,
-    Uuid,
-    bindparam,
-    cast,
-    column,
-    func,
-    insert,
-    literal,
-    literal_column,
-    select,
-)
-from sqlalchemy.dialects.postgresql import JSONB
-
-from models.automation.automation_runs.tables import automation_run
-from models.automation.triggers.rules.changes import bounded, differing
-from models.automation.triggers.rules.kinds import RECORD_TRIGGERS
 from models.core.access.rules import ROLE_SCOPES, Actor, Principal, PrincipalType, Role
 from models.core.base import Id, JsonObject
 from models.data.databases.rules.fields import Schema
 from models.data.record_changes.rules import ChangeKind
 from models.data.records.details import record_details
+from models.data.records.rules.events import bounded, differing
 from models.data.records.rules.write.writes import Planned, StoredRecord
 from models.data.records.shapes import RecordDetail
-from models.messages.events.rules import EventKind
-from models.messages.events.tables import automation_subscription, trigger_event
+from models.messages.events.commands import emit_record_changes
+from models.messages.events.queries import has_record_subscriber
 from runtime.database import UnitOfWork
-from runtime.ids import new_id
-from runtime.prepared_statement import PreparedStatement
-from runtime.schema import Timestamp
 
 CHUNK = 100
-"""Changes that are in memory at once as triggers see them."""
-
-_WORKSPACE = bindparam("workspace_id", type_=Uuid)
-_listens = automation_subscription.c
-_KINDS = literal([kind.value for kind in RECORD_TRIGGERS], ARRAY(Text))
-
-_LISTENERS = PreparedStatement(
-    select(func.bool_or(_listens.include_system).label("include_system")).where(
-        _listens.workspace_id == _WORKSPACE,
-        _listens.kind == func.any(_KINDS),
-        _listens.subject_id == bindparam("database_id", type_=Uuid),
-    )
-)
-"""Whether any automation hears changes of a database's records, and whether one hears all."""
-
-_RUN_ID = bindparam("run_id", type_=Uuid)
-_CHAIN = (
-    select(func.array_append(automation_run.c.chain, automation_run.c.id))
-    .where(automation_run.c.workspace_id == _WORKSPACE, automation_run.c.id == _RUN_ID)
-    .scalar_subquery()
-)
-_ROWS = (
-    func.jsonb_to_recordset(cast(bindparam("rows", type_=Text), JSONB))
-    .table_valued(column("event_id", Uuid), column("payload", JSONB))
-    .render_derived(name="entry", with_types=True)
-)
-_NOW = bindparam("now", type_=Timestamp)
-_EVENT = {
-    "event_id": _ROWS.c.event_id,
-    "workspace_id": _WORKSPACE,
-    "kind": literal(EventKind.RECORD_CHANGED.value, Text),
-    "subject_id": bindparam("database_id", type_=Uuid),
-    "payload": _ROWS.c.payload,
-    "chain": func.coalesce(_CHAIN, literal_column("'{}'::uuid[]")),
-    "attempts": literal_column("0"),
-    "created_at": _NOW,
-    "due_at": _NOW,
-}
-# Event ids were made in the order of the writes, and so they are numbered.
-_EMIT = PreparedStatement(
-    insert(trigger_event).from_select(
-        list(_EVENT), select(*_EVENT.values()).order_by(_ROWS.c.event_id)
-    )
-)
+"""Changes that are in memory at once as events."""
 
 
 async def emit_changes(
@@ -93,32 +29,19 @@ async def emit_changes(
     planned: Sequence[Planned],
     rows: Mapping[Id, StoredRecord],
 ) -> None:
-    """Keep an event for every change among these writes, if any automation hears it.
+    """Keep an event for every change among these writes, if any automation subscribes to it.
 
     `rows` are the records as they are now.
     """
     changed = [one for one in planned if one.kind is not None]
-    if not changed or not await _heard(work, actor, schema):
+    here = schema.workspace_id, schema.database_id
+    if not changed or not await has_record_subscriber(work, *here, system=_is_system(actor)):
         return
     for first in range(0, len(changed), CHUNK):
         some = changed[first : first + CHUNK]
         changes = await _changes(work, actor, schema, some, rows)
-        entries = [{"event_id": new_id(), "payload": bounded(change)} for change in changes]
-        await _emit(work, actor, schema, entries)
-    work.notify_workers = True
-
-
-async def _emit(
-    work: UnitOfWork, actor: Actor, schema: Schema, entries: Sequence[JsonObject]
-) -> None:
-    parameters = {
-        "workspace_id": schema.workspace_id,
-        "database_id": schema.database_id,
-        "run_id": actor.principal.run_id,
-        "now": work.now,
-        "rows": to_json(entries).decode(),
-    }
-    await _EMIT.execute(work, parameters)
+        kept = [bounded(change) for change in changes]
+        await emit_record_changes(work, *here, kept, actor.principal.run_chain)
 
 
 async def _changes(
@@ -136,14 +59,6 @@ async def _changes(
         _change(actor, schema, one, detail, past.get(detail.id))
         for one, detail in zip(changed, now, strict=True)
     ]
-
-
-async def _heard(work: UnitOfWork, actor: Actor, schema: Schema) -> bool:
-    parameters = {"workspace_id": schema.workspace_id, "database_id": schema.database_id}
-    (found,) = await _LISTENERS.rows(work, parameters)
-    if found.include_system is None:
-        return False
-    return bool(found.include_system) or not _is_system(actor)
 
 
 def _is_system(actor: Actor) -> bool:

@@ -9,9 +9,9 @@ import pytest
 from sqlalchemy import select, update
 
 from activities.triggers.dispatcher import Dispatcher
-from models.automation.triggers.record_events import CHUNK
 from models.automation.triggers.tables import debounced_change
 from models.data.records.commands import write_batch
+from models.data.records.events import CHUNK
 from models.data.records.shapes import RecordBatch
 from models.messages.events.tables import trigger_event
 from tests.support.spaces import Space
