@@ -23,7 +23,7 @@ from models.core.idempotency.commands import claim
 from models.core.idempotency.tables import idempotency_reply
 from models.data.databases.commands.databases import create_database
 from models.data.databases.shapes import CreateDatabase
-from models.data.records.commands import create_record, delete_record
+from models.data.records.commands.records import create_record, delete_record
 from models.data.records.shapes import CreateRecord
 from models.data.records.tables import record
 from models.messages.jobs.tables import job

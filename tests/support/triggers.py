@@ -20,7 +20,7 @@ from models.core.access.rules import Actor
 from models.core.base import Id
 from models.data.databases.commands.databases import create_database
 from models.data.databases.shapes import CreateDatabase
-from models.data.records.commands import (
+from models.data.records.commands.records import (
     archive_record,
     create_record,
     delete_record,

@@ -6,7 +6,7 @@ from typing_extensions import override
 
 from activities.jobs.transactions import Chunks
 from models.core.base import JsonObject
-from models.data.records.index_building import abandon_index, build_index
+from models.data.records.commands.index_building import abandon_index, build_index
 from runtime.database import UnitOfWork
 
 

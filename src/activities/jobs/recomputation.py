@@ -6,7 +6,7 @@ from typing_extensions import override
 
 from activities.jobs.transactions import Chunks
 from models.core.base import JsonObject
-from models.data.records.computed import recompute_next
+from models.data.records.commands.computed_values import recompute_next
 from runtime.database import UnitOfWork
 
 

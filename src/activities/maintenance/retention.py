@@ -12,7 +12,7 @@ from models.automation.automation_runs.purge import purge_runs
 from models.automation.webhooks.purge import purge_receipts
 from models.content.files.commands import purge_files, sweep_orphans
 from models.core.idempotency.commands import purge_replies
-from models.data.records.purge import purge_records
+from models.data.records.commands.purge import purge_records
 from models.messages.jobs.purge import purge_jobs
 from models.messages.workspace_events.appending import purge_events
 from models.people.request_logs.commands import purge_request_logs

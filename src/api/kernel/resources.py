@@ -16,8 +16,8 @@ from models.content.surfaces import queries as surfaces
 from models.core.access.placement import Placement
 from models.data.databases import queries as databases
 from models.data.forms import queries as forms
-from models.data.records import queries as records
-from models.data.records import trash as record_trash
+from models.data.records.queries import placement as record_placement
+from models.data.records.queries import records
 from models.people.api_keys import queries as api_keys
 from models.people.invitations import queries as invitations
 from models.people.members import queries as members
@@ -48,6 +48,6 @@ RESOURCES: Mapping[str, Visible] = {
 
 IN_TRASH: Mapping[str, Visible] = {
     "item": items.restorable,
-    "record": record_trash.restorable,
+    "record": record_placement.restorable,
 }
 """The same for what may be in the trash and can still come back from there."""

@@ -16,7 +16,7 @@ from models.core.base import Id
 from models.data.databases.commands import conversion_staging, stored_values
 from models.data.databases.locks import share_schema
 from models.data.databases.tables import conversion_value, removed_field
-from models.data.records.commands import create_record, update_record
+from models.data.records.commands.records import create_record, update_record
 from models.data.records.shapes import CreateRecord, UpdateRecord
 from models.data.records.tables import record
 from models.messages.jobs.tables import job

@@ -8,7 +8,8 @@ import pytest_asyncio
 from sqlalchemy import func, select, text
 
 from models.core.access.rules import Role
-from models.data.records import finding, index
+from models.data.records.commands import index
+from models.data.records.queries import execution
 from models.messages.jobs.tables import job
 from runtime.database import UnitOfWork
 from runtime.families import Family
@@ -298,7 +299,7 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> None:
         await work.execute(text("SELECT pg_sleep(5)"))
         return []
 
-    monkeypatch.setattr(finding, "read_page", read)
+    monkeypatch.setattr(execution, "read_page", read)
 
 
 @pytest.mark.usefixtures("slow")

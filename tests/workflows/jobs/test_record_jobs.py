@@ -9,9 +9,9 @@ from models.data.databases.queries import load_schema
 from models.data.record_exports.commands import accept_export
 from models.data.record_exports.queries import export_detail
 from models.data.record_exports.shapes import CreateExport
-from models.data.records import index
-from models.data.records.commands import create_record
-from models.data.records.queries import ask_records
+from models.data.records.commands import index
+from models.data.records.commands.records import create_record
+from models.data.records.queries.records import ask_records
 from models.data.records.shapes import CreateRecord, RecordQuery
 from runtime.ids import new_id
 from tests.support.engine import KEYS, Engine

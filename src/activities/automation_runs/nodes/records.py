@@ -11,8 +11,9 @@ from models.automation.automations.rules.graph.configs import (
 )
 from models.automation.automations.rules.graph.kinds import NodeKind
 from models.core.base import Id
-from models.data.records import commands, queries
-from models.data.records.finding import QueryTooSlowError
+from models.data.records.commands import records as commands
+from models.data.records.queries import records as queries
+from models.data.records.queries.execution import QueryTooSlowError
 from models.data.records.shapes import CreateRecord, RecordDetail, UpdateRecord
 from runtime.crypto import KeyRing
 from runtime.errors import NotFoundError

@@ -7,9 +7,10 @@ from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, Router
 from models.core.access.rules import Level, Scope
 from models.core.preconditions import read_if_match
 from models.data.record_changes.shapes import RecordHistory
-from models.data.records import commands, queries
-from models.data.records.finding import QueryTooSlowError
-from models.data.records.history import list_history
+from models.data.records.commands import records as commands
+from models.data.records.queries import records as queries
+from models.data.records.queries.execution import QueryTooSlowError
+from models.data.records.queries.history import list_history
 from models.data.records.shapes import (
     BatchResult,
     CreateRecord,

@@ -8,7 +8,7 @@ from models.core.access.placement import Placement, level_on
 from models.core.access.rules import Actor, Level
 from models.core.base import Id
 from models.data.databases.queries import visible as visible_database
-from models.data.records.queries import visible as visible_record
+from models.data.records.queries.records import visible as visible_record
 from models.people.members.queries import visible as visible_member
 from models.sources.data_sources.queries import visible as visible_data_source
 from runtime.database import UnitOfWork

@@ -9,7 +9,7 @@ from models.automation.buttons.rules import USER_FACTS, Pressed, read_button
 from models.core.access.placement import level_on
 from models.core.access.rules import Actor, Level
 from models.core.base import Id, JsonObject
-from models.data.records.queries import get_record, load_schema_of
+from models.data.records.queries.records import get_record, load_schema_of
 from models.data.records.shapes import RecordDetail
 from models.messages.events.commands import emit
 from models.messages.events.rules import EventKind

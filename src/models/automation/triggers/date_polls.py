@@ -21,7 +21,7 @@ from models.core.base import Id
 from models.core.filters.conditions import Condition, Range
 from models.data.databases.queries import load_schema
 from models.data.databases.rules.fields import FieldSpec, Schema
-from models.data.records.index import request_indexes
+from models.data.records.commands.index import request_indexes
 from models.data.records.rules.query.extraction import extract
 from models.data.records.rules.query.filters import Leaf
 from models.data.records.rules.query.ordering import NEWEST_FIRST

@@ -22,9 +22,9 @@ from models.core.base import Id, JsonObject
 from models.data.databases.field_rows import field_kind
 from models.data.databases.queries import load_schema
 from models.data.record_changes.queries import last_change
-from models.data.records.details import record_details
 from models.data.records.events import any_automation
-from models.data.records.queries import this_record
+from models.data.records.queries.details import record_details
+from models.data.records.queries.records import this_record
 from models.data.records.tables import record
 from models.messages.events.tables import TriggerEvent, automation_subscription
 from runtime.database import UnitOfWork

@@ -20,7 +20,7 @@ from models.data.forms.shapes import (
     UpdateForm,
 )
 from models.data.forms.tables import Form, form, form_submission
-from models.data.records.commands import create_record
+from models.data.records.commands.records import create_record
 from models.data.records.shapes import CreateRecord, RecordDetail
 from models.messages.events.commands import emit
 from models.messages.events.rules import EventKind

@@ -12,7 +12,7 @@ from models.data.databases.queries import load_schema
 from models.data.databases.tables import database
 from models.data.record_exports.rules import columns
 from models.data.record_exports.shapes import CreateExport, ExportFormat
-from models.data.records.hidden import unseen_fields
+from models.data.records.queries.visibility import unseen_fields
 from models.data.records.rules.query.query import read_query
 from models.data.records.rules.query.views import through_view
 from models.data.records.shapes import RecordQuery

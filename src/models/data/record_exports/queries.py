@@ -16,9 +16,9 @@ from models.data.databases.rules.fields import FieldSpec
 from models.data.databases.rules.settings import zone
 from models.data.record_exports.rules import Cell, Legend, columns, named_ids, row_of
 from models.data.record_exports.shapes import ExportDetail, ExportFormat
-from models.data.records.details import record_details
-from models.data.records.finding import choose_route, in_time, read_page
-from models.data.records.hidden import unseen_fields
+from models.data.records.queries.details import record_details
+from models.data.records.queries.execution import choose_route, in_time, read_page
+from models.data.records.queries.visibility import unseen_fields
 from models.data.records.rules.query.query import read_query
 from models.data.records.shapes import RecordQuery
 from models.messages.jobs.queries import find_job, job_actor

@@ -9,7 +9,7 @@ from models.core.access.rules import Actor
 from models.core.base import Id
 from models.data.databases.rules.fields import Schema
 from models.data.databases.tables import database
-from models.data.records.references import check_references
+from models.data.records.queries.references import check_references
 from models.data.records.rules.write.data import Change, refuse
 from models.data.records.rules.write.writes import Checked, Write, WriteOp
 from models.data.records.tables import record

@@ -10,7 +10,7 @@ from models.core.access.rules import ROLE_SCOPES, Actor, Principal, PrincipalTyp
 from models.core.base import Id, JsonObject
 from models.data.databases.rules.fields import Schema
 from models.data.record_changes.rules import ChangeKind
-from models.data.records.details import record_details
+from models.data.records.queries.details import record_details
 from models.data.records.rules.events import bounded, differing
 from models.data.records.rules.write.writes import Planned, StoredRecord
 from models.data.records.shapes import RecordDetail

@@ -8,7 +8,7 @@ from models.content.items.queries import closed_items
 from models.content.items.search import items_titled
 from models.core.access.rules import Actor, Scope
 from models.core.pagination import PageRequest
-from models.data.records.search import records_titled
+from models.data.records.queries.search import records_titled
 from models.workspace.search.shapes import HitKind, SearchHit, SearchResults
 from runtime.database import UnitOfWork
 

@@ -10,8 +10,8 @@ from sqlalchemy import delete, func, select
 
 from models.data.databases.queries import load_schema
 from models.data.record_changes.tables import record_change
-from models.data.records.commands import write_batch
-from models.data.records.index_building import build_index
+from models.data.records.commands.index_building import build_index
+from models.data.records.commands.records import write_batch
 from models.data.records.shapes import BatchResult, RecordBatch
 from models.data.records.tables import record_index
 from runtime.ids import new_id

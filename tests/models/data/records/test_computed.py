@@ -18,9 +18,9 @@ from models.core.base import Id
 from models.data.databases.queries import load_schema
 from models.data.databases.rules.aggregates import Aggregate
 from models.data.formulas.rules import CompiledFormula
-from models.data.records.commands import update_record
-from models.data.records.computation import HURRIED_SECONDS
-from models.data.records.computed import recompute_next
+from models.data.records.commands.computed_level import HURRIED_SECONDS
+from models.data.records.commands.computed_values import recompute_next
+from models.data.records.commands.records import update_record
 from models.data.records.shapes import UpdateRecord
 from models.data.records.tables import record, record_link
 from models.messages.jobs.tables import job

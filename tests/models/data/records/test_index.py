@@ -14,10 +14,10 @@ from activities.jobs.transactions import JobActivities
 from models.data.databases.locks import share_schema
 from models.data.databases.queries import load_schema
 from models.data.databases.tables import field
-from models.data.records import index, index_building
-from models.data.records.commands import create_record, delete_record, update_record
-from models.data.records.finding import QueryTooSlowError, in_time
-from models.data.records.queries import ask_records
+from models.data.records.commands import index, index_building
+from models.data.records.commands.records import create_record, delete_record, update_record
+from models.data.records.queries.execution import QueryTooSlowError, in_time
+from models.data.records.queries.records import ask_records
 from models.data.records.shapes import CreateRecord, RecordQuery, UpdateRecord
 from models.data.records.tables import record, record_index
 from models.messages.jobs.tables import job

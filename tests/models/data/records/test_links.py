@@ -12,7 +12,7 @@ from models.content.grants.tables import item_grant
 from models.content.items.tables import item
 from models.core.access.rules import Role
 from models.core.base import Id
-from models.data.records.commands import update_record
+from models.data.records.commands.records import update_record
 from models.data.records.shapes import UpdateRecord
 from models.data.records.tables import record_link
 from tests.support.client import Client

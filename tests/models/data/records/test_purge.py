@@ -8,7 +8,7 @@ from sqlalchemy import insert, select, update
 
 from models.content.surfaces.tables import block, surface
 from models.data.record_changes.tables import record_change
-from models.data.records.purge import purge_records
+from models.data.records.commands.purge import purge_records
 from models.data.records.tables import record, record_index
 from runtime.ids import new_id
 from tests.support.ageing import ago, ids_of, purged, rows_of

@@ -24,9 +24,9 @@ from models.data.databases.queries import load_schema
 from models.data.databases.rules.fields import Schema
 from models.data.databases.shapes import CreateDatabase, CreateField
 from models.data.databases.tables import field
-from models.data.records import finding
-from models.data.records.index import index_records
-from models.data.records.queries import query_records
+from models.data.records.commands.index import index_records
+from models.data.records.queries import execution
+from models.data.records.queries.records import query_records
 from models.data.records.rules.link.sides import side_of
 from models.data.records.rules.query.entries import is_indexable
 from models.data.records.rules.query.query import Query
@@ -306,7 +306,7 @@ async def stored(
             await link(work, await load_schema(work, space.id, database_id), present)
         if few is not None:
             await index_everything(work, space, database_id, [row.id for row in present])
-        with mock.patch.object(finding, "FEW", -1 if few is None else few):
+        with mock.patch.object(execution, "FEW", -1 if few is None else few):
             yield work
 
 
@@ -427,7 +427,7 @@ async def test_an_index_answers_as_the_records_do_from_page_to_page(
         return next(turns) and can_go_along(query)
 
     async with stored(database, typed, present, few) as work:
-        with mock.patch.object(finding, "can_go_along", sometimes):
+        with mock.patch.object(execution, "can_go_along", sometimes):
             found = await walk(work, typed, keys, filter=tree, sorts=order, limit=2)
     matching = [row for row in present if not row.trashed and not row.archived and holds(tree, row)]
     assert found == [row.id for row in ordered(matching, order)]

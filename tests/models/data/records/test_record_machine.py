@@ -19,8 +19,8 @@ from models.data.databases.commands.fields import create_field
 from models.data.databases.queries import load_schema
 from models.data.databases.shapes import CreateDatabase, CreateField
 from models.data.record_changes.tables import record_change
-from models.data.records.commands import write_batch
-from models.data.records.details import record_details
+from models.data.records.commands.records import write_batch
+from models.data.records.queries.details import record_details
 from models.data.records.shapes import BatchResult, RecordBatch, RecordDetail
 from models.data.records.tables import record
 from runtime.database import Database, UnitOfWork

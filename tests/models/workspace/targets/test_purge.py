@@ -14,7 +14,7 @@ from models.content.files.rules import Content
 from models.content.files.tables import file
 from models.content.items.commands import trash_item
 from models.content.items.tables import item
-from models.data.records.commands import create_record
+from models.data.records.commands.records import create_record
 from models.data.records.shapes import CreateRecord
 from models.tables import metadata
 from models.workspace.targets.commands.items import create_item

@@ -36,8 +36,8 @@ from models.data.databases.rules.fields import FieldSpec, FieldSpecs
 from models.data.databases.shapes import MAX_FIELDS
 from models.data.databases.tables import DatabaseField, database, field
 from models.data.record_templates.tables import record_template
-from models.data.records.recomputation import request_recomputation
-from models.data.records.rules.write.dependencies import FOLLOWING, Stale
+from models.data.records.commands.recomputation_jobs import request_recomputation
+from models.data.records.rules.write.computed_order import FOLLOWING, Stale
 from models.data.views.rules.kinds import ViewScope
 from models.data.views.tables import view
 from models.messages.jobs.queries import job_actor

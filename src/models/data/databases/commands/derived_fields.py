@@ -19,8 +19,8 @@ from models.data.databases.rules.derived_fields import (
 from models.data.databases.rules.fields import FieldSpec
 from models.data.databases.rules.plan import refuse
 from models.data.databases.tables import database
-from models.data.records.recomputation import request_recomputation
-from models.data.records.rules.write.dependencies import Stale
+from models.data.records.commands.recomputation_jobs import request_recomputation
+from models.data.records.rules.write.computed_order import Stale
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError
 

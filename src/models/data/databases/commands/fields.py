@@ -30,8 +30,8 @@ from models.data.databases.rules.fields import FieldSpec, FieldSpecs, Schema
 from models.data.databases.rules.kinds import FieldKind
 from models.data.databases.rules.plan import plan_change, plan_field, refuse
 from models.data.databases.shapes import MAX_FIELDS, CreateField, FieldShape, UpdateField
-from models.data.records.computed import recompute, recompute_field
-from models.data.records.index import index_records
+from models.data.records.commands.computed_values import recompute, recompute_field
+from models.data.records.commands.index import index_records
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, NotFoundError
 from runtime.ids import new_id

@@ -14,7 +14,7 @@ from models.core.revisions import next_updated_at
 from models.data.databases.rules.fields import FieldSpec, Schema
 from models.data.databases.rules.kinds import FieldKind
 from models.data.databases.tables import database
-from models.data.records.linked import seen_links, sides_of
+from models.data.records.queries.links import seen_links, sides_of
 from models.data.records.tables import record
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError

@@ -1,1 +1,1 @@
-"""What a record may hold and how records are asked for. Pure."""
+"""What queries and writes of records mean: checked, compiled and planned without a database."""

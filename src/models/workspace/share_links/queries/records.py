@@ -7,7 +7,7 @@ from models.core.base import JsonObject
 from models.data.databases.queries import load_schema
 from models.data.databases.rules.fields import FieldSpec, Schema
 from models.data.databases.rules.kinds import FieldKind
-from models.data.records.queries import query_records
+from models.data.records.queries.records import query_records
 from models.data.records.shapes import RecordQuery
 from models.data.views.queries import view_definition
 from models.workspace.share_links.shapes import (

@@ -12,7 +12,7 @@ from models.automation.automations.rules.language.bindings import holds_binding,
 from models.core.base import JsonObject
 from models.data.databases.rules.fields import FieldSpecs
 from models.data.databases.rules.kinds import TITLE_KEY
-from models.data.records.rules.link.relations import read_relations
+from models.data.records.rules.link.written_relations import read_relations
 from models.data.records.rules.query.filters import read_filter
 from models.data.records.rules.query.query import read_query
 from models.data.records.rules.write.data import DataCheck, with_title

@@ -23,7 +23,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 from models.core.filters.forms import ValueForm
 from models.data.databases.rules.fields import FieldSpec, FieldSpecs
 from models.data.databases.rules.registry import value_form
-from models.data.records.rules.link.linked import linked_rows
+from models.data.records.rules.link.conditions import linked_rows
 from models.data.records.rules.query.aggregation import shown_value
 from models.data.records.rules.query.entries import ENTRY_TEXT
 from models.data.records.rules.query.extraction import Expression, extract, json_of, json_type

@@ -10,7 +10,7 @@ from models.core.filters.forms import ValueForm
 from models.core.filters.grammar import AllOf, AnyOf, Not
 from models.data.databases.rules.fields import FieldSpec, FieldSpecs
 from models.data.databases.rules.registry import KIND_RULES, value_form
-from models.data.records.rules.link.linked import links_all, links_any, links_none
+from models.data.records.rules.link.conditions import links_all, links_any, links_none
 from models.data.records.rules.query.extraction import (
     Expression,
     Extracted,

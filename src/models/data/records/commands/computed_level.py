@@ -29,10 +29,10 @@ from models.data.databases.rules.fields import FieldSpec, FieldSpecs, Schema
 from models.data.databases.rules.kinds import FieldKind
 from models.data.databases.tables import field
 from models.data.formulas.rules import CompiledFormula
-from models.data.records.details import record_values
-from models.data.records.following import follow
-from models.data.records.linked import id_array
-from models.data.records.rules.write.dependencies import FOLLOWING, formula_of
+from models.data.records.queries.details import record_values
+from models.data.records.queries.linked_values import linked_values
+from models.data.records.queries.links import id_array
+from models.data.records.rules.write.computed_order import FOLLOWING, formula_of
 from models.data.records.tables import record
 from runtime.database import UnitOfWork
 from runtime.prepared_statement import PreparedStatement
@@ -106,7 +106,7 @@ async def compute(
     values = {row.id: record_values(row, schema.fields) for row in rows}
     for spec in specs:
         if spec.kind in FOLLOWING:
-            await _follow(work, schema, spec, values)
+            await _take_from_links(work, schema, spec, values)
     formulas = [(spec.key, formula_of(spec, schema.fields)) for spec in specs if _evaluated(spec)]
     limit = HURRIED_SECONDS if hurry else UNHURRIED_SECONDS
     done = _evaluate(formulas, values, limit) if formulas else list(values)
@@ -119,13 +119,13 @@ def _evaluated(spec: FieldSpec) -> bool:
     return spec.kind is FieldKind.FORMULA
 
 
-async def _follow(
+async def _take_from_links(
     work: UnitOfWork, schema: Schema, spec: FieldSpec, values: Mapping[Id, JsonObject]
 ) -> None:
     """Put the value of a rollup or lookup beside the others of every record."""
     relation = schema.fields[spec.settings["relationFieldKey"]]
     targets = await load_fields(work, schema.workspace_id, relation.target_id)
-    for record_id, value in (await follow(work, schema, spec, targets, values)).items():
+    for record_id, value in (await linked_values(work, schema, spec, targets, values)).items():
         values[record_id][spec.key] = value
 
 

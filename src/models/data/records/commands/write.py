@@ -12,16 +12,16 @@ from models.core.access.rules import Actor
 from models.data.databases.rules.fields import Schema
 from models.data.databases.rules.kinds import FieldKind
 from models.data.record_changes.rules import ChangeKind
-from models.data.records.computed import recompute
-from models.data.records.details import record_details
+from models.data.records.commands.computed_values import recompute
+from models.data.records.commands.index import index_records
+from models.data.records.commands.links import write_links
+from models.data.records.commands.plan import plan_writes
+from models.data.records.commands.rows import insert_records, read_records, update_records
+from models.data.records.commands.templates import copy_contents
 from models.data.records.events import emit_changes
-from models.data.records.index import index_records
-from models.data.records.links import write_links
-from models.data.records.planning import plan_writes
+from models.data.records.queries.details import record_details
 from models.data.records.rules.write.writes import Planned, Write
 from models.data.records.shapes import RecordDetail
-from models.data.records.store import insert_records, read_records, update_records
-from models.data.records.templates import copy_contents
 from runtime.database import UnitOfWork
 from runtime.errors import Detail
 
@@ -68,7 +68,7 @@ async def _store(
     linked = {one.after.id: one.links for one in planned if one.links and (one.kind or moved)}
     if linked:
         await write_links(work, actor, schema, linked)
-    await _follow(work, schema, [*new, *changed])
+    await _update_derived(work, schema, [*new, *changed])
     if any(spec.derived for spec in schema.fields.values()):
         rows = await read_records(work, schema, rows)
     await emit_changes(work, actor, schema, planned, rows)
@@ -77,7 +77,7 @@ async def _store(
     return [Written(detail, one.kind) for detail, one in zip(details, planned, strict=True)]
 
 
-async def _follow(work: UnitOfWork, schema: Schema, written: Sequence[Planned]) -> None:
+async def _update_derived(work: UnitOfWork, schema: Schema, written: Sequence[Planned]) -> None:
     """Bring up to date what is derived from the records that changed."""
     if not written:
         return

@@ -12,9 +12,10 @@ from models.core.base import Id
 from models.data.databases.locks import share_schema
 from models.data.databases.queries import load_schema
 from models.data.record_changes.rules import ChangeKind
+from models.data.records.commands.schema import share_schema_of
+from models.data.records.commands.write import Written, write_records
 from models.data.records.rules.write.operations import change_of, creation, read_operations
 from models.data.records.rules.write.writes import Write, WriteOp
-from models.data.records.schema import share_schema_of
 from models.data.records.shapes import (
     BatchResult,
     CreateRecord,
@@ -22,7 +23,6 @@ from models.data.records.shapes import (
     RecordDetail,
     UpdateRecord,
 )
-from models.data.records.writing import Written, write_records
 from runtime.database import UnitOfWork
 
 

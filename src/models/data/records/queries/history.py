@@ -12,8 +12,8 @@ from models.data.databases.rules.fields import FieldSpecs
 from models.data.databases.tables import database
 from models.data.record_changes.queries import list_changes
 from models.data.record_changes.shapes import RecordChangeShape, RecordHistory
-from models.data.records.linked import id_array
-from models.data.records.queries import load_schema_of
+from models.data.records.queries.links import id_array
+from models.data.records.queries.records import load_schema_of
 from models.data.records.tables import record
 from runtime.database import UnitOfWork
 

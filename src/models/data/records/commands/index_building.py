@@ -13,7 +13,7 @@ from models.data.databases.locks import own_schema, share_schema
 from models.data.databases.queries import load_schema
 from models.data.databases.rules.fields import FieldSpec, Schema
 from models.data.databases.tables import field
-from models.data.records.index import insert_entries
+from models.data.records.commands.index import insert_entries
 from models.data.records.rules.query.entries import blank_entries, is_indexable
 from models.data.records.tables import record, record_index
 from models.messages.jobs.rules import OPEN_JOB

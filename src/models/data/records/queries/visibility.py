@@ -12,8 +12,8 @@ from models.data.databases.field_rows import field_specs
 from models.data.databases.rules.derived_fields import MAX_DEPTH
 from models.data.databases.rules.fields import FieldSpecs, Schema
 from models.data.databases.tables import database, field
-from models.data.records.linked import id_array
-from models.data.records.rules.write.dependencies import FOLLOWING, with_formulas
+from models.data.records.queries.links import id_array
+from models.data.records.rules.write.computed_order import FOLLOWING, with_formulas
 from runtime.database import UnitOfWork
 from runtime.prepared_statement import PreparedStatement
 

@@ -15,11 +15,11 @@ from models.core.base import Id, JsonObject
 from models.data.databases.locks import own_schema, share_schema
 from models.data.databases.rules.derived_fields import MAX_DEPTH
 from models.data.databases.rules.fields import FieldSpec, Schema
-from models.data.records.computation import compute, load_fields
-from models.data.records.index import index_records
-from models.data.records.linked import Incoming, id_array, incoming_relations, seen_links
-from models.data.records.recomputation import next_stale, request_recomputation
-from models.data.records.rules.write.dependencies import FOLLOWING, Stale, merged, stale_after
+from models.data.records.commands.computed_level import compute, load_fields
+from models.data.records.commands.index import index_records
+from models.data.records.commands.recomputation_jobs import next_stale, request_recomputation
+from models.data.records.queries.links import Incoming, id_array, incoming_relations, seen_links
+from models.data.records.rules.write.computed_order import FOLLOWING, Stale, merged, stale_after
 from models.data.records.tables import record
 from runtime.database import UnitOfWork
 

@@ -13,10 +13,10 @@ from models.data.databases.field_rows import fields_as_text, read_fields
 from models.data.databases.queries import fields_of, load_schema, schema_of
 from models.data.databases.rules.fields import Schema
 from models.data.databases.tables import database
-from models.data.records.details import record_details
-from models.data.records.finding import QueryTooSlowError, find_records
-from models.data.records.hidden import unseen_fields
-from models.data.records.index import request_indexes
+from models.data.records.commands.index import request_indexes
+from models.data.records.queries.details import record_details
+from models.data.records.queries.execution import QueryTooSlowError, find_records
+from models.data.records.queries.visibility import unseen_fields
 from models.data.records.rules.query.ordering import NEWEST_FIRST
 from models.data.records.rules.query.query import read_query
 from models.data.records.rules.query.views import through_view

@@ -8,8 +8,8 @@ from models.core.access.rules import Actor
 from models.core.base import JsonObject
 from models.data.databases.rules.fields import FieldSpecs, Schema
 from models.data.databases.rules.kinds import FieldKind
-from models.data.records.hidden import foreign_fields, hidden_fields
-from models.data.records.linked import LinksShown, Shown, shown_links, sides_of
+from models.data.records.queries.links import LinksShown, Shown, shown_links, sides_of
+from models.data.records.queries.visibility import foreign_fields, hidden_fields
 from models.data.records.shapes import RecordDetail, RelatedRecord
 from runtime.database import UnitOfWork
 from runtime.timestamps import wire_timestamp

@@ -22,7 +22,7 @@ from models.core.base import Id
 from models.data.databases.rules.aggregates import Aggregate
 from models.data.databases.rules.fields import FieldSpec, FieldSpecs, Schema
 from models.data.databases.rules.kinds import FieldKind
-from models.data.records.linked import at_the_end, id_array, seen_links
+from models.data.records.queries.links import at_the_end, id_array, seen_links
 from models.data.records.rules.link.sides import side_of
 from models.data.records.rules.query.aggregation import Figure, shown_value
 from models.data.records.rules.query.extraction import extract, json_of
@@ -47,7 +47,7 @@ _COUNTS = frozenset(
 """What is 0 where nothing is linked; of nothing there is no sum, average or percentage."""
 
 
-async def follow(
+async def linked_values(
     work: UnitOfWork, schema: Schema, spec: FieldSpec, targets: FieldSpecs, ids: Collection[Id]
 ) -> dict[Id, Any]:
     """The value of a rollup or lookup for each of these records, in one statement.

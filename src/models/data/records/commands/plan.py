@@ -7,10 +7,13 @@ from itertools import chain
 from models.core.access.rules import Actor
 from models.data.databases.commands.databases import lock_fields, store_options
 from models.data.databases.rules.fields import Schema
-from models.data.records.linked import LinksOf, links_of
-from models.data.records.links import refuse_restricted, targets_to_hold
-from models.data.records.references import check_references
-from models.data.records.rules.link.relations import read_relations
+from models.data.records.commands.links import refuse_restricted, targets_to_hold
+from models.data.records.commands.rows import hold_records, lock_records
+from models.data.records.commands.templates import with_templates
+from models.data.records.commands.upsert import Matches, find_matches
+from models.data.records.queries.links import LinksOf, links_of
+from models.data.records.queries.references import check_references
+from models.data.records.rules.link.written_relations import read_relations
 from models.data.records.rules.write.data import MAX_PROBLEMS, DataCheck, refuse
 from models.data.records.rules.write.operations import repeated
 from models.data.records.rules.write.options import grow_options
@@ -29,9 +32,6 @@ from models.data.records.rules.write.writes import (
     plan_new,
 )
 from models.data.records.shapes import MAX_OPERATIONS
-from models.data.records.store import hold_records, lock_records
-from models.data.records.templates import with_templates
-from models.data.records.upsert import Matches, find_matches
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, Detail, NotFoundError
 from runtime.ids import new_id

@@ -7,8 +7,8 @@ from sqlalchemy import any_, select
 
 from models.core.access.rules import Actor, Principal, PrincipalType, Role
 from models.core.base import Id, JsonObject
-from models.data.records.linked import id_array, relation_side, seen_links
-from models.data.records.rules.write.dependencies import Stale
+from models.data.records.queries.links import id_array, relation_side, seen_links
+from models.data.records.rules.write.computed_order import Stale
 from models.data.records.tables import record
 from models.messages.jobs.commands import accept_job
 from models.messages.jobs.rules import JobStatus

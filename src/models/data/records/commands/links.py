@@ -19,9 +19,9 @@ from models.core.access.rules import Actor
 from models.core.base import Id
 from models.data.databases.rules.fields import Schema
 from models.data.databases.tables import database
-from models.data.records.computed import propagate
-from models.data.records.link_store import Lists, present_links, store_links
-from models.data.records.linked import (
+from models.data.records.commands.computed_values import propagate
+from models.data.records.commands.link_rows import Lists, present_links, store_links
+from models.data.records.queries.links import (
     Incoming,
     LinksOf,
     at_the_end,
@@ -32,7 +32,7 @@ from models.data.records.linked import (
 )
 from models.data.records.rules.link.changes import Links
 from models.data.records.rules.link.sides import Side, side_of
-from models.data.records.rules.write.dependencies import Stale, followers_of
+from models.data.records.rules.write.computed_order import Stale, followers_of
 from models.data.records.tables import record
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, NotFoundError, ValidationError

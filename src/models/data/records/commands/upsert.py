@@ -29,7 +29,7 @@ from models.core.filters.conditions import In
 from models.core.filters.forms import ValueForm
 from models.data.databases.rules.fields import FieldSpec, Schema
 from models.data.databases.rules.registry import value_form
-from models.data.records.queries import records_of
+from models.data.records.queries.records import records_of
 from models.data.records.rules.query.entries import entries_of, entry_condition, is_indexable
 from models.data.records.rules.write.matching import meant_values
 from models.data.records.rules.write.writes import Write
