@@ -149,7 +149,7 @@ async def test_a_run_that_was_never_started_is_started(engine: Engine) -> None:
     assert (await engine.ended(automation.id, run_id)).status == "succeeded"
 
 
-async def test_a_schedule_sweeps(engine: Engine) -> None:
+async def test_the_reconciler_runs_by_a_schedule(engine: Engine) -> None:
     automation = await engine.publish(short())
     await engine.ended(automation.id, await engine.start(automation.id))
     run_id = await lost_run(engine, automation.id)

@@ -30,6 +30,6 @@ def test_what_can_never_be_called(text: str) -> None:
         "http://a:/x", "http://a?b=[c]", "http://a/b:99999/@c#http://d:0", "http://bücher.example/",
     ],
 )  # fmt: skip
-def test_what_may_be_called(text: str) -> None:
+def test_which_urls_may_be_called(text: str) -> None:
     assert url_problem(text) is None
     parse_url(text)

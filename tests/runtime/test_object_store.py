@@ -49,7 +49,7 @@ async def test_what_is_written_is_read(store: ObjectStore, size: int) -> None:
     assert await _read(store, "a/b") == content
 
 
-async def test_ranges(store: ObjectStore) -> None:
+async def test_ranges_of_an_object_are_read(store: ObjectStore) -> None:
     content = os.urandom(3 * MIB)
     await store.put("a/b", _chunks(content))
     for start, end in ((0, 1), (MIB - 1, MIB + 1), (5, 3 * MIB), (7, 7)):

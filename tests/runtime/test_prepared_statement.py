@@ -20,7 +20,7 @@ NUMBERS = PreparedStatement(
 PID = PreparedStatement(select(func.pg_backend_pid().label("pid")))
 
 
-async def test_rows_have_names(database: WatchedDatabase) -> None:
+async def test_rows_of_a_prepared_statement_have_names(database: WatchedDatabase) -> None:
     async with database.transaction() as work:
         rows = await NUMBERS.rows(work, {"numbers": [1, 2]})
         assert [(row.n, row.k) for row in rows] == [(1, 7), (2, 7)]
@@ -28,7 +28,7 @@ async def test_rows_have_names(database: WatchedDatabase) -> None:
         assert await NUMBERS.first(work, {"numbers": []}) is None
 
 
-async def test_it_reads_inside_the_transaction(database: WatchedDatabase) -> None:
+async def test_a_prepared_statement_reads_inside_the_transaction(database: WatchedDatabase) -> None:
     async with database.transaction() as work:
         first = await work.scalar(text("SELECT pg_current_xact_id()::text"))
         seen = PreparedStatement(select(func.pg_current_xact_id_if_assigned().label("id")))
@@ -56,7 +56,9 @@ async def test_a_dead_connection_takes_its_contemporaries_along(database_url: st
     assert failures == 1
 
 
-async def test_other_failures_stay_what_they_are(database: WatchedDatabase) -> None:
+async def test_a_failure_that_leaves_the_connection_whole_stays_what_it_is(
+    database: WatchedDatabase,
+) -> None:
     broken = PreparedStatement(select(text("1 / 0 AS x")))
     with pytest.raises(psycopg.errors.DivisionByZero):
         async with database.transaction() as work:

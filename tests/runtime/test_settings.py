@@ -18,7 +18,7 @@ def _clean(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(name, value)
 
 
-def test_lists_and_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_settings_have_lists_and_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WORKSPACE_OUTBOUND_ALLOW", "localhost, 10.0.0.0/8 ,")
     monkeypatch.setenv("WORKSPACE_PLATFORM_ADMINS", "Root@Example.test")
     monkeypatch.setenv("TEMPORAL_ADDRESS", "temporal:7233")

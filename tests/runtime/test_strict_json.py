@@ -18,7 +18,7 @@ from runtime.strict_json import MAX_FINITE_INTEGER, StrictJsonError, parse
         ("[" * 64 + "]" * 64, None),
     ],
 )
-def test_reads(text: str, value: object) -> None:
+def test_strict_json_reads(text: str, value: object) -> None:
     parsed = parse(text.encode())
     assert value is None or parsed == value
 
@@ -47,7 +47,7 @@ def test_reads(text: str, value: object) -> None:
         ('{"a": NaN', "", "not JSON"),
     ],
 )
-def test_refuses(text: str, path: str, part: str) -> None:
+def test_strict_json_refuses(text: str, path: str, part: str) -> None:
     with pytest.raises(StrictJsonError) as refused:
         parse(text.encode())
     assert refused.value.path == path

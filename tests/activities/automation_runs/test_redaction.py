@@ -37,7 +37,7 @@ def test_a_secret_is_found_in_every_spelling(spelled: str) -> None:
     assert redaction().text(f"x{spelled}y{spelled}") == f"x{MARK}y{MARK}"
 
 
-def test_it_is_taken_out_of_keys_lists_and_numbers() -> None:
+def test_a_secret_is_taken_out_of_keys_lists_and_numbers() -> None:
     value = {"42": [42, 4.2, 1421, True, None, {"a": "x42"}], "b": 7}
     assert redaction("42").value(value) == {
         MARK: [MARK, 4.2, f"1{MARK}1", True, None, {"a": f"x{MARK}"}],

@@ -161,7 +161,7 @@ async def test_cancel_is_final_and_changes_nothing_twice(client: Client, space: 
     assert read(await client.get(f"{path}/runs/{run['id']}")) == cancelled
 
 
-async def test_scopes_and_levels(client: Client, space: Space) -> None:
+async def test_action_runs_need_their_scopes_and_levels(client: Client, space: Space) -> None:
     path = await create(client, space)
     run = await start(client, path)
     reading = client.with_token(await space.key([Scope.ACTIONS_READ]))

@@ -283,19 +283,6 @@ async def test_deletion_goes_to_the_trash_with_the_item(client: Client, space: S
     assert read(await client.get(path)) == made
 
 
-async def test_foreign_actions_answer_as_unknown_ones(
-    client: Client, space: Space, foreign: Space
-) -> None:
-    theirs = await create(client.with_token(foreign.token), foreign)
-    for use in (
-        lambda id_: client.get(f"{space.path}/actions/{id_}"),
-        lambda id_: client.patch(f"{space.path}/actions/{id_}", json={"label": "x"}),
-        lambda id_: client.delete(f"{space.path}/actions/{id_}"),
-    ):
-        real, random = await use(theirs["id"]), await use(uuid4())
-        assert (real.status_code, real.content) == (404, random.content)
-
-
 async def test_readers_read_and_cannot_write(client: Client, space: Space) -> None:
     made = await create(client, space)
     path = f"{space.path}/actions"

@@ -203,7 +203,7 @@ BODIES: list[tuple[str, Any, str]] = [
 
 
 @pytest.mark.parametrize(("operation", "body", "path"), BODIES)
-async def test_bad_bodies_of_operations(
+async def test_bad_bodies_of_operations_are_refused(
     client: Client, space: Space, operation: str, body: Any, path: str
 ) -> None:
     made = await publish(client, space)

@@ -128,7 +128,7 @@ async def test_its_parts_come_from_here(client: Client, name: str, media_type: s
 
 
 @pytest.mark.parametrize("name", ["assets.py", "run.html", "nothing.js", "..%2fassets.py"])
-async def test_nothing_else_is_handed_out(client: Client, name: str) -> None:
+async def test_only_the_files_of_the_page_are_handed_out(client: Client, name: str) -> None:
     assert refusal(await client.with_token(None).get(f"/pages/{name}")) == (404, "not_found")
 
 

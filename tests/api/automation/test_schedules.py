@@ -154,7 +154,7 @@ async def test_a_preview_of_what_is_not_saved(client: Client, space: Space) -> N
     ],
     ids=str,
 )
-async def test_a_preview_of_nonsense(
+async def test_a_preview_of_an_impossible_schedule_is_refused(
     client: Client, space: Space, params: dict[str, str], config: Any
 ) -> None:
     made = await create(client, space, triggerConfig=HOURLY)
@@ -264,7 +264,7 @@ async def test_a_repeated_request_gets_the_same_answer(client: Client, space: Sp
     assert [read(answer)["created"] for answer in answers] == [6, 6]
 
 
-async def test_who_may(client: Client, space: Space) -> None:
+async def test_viewers_preview_and_editors_backfill(client: Client, space: Space) -> None:
     made = await published(client, space)
     period = {"from": "2026-02-01T00:00:00Z", "to": "2026-02-01T05:00:00Z"}
     _, viewer = await space.member(Role.VIEWER)

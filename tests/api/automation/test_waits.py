@@ -111,7 +111,9 @@ async def test_an_assignee_without_scopes_decides(
     ]
 
 
-async def test_others_need_the_scope_and_edit_access(client: Client, space: Space) -> None:
+async def test_who_is_not_assigned_needs_the_scope_and_edit_access_to_resume(
+    client: Client, space: Space
+) -> None:
     user_id, _ = await space.member(Role.VIEWER)
     path = await run_of(client, space, approval(assignees=[str(user_id)], allowSelf=True))
     resume = f"{path}/nodes/ask/resume"
@@ -138,7 +140,9 @@ async def test_who_started_the_run_does_not_decide(
     assert signals(space) == []
 
 
-async def test_what_is_elsewhere_is_not_there(client: Client, space: Space, foreign: Space) -> None:
+async def test_a_node_of_another_workspace_is_not_resumed(
+    client: Client, space: Space, foreign: Space
+) -> None:
     config = {"assignees": [str(space.user_id)], "allowSelf": True}
     path = await run_of(client, space, approval(**config))
     theirs = client.with_token(foreign.token)

@@ -26,7 +26,7 @@ async def _file(client: Client, space: Space) -> Json:
     return await stored(client, space, CONTENT, params={"name": "data.bin"})
 
 
-async def test_the_whole_file(client: Client, space: Space, anybody: Client) -> None:
+async def test_an_asset_is_served_whole(client: Client, space: Space, anybody: Client) -> None:
     url = (await _file(client, space))["downloadUrl"]
     answer = await anybody.get(url)
     assert (answer.status_code, answer.content) == (200, CONTENT)
@@ -87,7 +87,7 @@ async def test_a_deleted_workspace_takes_its_files_along(
         (f"bytes={len(CONTENT) - 1}-", len(CONTENT) - 1, len(CONTENT)),
     ],
 )
-async def test_one_range(
+async def test_one_range_of_an_asset_is_served(
     client: Client, space: Space, anybody: Client, asked: str, start: int, end: int
 ) -> None:
     url = (await _file(client, space))["downloadUrl"]
@@ -119,7 +119,9 @@ async def test_what_is_no_single_range_gives_the_whole(
 
 
 @pytest.mark.parametrize("asked", [f"bytes={len(CONTENT)}-", "bytes=-0", f"bytes={10**17}-"])
-async def test_ranges_outside(client: Client, space: Space, anybody: Client, asked: str) -> None:
+async def test_ranges_outside_of_an_asset_are_refused(
+    client: Client, space: Space, anybody: Client, asked: str
+) -> None:
     url = (await _file(client, space))["downloadUrl"]
     answer = await anybody.get(url, headers={"Range": asked})
     assert (answer.status_code, answer.json()["error"]) == (416, "range_not_satisfiable")
@@ -145,7 +147,9 @@ async def test_a_thousand_ranges_cost_nothing(
         assert took < 3
 
 
-async def test_conditions(client: Client, space: Space, anybody: Client) -> None:
+async def test_an_asset_that_is_known_is_not_sent_again(
+    client: Client, space: Space, anybody: Client
+) -> None:
     url = (await _file(client, space))["downloadUrl"]
     etag = (await anybody.get(url)).headers["etag"]
     for known in (etag, f"W/{etag}", f'"other", {etag}', "*"):
@@ -182,7 +186,9 @@ async def test_no_browser_runs_an_upload(
         assert "access-control-allow-origin" not in answer.headers
 
 
-async def test_names_in_the_disposition(client: Client, space: Space, anybody: Client) -> None:
+async def test_an_asset_is_named_in_the_disposition(
+    client: Client, space: Space, anybody: Client
+) -> None:
     made = await stored(client, space, params={"name": 'nä"me\u20ac;%41.txt'})
     answer = await anybody.get(made["downloadUrl"])
     plain, extended = "n__me_;_41.txt", "n%C3%A4%22me%E2%82%AC%3B%2541.txt"
@@ -200,7 +206,7 @@ async def test_a_lost_object_is_our_fault(
     assert (await anybody.get(url)).status_code == 500
 
 
-async def test_other_methods(client: Client, space: Space, anybody: Client) -> None:
+async def test_an_asset_is_only_read(client: Client, space: Space, anybody: Client) -> None:
     url = (await _file(client, space))["downloadUrl"]
     for method in ("POST", "PUT", "DELETE"):
         answer = await anybody.request(method, url)

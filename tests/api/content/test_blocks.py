@@ -209,7 +209,7 @@ async def test_delete_takes_along_what_is_nested(client: Client, page: Placed) -
     assert (await client.delete(f"{page.path}/blocks/{a['id']}")).status_code == 404
 
 
-async def test_stale_versions(client: Client, page: Placed) -> None:
+async def test_writes_of_a_stale_version_are_conflicts(client: Client, page: Placed) -> None:
     (made,) = await add(client, page, words("a"))
     path = f"{page.path}/blocks/{made['id']}"
     stale, fresh = {"If-Match": "1"}, {"If-Match": '"2"'}

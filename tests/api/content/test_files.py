@@ -117,7 +117,7 @@ async def test_lists_are_paged_newest_first(client: Client, space: Space) -> Non
         ("x." + "y" * 300, "x." + "y" * 253),
     ],
 )
-async def test_names(client: Client, space: Space, sent: str, kept: str) -> None:
+async def test_file_names_are_cleaned(client: Client, space: Space, sent: str, kept: str) -> None:
     made = await stored(client, space, params={"name": sent})
     assert made["name"] == kept
     from urllib.parse import quote  # noqa: PLC0415
@@ -126,7 +126,7 @@ async def test_names(client: Client, space: Space, sent: str, kept: str) -> None
     assert by_header["name"] == kept
 
 
-async def test_names_that_are_no_text(client: Client, space: Space) -> None:
+async def test_file_names_that_are_no_text_are_refused(client: Client, space: Space) -> None:
     for headers in ({"X-File-Name": "%ff%fe"}, [("X-File-Name", "a"), ("X-File-Name", "b")]):
         answer = await upload(client, space, headers=headers)
         assert answer.status_code == 400
@@ -172,7 +172,7 @@ async def test_files_of_others_are_unknown(client: Client, space: Space, foreign
         assert len(await files_exist(work, foreign.id, [theirs["fileId"]])) == 1
 
 
-async def test_scopes_and_roles(client: Client, space: Space) -> None:
+async def test_files_need_their_scopes_and_roles(client: Client, space: Space) -> None:
     made = await stored(client, space)
     path = f"{space.path}/files/{made['fileId']}"
     reader = client.with_token(await space.key([Scope.FILES_READ]))

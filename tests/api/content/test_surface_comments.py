@@ -34,7 +34,7 @@ async def block_of(client: Client, page: Placed) -> str:
     return block
 
 
-async def test_threads(client: Client, space: Space, page: Placed) -> None:
+async def test_comments_form_threads(client: Client, space: Space, page: Placed) -> None:
     block = await block_of(client, page)
     first = await say(client, page, "first")
     on_block = await say(client, page, "on the block", blockId=block)
@@ -157,7 +157,7 @@ async def test_what_is_elsewhere_is_not_there(client: Client, space: Space, page
     ],
     ids=["empty", "blank", "number", "long", "unknown", "id"],
 )
-async def test_a_bad_comment(client: Client, page: Placed, body: dict[str, Any]) -> None:
+async def test_a_bad_comment_is_refused(client: Client, page: Placed, body: dict[str, Any]) -> None:
     answer = await client.post(f"{page.path}/comments", json=body)
     assert answer.status_code == 400
     assert answer.json()["details"][0]["path"] in {"body", "author", "blockId"}

@@ -63,7 +63,7 @@ async def test_a_new_surface_is_empty(client: Client, space: Space, page: Placed
     assert found["blocks"] == []
 
 
-async def test_content_given_at_creation(client: Client, space: Space) -> None:
+async def test_a_surface_is_created_with_content(client: Client, space: Space) -> None:
     content = {"settings": {"width": "full"}, "blocks": [words("a", children=[words("b")])]}
     found = await read(client, await make_surface(space, "note", content))
     assert found["settings"] == {"width": "full"}
@@ -574,7 +574,7 @@ async def test_strangers_and_unknown_ids_look_alike(
         (Role.GUEST, 404, 404, 404),
     ],
 )
-async def test_roles(
+async def test_roles_decide_who_reads_writes_and_comments_on_a_surface(
     client: Client, space: Space, page: Placed, role: Role, reads: int, writes: int, comments: int
 ) -> None:
     _, token = await space.member(role)
@@ -610,7 +610,7 @@ async def test_a_guest_has_what_was_granted(
         assert (await guest.put(page.path, json={"blocks": [link]})).status_code == 404
 
 
-async def test_a_restricted_page(client: Client, space: Space, page: Placed) -> None:
+async def test_a_restricted_page_needs_a_grant(client: Client, space: Space, page: Placed) -> None:
     await restrict(space, page.item_id)
     user_id, token = await space.member(Role.EDITOR)
     editor = client.with_token(token)

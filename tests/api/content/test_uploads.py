@@ -92,7 +92,7 @@ _FIELD = part(b"1", b'form-data; name="workspaceId"')
         pytest.param(b'{"files": {"filepath": "/etc/passwd"}}', id="JSON"),
     ],
 )
-async def test_other_forms_are_refused(
+async def test_forms_without_exactly_one_file_are_refused(
     client: Client, space: Space, settings: Settings, body: bytes
 ) -> None:
     before = objects(settings)
@@ -104,7 +104,9 @@ async def test_other_forms_are_refused(
 
 
 @pytest.mark.parametrize("type_", ["", "; boundary=", f"; boundary={'x' * 71}"])
-async def test_forms_without_a_boundary(client: Client, space: Space, type_: str) -> None:
+async def test_forms_without_a_boundary_are_refused(
+    client: Client, space: Space, type_: str
+) -> None:
     answer = await _form(client, space, part(), END, type_=f"multipart/form-data{type_}")
     assert answer.status_code == 400
     assert answer.json()["details"][0]["path"] == "Content-Type"

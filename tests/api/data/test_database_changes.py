@@ -168,15 +168,3 @@ async def test_readers_change_nothing(client: Client, space: Space, role: Role) 
         assert (answer.status_code, answer.json()["error"]) == (403, "denied")
     bare = client.with_token(await space.key([Scope.DATABASES_READ]))
     assert (await bare.patch(at(made), json={"label": "A"})).status_code == 403
-
-
-async def test_foreign_databases_are_unknown_ones(
-    client: Client, space: Space, foreign: Space
-) -> None:
-    theirs = await make(client.with_token(foreign.token), foreign)
-    for use in (
-        lambda id_: client.patch(f"{space.path}/databases/{id_}", json={"label": "A"}),
-        lambda id_: client.delete(f"{space.path}/databases/{id_}"),
-    ):
-        real, random = await use(theirs["id"]), await use(uuid4())
-        assert (real.status_code, real.content) == (404, random.content)

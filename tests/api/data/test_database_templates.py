@@ -119,7 +119,9 @@ async def test_a_body_that_is_wrong_is_refused(
     assert answer.json()["details"][0]["path"] == path
 
 
-async def test_roles_scopes_and_strangers(client: Client, space: Space, foreign: Space) -> None:
+async def test_databases_from_templates_need_their_roles_and_scopes(
+    client: Client, space: Space, foreign: Space
+) -> None:
     path, body = f"{space.path}/databases/from-template", {"templateId": "tasks"}
     viewer = client.with_token((await space.member(Role.VIEWER))[1])
     assert (await viewer.get(f"{space.path}/database-templates")).status_code == 200

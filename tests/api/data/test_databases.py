@@ -167,7 +167,7 @@ async def test_readers_read_and_cannot_create(client: Client, space: Space, role
     assert (refused.status_code, refused.json()["error"]) == (403, "denied")
 
 
-async def test_scopes_are_needed(client: Client, space: Space) -> None:
+async def test_databases_need_their_scopes(client: Client, space: Space) -> None:
     token = await space.key([scope for scope in Scope if not scope.startswith("databases:")])
     bare = client.with_token(token)
     assert (await bare.get(f"{space.path}/databases")).status_code == 403

@@ -335,7 +335,9 @@ async def test_a_field_never_follows_from_itself(client: Client, space: Space) -
     assert await read(client, made) == made
 
 
-async def test_nor_across_databases(client: Client, space: Space) -> None:
+async def test_no_formula_follows_from_itself_through_another_database(
+    client: Client, space: Space
+) -> None:
     makers = await make(client, space, "Makers", formula("1.0", "Price"))
     cars = await make(client, space, "Cars", relation(makers), rollup("maker", "price", "sum"))
     back = await add(client, makers, **rollup("cars", "sum", "sum", "Back"))

@@ -297,7 +297,7 @@ async def test_the_title_stays(client: Client, space: Space) -> None:
     assert (answer.status_code, answer.json()["error"]) == (409, "conflict")
 
 
-async def test_roles_and_scopes(client: Client, space: Space) -> None:
+async def test_fields_need_their_roles_and_scopes(client: Client, space: Space) -> None:
     made = await make(client, space, TEXT)
     note = key(made, "note")
     for role in (Role.VIEWER, Role.COMMENTER):

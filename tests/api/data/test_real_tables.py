@@ -121,7 +121,7 @@ async def all_records(client: Client, database_id: str, **body: Any) -> list[Jso
             return found
 
 
-async def test_airports(client: Client, airports: tuple[str, list[Json]]) -> None:
+async def test_a_table_of_airports(client: Client, airports: tuple[str, list[Json]]) -> None:
     database_id, rows = airports
     assert len(rows) == 3376
     every = await all_records(client, database_id, limit=200)
@@ -178,7 +178,7 @@ async def test_airports(client: Client, airports: tuple[str, list[Json]]) -> Non
     }
 
 
-async def test_cars(client: Client, cars: tuple[str, list[Json]]) -> None:
+async def test_a_table_of_cars(client: Client, cars: tuple[str, list[Json]]) -> None:
     database_id, rows = cars
     data = [row["data"] for row in rows]
     found = await all_records(
@@ -244,7 +244,7 @@ async def test_cars(client: Client, cars: tuple[str, list[Json]]) -> None:
             assert inner["aggregates"]["avg_mpg"] == pytest.approx(statistics.fmean(mpg))
 
 
-async def test_weather(client: Client, days: tuple[str, list[Json]]) -> None:
+async def test_a_table_of_weather(client: Client, days: tuple[str, list[Json]]) -> None:
     database_id, rows = days
     data = [row["data"] for row in rows]
     grouped = await ask(

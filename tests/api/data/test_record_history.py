@@ -99,7 +99,7 @@ async def test_values_too_long_to_keep_are_named(client: Client, records: str) -
     assert set(longer["changedKeys"]) == set(shorter["changedKeys"]) == {"price", "note"}
 
 
-async def test_it_is_paged_newest_first(client: Client, records: str) -> None:
+async def test_history_is_paged_newest_first(client: Client, records: str) -> None:
     made = await create(client, records)
     other = await create(client, records)
     for price in range(6):

@@ -78,7 +78,7 @@ async def test_an_answer_has_groups_and_aggregates_where_they_are_asked_for(
     ]
 
 
-async def test_two_levels_of_groups(client: Client, bills: str) -> None:
+async def test_records_are_grouped_in_two_levels(client: Client, bills: str) -> None:
     levels = [{"field": "due", "granularity": "month", "direction": "desc"}, {"field": "state"}]
     found = await ask(client, bills, groupBy=levels)
     assert [

@@ -112,7 +112,7 @@ async def test_states_change_under_a_condition(client: Client, records: str) -> 
         assert answer.status_code == (400 if stamp == "x" else 409)
 
 
-async def test_who_may_change_states(
+async def test_editors_alone_change_the_states_of_records(
     client: Client, space: Space, foreign: Space, records: str
 ) -> None:
     made = await create(client, records)

@@ -163,7 +163,7 @@ async def test_a_database_has_at_most_200_templates(
     assert sorted(answer.status_code for answer in answers) == [201, 201, 201, 409, 409]
 
 
-async def test_roles_scopes_and_strangers(
+async def test_record_templates_need_their_roles_and_scopes(
     client: Client, space: Space, foreign: Space, path: str
 ) -> None:
     made = await make(client, path)

@@ -90,7 +90,7 @@ async def test_a_patch_merges_clears_and_archives(client: Client, records: str) 
     assert (await client.patch(path, json={"archived": False})).json()["data"]["archived"] is False
 
 
-async def test_if_match(client: Client, records: str) -> None:
+async def test_a_record_is_updated_if_its_version_matches(client: Client, records: str) -> None:
     made = await create(client, records)
     path = f"/v1/records/{made['id']}"
 

@@ -414,7 +414,9 @@ async def test_a_repeated_call_makes_one_view(client: Client, space: Space) -> N
     assert len((await read_database(client, database))["views"]) == 2
 
 
-async def test_roles_and_scopes(client: Client, space: Space, foreign: Space) -> None:
+async def test_views_need_their_roles_and_scopes(
+    client: Client, space: Space, foreign: Space
+) -> None:
     database = await make_database(client, space)
     path = views_of(database["id"])
     one = f"{path}/{database['views'][0]['id']}"

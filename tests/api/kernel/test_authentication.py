@@ -198,7 +198,9 @@ FORGERIES = {
 
 
 @pytest.mark.parametrize("name", FORGERIES)
-async def test_forged_sessions(client: Client, issuer: DevelopmentIssuer, name: str) -> None:
+async def test_forged_sessions_are_refused(
+    client: Client, issuer: DevelopmentIssuer, name: str
+) -> None:
     token = FORGERIES[name](issuer)
     bare = await _refusal(client, [])
     assert await _refusal(client, [(b"Authorization", f"Bearer {token}".encode())]) == bare

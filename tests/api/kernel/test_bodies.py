@@ -65,7 +65,9 @@ async def test_refused_bodies_say_where(
         {"Content-Type": "application/json", "Content-Encoding": "br"},
     ],
 )
-async def test_other_media_types(probes: Client, probe_path: str, headers: dict[str, str]) -> None:
+async def test_media_types_other_than_json_are_refused(
+    probes: Client, probe_path: str, headers: dict[str, str]
+) -> None:
     answer = await probes.post(probe_path, content=b'{"name": "n"}', headers=headers)
     assert answer.status_code == 415
     assert answer.json()["error"] == "unsupported_media_type"

@@ -53,7 +53,7 @@ async def test_a_bug_tells_nothing(
     "path",
     ["/", "/v1", "/v1/", "/v1/me/", "/v1/workspaces/", "/nope", "/v1/%00", "/docs/x", "//v1/me"],
 )
-async def test_unknown_paths(client: Client, path: str) -> None:
+async def test_unknown_paths_are_not_found(client: Client, path: str) -> None:
     answer = await client.get(path, headers={"Host": "evil.example"})
     assert answer.status_code == 404
     assert answer.json()["_tag"] == "ApiNotFound"
@@ -61,7 +61,7 @@ async def test_unknown_paths(client: Client, path: str) -> None:
 
 
 @pytest.mark.parametrize("method", ["HEAD", "OPTIONS", "TRACE", "PROPFIND", "PUT", "POST"])
-async def test_unknown_methods(client: Client, method: str) -> None:
+async def test_unknown_methods_are_not_allowed(client: Client, method: str) -> None:
     answer = await client.request(method, "/v1/me", headers={"X-HTTP-Method-Override": "GET"})
     assert answer.status_code == 405
     if method != "HEAD":
@@ -98,7 +98,9 @@ def cut_off(settings: Settings) -> FastAPI:
     )
 
 
-async def test_without_a_database(cut_off: FastAPI, client: Client, space: Space) -> None:
+async def test_without_a_database_answers_are_503(
+    cut_off: FastAPI, client: Client, space: Space
+) -> None:
     alone = Client(cut_off, Contract(cut_off.openapi()), space.token)
     for path in ("/v1/me", "/readyz"):
         answer = await alone.get(path)

@@ -65,7 +65,7 @@ async def test_fifty_at_once_have_one_effect(client: Client, space: Space) -> No
     assert len(listed.json()["data"]) == 2
 
 
-async def test_another_body_or_query_is_a_conflict(client: Client, space: Space) -> None:
+async def test_a_key_with_another_body_or_query_is_a_conflict(client: Client, space: Space) -> None:
     path = f"{space.path}/api-keys"
     await client.post(path, json={"name": "a", "scopes": []}, headers=_key("k"))
     other = await client.post(path, json={"name": "b", "scopes": []}, headers=_key("k"))
@@ -103,7 +103,9 @@ async def test_a_refused_call_leaves_nothing_and_frees_its_key(
     assert await _effects(database, name) == 1
 
 
-async def test_the_window_ends(client: Client, space: Space, database: WatchedDatabase) -> None:
+async def test_a_reply_is_replayed_until_its_window_ends(
+    client: Client, space: Space, database: WatchedDatabase
+) -> None:
     body = {"name": "a", "scopes": []}
     first = await client.post(f"{space.path}/api-keys", json=body, headers=_key("k"))
     async with database.transaction() as work:
@@ -142,7 +144,9 @@ async def test_stored_replies_are_encrypted(
 @pytest.mark.parametrize(
     "values", [[b""], [b" "], [b"x" * 256], [b"a\x01b"], [b"\xc3\xa9"], [b"a\x7f"], [b"a", b"a"]]
 )
-async def test_malformed_keys(client: Client, space: Space, values: list[bytes]) -> None:
+async def test_malformed_idempotency_keys_are_refused(
+    client: Client, space: Space, values: list[bytes]
+) -> None:
     headers = [(b"Idempotency-Key", value) for value in values]
     answer = await client.post(
         f"{space.path}/api-keys", json={"name": "a", "scopes": []}, headers=headers

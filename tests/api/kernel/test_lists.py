@@ -20,7 +20,7 @@ NO_LIMITS = ["1_000", "%2B5", "+5", "%205%20", "5.0", "5%0A", "%D9%A3", "1e2", "
 
 
 @pytest.mark.parametrize("limit", [*NO_LIMITS, "0", "-1", "1234567890"])
-async def test_what_is_no_limit(probes: Client, limit: str) -> None:
+async def test_what_is_no_limit_is_refused(probes: Client, limit: str) -> None:
     answer = await probes.get(f"/v1/probes?limit={limit}")
     assert answer.status_code == 400
     assert answer.json()["details"][0]["path"] == "limit"
@@ -36,12 +36,12 @@ async def test_what_is_no_limit(probes: Client, limit: str) -> None:
         ("limit=999999999", MAX_LIMIT),
     ],
 )
-async def test_limits(probes: Client, query: str, count: int) -> None:
+async def test_a_limit_bounds_the_page(probes: Client, query: str, count: int) -> None:
     assert len((await _value(probes, query))["items"]) == count  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("flag", ["yes", "on", "1", "TRUE", "", "null"])
-async def test_what_is_no_flag(probes: Client, flag: str) -> None:
+async def test_what_is_no_flag_is_refused(probes: Client, flag: str) -> None:
     answer = await probes.get(f"/v1/probes?onlyUnread={flag}")
     assert answer.status_code == 400
     assert answer.json()["details"][0]["path"] == "onlyUnread"
@@ -66,7 +66,7 @@ async def test_refused_parameters_are_named(probes: Client, query: str, path: st
 
 
 @pytest.mark.parametrize("query", ["cursor=%ff", "&".join(f"a{n}=1" for n in range(60))])
-async def test_unreadable_queries(probes: Client, query: str) -> None:
+async def test_unreadable_queries_are_refused(probes: Client, query: str) -> None:
     assert (await probes.get(f"/v1/probes?{query}")).status_code == 400
 
 

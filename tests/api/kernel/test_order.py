@@ -115,7 +115,9 @@ async def test_a_list_without_a_workspace_in_its_path(
     assert (await probes.with_token(await space.key([])).get("/v1/probes")).status_code == 403
 
 
-async def test_credential_kinds(probes: Client, space: Space, issuer: DevelopmentIssuer) -> None:
+async def test_an_operation_may_want_a_key_or_a_session(
+    probes: Client, space: Space, issuer: DevelopmentIssuer
+) -> None:
     session = probes.with_token(issuer.mint(space.email, "Test"))
     assert (await probes.get("/v1/keys-only")).status_code == 200
     assert (await session.get("/v1/keys-only")).status_code == 403

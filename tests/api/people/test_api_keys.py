@@ -66,7 +66,7 @@ async def test_secrets_are_shown_once(client: Client, space: Space) -> None:
         {},
     ],
 )
-async def test_refused_expiries(client: Client, space: Space, expires_at: object) -> None:
+async def test_bad_expiries_are_refused(client: Client, space: Space, expires_at: object) -> None:
     body = {"name": "n", "scopes": [], "expiresAt": expires_at}
     answer = await client.post(f"{space.path}/api-keys", json=body)
     assert answer.status_code == 400, answer.text
@@ -131,7 +131,7 @@ async def test_rights_follow_the_live_role(client: Client, space: Space) -> None
         ({"expires_at": None}, "expires_at"),
     ],
 )
-async def test_refused_bodies(
+async def test_bad_bodies_of_api_keys_are_refused(
     client: Client, space: Space, changes: dict[str, object], path: str
 ) -> None:
     body = {"name": "n", "scopes": [], **changes}

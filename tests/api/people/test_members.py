@@ -181,16 +181,6 @@ async def test_anybody_may_leave_but_not_remove_others(client: Client, space: Sp
     assert (await viewer.delete(f"{space.path}/members/{mine}")).status_code == 200
 
 
-async def test_members_of_elsewhere_do_not_exist(
-    client: Client, space: Space, foreign: Space
-) -> None:
-    body = {"role": "viewer"}
-    there = await client.patch(f"{space.path}/members/{foreign.user_id}", json=body)
-    nowhere = await client.patch(f"{space.path}/members/{uuid.uuid4()}", json=body)
-    assert there.status_code == nowhere.status_code == 404
-    assert there.content == nowhere.content
-
-
 async def test_the_log_keeps_no_invitation_token(
     client: Client, space: Space, session: Session, app: FastAPI
 ) -> None:

@@ -30,7 +30,9 @@ async def test_a_created_workspace_is_its_makers(owner: Client, client: Client) 
     assert (await client.get(path)).status_code == 404
 
 
-async def test_listing_and_its_alias(owner: Client, client: Client, space: Space) -> None:
+async def test_workspaces_are_listed_under_both_paths(
+    owner: Client, client: Client, space: Space
+) -> None:
     await owner.post("/v1/workspaces", json={"name": "Second"})
     both = await owner.get("/v1/workspaces")
     assert [entry["workspace"]["name"] for entry in both.json()["data"]] == ["Test", "Second"]
@@ -80,13 +82,15 @@ async def test_slugs_are_unique(owner: Client) -> None:
         ({"name": 5}, "name"),
     ],
 )
-async def test_refused_bodies(owner: Client, body: dict[str, object], path: str) -> None:
+async def test_bad_bodies_of_workspaces_are_refused(
+    owner: Client, body: dict[str, object], path: str
+) -> None:
     answer = await owner.post("/v1/workspaces", json=body)
     assert answer.status_code == 400
     assert answer.json()["details"][0]["path"] == path
 
 
-async def test_the_caller(owner: Client, client: Client, space: Space) -> None:
+async def test_the_caller_is_told_who_they_are(owner: Client, client: Client, space: Space) -> None:
     me = (await owner.get("/v1/me")).json()["data"]
     assert me["user"]["email"] == space.email
     assert (me["principalType"], me["workspaceId"]) == ("session", None)

@@ -210,7 +210,9 @@ async def test_deletion_keeps_the_target(client: Client, space: Space) -> None:
     assert read(await client.get(f"{space.path}/data-sources"))["dataSources"] == []
 
 
-async def test_who_may_do_what(client: Client, space: Space, foreign: Space) -> None:
+async def test_viewers_read_data_sources_and_change_none(
+    client: Client, space: Space, foreign: Space
+) -> None:
     made = await create(client, space)
     path = f"{space.path}/data-sources"
     _, token = await space.member(Role.VIEWER)

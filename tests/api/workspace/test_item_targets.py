@@ -213,7 +213,7 @@ async def test_bad_resources_are_refused(client: Client, change: Json, path: str
     assert answer.json()["details"][0]["path"] == path
 
 
-async def test_there_are_no_connections(client: Client) -> None:
+async def test_an_unknown_connection_is_not_found(client: Client) -> None:
     config = {"resource": RESOURCE, "connectionId": str(uuid4())}
     body = {"kind": "external_resource", "title": "x", "config": config}
     assert refused(await client.post("/v1/items", json=body)) == (404, "not_found")

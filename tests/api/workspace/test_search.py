@@ -1,7 +1,6 @@
 """Search over HTTP: who finds what, and what a search text means."""
 
 from typing import Any
-from uuid import uuid4
 
 import pytest
 
@@ -125,12 +124,3 @@ async def test_bad_searches_are_refused(
     answer = await client.get(f"{space.path}/search", params=query)
     assert refused(answer) == (400, "validation_error")
     assert answer.json()["details"][0]["path"] == path
-
-
-async def test_a_foreign_workspace_is_not_searched(client: Client, foreign: Space) -> None:
-    answers = [
-        await client.get(f"/v1/workspaces/{id_}/search", params={"q": "x"})
-        for id_ in (foreign.id, uuid4())
-    ]
-    assert refused(answers[0]) == (404, "not_found")
-    assert answers[0].content == answers[1].content

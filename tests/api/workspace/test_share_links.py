@@ -253,24 +253,6 @@ async def test_who_may_make_see_and_revoke_links(client: Client, space: Space) -
     assert (await client.delete(f"{links_of(space, other)}/{link['id']}")).status_code == 404
 
 
-async def test_links_of_others_are_unknown(client: Client, space: Space, foreign: Space) -> None:
-    own, theirs = await make_item(space), await make_item(foreign)
-    link, _ = await share(client.with_token(foreign.token), foreign, theirs)
-    for method, path in (
-        ("POST", f"{space.path}/items/%s/share-links"),
-        ("GET", f"{space.path}/items/%s/share-links"),
-    ):
-        body = {"json": {}} if method == "POST" else {}
-        answers = [await client.request(method, path % one, **body) for one in (theirs, new_id())]
-        assert {answer.status_code for answer in answers} == {404}
-        assert answers[0].content == answers[1].content
-    answers = [
-        await client.delete(f"{links_of(space, own)}/{one}") for one in (link["id"], new_id())
-    ]
-    assert {answer.status_code for answer in answers} == {404}
-    assert answers[0].content == answers[1].content
-
-
 @pytest.mark.parametrize(
     ("body", "path"),
     [
@@ -288,7 +270,7 @@ async def test_links_of_others_are_unknown(client: Client, space: Space, foreign
         ({"useCount": 0}, "useCount"),
     ],
 )
-async def test_refused_bodies(
+async def test_bad_share_links_are_refused(
     client: Client, space: Space, body: dict[str, object], path: str
 ) -> None:
     answer = await client.post(links_of(space, await make_item(space)), json=body)

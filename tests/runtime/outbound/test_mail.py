@@ -192,7 +192,7 @@ async def test_a_certificate_nobody_vouches_for_is_not_trusted(
 # ---- the operator's URL
 
 
-def test_urls_are_read() -> None:
+def test_urls_of_mail_servers_are_read() -> None:
     server = MailServer.parse("smtps://u%40x:p%2F%3A@mail.test", "Us <us@sender.test>")
     assert server == MailServer(
         host="mail.test",

@@ -53,7 +53,7 @@ async def test_everybody_asked_is_told_once(engine: Engine) -> None:
     await engine.cancel(*place)
 
 
-async def test_it_takes_as_many_as_required(engine: Engine) -> None:
+async def test_an_approval_takes_as_many_as_required(engine: Engine) -> None:
     people = [await member(engine) for _ in range(3)]
     place = await waiting(engine, approval(*people, required=2))
     run = await resume(engine, place, "ask", people[0], **APPROVE)
@@ -175,7 +175,7 @@ async def test_answers_of_several_people_are_put_together(engine: Engine) -> Non
     assert by_node(run)["ask"].output["data"] == expected
 
 
-async def test_without_a_form_any_data_may_be_given(engine: Engine) -> None:
+async def test_to_an_approval_without_a_form_any_data_may_be_given(engine: Engine) -> None:
     boss = await member(engine)
     place = await waiting(engine, approval(boss))
     await resume(engine, place, "ask", boss, **APPROVE, data={"budget": [5]})
@@ -268,7 +268,7 @@ async def test_a_mock_decides_in_a_test(engine: Engine, mock: dict[str, Any], wa
     assert by_node(run)["ask"].output == mock
 
 
-async def test_cancel_ends_the_question(engine: Engine) -> None:
+async def test_cancelling_a_run_ends_its_approval(engine: Engine) -> None:
     boss = await member(engine)
     place = await waiting(engine, approval(boss))
     cancelled = await engine.cancel(*place)

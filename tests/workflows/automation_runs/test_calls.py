@@ -128,7 +128,7 @@ async def test_the_caller_waits_while_the_called_automation_runs(engine: Engine)
     assert run.output == {"then": {"got": {"then": {"got": {"n": 1}}}}}
 
 
-async def test_without_waiting_the_caller_goes_on(engine: Engine) -> None:
+async def test_a_caller_that_does_not_wait_goes_on(engine: Engine) -> None:
     called = await engine.publish(event(eventKey="later"))
     run = await engine.run(calling(called.id, wait=False))
     child = await one_run(engine, called.id)

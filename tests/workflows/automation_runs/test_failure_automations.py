@@ -95,7 +95,7 @@ async def test_whoever_made_the_version_is_notified_once(engine: Engine) -> None
     assert (notice.body, notice.run_id) == ("Fall: It had to.", run_id)
 
 
-async def test_others_who_listen_hear_of_it(engine: Engine) -> None:
+async def test_automations_that_listen_for_failures_are_started(engine: Engine) -> None:
     automation = await engine.publish(failing(None))
     listens = {"kind": "automation_failed", "automationIds": [str(automation.id)]}
     listener = await engine.publish(handling(), triggerConfig=listens)

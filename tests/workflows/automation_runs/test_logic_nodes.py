@@ -28,7 +28,9 @@ def binding(type_: str, value: Any) -> Json:
         ({"expression": "trigger.missing > 3"}, "oops", None),
     ],
 )
-async def test_condition(engine: Engine, config: Json, taken: str, output: Json | None) -> None:
+async def test_a_condition_chooses_its_branch(
+    engine: Engine, config: Json, taken: str, output: Json | None
+) -> None:
     run = await engine.run(
         graph(
             node("check", "condition", **config),
@@ -236,7 +238,9 @@ async def test_an_output_beyond_a_mebibyte_fails_the_node(engine: Engine) -> Non
         ({"mode": "count", "count": 2}, "true", "false", False),
     ],
 )
-async def test_join(engine: Engine, config: Json, left: str, right: str, runs: bool) -> None:
+async def test_a_join_waits_for_all_or_any(
+    engine: Engine, config: Json, left: str, right: str, runs: bool
+) -> None:
     run = await engine.run(
         graph(
             node("left", "condition", expression=left),
@@ -292,7 +296,7 @@ async def test_a_join_of_any_goes_on_while_others_run(engine: Engine) -> None:
         ),
     ],
 )
-async def test_stop(
+async def test_a_stop_ends_the_run_with_its_result(
     engine: Engine, config: Json, status: str, output: Json, error: str | None
 ) -> None:
     run = await engine.run(

@@ -381,7 +381,7 @@ FROM_NODE = around(
 )
 
 
-async def test_from_a_node_inside_a_loop_runs_that_iteration_alone(engine: Engine) -> None:
+async def test_a_run_from_a_node_inside_a_loop_runs_that_iteration_alone(engine: Engine) -> None:
     automation = await engine.publish(FROM_NODE)
     first = await engine.ended(
         automation.id, await engine.start(automation.id, {"items": ["a", "b", "c"]})
@@ -401,7 +401,7 @@ async def test_from_a_node_inside_a_loop_runs_that_iteration_alone(engine: Engin
     assert outputs(run, "first") == {}
 
 
-async def test_from_a_node_inside_a_loop_with_an_item_of_the_callers(engine: Engine) -> None:
+async def test_a_run_from_a_node_inside_a_loop_takes_an_item_of_the_callers(engine: Engine) -> None:
     automation = await engine.publish(FROM_NODE)
     run = await engine.from_node(
         automation.id,
@@ -455,7 +455,7 @@ async def test_an_item_of_the_callers_is_that_of_a_repeat_inside_the_loop(engine
     assert outputs(run, "only") == {"loop:0/again:2": [42, 2]}
 
 
-async def test_from_a_loop_runs_it_whole(engine: Engine) -> None:
+async def test_a_run_from_a_loop_runs_it_whole(engine: Engine) -> None:
     automation = await engine.publish(FROM_NODE)
     run = await engine.from_node(automation.id, nodeId="loop", triggerPayload={"items": ["x", "y"]})
     assert run.status == "succeeded", run.error

@@ -109,7 +109,7 @@ async def test_a_waiting_body_shows_the_run_as_waiting(engine: Engine) -> None:
     assert (run.status, len(outputs(run, "then"))) == ("succeeded", 3), run.error
 
 
-async def test_no_items(engine: Engine) -> None:
+async def test_a_loop_over_no_items_runs_nothing(engine: Engine) -> None:
     run = await engine.run(around(step("body"), collect="body"), {"items": []})
     assert run.output == {"after": {"v": {"count": 0, "succeeded": 0, "failed": 0, "results": []}}}
 
@@ -268,7 +268,7 @@ NESTED_ITEMS = {"rows": [{"name": "a", "parts": [1, 2]}, {"name": "b", "parts": 
 
 
 @pytest.mark.parametrize("kind", ["quick", "outside"])
-async def test_loops_in_loops(engine: Engine, serve: Serve, kind: str) -> None:
+async def test_loops_run_inside_loops(engine: Engine, serve: Serve, kind: str) -> None:
     endpoint = await serve(reply(200, {}))
     call = node("call", "http_request", url=endpoint.url)
     inner = [step("call") if kind == "quick" else call]
@@ -487,7 +487,9 @@ async def test_a_delay_shows_loop_and_run_as_waiting(engine: Engine) -> None:
         ({"parallelism": binding("trigger", "wide")}, 1, "binding_error"),
     ],
 )
-async def test_limits_of_items(engine: Engine, config: Json, count: int, code: str) -> None:
+async def test_the_items_of_a_loop_are_limited(
+    engine: Engine, config: Json, count: int, code: str
+) -> None:
     payload = {"items": [0] * count, "wide": 51}
     run = await engine.run(around(step("body"), **config), payload)
     assert (run.status, await error_codes(engine, run)) == ("failed", {"loop": code})

@@ -57,7 +57,7 @@ async def test_the_last_attempt_is_the_failure(engine: Engine, serve: Serve) -> 
     assert len(endpoint.requests) == 3
 
 
-async def test_without_retry_there_is_one_attempt(engine: Engine, serve: Serve) -> None:
+async def test_a_node_without_retry_has_one_attempt(engine: Engine, serve: Serve) -> None:
     endpoint = await serve(reply(500))
     run = await engine.run(graph(node("call", "http_request", url=endpoint.url)))
     assert (run.status, run.error) == ("failed", "call: The server answered 500.")

@@ -65,7 +65,9 @@ def calling(url: str) -> Json:
     )
 
 
-async def test_from_failed_runs_what_failed_and_what_follows(engine: Engine, serve: Serve) -> None:
+async def test_a_retry_from_failed_runs_what_failed_and_what_follows(
+    engine: Engine, serve: Serve
+) -> None:
     endpoint = await serve(reply(400), reply(200, body=b"{}"))
     automation = await engine.publish(calling(endpoint.url))
     run_id = await engine.start(automation.id, {"number": 7})
@@ -95,7 +97,7 @@ async def test_a_retry_of_a_retry_still_knows_what_was_done(engine: Engine, serv
     assert third.replay_of_run_id == second.id
 
 
-async def test_from_start_repeats_everything(engine: Engine, serve: Serve) -> None:
+async def test_a_retry_from_start_repeats_everything(engine: Engine, serve: Serve) -> None:
     endpoint = await serve(reply(400), reply(200, body=b"{}"))
     automation = await engine.publish(calling(endpoint.url))
     run_id = await engine.start(automation.id, {"number": 7})

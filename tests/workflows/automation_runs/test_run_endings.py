@@ -109,7 +109,7 @@ async def test_an_unhandled_failure_stops_the_branches_beside_it(
     assert by_node(run)["long"].completed_at is not None
 
 
-async def test_on_error_continue_lets_them_finish(engine: Engine) -> None:
+async def test_on_error_continue_lets_the_other_branches_finish(engine: Engine) -> None:
     shape = graph(
         bad("b", label="Bad"),
         good("after_b"),

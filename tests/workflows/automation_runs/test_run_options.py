@@ -46,7 +46,7 @@ async def test_a_test_run_takes_the_draft_of_a_disabled_automation(engine: Engin
     assert run.output == {"draft": {"v": "draft"}}
 
 
-async def test_draft_before_published(engine: Engine) -> None:
+async def test_a_test_run_takes_the_draft_before_the_published_version(engine: Engine) -> None:
     automation = await engine.publish(chain(step("published")))
     assert (await engine.test(automation.id)).output == {"published": {"v": "published"}}
     changed = await edit(engine, automation.id, graph=chain(step("draft")))
@@ -141,7 +141,7 @@ async def test_mocks_are_for_test_runs_alone(engine: Engine) -> None:
     assert run.output == {"own": {}}
 
 
-async def test_simulate_leaves_no_trace(engine: Engine, serve: Serve, table: Id) -> None:
+async def test_a_simulation_leaves_no_trace(engine: Engine, serve: Serve, table: Id) -> None:
     endpoint = await serve(reply())
     automation_id = await engine.draft(
         graph(
@@ -158,7 +158,7 @@ async def test_simulate_leaves_no_trace(engine: Engine, serve: Serve, table: Id)
     assert endpoint.requests == []
 
 
-async def test_stop_at_a_node(engine: Engine) -> None:
+async def test_a_test_run_stops_at_a_node(engine: Engine) -> None:
     automation_id = await engine.draft(
         graph(
             step("a"),
@@ -190,7 +190,7 @@ async def test_what_a_test_run_does_not_know_is_refused(
     assert [detail.path for detail in refused.value.details] == [path]
 
 
-async def test_from_a_node_reuses_what_the_replayed_run_computed(engine: Engine) -> None:
+async def test_a_run_from_a_node_reuses_what_the_replayed_run_computed(engine: Engine) -> None:
     automation = await engine.publish(
         graph(
             step("up", binding("trigger", "n")),
@@ -217,7 +217,7 @@ async def test_from_a_node_reuses_what_the_replayed_run_computed(engine: Engine)
     assert third.output == {"low": {"v": [5, 6]}}
 
 
-async def test_from_a_node_without_a_replay_upstream_is_null(engine: Engine) -> None:
+async def test_in_a_run_from_a_node_without_a_replay_upstream_is_null(engine: Engine) -> None:
     automation = await engine.publish(
         chain(step("up"), step("low", {"a": binding("node", "up.v"), "b": binding("trigger", "n")}))
     )

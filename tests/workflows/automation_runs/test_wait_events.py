@@ -111,7 +111,7 @@ async def test_events_of_one_key_are_heard_one_by_one(engine: Engine) -> None:
     assert heard == [0, 1, 2]
 
 
-async def test_events_are_forgotten_with_the_last_run_they_could_reach(engine: Engine) -> None:
+async def test_events_are_removed_with_the_last_run_they_could_reach(engine: Engine) -> None:
     engine = replace(engine, actor=(await make_space(engine.database, KEYS)).actor)
     place = await waiting(engine, event(eventKey="kept"))
     await publish(engine, "other")
@@ -217,7 +217,7 @@ async def test_one_of_fifty_resumes_wins(engine: Engine) -> None:
     assert [one["data"] for one in responses] == [by_node(run)["hear"].output["data"]]
 
 
-async def test_only_editors_resume_by_node(engine: Engine) -> None:
+async def test_only_editors_resume_a_node_that_waits_for_an_event(engine: Engine) -> None:
     place = await waiting(engine, event())
     for role in (Role.VIEWER, Role.COMMENTER, Role.GUEST):
         with pytest.raises(DeniedError):
@@ -294,7 +294,9 @@ SECRET = "a secret of the tests, long enough to be one"
 
 
 @pytest.mark.parametrize("seconds", [30 * 86_400, 3_600])
-async def test_nobody_comes(skipping_engine: Engine, seconds: int) -> None:
+async def test_a_wait_for_which_no_event_comes_times_out(
+    skipping_engine: Engine, seconds: int
+) -> None:
     run = await skipping_engine.run(event(eventKey="never", timeoutSeconds=seconds))
     assert (run.status, ways(run)) == ("succeeded", {"hear", "late"})
     assert by_node(run)["hear"].output == {"data": None}
@@ -365,7 +367,7 @@ async def test_a_mock_comes_in_a_test(engine: Engine, mock: Json, way: str) -> N
     assert (run.status, ways(run)) == ("succeeded", {"hear", way})
 
 
-async def test_too_much_data_is_refused(engine: Engine) -> None:
+async def test_an_event_with_too_much_data_is_refused(engine: Engine) -> None:
     place = await waiting(engine, event())
     with pytest.raises(ValidationError):
         await resume(engine, place, "hear", data={"text": "x" * commands.DATA_LIMIT})

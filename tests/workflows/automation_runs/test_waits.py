@@ -21,7 +21,7 @@ def due(run: AutomationRunDetail, node_id: str = "wait") -> datetime:
     return datetime.fromisoformat(wait["until"])
 
 
-async def test_thirty_days_pass(skipping_engine: Engine) -> None:
+async def test_a_delay_of_thirty_days_passes(skipping_engine: Engine) -> None:
     run = await skipping_engine.run(
         graph(
             node("wait", "delay", seconds=30 * 86_400),
@@ -110,7 +110,7 @@ async def test_a_waiting_run_shows_what_it_will_not_come_to(engine: Engine) -> N
         assert states(ended)["dead"] == "skipped"
 
 
-async def test_until_a_moment(engine: Engine) -> None:
+async def test_a_run_waits_until_a_moment(engine: Engine) -> None:
     moment = datetime.now(UTC) + timedelta(seconds=1.5)
     run = await engine.run(
         graph(node("wait", "delay", until={"type": "trigger", "value": "at"})),

@@ -167,7 +167,9 @@ async def test_a_worker_that_loses_its_transactions_makes_one_whole_copy(
     assert await count(space, answer.json()["data"]["id"]) == 12_000
 
 
-async def test_who_may_duplicate(client: Client, space: Space, foreign: Space, source: Any) -> None:
+async def test_editors_with_the_scope_duplicate_a_database(
+    client: Client, space: Space, foreign: Space, source: Any
+) -> None:
     viewer = client.with_token((await space.member(Role.VIEWER))[1])
     denied = await copy(viewer, space, source)
     assert (denied.status_code, denied.json()["error"]) == (403, "denied")

@@ -69,7 +69,7 @@ async def nodes_of(engine: Engine, run_id: UUID) -> dict[str, str]:
     return {row.node_id: row.status for row in rows}
 
 
-async def test_in_the_queue(engine: Engine) -> None:
+async def test_a_run_in_the_queue_is_cancelled(engine: Engine) -> None:
     automation = await engine.publish(then_next(node("it", "delay", seconds=3_600)))
     async with engine.database.transaction() as work:
         run = await engine.accept(work, automation.id)
@@ -95,7 +95,7 @@ async def test_while_a_node_waits_for_an_answer(engine: Engine, serve: Serve) ->
     await stays(engine, automation.id, await engine.cancel(automation.id, run_id))
 
 
-async def test_between_two_attempts(engine: Engine, serve: Serve) -> None:
+async def test_a_run_between_two_attempts_is_cancelled(engine: Engine, serve: Serve) -> None:
     endpoint = await serve(reply(503))
     patient = {"maxAttempts": 5, "initialDelaySeconds": 600}
     it = node("it", "http_request", method="GET", url=endpoint.url, retry=patient)
@@ -111,7 +111,7 @@ async def test_between_two_attempts(engine: Engine, serve: Serve) -> None:
     assert len(endpoint.requests) == 1
 
 
-async def test_in_a_delay(engine: Engine) -> None:
+async def test_a_run_in_a_delay_is_cancelled(engine: Engine) -> None:
     automation = await engine.publish(then_next(node("it", "delay", seconds=3_600)))
     run_id = await engine.start(automation.id)
     await engine.until(automation.id, run_id, lambda run: run.status == "waiting")
@@ -125,7 +125,7 @@ async def say(engine: Engine, automation_id: UUID, run_id: UUID, **said: Any) ->
         await resume(work, engine.actor, automation_id, run_id, "it", body)
 
 
-async def test_at_an_approval_that_then_takes_no_answer(engine: Engine) -> None:
+async def test_a_run_cancelled_at_an_approval_takes_no_answer(engine: Engine) -> None:
     it = node("it", "approval", assignees=[str(engine.actor.user_id)], allowSelf=True)
     automation = await engine.publish(graph(it, NEXT, edges=[("it", "next", "approved")]))
     run_id = await engine.start(automation.id)
@@ -136,7 +136,7 @@ async def test_at_an_approval_that_then_takes_no_answer(engine: Engine) -> None:
     await stays(engine, automation.id, cancelled)
 
 
-async def test_at_an_event_that_then_comes_too_late(engine: Engine) -> None:
+async def test_a_run_cancelled_at_an_event_does_not_hear_it(engine: Engine) -> None:
     automation = await engine.publish(then_next(node("it", "wait_event", eventKey="parcel")))
     run_id = await engine.start(automation.id)
     await engine.until(automation.id, run_id, lambda run: run.status == "waiting")
@@ -147,7 +147,7 @@ async def test_at_an_event_that_then_comes_too_late(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize("count", [3, 150])
-async def test_in_a_loop(engine: Engine, serve: Serve, count: int) -> None:
+async def test_a_run_in_a_loop_is_cancelled(engine: Engine, serve: Serve, count: int) -> None:
     endpoint = await serve(never)
     items = {"type": "literal", "value": list(range(count))}
     shape = graph(
@@ -179,7 +179,7 @@ async def calling(engine: Engine, called_id: UUID, **config: Any) -> UUID:
     return (await engine.publish(then_next(call))).id
 
 
-async def test_with_the_runs_it_waits_for(engine: Engine) -> None:
+async def test_a_run_is_cancelled_with_the_runs_it_waits_for(engine: Engine) -> None:
     leaf = (await engine.publish(then_next(node("hold", "delay", seconds=3_600)))).id
     middle = await calling(engine, leaf)
     top = await calling(engine, middle)
@@ -203,7 +203,7 @@ async def test_with_the_runs_it_waits_for(engine: Engine) -> None:
     await stays(engine, top, cancelled)
 
 
-async def test_without_the_runs_it_does_not_wait_for(engine: Engine) -> None:
+async def test_a_run_is_cancelled_without_the_runs_it_does_not_wait_for(engine: Engine) -> None:
     called = (await engine.publish(then_next(node("hold", "delay", seconds=3_600)))).id
     call = node("call", "call_automation", automationId=str(called), wait=False)
     hold = node("hold", "delay", seconds=3_600)

@@ -107,7 +107,9 @@ async def test_around_changes_of_the_clock(temporal: WorkflowEnvironment, zone: 
     ],
     ids=str,
 )
-async def test_of_every_form(temporal: WorkflowEnvironment, config: dict[str, Any]) -> None:
+async def test_due_times_of_every_form_are_those_of_temporal(
+    temporal: WorkflowEnvironment, config: dict[str, Any]
+) -> None:
     given = trigger(**config)
     span = (datetime(2026, 2, 10, 11, 59, tzinfo=UTC), datetime(2036, 2, 10, tzinfo=UTC))
     expected = (await theirs(temporal.client, spec_of(given), *span))[:1_000]
@@ -115,7 +117,7 @@ async def test_of_every_form(temporal: WorkflowEnvironment, config: dict[str, An
     assert ours(given, *span) == expected
 
 
-async def test_what_it_does_next(temporal: WorkflowEnvironment) -> None:
+async def test_the_next_due_times_are_those_temporal_tells(temporal: WorkflowEnvironment) -> None:
     given = trigger(cron="*/10 * * * *", timezone="America/New_York")
     handle = await temporal.client.create_schedule(
         f"due-times/{uuid4()}",

@@ -97,7 +97,7 @@ async def test_a_batch_starts_a_run_for_each_change_in_its_order(goods: Listenin
     assert [told["record"]["data"]["price"] for told in await goods.payloads(changed)] == [5]
 
 
-async def test_only_named_fields_count(goods: Listening) -> None:
+async def test_only_changes_of_named_fields_start_a_run(goods: Listening) -> None:
     subscriber = await goods.automation("record_updated", fieldKeys=["price", "day"])
     one = await goods.create("A", price=1)
     await goods.set(one.id, title="B")
@@ -135,7 +135,7 @@ async def test_a_computed_field_counts_as_changed(engine: Engine) -> None:
     ],
     ids=["cel", "cel_on_trigger", "tree_on_fields", "tree_on_paths"],
 )
-async def test_filters_decide(goods: Listening, given: Any) -> None:
+async def test_filters_decide_which_records_start_a_run(goods: Listening, given: Any) -> None:
     subscriber = await goods.automation("record_updated", filter=given)
     one = await goods.create("A", price=1)
     await goods.set(one.id, price=2)
