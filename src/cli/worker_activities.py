@@ -1,13 +1,11 @@
 """What the workers of one process execute: every activity, by its queue."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
-from temporalio.client import (
-    Client,
-)
+from temporalio.client import Client
 
 from activities.action_runs.nodes import ActionNodeActivities
 from activities.action_runs.steps import ActionSteps
@@ -32,6 +30,7 @@ from activities.maintenance.reconciler import Reconciler
 from activities.maintenance.retention import Periods, RetentionActivities
 from activities.maintenance.schedules import ScheduleMaintenance
 from activities.outbox.relay import RUNNING_CAP
+from activities.outbox.run_starts import RunStarts
 from activities.schedules.fires import ScheduleFires
 from activities.schedules.schedules import Schedules
 from models.automation.automations.rules.graph.kinds import NodeKind
@@ -58,10 +57,12 @@ class Parts:
     run_limit: timedelta = timedelta(days=30)
     """A run that lasts longer is timed out."""
     running_cap: int = RUNNING_CAP
+    starts: RunStarts = field(default_factory=RunStarts)
 
 
 def activities_of(parts: Parts) -> Mapping[Queue, Sequence[Callable[..., Any]]]:
     """The activities of each queue, sharing what they keep in memory."""
+    starts, limit = parts.starts, parts.run_limit
     known = RunCache(parts.database, GraphCache(), parts.keys)
     writes = {**RecordNodes(parts.keys).transactions(), NodeKind.NOTIFY: notify_members}
     effects = Effects(parts.database, parts.keys, parts.outbound, parts.mail).by_kind()
@@ -73,7 +74,7 @@ def activities_of(parts: Parts) -> Mapping[Queue, Sequence[Callable[..., Any]]]:
     retention = RetentionActivities(parts.database, parts.store, parts.periods)
     return {
         Queue.AUTOMATION: [
-            *AutomationRunActivities(parts.database, known, writes, parts.run_limit).all(),
+            *AutomationRunActivities(parts.database, known, writes, starts, limit).all(),
             *LoopActivities(parts.database, known).all(),
             *WaitActivities(parts.database, known).all(),
             *ActionNodeActivities(parts.database, known).all(),

@@ -7,6 +7,7 @@ import signal
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -15,7 +16,7 @@ from temporalio.worker import Worker
 
 from activities.maintenance.retention import Periods
 from activities.outbox.deliveries import ExecutionDeliveries
-from activities.outbox.relay import Relay
+from activities.outbox.relay import LIMITS, Relay
 from activities.schedules.schedules import Schedules
 from activities.triggers.dispatcher import Dispatcher
 from cli.maintenance_schedules import MAINTENANCE_SCHEDULES, ensure_schedule
@@ -33,7 +34,7 @@ from runtime.outbound.policy import OutboundPolicy
 from runtime.outbox import Intent
 from runtime.settings import Settings
 from runtime.temporal_client import connect
-from runtime.worker_notifier import listen
+from runtime.worker_notifier import WorkerNotifier, listen
 from workflows.registry import ROUTES, SCHEDULED, WORKFLOWS
 from workflows.sandbox import workflow_runner
 
@@ -58,7 +59,8 @@ async def running_workers(
     relay = Relay(
         parts.database,
         {**deliveries.by_intent(), Intent.SCHEDULE: schedules.deliver},
-        running_cap=parts.running_cap,
+        parts.starts,
+        replace(LIMITS, running=parts.running_cap),
     )
     dispatcher = Dispatcher(parts.database)
 
@@ -67,6 +69,8 @@ async def running_workers(
         dispatcher.wake()
 
     parts.database.notify_workers = wake
+    notifier = WorkerNotifier(libpq_url(database_url))
+    parts.starts.on_foreign_begin = notifier.notify
     failure: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     async with contextlib.AsyncExitStack() as stack:
         for worker in _workers(parts, queues, failure):
@@ -76,7 +80,9 @@ async def running_workers(
             for schedule in MAINTENANCE_SCHEDULES:
                 await ensure_schedule(parts.client, schedule)
             listening = listen(libpq_url(database_url), wake)
-            await stack.enter_async_context(background(relay.run(), dispatcher.run(), listening))
+            await stack.enter_async_context(
+                background(relay.run(), dispatcher.run(), notifier.run(), listening)
+            )
         yield relay
 
 

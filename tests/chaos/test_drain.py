@@ -7,6 +7,7 @@ import pytest
 
 from activities.outbox.deliveries import ExecutionDeliveries
 from activities.outbox.relay import Relay
+from activities.outbox.run_starts import RunStarts
 from tests.chaos.conftest import MakeDatabase
 from tests.chaos.processes import Workers
 from tests.chaos.story import ended, fetch
@@ -48,7 +49,8 @@ cli.worker_process.DRAIN_SECONDS = 2
 
 
 async def test_a_relay_that_is_woken_as_it_is_stopped_stops(idle: Engine) -> None:
-    relay = Relay(idle.database, ExecutionDeliveries(idle.client, ROUTES).by_intent())
+    deliveries = ExecutionDeliveries(idle.client, ROUTES).by_intent()
+    relay = Relay(idle.database, deliveries, RunStarts())
     running = asyncio.create_task(relay.run())
     await asyncio.sleep(0.5)
     relay.wake()

@@ -14,6 +14,7 @@ from activities.automation_runs.nodes.records import RecordNodes
 from activities.automation_runs.runs import RunCache
 from activities.automation_runs.transactions import AutomationRunActivities
 from activities.contracts import NodeState
+from activities.outbox.run_starts import RunStarts
 from tests.chaos.conftest import MakeDatabase
 from tests.chaos.story import fetch
 from tests.support.engine import KEYS, Engine, graph, node
@@ -29,7 +30,8 @@ LIMIT = timedelta(days=30)
 def _worker(engine: Engine) -> AutomationRunActivities:
     """The activities as a process of their own would hold them: nothing shared but PostgreSQL."""
     cache = RunCache(engine.database, GraphCache())
-    return AutomationRunActivities(engine.database, cache, RecordNodes(KEYS).transactions(), LIMIT)
+    writes = RecordNodes(KEYS).transactions()
+    return AutomationRunActivities(engine.database, cache, writes, RunStarts(), LIMIT)
 
 
 async def test_a_worker_and_its_zombie_write_every_record_once(

@@ -30,6 +30,7 @@ from activities.contracts import (
     RunBegun,
     SuspendCall,
 )
+from activities.outbox.run_starts import RunStarts
 from models.automation.automation_runs import execution
 from models.automation.automation_runs.errors import RunClosedError
 from models.automation.automation_runs.plans import Reused, read_reused
@@ -50,10 +51,12 @@ class AutomationRunActivities:
         database: Database,
         runs: RunCache,
         transactions: Mapping[str, Transaction],
+        starts: RunStarts,
         limit: timedelta,
     ) -> None:
-        """A run that takes longer than `limit` is timed out."""
+        """A run that takes longer than `limit` is timed out; `starts` hears of begins and ends."""
         self._database = database
+        self._starts = starts
         self._limit = limit
         self._runs = runs
         self._nodes = NodeExecution(database, runs)
@@ -80,6 +83,7 @@ class AutomationRunActivities:
         """
         async with self._database.statement() as work:
             header = await execution.begin(work, uuid.UUID(run_id))
+        self._starts.begun(uuid.UUID(run_id))
         if header is None:
             return RunBegun(None, QuickNodesReply([], await self._why_not(run_id)))
         if (refusal := header.options.get("refusal")) is not None:
@@ -143,12 +147,14 @@ class AutomationRunActivities:
         if not call.skipped:
             async with self._database.statement() as work:
                 await execution.set_waiting(work, run_id)
+            self._starts.stopped_running()
             return
         with contextlib.suppress(RunClosedError):
             run = await self._runs.get(run_id)
             async with self._database.transaction() as work:
                 if await execution.set_waiting(work, run_id):
                     await run.skip(work, call.skipped)
+        self._starts.stopped_running()
 
     @activity.defn(name="close_failed_node")
     async def close_failed_node(self, call: NodeCall) -> NodeReply:
@@ -174,6 +180,7 @@ class AutomationRunActivities:
         else:
             written = await self._finish(run, call)
         inject_fault(FaultPoint.AFTER_TERMINAL_WRITE, call.run_id)
+        self._starts.stopped_running()
         self._runs.forget(run.header.run_id)
         return written
 

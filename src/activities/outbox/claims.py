@@ -1,20 +1,26 @@
 """Which rows of the outbox are next: in turn between workspaces, in order inside each."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any, cast
 
 from sqlalchemy import (
     ARRAY,
     CTE,
     BigInteger,
+    ColumnElement,
     Integer,
     Interval,
+    Label,
+    Select,
     Subquery,
     Text,
-    UpdateBase,
     Uuid,
     bindparam,
     column,
     delete,
+    false,
     func,
     select,
     true,
@@ -24,73 +30,177 @@ from sqlalchemy import (
 
 from models.automation.automation_runs.rules import RunStatus
 from models.automation.automation_runs.tables import automation_run
-from runtime.outbox import URGENCY, Intent, outbox
+from models.core.base import Id
+from runtime.database import Work
+from runtime.outbox import URGENCY, Intent, Outbox, outbox
 from runtime.prepared_statement import PreparedStatement
 
 CLAIM = timedelta(seconds=10)
 """How long a claim holds if its relay never comes back."""
 
 
-def _claim_statement() -> UpdateBase:
-    """Delete what was delivered; claim what is next."""
-    chosen = _next()
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What bounds one claim."""
+
+    rows: int
+    """Rows of all kinds."""
+    starting: int
+    """Runs that this relay has started and that have not begun."""
+    starting_beside_others: int
+    """How many of them may be of one workspace, when others start runs too."""
+    running: int
+    """Runs of one workspace that are running or have been started."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """Rows that are this relay's to deliver, and why others were left."""
+
+    rows: Sequence[Outbox]
+    waits_for_begin: bool
+    """A start was left because too many runs have not begun."""
+    waits_for_end: bool
+    """A start was left because too many runs of its workspace are running."""
+
+
+class _ClaimedRow:
+    """A row of the outbox, without an id when nothing was claimed, and two columns more."""
+
+    id: int | None
+    waits_for_begin: bool
+    waits_for_end: bool
+
+
+async def claim(
+    work: Work,
+    limits: Limits,
+    not_begun: Sequence[Id],
+    delivered: Sequence[int],
+    *,
+    alone: bool,
+) -> Claim:
+    """Delete what was delivered, and claim what is next.
+
+    `not_begun` are runs this relay has started; those that began since do not count. `alone` says
+    that one workspace only has started runs of late.
+    """
+    found = await _CLAIM.rows(
+        work,
+        {
+            "limit": limits.rows,
+            "starts": limits.starting,
+            "of_one": limits.starting if alone else limits.starting_beside_others,
+            "cap": limits.running,
+            "not_begun": not_begun,
+            "delivered": delivered,
+        },
+    )
+    rows = cast("Sequence[Outbox]", [row for row in found if row.id is not None])
+    return Claim(rows, found[0].waits_for_begin, found[0].waits_for_end)
+
+
+def _claim_statement() -> Select[Any]:
+    """The columns of `_ClaimedRow`; at least one row."""
+    lines = _lines()
+    chosen = _chosen(lines)
     next_rows = (
         select(outbox.c.id)
-        .join(chosen, chosen.c.id == outbox.c.id)
+        .where(outbox.c.id.in_(select(chosen.c.id)))
         .with_for_update(of=outbox, skip_locked=True)
     )
     delivered = delete(outbox).where(
         outbox.c.id == func.any(bindparam("delivered", type_=ARRAY(BigInteger)))
     )
-    return (
+    claimed = (
         update(outbox)
         .where(outbox.c.id.in_(next_rows))
         .values(claimed_until=func.now() + CLAIM, attempts=outbox.c.attempts + 1)
         .returning(*outbox.c)
+        .cte("claimed")
+    )
+    left = _left(lines, chosen)
+    return (
+        select(*claimed.c, *left.c)
+        .select_from(left.outerjoin(claimed, true()))
         .add_cte(delivered.cte("delivered"))
     )
 
 
-def _next() -> Subquery:
-    """The rows that are next, one per workspace in turn.
+def _lines() -> CTE:
+    """The first rows of every line, with their `turn` in it.
 
-    Starts go last, and no workspace starts more than the running cap leaves room for, or when
-    enough of its runs are about to begin. Inside a workspace what a person waits for goes first,
-    and then what was asked for first.
+    `place` counts the runs of the workspace that would be starting with this one, `starting` those
+    of all that are.
     """
     first = _first_of_each()
     parts = (first.c.workspace_id, first.c.intent)
     turn = func.row_number().over(partition_by=parts, order_by=(first.c.urgency, first.c.id))
-    in_turn = select(*parts, first.c.id, first.c.room, turn.label("turn")).subquery()
-    is_start = in_turn.c.intent == Intent.START
-    starting = func.array_positions(
-        bindparam("starting", type_=ARRAY(Uuid)), in_turn.c.workspace_id
+    starting = (
+        select(automation_run.c.workspace_id)
+        .where(
+            automation_run.c.id == func.any(bindparam("not_begun", type_=ARRAY(Uuid))),
+            automation_run.c.status == RunStatus.QUEUED.value,
+        )
+        .cte("starting")
     )
-    of_one = in_turn.c.turn + func.cardinality(starting)
-    most = func.least(bindparam("of_one", type_=Integer), in_turn.c.room)
-    place = func.row_number().over(
-        partition_by=in_turn.c.intent, order_by=(in_turn.c.turn, in_turn.c.id)
+    of_workspace = (
+        select(func.count())
+        .where(starting.c.workspace_id == first.c.workspace_id)
+        .correlate(first)
+        .scalar_subquery()
     )
-    in_line = (
-        select(in_turn.c.id, in_turn.c.intent, place.label("place"))
-        .where(~is_start | (of_one <= most))
+    of_all = select(func.count()).select_from(starting).scalar_subquery()
+    return select(
+        *parts,
+        first.c.id,
+        first.c.room,
+        turn.label("turn"),
+        (turn + of_workspace).label("place"),
+        of_all.label("starting"),
+    ).cte("lines")
+
+
+def _chosen(lines: CTE) -> CTE:
+    """The rows that are next, one per workspace in turn; starts go last."""
+    is_start = lines.c.intent == Intent.START
+    most = func.least(bindparam("of_one", type_=Integer), lines.c.room)
+    number = func.row_number().over(
+        partition_by=lines.c.intent, order_by=(lines.c.turn, lines.c.id)
+    )
+    in_turn = (
+        select(lines.c.id, lines.c.intent, (number + lines.c.starting).label("number"))
+        .where(~is_start | (lines.c.place <= most))
         .subquery()
     )
     return (
-        select(in_line.c.id)
+        select(in_turn.c.id)
         .where(
-            (in_line.c.intent != Intent.START)
-            | (in_line.c.place <= bindparam("starts", type_=Integer))
+            (in_turn.c.intent != Intent.START)
+            | (in_turn.c.number <= bindparam("starts", type_=Integer))
         )
-        .order_by(in_line.c.intent, in_line.c.place)
+        .order_by(in_turn.c.intent, in_turn.c.number)
         .limit(bindparam("limit", type_=Integer))
-        .subquery()
+        .cte("chosen")
     )
 
 
+def _left(lines: CTE, chosen: CTE) -> Subquery:
+    """Whether starts were left, and what they wait for; one row."""
+    capped = lines.c.place > lines.c.room
+    left = (lines.c.intent == Intent.START) & lines.c.id.not_in(select(chosen.c.id))
+
+    def some(condition: ColumnElement[bool], name: str) -> Label[bool]:
+        return func.coalesce(func.bool_or(condition), false()).label(name)
+
+    return select(
+        some(left & ~capped, "waits_for_begin"), some(left & capped, "waits_for_end")
+    ).subquery("left")
+
+
 def _first_of_each() -> Subquery:
-    """The first rows of every intent of every workspace, and how many runs more it may have
-    running: a look at each line's head, however long the line is."""
+    """The first rows of every intent of every workspace, and how many more runs it may have
+    running. It reads only the head of each line, however long the line is."""
     running = (
         select(automation_run.c.workspace_id, func.count().label("number"))
         .where(automation_run.c.status == RunStatus.RUNNING)
@@ -121,7 +231,7 @@ def _first_of_each() -> Subquery:
 
 
 def _workspaces() -> CTE:
-    """The workspaces that the outbox has rows of, each found by one step along the index."""
+    """The workspaces that have rows, each found by one step along the index."""
     first = select(outbox.c.workspace_id).order_by(outbox.c.workspace_id).limit(1)
     found = select(first.scalar_subquery().label("workspace_id")).cte("spaces", recursive=True)
     beyond = (
@@ -136,15 +246,7 @@ def _workspaces() -> CTE:
     )
 
 
-CLAIM_NEXT = PreparedStatement(_claim_statement())
-"""Parameters: `limit` and `starts` of all, `of_one` workspace; `cap`; the workspaces of `starting`
-runs; `delivered` rows."""
-NOT_BEGUN = PreparedStatement(
-    select(automation_run.c.id).where(
-        automation_run.c.id == func.any(bindparam("run_ids", type_=ARRAY(Uuid))),
-        automation_run.c.status == RunStatus.QUEUED.value,
-    )
-)
+_CLAIM = PreparedStatement(_claim_statement(), _ClaimedRow)
 PUT_BACK = PreparedStatement(
     update(outbox)
     .where(outbox.c.id == bindparam("row_id"))

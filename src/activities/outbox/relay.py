@@ -1,26 +1,38 @@
-"""The relay: delivers the outbox to Temporal, fairly between workspaces (design sections 1 and 3).
+"""The relay: delivers the outbox to Temporal, fairly between workspaces.
 
-Any number of relays may run. A row is claimed, delivered, then deleted; a relay that dies in
-between leaves a claim that expires, and the repeated delivery is absorbed by the workflow id.
+Any number of relays may run. A row is claimed, delivered, then deleted. A relay that dies in
+between leaves a claim that expires; the workflow id makes the repeated delivery harmless.
+
+Fairness between workspaces comes from four mechanisms:
+
+1. A claim takes one row of each workspace in turn; inside a workspace urgent starts go first, then
+   older ones (claims.py).
+2. A relay starts a run only while fewer than STARTING of those it started have not begun, and only
+   one of a workspace while others start runs too. Temporal keeps no turns among what it queues, so
+   the lines stay in the outbox.
+3. A workspace with RUNNING_CAP running runs starts no more until one ends or waits.
+4. Tasks that queue in Temporal all the same carry the workspace as their fairness key.
+
+So a run of a quiet workspace waits for the begin of one run of each other workspace, however many
+theirs are (bench/fairness.py). Each relay counts its own starts; rows and running runs are common.
 """
 
 import asyncio
 import contextlib
-import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
-from typing import Any
 
 import psycopg
 import structlog
 from temporalio.service import RPCError
 
-from activities.outbox.claims import CLAIM_NEXT, NOT_BEGUN, PUT_BACK
+from activities.outbox.claims import PUT_BACK, Limits, claim
 from activities.outbox.deliveries import Delivery
-from models.core.base import Id
+from activities.outbox.run_starts import RunStarts
 from runtime.database import Database
 from runtime.families import Family
-from runtime.outbox import Intent
+from runtime.outbox import Intent, Outbox
 
 log = structlog.get_logger()
 
@@ -29,19 +41,13 @@ RUNNING_CAP = 200
 BATCH = 20
 """Rows claimed at once, and so the deliveries under way at once."""
 STARTING = 8
-"""Runs that a relay has started and that have not begun. What Temporal queues it no longer deals
-out in turn, so the line stays here: just long enough that the workers always find work."""
-STARTING_OF_ONE = 1
-"""How many of them may be of one workspace, so that another's need not wait for their begin."""
-COMPANY_SECONDS = 5.0
-"""For so long after its last start a workspace is reckoned with: one that is alone has all."""
-NOTICE_SECONDS = 0.005
-"""How soon a relay that has no more room sees that a run has begun."""
-LOST_SECONDS = 2.0
-"""When a run that has not begun no longer keeps others from starting."""
+"""Runs that a relay has started and that have not begun: enough to keep its worker busy."""
+STARTING_BESIDE_OTHERS = 1
+"""How many of them may be of one workspace, when others start runs too."""
 POLL_SECONDS = 1.0
-"""The fallback when a notification was lost."""
+"""The fallback when a notification was lost, and when a delivery is tried again."""
 LONGEST_BACKOFF = timedelta(seconds=5)
+LIMITS = Limits(BATCH, STARTING, STARTING_BESIDE_OTHERS, RUNNING_CAP)
 
 
 class Relay:
@@ -51,23 +57,17 @@ class Relay:
         self,
         database: Database,
         deliveries: Mapping[Intent, Delivery],
-        *,
-        running_cap: int = RUNNING_CAP,
-        starting: int = STARTING,
-        starting_of_one: int = STARTING_OF_ONE,
+        starts: RunStarts,
+        limits: Limits = LIMITS,
     ) -> None:
         self._database = database
         self._deliveries = deliveries
-        self._running_cap = running_cap
-        self._most_starting = starting
-        self._most_of_one = starting_of_one
+        self._starts = starts
+        self._limits = limits
         self._wake = asyncio.Event()
         self._under_way: set[asyncio.Task[None]] = set()
         self._delivered: list[int] = []
-        self._starting: dict[Id, tuple[Id, float]] = {}
-        """Runs that were started: of which workspace, and until when their begin is waited for."""
-        self._company: dict[Id, float] = {}
-        """The workspaces that started runs, and until when they are reckoned with."""
+        starts.on_room = self.wake
 
     def wake(self) -> None:
         """Look for new rows now."""
@@ -88,74 +88,40 @@ class Relay:
 
     async def _turn(self) -> None:
         self._wake.clear()
-        room = BATCH - len(self._under_way)
+        room = self._limits.rows - len(self._under_way)
         claimed = await self._claim(room)
         for row in claimed:
             if row.intent == Intent.START and row.family == Family.AUTOMATION_RUN:
-                self._note_start(row.workspace_id, row.subject_id)
+                self._starts.started(row.subject_id, row.workspace_id)
             task = asyncio.create_task(self._deliver(row))
             self._under_way.add(task)
             task.add_done_callback(self._done)
-        if len(claimed) < room or len(self._under_way) >= BATCH:
+        if len(claimed) < room or len(self._under_way) >= self._limits.rows:
             await self._rest()
 
-    def _note_start(self, workspace_id: Id, run_id: Id) -> None:
-        now = time.monotonic()
-        self._starting[run_id] = workspace_id, now + LOST_SECONDS
-        self._company[workspace_id] = now + COMPANY_SECONDS
-
-    def _share(self) -> int:
-        """How many runs of one workspace may be about to begin now."""
-        now = time.monotonic()
-        self._company = {space: until for space, until in self._company.items() if until > now}
-        return self._most_of_one if len(self._company) > 1 else self._most_starting
-
     async def _rest(self) -> None:
-        """Wait until there is something to deliver, or room to deliver it."""
-        until = time.monotonic() + POLL_SECONDS
-        while not self._wake.is_set() and time.monotonic() < until:
-            # wait_for swallows a cancel that meets a wake-up, until Python 3.12 (gh-86296).
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(NOTICE_SECONDS if self._starting else POLL_SECONDS):
-                    await self._wake.wait()
-            if self._starting and await self._notice_begun():
-                return
-
-    async def _notice_begun(self) -> bool:
-        """Make room for as many runs as have begun, or have been waited for too long; whether any
-        has."""
-        before = self._starting
-        async with self._database.statement() as work:
-            rows = await NOT_BEGUN.rows(work, {"run_ids": list(before)})
-        now, queued = time.monotonic(), {row.id for row in rows}
-        self._starting = {
-            run_id: (workspace_id, until)
-            for run_id, (workspace_id, until) in before.items()
-            if run_id in queued and until > now
-        }
-        return len(self._starting) < len(before)
+        """Wait until there may be something to deliver, and room to deliver it."""
+        # wait_for swallows a cancel that meets a wake-up, until Python 3.12 (gh-86296).
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(POLL_SECONDS):
+                await self._wake.wait()
 
     def _done(self, task: asyncio.Task[None]) -> None:
         self._under_way.discard(task)
         self._wake.set()
 
-    async def _claim(self, limit: int) -> Sequence[Any]:
+    async def _claim(self, limit: int) -> Sequence[Outbox]:
         """Delete what was delivered since the last time, and claim what is next."""
         delivered = list(self._delivered)
-        parameters = {
-            "limit": limit,
-            "starts": self._most_starting - len(self._starting),
-            "of_one": self._share(),
-            "starting": [workspace_id for workspace_id, _ in self._starting.values()],
-            "cap": self._running_cap,
-            "delivered": delivered,
-        }
+        limits, not_begun = replace(self._limits, rows=limit), self._starts.look()
+        alone = not self._starts.several_workspaces()
         async with self._database.statement() as work:
-            rows = await CLAIM_NEXT.rows(work, parameters)
+            found = await claim(work, limits, not_begun, delivered, alone=alone)
         del self._delivered[: len(delivered)]
-        return rows
+        self._starts.left(waits_for_begin=found.waits_for_begin, waits_for_end=found.waits_for_end)
+        return found.rows
 
-    async def _deliver(self, row: Any) -> None:
+    async def _deliver(self, row: Outbox) -> None:
         try:
             await self._deliveries[Intent(row.intent)](row)
         except RPCError as error:
@@ -167,7 +133,7 @@ class Relay:
         else:
             self._delivered.append(row.id)
 
-    async def _put_back(self, row: Any) -> None:
+    async def _put_back(self, row: Outbox) -> None:
         backoff = min(LONGEST_BACKOFF, timedelta(seconds=0.1 * 2 ** min(row.attempts, 10)))
         # Without this the claim itself runs out, only later.
         with contextlib.suppress(psycopg.Error):

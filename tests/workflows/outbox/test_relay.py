@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import time
 import uuid
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
@@ -11,9 +10,11 @@ from typing import Any
 import psycopg
 import pytest
 import pytest_asyncio
-from sqlalchemy import delete, insert, select
+from sqlalchemy import delete, insert, select, update
 
+from activities.outbox.claims import Limits
 from activities.outbox.relay import Relay
+from activities.outbox.run_starts import RunStarts
 from models.automation.automation_runs.tables import automation_run
 from models.automation.automations.commands import create_automation
 from models.automation.automations.shapes import CreateAutomation
@@ -47,7 +48,7 @@ async def quiet(quiet_url: str) -> AsyncIterator[Database]:
 
 def relay(database: Database, running_cap: int = 100) -> Relay:
     """A relay that only claims: it never gets as far as asking Temporal."""
-    return Relay(database, {}, running_cap=running_cap, starting=50, starting_of_one=50)
+    return Relay(database, {}, RunStarts(), Limits(50, 50, 50, running_cap))
 
 
 async def intend(
@@ -118,13 +119,15 @@ async def test_a_workspace_near_its_cap_starts_as_many_as_there_is_room_for(
     space = await make_space(quiet, KEYS)
     await running(quiet, space, 2)
     first, second, third, *_ = await intend(quiet, space.id, Intent.START, 6)
+    starting = await running(quiet, space, 3, "queued")
     taker = relay(quiet, running_cap=5)
-    taker._note_start(space.id, new_id())
+    taker._starts.started(starting[0], space.id)
     assert [row.subject_id for row in await claimed(taker, 10)] == [first, second]
-    taker._note_start(space.id, first)
-    taker._note_start(space.id, second)
+    taker._starts.started(starting[1], space.id)
+    taker._starts.started(starting[2], space.id)
     assert await claimed(taker, 10) == []
-    taker._starting.clear()
+    for run_id in starting:
+        taker._starts.begun(run_id)
     assert [row.subject_id for row in await claimed(taker, 1)] == [third]
 
 
@@ -142,40 +145,112 @@ async def test_the_line_stays_with_us_until_runs_begin(quiet: Database) -> None:
     begun, queued = [await running(quiet, space, 2, status) for status in ("running", "queued")]
     await intend(quiet, space.id, Intent.START, 5)
     others = await intend(quiet, new_id(), Intent.START, 1)
-    taker = Relay(quiet, {}, starting=6, starting_of_one=4)
-    later = time.monotonic() + 60
-    taker._note_start(new_id(), new_id())
-    taker._note_start(space.id, new_id())
-    taker._starting = dict.fromkeys([*begun, *queued], (space.id, later))
-    assert [row.subject_id for row in await claimed(taker, 10)] == others
-    assert await taker._notice_begun()
-    assert taker._starting.keys() == set(queued)
-    assert len(await claimed(taker, 10)) == 2
+    taker = Relay(quiet, {}, RunStarts(), Limits(20, 6, 4, 100))
+    late = await running(quiet, space, 2, "queued")
+    taker._starts.started(new_id(), new_id())
+    for run_id in [*queued, *late]:
+        taker._starts.started(run_id, space.id)
+    assert [row.subject_id for row in await claimed(taker, 20)] == others
+    taker._starts.begun(late[0])
+    taker._starts.begun(late[1])
+    # Those that began in other processes do not count either.
+    for run_id in begun:
+        taker._starts.started(run_id, space.id)
+    assert len(await claimed(taker, 20)) == 2
 
 
-async def test_a_workspace_alone_has_every_place_and_in_company_its_share(
-    quiet: Database,
+async def test_a_workspace_alone_has_every_place_and_beside_others_its_share(
+    quiet: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     alone = new_id()
     await intend(quiet, alone, Intent.START, 20)
-    taker = Relay(quiet, {}, starting=6, starting_of_one=2)
-    taker._note_start(alone, new_id())
-    taker._starting.clear()
+    taker = Relay(quiet, {}, RunStarts(), Limits(20, 6, 2, 100))
+    taker._starts.started(new_id(), alone)
     assert len(await claimed(taker, 20)) == 6
-    taker._note_start(new_id(), new_id())
-    taker._starting.clear()
+    taker._starts.started(new_id(), new_id())
     assert len(await claimed(taker, 20)) == 2
-    taker._company = {space: time.monotonic() for space in taker._company}
+    monkeypatch.setattr("activities.outbox.run_starts.RECENT_SECONDS", 0)
+    for workspace_id in list(taker._starts._recent):
+        taker._starts.started(new_id(), workspace_id)
     assert len(await claimed(taker, 20)) == 6
 
 
-async def test_a_run_that_never_begins_holds_up_nobody(quiet: Database) -> None:
+async def test_a_start_that_was_left_is_taken_when_there_is_room(quiet: Database) -> None:
+    space = await make_space(quiet, KEYS)
+    (starting,) = await running(quiet, space, 1, "queued")
+    await intend(quiet, space.id, Intent.START, 1)
+    taker = Relay(quiet, {}, RunStarts(), Limits(20, 1, 1, 1))
+    taker._starts.started(starting, space.id)
+    assert await claimed(taker, 20) == []
+    taker._starts.begun(starting)
+    async with quiet.transaction() as work:
+        begun = automation_run.c.id == starting
+        await work.execute(update(automation_run).where(begun).values(status="running"))
+    assert await claimed(taker, 20) == []
+    taker._wake.clear()
+    taker._starts.stopped_running()
+    assert taker._wake.is_set()
+
+
+async def test_a_begin_makes_room_for_a_start_that_was_left(quiet: Database) -> None:
+    space = await make_space(quiet, KEYS)
+    (starting,) = await running(quiet, space, 1, "queued")
+    await intend(quiet, space.id, Intent.START, 1)
+    taker = Relay(quiet, {}, RunStarts(), Limits(20, 1, 1, 100))
+    taker._starts.started(starting, space.id)
+    assert await claimed(taker, 20) == []
+    assert not taker._wake.is_set()
+    taker._starts.begun(starting)
+    assert taker._wake.is_set()
+    assert len(await claimed(taker, 20)) == 1
+
+
+async def test_a_begin_wakes_nobody_while_nothing_is_left(quiet: Database) -> None:
+    space = await make_space(quiet, KEYS)
+    (starting,) = await running(quiet, space, 1, "queued")
+    taker = Relay(quiet, {}, RunStarts(), Limits(20, 1, 1, 1))
+    taker._starts.started(starting, space.id)
+    await claimed(taker, 20)
+    taker._starts.begun(starting)
+    taker._starts.stopped_running()
+    assert not taker._wake.is_set()
+
+
+def test_a_begin_while_the_relay_looks_is_not_missed() -> None:
+    starts, woken = RunStarts(), list[bool]()
+    starts.on_room = lambda: woken.append(True)
+    run_id = new_id()
+    starts.started(run_id, new_id())
+    assert starts.look() == [run_id]
+    starts.begun(run_id)
+    assert not woken
+    starts.left(waits_for_begin=True, waits_for_end=False)
+    assert woken
+
+
+def test_other_processes_are_told_of_the_begin_of_a_run_they_started() -> None:
+    starts, told = RunStarts(), list[bool]()
+    starts.on_foreign_begin = lambda: told.append(True)
+    own = new_id()
+    starts.started(own, new_id())
+    starts.begun(own)
+    assert not told
+    starts.begun(new_id())
+    assert told
+
+
+async def test_a_run_that_never_begins_holds_up_nobody(
+    quiet: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
     space = await make_space(quiet, KEYS)
     (lost,) = await running(quiet, space, 1, "queued")
-    taker = relay(quiet)
-    taker._starting = {lost: (space.id, time.monotonic())}
-    assert await taker._notice_begun()
-    assert taker._starting == {}
+    await intend(quiet, space.id, Intent.START, 1)
+    taker = Relay(quiet, {}, RunStarts(), Limits(20, 1, 1, 100))
+    taker._starts.started(lost, space.id)
+    assert await claimed(taker, 20) == []
+    monkeypatch.setattr("activities.outbox.run_starts.LOST_SECONDS", 0)
+    taker._starts.started(lost, space.id)
+    assert len(await claimed(taker, 20)) == 1
 
 
 @pytest.mark.parametrize("trouble", [psycopg.OperationalError("gone"), MemoryError()])
@@ -198,7 +273,7 @@ async def test_no_trouble_ends_a_relay(
         taken.append(row.subject_id)
 
     monkeypatch.setattr(quiet, "statement", failing)
-    relaying = asyncio.create_task(Relay(quiet, {Intent.CANCEL: deliver}).run())
+    relaying = asyncio.create_task(Relay(quiet, {Intent.CANCEL: deliver}, RunStarts()).run())
     await eventually(lambda: asyncio.sleep(0, taken == [delivered]))
     relaying.cancel()
 
