@@ -1,4 +1,4 @@
-"""What commands share: the terminal, and how a refusal reaches the person at it."""
+"""What all commands share: the console, and how they show errors."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""What the workers of one process execute: every activity, by its queue."""
+"""Every activity that the workers of a process execute, by its queue."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Which URLs the platform calls, as far as they say themselves: scheme, host and port."""
+"""Which URLs the platform may call, judged by scheme, host and port before a name is resolved."""
 
 import re
 from ipaddress import ip_address

@@ -27,7 +27,7 @@ Parameters = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 
 
 class Work(ABC):
-    """Something that prepared statements can run in, at one moment in time."""
+    """What prepared statements run in; `now` is the same for all of it."""
 
     def __init__(self) -> None:
         self.now: datetime = utc_now()

@@ -1,4 +1,4 @@
-"""The classes of refusal the interface knows (decisions C2), each with its status and code.
+"""The errors that the interface answers with (decisions C2), each with its status and code.
 
 A rule that needs a more specific error subclasses one of these beside the rule.
 """

@@ -1,4 +1,4 @@
-"""The outbox: what Temporal must be told, written in the transaction that decided it.
+"""The outbox: requests to Temporal, each written in the transaction that decided it.
 
 A row that exists has not been delivered yet; delivering deletes it. Delivery is at least once,
 and every intent is idempotent by workflow id.

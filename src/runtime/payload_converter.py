@@ -1,4 +1,4 @@
-"""How values become payloads of Temporal: JSON by pydantic, with one memory for the process."""
+"""Payloads of Temporal: JSON by pydantic, with type adapters that a process builds once."""
 
 from temporalio.contrib.pydantic import PydanticPayloadConverter
 from temporalio.converter import CompositePayloadConverter, DataConverter

@@ -1,4 +1,4 @@
-"""The platform as any client sees it: HTTP with an API key, and nothing else."""
+"""A client of one workspace for the demo: HTTP with an API key, as any client."""
 
 import asyncio
 import time

@@ -1,4 +1,4 @@
-"""The platform the demo runs on: the one that is up, else one of its own."""
+"""The platform that the demo uses: the one that is running, else one started for it."""
 
 import asyncio
 import signal

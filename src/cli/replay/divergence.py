@@ -1,4 +1,4 @@
-"""Where code and history part: a second replay that writes down what the code does."""
+"""Finds where code and history differ, by a second replay that records what the code does."""
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence

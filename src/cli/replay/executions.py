@@ -1,4 +1,4 @@
-"""Executions in Temporal, found by what people know them by."""
+"""Finds executions in Temporal by the ids that people have, and fetches their histories."""
 
 import json
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""What a replay found, in words."""
+"""Prints what a replay found, and what to do about it."""
 
 from collections import Counter
 from collections.abc import Sequence

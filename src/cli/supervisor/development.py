@@ -1,4 +1,4 @@
-"""Sessions before there is an identity provider: the issuer that lives in the state directory."""
+"""Session tokens without an identity provider: a local issuer, kept in the state directory."""
 
 import os
 from collections.abc import Mapping

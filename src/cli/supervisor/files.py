@@ -1,4 +1,4 @@
-"""Small files that are either the old or the new one, and readable by their owner alone."""
+"""Private JSON files that are replaced as a whole, and the ends of logs."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""What the person at the terminal sees: a live table, or plain lines when there is no terminal."""
+"""The status of the platform: a live table on a terminal, plain lines elsewhere."""
 
 import time
 from types import TracebackType

@@ -1,4 +1,4 @@
-"""The one way an HTTP call leaves the platform."""
+"""The client of every HTTP call that leaves the platform."""
 
 import asyncio
 import ssl

@@ -1,4 +1,4 @@
-"""How a caller's description becomes bytes: method, headers and body."""
+"""Builds the first HTTP request of a call: method, headers and body."""
 
 import json
 import re

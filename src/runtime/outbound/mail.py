@@ -1,4 +1,4 @@
-"""The one way a mail leaves the platform: SMTP to the operator's server."""
+"""The client of every mail that leaves the platform: SMTP to the operator's server."""
 
 import asyncio
 import socket
