@@ -10,10 +10,9 @@ from models.core.base import Id, JsonObject
 from models.data.databases.queries import get_database
 from models.data.databases.shapes import DatabaseDetail
 from models.data.databases.tables import database
-from models.messages.jobs.queries import find_job
-from models.messages.jobs.rules import OPEN_JOB, JobStatus
+from models.messages.jobs.queries import succeeded_job
 from runtime.database import UnitOfWork
-from runtime.errors import ConflictError, InProgressError, NotFoundError
+from runtime.errors import NotFoundError
 from runtime.families import Family
 
 
@@ -61,14 +60,18 @@ async def copy_outcome(
 
     Raises `ConflictError` when it failed, `InProgressError` when this is the last time to ask.
     """
-    found = await find_job(work, actor.workspace_id, Family.DATABASE_DUPLICATE, copy_id)
-    if found.status == JobStatus.SUCCEEDED:
-        return await get_database(work, actor, copy_id)
-    if found.status not in OPEN_JOB:
-        raise ConflictError(found.error or "The copy could not be made; nothing of it is left.")
-    if last:
-        raise InProgressError(
-            "The database is still being copied; the copy is seen when it is whole. Repeat the"
-            " request with the same Idempotency-Key for the outcome."
-        )
-    return None
+    done = await succeeded_job(
+        work,
+        actor.workspace_id,
+        Family.DATABASE_DUPLICATE,
+        copy_id,
+        failed="The copy could not be made; nothing of it is left.",
+        in_progress=_STILL_COPYING if last else None,
+    )
+    return None if done is None else await get_database(work, actor, copy_id)
+
+
+_STILL_COPYING = (
+    "The database is still being copied; the copy is seen when it is whole. Repeat the"
+    " request with the same Idempotency-Key for the outcome."
+)

@@ -1,15 +1,14 @@
 """Reading jobs."""
 
-from typing import Any
-
 from sqlalchemy import Uuid, bindparam, select
 
 from models.core.access.rules import Actor, Principal, PrincipalType, Role
 from models.core.base import Id
-from models.messages.jobs.tables import job
+from models.messages.jobs.rules import OPEN_JOB, JobStatus
+from models.messages.jobs.tables import Job, job
 from models.people.workspaces.tables import workspace_member
 from runtime.database import UnitOfWork
-from runtime.errors import DeniedError, NotFoundError
+from runtime.errors import ConflictError, DeniedError, InProgressError, NotFoundError
 from runtime.families import Family
 from runtime.prepared_statement import PreparedStatement
 
@@ -18,12 +17,13 @@ _JOB = PreparedStatement(
         job.c.workspace_id == bindparam("workspace_id", type_=Uuid),
         job.c.id == bindparam("id", type_=Uuid),
         job.c.family == bindparam("family"),
-    )
+    ),
+    Job,
 )
 
 
-async def find_job(work: UnitOfWork, workspace_id: Id, family: Family, job_id: Id) -> Any:
-    """One job of a family, with the columns of its table. Raises `NotFoundError`."""
+async def find_job(work: UnitOfWork, workspace_id: Id, family: Family, job_id: Id) -> Job:
+    """One job of a family. Raises `NotFoundError`."""
     parameters = {"workspace_id": workspace_id, "id": job_id, "family": family.value}
     found = await _JOB.first(work, parameters)
     if found is None:
@@ -31,7 +31,31 @@ async def find_job(work: UnitOfWork, workspace_id: Id, family: Family, job_id: I
     return found
 
 
-async def job_actor(work: UnitOfWork, job: Any) -> Actor:
+async def succeeded_job(
+    work: UnitOfWork,
+    workspace_id: Id,
+    family: Family,
+    job_id: Id,
+    *,
+    failed: str,
+    in_progress: str | None,
+) -> Job | None:
+    """A job that has succeeded, None while it is open.
+
+    Raises `NotFoundError`, `ConflictError` with the job's error, or else `failed`, when it ended
+    otherwise, and `InProgressError` with `in_progress`, when given, while it is open.
+    """
+    found = await find_job(work, workspace_id, family, job_id)
+    if found.status == JobStatus.SUCCEEDED:
+        return found
+    if found.status not in OPEN_JOB:
+        raise ConflictError(found.error or failed)
+    if in_progress is not None:
+        raise InProgressError(in_progress)
+    return None
+
+
+async def job_actor(work: UnitOfWork, job: Job) -> Actor:
     """Who asked for a job (its row), with the rights they have now; the job writes in their name.
 
     Raises `DeniedError` for one who left the workspace.

@@ -48,8 +48,8 @@ from models.data.databases.shapes import (
 )
 from models.data.records.tables import record
 from models.messages.jobs.commands import accept_job, record_progress
-from models.messages.jobs.queries import find_job
-from models.messages.jobs.rules import OPEN_JOB, JobStatus
+from models.messages.jobs.queries import find_job, succeeded_job
+from models.messages.jobs.rules import OPEN_JOB
 from models.messages.jobs.tables import Job, job
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, InProgressError, ValidationError
@@ -133,18 +133,24 @@ async def conversion_outcome(
 
     Raises `ConflictError` when it failed, `InProgressError` when this is the last time to ask.
     """
-    found = await find_job(work, actor.workspace_id, Family.FIELD_CONVERSION, job_id)
-    if found.status == JobStatus.SUCCEEDED:
-        field = await get_field(work, actor.workspace_id, database_id, field_id)
-        return ConvertedField(field=field, **found.result)
-    if found.status not in OPEN_JOB:
-        raise ConflictError(found.error or "The conversion was ended; the field is as it was.")
-    if last:
-        raise InProgressError(
-            "The field is still being converted; until that is done it is as it was. Repeat the"
-            " request with the same Idempotency-Key for the outcome."
-        )
-    return None
+    done = await succeeded_job(
+        work,
+        actor.workspace_id,
+        Family.FIELD_CONVERSION,
+        job_id,
+        failed="The conversion was ended; the field is as it was.",
+        in_progress=_STILL_CONVERTING if last else None,
+    )
+    if done is None:
+        return None
+    field = await get_field(work, actor.workspace_id, database_id, field_id)
+    return ConvertedField(field=field, **(done.result or {}))
+
+
+_STILL_CONVERTING = (
+    "The field is still being converted; until that is done it is as it was. Repeat the"
+    " request with the same Idempotency-Key for the outcome."
+)
 
 
 async def _accepted(work: UnitOfWork, actor: Actor, field_id: Id, job_id: Id) -> bool:
