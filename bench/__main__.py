@@ -26,6 +26,7 @@ from bench.floor_server import floor_route
 from bench.floor_workflows import floor_worker
 from bench.graphs import QUICK_CHAIN, outside_chain
 from bench.loops import loop_rates, node_costs
+from bench.pipeline import pipeline_times
 from bench.platform import Platform, running_platform
 from bench.queries import query_rates
 from bench.reads import read_rates
@@ -74,6 +75,10 @@ async def _accept(m: Measuring) -> list[Figure]:
 
 async def _webhooks(m: Measuring) -> list[Figure]:
     return [await webhook_rate(m.platform, m.route, m.rounds, m.count)]
+
+
+async def _pipeline(m: Measuring) -> list[Figure]:
+    return await pipeline_times(m.platform, m.rounds, m.count)
 
 
 async def _reads(m: Measuring) -> list[Figure]:
@@ -129,6 +134,7 @@ PARTS: Mapping[str, Part] = {
     "copies": Part("copies of databases", _copies),
     "queries": Part("queries over very many records", _queries),
     "loops": Part("loops over ten thousand items", _loops),
+    "pipeline": Part("requests through our pipeline and through FastAPI's routes", _pipeline),
     "concurrent": Part(f"{CONCURRENT} runs that are open at once", _concurrent),
 }
 SHORT = [name for name, part in PARTS.items() if part.seconds is not None]

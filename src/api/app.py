@@ -1,4 +1,4 @@
-"""The application: routers, kernel, and what runs beside the requests."""
+"""Makes the ASGI application; `workspace api` serves it, and tests call it."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -26,7 +26,7 @@ from runtime.settings import Settings
 
 
 class WorkspaceApi(FastAPI):
-    """FastAPI with the kernel around its router instead of the framework's own layers."""
+    """FastAPI whose requests go to our dispatch instead of its router (docs/adr/0025)."""
 
     def __init__(self, routes: Sequence[Route], **options: Any) -> None:
         super().__init__(**options)

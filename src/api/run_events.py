@@ -1,9 +1,13 @@
-"""The events of one run's stream: rows are asked again and again, and changes are sent."""
+"""The events of one run's stream, which the page of a run follows.
+
+The run is read again and again, and what changed is sent.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator, Collection
 
-from api.kernel.event_streams import event
+from fastapi.sse import format_sse_event
+
 from api.kernel.responses import as_refusal
 from api.kernel.services import Services
 from models.automation.automation_runs.rules import OPEN_RUN
@@ -13,24 +17,24 @@ from models.automation.run_overviews.shapes import NodeProgress, RunChange, RunS
 from models.core.base import Id
 
 POLL_SECONDS = 0.25
-SHARE = 10
-"""Of the time between two questions, at most a tenth is spent on the answer."""
+PAUSE_PER_READ = 10
+"""A pause is at least so many times as long as the read before it."""
 LONGEST_PAUSE_SECONDS = 5.0
-"""However slow an answer was: one slow moment must not leave the page without news."""
+"""Also after a very slow read: the page must not stay without news."""
 LIFETIME_SECONDS = 60.0
-"""Then the client comes again, and what it may see is asked anew: so long may a revoked key or a
-lost right still hear."""
+"""Then the client reconnects and its rights are checked again. For at most this long a revoked key
+still gets events."""
 
 
 class Watch:
-    """What a client knows of a run."""
+    """What was sent to a client so far."""
 
     def __init__(self) -> None:
         self._run: RunState | None = None
         self._nodes: dict[str, NodeProgress] = {}
 
-    def news(self, now: RunChange) -> RunChange | None:
-        """What the client does not know yet; None when it knows everything."""
+    def changes(self, now: RunChange) -> RunChange | None:
+        """What differs from that; None when nothing does."""
         changed = [node for node in now.nodes if self._nodes.get(node.node_id) != node]
         if not changed and now.run == self._run:
             return None
@@ -44,7 +48,7 @@ async def run_events(
 ) -> AsyncIterator[bytes | None]:
     """The events of a run until it ends; None each time nothing is new.
 
-    No connection to the database is held between two questions.
+    No connection to the database is held between two reads.
     """
     loop = asyncio.get_running_loop()
     deadline = loop.time() + LIFETIME_SECONDS
@@ -57,15 +61,19 @@ async def run_events(
                 if loops is None:
                     loops = await loops_of(work, workspace_id, run_id)
                 now = await queries.state(work, workspace_id, run_id, loops)
-        except Exception as error:  # noqa: BLE001  # the answer has begun: it can only end
+        except Exception as error:  # noqa: BLE001  # the answer has begun, so it can only end
             as_refusal(error)
             return
         if now is None:
             return
-        news = watch.news(now)
-        yield None if news is None else event("state", news.model_dump_json(by_alias=True))
+        change = watch.changes(now)
+        if change is None:
+            yield None
+        else:
+            data = change.model_dump_json(by_alias=True)
+            yield format_sse_event(event="state", data_str=data)
         if now.run.status not in OPEN_RUN:
-            yield event("end")
+            yield format_sse_event(event="end", data_str="{}")
             return
-        pause = max(POLL_SECONDS, SHARE * (loop.time() - begun))
+        pause = max(POLL_SECONDS, PAUSE_PER_READ * (loop.time() - begun))
         await asyncio.sleep(min(pause, LONGEST_PAUSE_SECONDS))

@@ -1,14 +1,13 @@
-"""Under which names Temporal and people know a run, on every run's `metadata`."""
+"""Links in the `metadata` of a run: its Temporal workflow and its page."""
 
-from typing import Any
-
+from models.automation.automation_runs.shapes import AutomationRunShape
 from models.core.base import Id, JsonObject
 from runtime.families import temporal_ui_url
 from runtime.settings import Settings
 
 
 def temporal_link(settings: Settings, workflow_id: str) -> JsonObject:
-    """The execution of a workflow id: always the newest, so its own run id is left open."""
+    """The newest execution of a workflow id: `runId` is null, as it changes with each of them."""
     url = None
     if settings.temporal_ui_url is not None:
         url = temporal_ui_url(settings.temporal_ui_url, settings.temporal_namespace, workflow_id)
@@ -20,7 +19,7 @@ def page_url(run_id: Id) -> str:
     return f"/runs/{run_id}"
 
 
-def add_links(settings: Settings, run: Any) -> None:
+def add_links(settings: Settings, run: AutomationRunShape) -> None:
     """Add both to the metadata of an automation run."""
     run.metadata["temporal"] = temporal_link(settings, run.metadata["temporalWorkflowId"])
     run.metadata["pageUrl"] = page_url(run.id)

@@ -1,12 +1,16 @@
-"""Calls of webhooks: from a request to a delivery, and from a run to the answer."""
+"""HTTP around webhooks: a request as a delivery, and the answer of a run as a response.
+
+The router of webhooks calls it.
+"""
 
 import json
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from starlette.responses import Response
 
 from api.kernel.request import ApiRequest
+from api.kernel.responses import Data
 from models.automation.automation_runs.rules import RunStatus
 from models.automation.automation_runs.run_header import automation_actor
 from models.automation.webhooks.errors import RunWithoutAnswerError
@@ -17,16 +21,16 @@ from models.core.access.rules import Principal, PrincipalType
 from models.core.base import JsonObject
 from runtime.database import UnitOfWork
 
-_GUARDS = {
+_SECURITY_HEADERS = {
     "X-Content-Type-Options": "nosniff",
-    # What an automation answers is a page of nobody's: it must not act in the name of this origin.
+    # An automation may answer HTML; it must not act as a page of this origin.
     "Content-Security-Policy": "sandbox allow-forms allow-popups allow-scripts",
 }
 _WITHOUT_BODY = frozenset({204, 205, 304})
 
 
 async def called_webhook(request: ApiRequest) -> Hook:
-    """The webhook that is called, by which the request log names the call.
+    """The webhook of the path; it becomes the actor of the request.
 
     Raises TooOftenError and NotFoundError.
     """
@@ -48,34 +52,41 @@ def delivery_of(request: ApiRequest) -> Delivery:
     return Delivery(request.method, headers, request.scope["query_string"], request.raw_body)
 
 
-def answer(request: ApiRequest, hook: Hook, receipt: WebhookReceiptBody) -> Any:
-    """The receipt at once, or what the run has to say once it says it."""
+def answer(
+    request: ApiRequest, hook: Hook, receipt: WebhookReceiptBody
+) -> Data[WebhookReceiptBody]:
+    """The receipt at once, or the answer of the run when it is there.
+
+    Both are responses. The declared type is what the OpenAPI document says of them.
+    """
     if hook.trigger.respond == "immediate" or receipt.run_id is None:
-        return _received(receipt)
-    return request.deferred(partial(_poll, hook, receipt), within=hook.trigger.wait_seconds)
+        return cast("Data[WebhookReceiptBody]", _receipt(receipt))
+    poll = partial(_poll, hook, receipt)
+    found = request.deferred(poll, within=hook.trigger.wait_seconds)
+    return cast("Data[WebhookReceiptBody]", found)
 
 
 async def _poll(
     hook: Hook, receipt: WebhookReceiptBody, work: UnitOfWork, last: bool
 ) -> Response | None:
-    """The answer of the respond node, else the output of the run; the receipt when time is over.
+    """The answer of the respond node, else the output of the run; after the time the receipt.
 
     Raises RunWithoutAnswerError.
     """
     assert receipt.run_id is not None, "there is a run to wait for"
     found = await run_answer(work, hook.workspace_id, receipt.run_id)
     if found is None:
-        return _received(receipt)
+        return _receipt(receipt)
     if found.response is not None:
-        return _written(found.response)
+        return _node_response(found.response)
     if found.status is RunStatus.SUCCEEDED:
         return _json({"data": found.output})
     if found.ended:
         raise RunWithoutAnswerError(receipt.run_id)
-    return _received(receipt.model_copy(update={"status": found.status})) if last else None
+    return _receipt(receipt.model_copy(update={"status": found.status})) if last else None
 
 
-def _received(receipt: WebhookReceiptBody) -> Response:
+def _receipt(receipt: WebhookReceiptBody) -> Response:
     body = {"data": receipt.model_dump(mode="json", by_alias=True)}
     return _json(body, 200 if receipt.duplicate else 202)
 
@@ -85,8 +96,8 @@ def _json(body: Any, status: int = 200) -> Response:
     return Response(content, status, media_type="application/json")
 
 
-def _written(response: JsonObject) -> Response:
-    """What the respond node says: text as it is, any other value as JSON, null as no body."""
+def _node_response(response: JsonObject) -> Response:
+    """The response of the respond node: text as it is, other values as JSON, null as no body."""
     status, body = response["status"], response["body"]
     if body is None or status in _WITHOUT_BODY:
         answered = Response(status_code=status)
@@ -94,5 +105,5 @@ def _written(response: JsonObject) -> Response:
         answered = Response(body, status, media_type="text/plain")
     else:
         answered = _json(body, status)
-    answered.headers.update({**response["headers"], **_GUARDS})
+    answered.headers.update({**response["headers"], **_SECURITY_HEADERS})
     return answered

@@ -1,1 +1,1 @@
-"""What every endpoint stands on: from the bytes of a request to the bytes of its answer."""
+"""The request pipeline: from the bytes of a request to the bytes of its answer (docs/adr/0025)."""

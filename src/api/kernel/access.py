@@ -1,4 +1,7 @@
-"""What an operation demands of its caller, declared beside it and enforced before it runs."""
+"""What an operation demands of its caller.
+
+Routers declare it beside the operation; `authorization` enforces it, `openapi` documents it.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,8 +18,8 @@ Credential = Literal["any", "session", "key", "none"]
 class Access:
     """The demands of one operation (decisions C2, C4).
 
-    All of `scopes` are needed. One of `any_scope` opens the door to a resource whose kind then
-    decides, in the command, which of them it must be.
+    All of `scopes` are needed. One of `any_scope` is enough to reach
+    the command, which knows by the kind of the resource which of them it must be.
     `resource` names what the path parameter `<resource>Id` must identify: something visible in
     the caller's workspace, on which the caller needs `level`. `transaction=False` is for
     operations that must answer without a database; `writes` for a GET that counts its use,

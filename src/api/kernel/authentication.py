@@ -1,17 +1,19 @@
-"""Who is calling: one statement per request, for keys and for sessions (decisions C4)."""
+"""Who sent the request: one statement, for keys and for sessions (decisions C4).
+
+The pipeline calls `prove` before the transaction and `authenticate` in it.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import lru_cache
-from typing import Any
 from uuid import UUID
 
 from api.kernel.credentials import KeyToken, SessionToken, unauthorized
 from api.kernel.services import Services
 from api.kernel.sessions import Session
 from models.core.access.rules import Principal, PrincipalType, Role, Scope
-from models.people.credentials.queries import key_by_digest, session_user
+from models.people.credentials.queries import SessionRow, key_by_digest, session_user
 from models.people.users.commands import sync_profile
 from runtime.database import UnitOfWork
 from runtime.errors import UnavailableError
@@ -28,7 +30,10 @@ class Caller:
 
 
 async def prove(services: Services, credential: KeyToken | SessionToken) -> KeyToken | Session:
-    """What can be known without the database; a session's signature is checked here."""
+    """Check what needs no database: the signature of a session.
+
+    Raises UnauthorizedError and UnavailableError.
+    """
     if isinstance(credential, KeyToken):
         return credential
     if services.sessions is None:
@@ -37,9 +42,9 @@ async def prove(services: Services, credential: KeyToken | SessionToken) -> KeyT
 
 
 class UnsyncedProfileError(UnavailableError):
-    """The provider says something of a user that we have not stored yet.
+    """The session says something of its user that is not stored yet.
 
-    A client sees it only if two sessions that contradict each other meet.
+    A client gets it only when two sessions that contradict each other are used at once.
     """
 
     def __init__(self) -> None:
@@ -57,7 +62,7 @@ async def authenticate(services: Services, work: UnitOfWork, proof: KeyToken | S
 
 
 async def sync(services: Services, session: Session) -> None:
-    """Store what the provider says, in a transaction of its own: a refused call keeps it too."""
+    """Store what the session says, in its own transaction: it stays when the request is refused."""
     async with services.database.transaction() as work:
         await sync_profile(
             work,
@@ -100,11 +105,11 @@ async def _session(services: Services, work: UnitOfWork, session: Session) -> Ca
     return Caller(principal, _roles(rows))
 
 
-def _roles(rows: Sequence[Any]) -> dict[UUID, Role]:
-    return {row.workspace_id: Role(row.role) for row in rows if row.workspace_id is not None}
+def _roles(rows: Sequence[SessionRow]) -> dict[UUID, Role]:
+    return {row.workspace_id: Role(row.role) for row in rows if row.workspace_id and row.role}
 
 
-def _changed(row: Any, session: Session) -> bool:
+def _changed(row: SessionRow, session: Session) -> bool:
     if session.platform_admin not in {None, row.platform_admin}:
         return True
     return bool((row.email, row.name) != (session.email, session.name))

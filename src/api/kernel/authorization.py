@@ -1,4 +1,7 @@
-"""May this caller do this here: the checks of decisions C2 between 401 and 400, in their order."""
+"""Whether the caller may carry out the operation: the checks of decisions C2 between 401 and 400.
+
+The pipeline calls `admit` once the caller is known.
+"""
 
 from collections.abc import Mapping, Sequence
 from uuid import UUID
@@ -18,22 +21,22 @@ WORKSPACE = "workspaceId"
 
 
 async def admit(operation: Operation, request: ApiRequest, caller: Caller) -> None:
-    """Let the caller in, with `call.actor`, `call.ids` and `call.placement` set, or refuse.
+    """Set `request.actor`, `request.ids` and `request.placement`.
 
-    Raises NotFoundError and DeniedError.
+    Raises NotFoundError, DeniedError, and ValidationError for a session that names no workspace.
     """
     access = operation.access
     if WORKSPACE in request.path_params:
-        _enter(request, caller, parse_id(request.path_params[WORKSPACE]))
+        _enter_workspace(request, caller, parse_id(request.path_params[WORKSPACE]))
     _check_credential(access, caller)
-    places = _places(access, request, caller)
+    places = _workspaces(access, request, caller)
     request.ids = _parse_ids(operation, request)
     if access.resource is not None:
         await _find(access, request, caller, places)
 
 
-def _enter(request: ApiRequest, caller: Caller, workspace_id: UUID | None) -> None:
-    """Make the workspace the one this call is about."""
+def _enter_workspace(request: ApiRequest, caller: Caller, workspace_id: UUID | None) -> None:
+    """Make the caller the actor of the request. Raises NotFoundError for who is no member."""
     role = None if workspace_id is None else caller.roles.get(workspace_id)
     if workspace_id is None or role is None:
         raise NotFoundError("workspace")
@@ -58,25 +61,25 @@ def _check_credential(access: Access, caller: Caller) -> None:
         raise DeniedError("This operation is for platform administrators.")
 
 
-def _places(access: Access, request: ApiRequest, caller: Caller) -> Sequence[UUID]:
-    """The workspaces in which the caller holds the scopes; raises DeniedError without any."""
+def _workspaces(access: Access, request: ApiRequest, caller: Caller) -> Sequence[UUID]:
+    """The workspaces in which the caller holds the scopes. Raises DeniedError without any."""
     if request.workspace_id is not None:
-        words = access.lacking(request.actor.scopes)
-        if words is not None:
-            raise _lacks(words)
+        missing = access.lacking(request.actor.scopes)
+        if missing is not None:
+            raise _lacks(missing)
         return [request.workspace_id]
     if not access.scopes and access.resource is None:
         return []
     if access.resource is None:
-        _enter(request, caller, _own_workspace(request, caller))
-        return _places(access, request, caller)
+        _enter_workspace(request, caller, _own_workspace(request, caller))
+        return _workspaces(access, request, caller)
     if not caller.roles:
         raise NotFoundError(access.resource.replace("_", " "))
     lacking = {
         workspace_id: access.lacking(caller.principal.usable_scopes(role))
         for workspace_id, role in caller.roles.items()
     }
-    places = [workspace_id for workspace_id, words in lacking.items() if words is None]
+    places = [workspace_id for workspace_id, missing in lacking.items() if missing is None]
     if not places:
         raise _lacks(next(iter(lacking.values())))
     return places
@@ -96,7 +99,7 @@ def _own_workspace(request: ApiRequest, caller: Caller) -> UUID | None:
 
 
 def _named_in_body(raw: bytes) -> str | None:
-    """The workspace a body names; whatever else is wrong with it is told later."""
+    """The workspace that the body names; what else is wrong with the body is told later."""
     try:
         body = parse(raw) if raw else None
     except StrictJsonError:
@@ -122,7 +125,7 @@ def _parse_ids(operation: Operation, request: ApiRequest) -> Mapping[str, UUID]:
 async def _find(
     access: Access, request: ApiRequest, caller: Caller, places: Sequence[UUID]
 ) -> None:
-    """The resource must be seen where the caller may look, and be at the caller's level."""
+    """Find the resource among the places, and check the caller's level on it."""
     assert access.resource is not None
     assert access.parameter is not None
     noun = access.resource.replace("_", " ")
@@ -132,7 +135,7 @@ async def _find(
     if placement is None:
         raise NotFoundError(noun)
     if request.workspace_id is None:
-        _enter(request, caller, placement.workspace_id)
+        _enter_workspace(request, caller, placement.workspace_id)
     request.placement = placement
     role: Role = request.actor.role
     level = level_on(placement, role)

@@ -1,4 +1,8 @@
-"""Reading a request's body: how much, of what type, and never more than allowed."""
+"""Reads the body of a request: at most so many bytes, and JSON unless the operation takes any.
+
+The pipeline calls it before the transaction opens. What is wrong with a body is kept in `Body` and
+told once the caller is known.
+"""
 
 import asyncio
 from collections.abc import Mapping
@@ -9,35 +13,41 @@ from starlette.types import Message, Receive, Scope
 
 from runtime.errors import PayloadTooLargeError, PlatformError, UnsupportedMediaTypeError
 
+_DISCARDED_BYTES = 32 * 1024 * 1024
+_DISCARDING_SECONDS = 2.0
+_RELEVANT = frozenset(
+    {b"content-length", b"transfer-encoding", b"content-encoding", b"content-type"}
+)
+
 
 class ClientGoneError(Exception):
-    """The client closed the connection before its request was whole."""
+    """The client closed the connection before it had sent its request."""
 
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """The bytes, or why they were not taken; the refusal is told after the caller is known."""
+    """The bytes, or why they are refused."""
 
     raw: bytes = b""
     refusal: PlatformError | None = None
 
 
-_EMPTY = Body()
+NO_BODY = Body()
 
 
 async def read_body(scope: Scope, receive: Receive, limit: int, *, raw: bool = False) -> Body:
     """Read at most `limit` bytes, of JSON unless `raw` is set; raises ClientGoneError."""
     headers = _relevant(scope)
     if b"content-length" not in headers and b"transfer-encoding" not in headers:
-        return _EMPTY
+        return NO_BODY
     if refusal := _refusal(headers, limit):
-        await _pass_over(receive)
+        await _discard(receive)
         return Body(refusal=refusal)
     if headers.get(b"content-length", b"0") == b"0" and b"transfer-encoding" not in headers:
-        return _EMPTY
+        return NO_BODY
     sent = await _collect(receive, limit)
     if sent is None:
-        await _pass_over(receive)
+        await _discard(receive)
         return Body(refusal=too_large(limit))
     if sent and not raw and not _is_json(headers.get(b"content-type", b"")):
         return Body(
@@ -49,7 +59,7 @@ async def read_body(scope: Scope, receive: Receive, limit: int, *, raw: bool = F
 
 
 def announced_body(scope: Scope, limit: int) -> Body:
-    """What the headers say of a body that is read later: nothing, or why it is refused."""
+    """The refusal that the headers of a body call for; its bytes are read later."""
     return Body(refusal=_refusal(_relevant(scope), limit))
 
 
@@ -66,15 +76,8 @@ def _refusal(headers: Mapping[bytes, bytes], limit: int) -> PlatformError | None
     return None
 
 
-_PASSED_OVER_BYTES = 32 * 1024 * 1024
-_PASSED_OVER_SECONDS = 2.0
-_RELEVANT = frozenset(
-    {b"content-length", b"transfer-encoding", b"content-encoding", b"content-type"}
-)
-
-
 async def _collect(receive: Receive, limit: int) -> bytes | None:
-    """What arrives, counted as it arrives; None when it is more than allowed."""
+    """The whole body; None when it is larger than allowed."""
     chunks: list[bytes] = []
     size = 0
     while True:
@@ -90,13 +93,14 @@ async def _collect(receive: Receive, limit: int) -> bytes | None:
             return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
 
-async def _pass_over(receive: Receive) -> None:
-    """Take in what a client sends of a refused body, for a while: while it sends, many a client
-    does not listen, and a connection that closes then tells it nothing of the refusal.
+async def _discard(receive: Receive) -> None:
+    """Read on after a refusal, for a while.
+
+    Many clients do not read while they send, and would miss the refusal when the connection closes.
     """
-    left = _PASSED_OVER_BYTES
+    left = _DISCARDED_BYTES
     with suppress(TimeoutError):
-        async with asyncio.timeout(_PASSED_OVER_SECONDS):
+        async with asyncio.timeout(_DISCARDING_SECONDS):
             while left > 0:
                 message = await receive()
                 if not message.get("more_body", False):

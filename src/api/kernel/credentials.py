@@ -1,4 +1,4 @@
-"""What the `Authorization` header says, before anybody looks who it is (RFC 6750)."""
+"""Reads the `Authorization` header (RFC 6750); whose credential it is, `authentication` finds."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

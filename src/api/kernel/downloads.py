@@ -1,4 +1,8 @@
-"""Answers that are the bytes of a stored file (RFC 9110, 13 and 14), read after the transaction."""
+"""Answers that are the bytes of a stored file, whole or one range of it (RFC 9110, 13 and 14).
+
+The routers of files and share links call `download`. The bytes are read from the object store after
+the transaction has ended.
+"""
 
 import re
 from collections.abc import AsyncIterator, Sequence
@@ -28,12 +32,12 @@ _SAFE = {
     "Cache-Control": "private, no-cache",
     "Accept-Ranges": "bytes",
 }
-"""A file is somebody's upload: no browser may run it under our name."""
+"""A file is an upload: no browser may run it as a page of this origin."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Span:
-    """The bytes asked for, from `start` up to but not including `end`."""
+class _Range:
+    """Bytes from `start` up to but not including `end`."""
 
     start: int
     end: int
@@ -50,16 +54,16 @@ class RangeNotSatisfiableError(PlatformError):
 
 
 def download(request: ApiRequest, content: Content) -> Response:
-    """The answer to a GET or HEAD for a file: all of it, one range, or that the client has it."""
+    """Answer a GET or HEAD with 200, 304, or 206 for a range. Raises RangeNotSatisfiableError."""
     etag = f'"{content.sha256.hex()}"'
     headers = {**_SAFE, "ETag": etag, "Content-Disposition": _disposition(content.name)}
-    if _knows(request.headers_named(b"if-none-match"), etag):
+    if _is_current(request.headers_named(b"if-none-match"), etag):
         return Response(status_code=304, headers=headers)
-    span, status = _asked(request, content.byte_size, etag), 200
+    span, status = _requested_range(request, content.byte_size, etag), 200
     if span is not None and span.start >= content.byte_size:
         raise RangeNotSatisfiableError(content.byte_size)
     if span is None:
-        span = _Span(0, content.byte_size)
+        span = _Range(0, content.byte_size)
     else:
         headers["Content-Range"] = f"bytes {span.start}-{span.end - 1}/{content.byte_size}"
         status = 206
@@ -67,38 +71,38 @@ def download(request: ApiRequest, content: Content) -> Response:
     if request.method == "HEAD":
         return Response(status_code=status, headers=headers)
     pieces = request.services.store.get(content.object_key, span.start, span.end)
-    return _Bytes(pieces, status, headers)
+    return _StoredBytes(pieces, status, headers)
 
 
-class _Bytes(StreamingResponse):
-    """Bytes of the store; nothing is said before the first of them is there."""
+class _StoredBytes(StreamingResponse):
+    """Streams from the object store; the status is sent only when the first bytes are there."""
 
     @override
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         pieces = aiter(self.body_iterator)
-        self.body_iterator = _led(await anext(pieces, b""), pieces)
+        self.body_iterator = _chained(await anext(pieces, b""), pieces)
         with suppress(ClientDisconnect):
             await super().__call__(scope, receive, send)
 
 
-async def _led(first: T, others: AsyncIterator[T]) -> AsyncIterator[T]:
+async def _chained(first: T, others: AsyncIterator[T]) -> AsyncIterator[T]:
     yield first
     async for one in others:
         yield one
 
 
-def _knows(values: Sequence[bytes], etag: str) -> bool:
-    """Whether `If-None-Match` names the file, by the weak comparison (RFC 9110, 13.1.2)."""
+def _is_current(values: Sequence[bytes], etag: str) -> bool:
+    """Whether `If-None-Match` names this file, by weak comparison (RFC 9110, 13.1.2)."""
     given = b",".join(values)[:_LONGEST_HEADER].decode("latin-1")
     tags = {one.strip().removeprefix("W/") for one in given.split(",")}
     return bool(tags & {"*", etag})
 
 
-def _asked(request: ApiRequest, size: int, etag: str) -> _Span | None:
+def _requested_range(request: ApiRequest, size: int, etag: str) -> _Range | None:
     """The range to send; None for the whole file.
 
-    Several ranges, and whatever is no range, are answered with the whole (RFC 9110, 14.2): what a
-    header costs does not grow with the ranges in it.
+    Several ranges, and what is no range, get the whole file (RFC 9110, 14.2), so that the cost of a
+    request does not grow with its header.
     """
     values = request.headers_named(b"range")
     if len(values) != 1 or request.method != "GET":
@@ -111,15 +115,15 @@ def _asked(request: ApiRequest, size: int, etag: str) -> _Span | None:
     if not first:
         if not last:
             return None
-        # The last so many bytes; none of them is a range that cannot be satisfied.
-        return _Span(max(0, size - int(last)), size) if int(last) else _Span(size, size)
+        # The last N bytes; N = 0 cannot be satisfied.
+        return _Range(max(0, size - int(last)), size) if int(last) else _Range(size, size)
     if last and int(last) < int(first):
         return None
     end = min(size, int(last) + 1) if last else size
-    return _Span(int(first), end)
+    return _Range(int(first), end)
 
 
 def _disposition(name: str) -> str:
-    """An attachment under its name, in ASCII for the old and in UTF-8 for the rest (RFC 6266)."""
+    """An attachment with its name in ASCII, and in UTF-8 for clients that read it (RFC 6266)."""
     plain = "".join(c if " " <= c <= "~" and c not in '"\\%' else "_" for c in name)
     return f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(name, safe='')}"

@@ -1,33 +1,36 @@
-"""Answers that go on: server-sent events (HTML Living Standard, 9.2), few and not for ever."""
+"""Answers that are streams of server-sent events (HTML Living Standard, 9.2).
+
+FastAPI encodes the events and Starlette sends them. Here is what they lack: a limit for the
+streams of a process, an end of all of them at shutdown, and no transaction while one is open.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import dataclass
 
+from fastapi.sse import KEEPALIVE_COMMENT, EventSourceResponse
 from starlette.requests import ClientDisconnect
-from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 from typing_extensions import override
 
 from api.kernel.responses import error_response
 from runtime.errors import UnavailableError
 
-MEDIA_TYPE = "text/event-stream"
-MOST = 100
+MOST_STREAMS = 100
 """Streams that one process serves at once."""
-HEARTBEAT_SECONDS = 10.0
-"""How long a stream may be silent before a comment shows that it is alive."""
+KEEPALIVE_SECONDS = 10.0
+"""How long a stream may be silent before a comment shows that it is open."""
 
 _HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-"""The second one tells a proxy in front not to collect what must arrive at once."""
+"""The second one tells a proxy in front not to buffer events."""
 
 
 @dataclass(slots=True)
 class Streams:
-    """The streams of this process; once `closing`, each ends by itself and clients come back."""
+    """How many streams this process serves; once `closing`, each ends and its client reconnects."""
 
-    most: int = MOST
+    most: int = MOST_STREAMS
     open: int = 0
     closing: bool = False
 
@@ -37,18 +40,18 @@ class Streams:
             raise UnavailableError("Too many streams are open here; try again soon.")
 
 
-class EventStream(StreamingResponse):
+class EventStream(EventSourceResponse):
     """Sends events as they come; the request's transaction has ended before the first."""
 
     def __init__(self, streams: Streams, events: AsyncIterator[bytes]) -> None:
         streams.check()
-        super().__init__(events, headers=_HEADERS, media_type=MEDIA_TYPE)
+        super().__init__(events, headers=_HEADERS)
         self._streams = streams
 
     @override
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
-            # Others may have come in while this request's transaction ended.
+            # Other streams may have opened while this request's transaction ended.
             self._streams.check()
         except UnavailableError as error:
             await error_response(error)(scope, receive, send)
@@ -61,17 +64,12 @@ class EventStream(StreamingResponse):
             self._streams.open -= 1
 
 
-def event(name: str, data: str = "{}") -> bytes:
-    """One event; `data` is one line of JSON."""
-    return f"event: {name}\ndata: {data}\n\n".encode()
-
-
-async def alive(events: AsyncIterator[bytes | None]) -> AsyncIterator[bytes]:
+async def with_keepalive(events: AsyncIterator[bytes | None]) -> AsyncIterator[bytes]:
     """The events, with a comment whenever there was none for a while; None says "nothing new"."""
     loop = asyncio.get_running_loop()
     last = loop.time()
     async for one in events:
-        if one is None and loop.time() - last < HEARTBEAT_SECONDS:
+        if one is None and loop.time() - last < KEEPALIVE_SECONDS:
             continue
         last = loop.time()
-        yield b": still here\n\n" if one is None else one
+        yield KEEPALIVE_COMMENT if one is None else one

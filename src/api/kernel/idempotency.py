@@ -1,4 +1,7 @@
-"""The same call twice has one effect and one answer (decisions C3)."""
+"""A request repeated under its `Idempotency-Key` has one effect and one answer (decisions C3).
+
+The pipeline runs an endpoint through `once`, and stores the answer of a job by `keep`.
+"""
 
 import json
 from collections.abc import Awaitable, Callable
@@ -16,10 +19,10 @@ from runtime.crypto import fingerprint
 async def once(
     request: ApiRequest, value: Any, perform: Callable[[], Awaitable[Response | Deferred]]
 ) -> Response | Deferred:
-    """The stored reply if this call was made before, else the reply of performing it now.
+    """The stored answer if the request was made before, else the answer of performing it now.
 
-    Endpoints refuse by raising, which rolls the claim back: only successes are kept. A reply that
-    a job gives is kept by `keep`, when it is there.
+    Endpoints refuse by raising, which rolls the claim back: only successes are stored. The answer
+    of a job is stored by `keep` when it is there.
     """
     key = read_key(request.headers_named(b"idempotency-key"))
     if key is None:
@@ -29,7 +32,7 @@ async def once(
         request.scope["query_string"],
         json.dumps(value, sort_keys=True, separators=(",", ":")).encode(),
     )
-    claimed = await claim(request.work, request.services.keys, _place(request), digest)
+    claimed = await claim(request.work, request.services.keys, _scope_of(request), digest)
     if isinstance(claimed, Reply):
         request.replayed = True
         return Response(
@@ -41,27 +44,27 @@ async def once(
     request.new_id = claimed
     response = await perform()
     if isinstance(response, Response):
-        await remember(request.work, request.services.keys, _place(request), _reply(response))
+        await remember(request.work, request.services.keys, _scope_of(request), _reply(response))
     return response
 
 
 async def keep(request: ApiRequest, response: Response | None) -> None:
-    """Store the reply that came after the commit; None frees the key, for it was a refusal."""
+    """Store the answer of a job; None stands for a refusal and frees the key."""
     if request.idempotency_key is None:
         return
     async with request.services.database.transaction() as work:
         if response is None:
-            await forget(work, _place(request))
+            await forget(work, _scope_of(request))
         else:
-            await remember(work, request.services.keys, _place(request), _reply(response))
+            await remember(work, request.services.keys, _scope_of(request), _reply(response))
 
 
 def _reply(response: Response) -> Reply:
     return Reply(response.status_code, bytes(response.body))
 
 
-def _place(request: ApiRequest) -> bytes:
-    """What a key is valid for: one caller, one method, one path."""
+def _scope_of(request: ApiRequest) -> bytes:
+    """What a key stands for: one caller, method and path."""
     assert request.idempotency_key is not None
     principal = request.principal
     return fingerprint(

@@ -13,7 +13,7 @@ _NO_STORE = (b"cache-control", b"no-store")
 
 
 class RequestContext:
-    """Pure ASGI: a task or a queue per request would cost more than the request itself."""
+    """Pure ASGI: it starts no task and no queue for a request."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

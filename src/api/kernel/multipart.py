@@ -1,7 +1,8 @@
 """The one file of a multipart/form-data body (RFC 7578), taken from it as it arrives.
 
-This is the only place where a form is read, and it reads nothing but one file: no other fields,
-no preamble, and small headers.
+`uploads` reads forms with it, and nothing else does. A form holds one file, no other field, no
+preamble, and small headers. python-multipart does the parsing; Starlette's reader would collect the
+whole file first (docs/adr/0025).
 """
 
 from collections.abc import AsyncIterator
@@ -32,7 +33,7 @@ def form_boundary(content_type: bytes) -> bytes | None:
 
 
 class FileForm:
-    """A form on its way; `name` and `media_type` are there as soon as bytes of the file are."""
+    """Reads one form; `name` and `media_type` are set before the first bytes of the file come."""
 
     def __init__(self, boundary: bytes) -> None:
         self.name: str | None = None

@@ -1,4 +1,4 @@
-"""An operation as the kernel runs it, worked out once from the signature of its endpoint."""
+"""An operation as the pipeline runs it, read once from the signature of its endpoint."""
 
 import inspect
 from collections.abc import Awaitable, Callable, Mapping

@@ -1,8 +1,15 @@
-"""The way of one request: the order of checks of decisions C2, and one transaction (I1)."""
+"""The steps of a request, in the order of decisions C2 and in one transaction.
+
+`dispatch` calls `serve` with the operation of the request. The steps: the credential is read, then
+the body; in the transaction the caller is authenticated and authorized, the arguments are read, the
+endpoint runs and its answer is encoded; after the commit the answer is sent. Any step may refuse by
+raising, which rolls the transaction back (docs/adr/0025).
+"""
 
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
 from typing import TypeAlias, TypeVar
 from urllib.parse import quote
 
@@ -12,20 +19,19 @@ from starlette.types import Receive, Scope, Send
 from api.kernel.arguments import body_argument, query_arguments
 from api.kernel.authentication import UnsyncedProfileError, authenticate, prove, sync
 from api.kernel.authorization import admit
-from api.kernel.body import Body, ClientGoneError, announced_body, read_body
+from api.kernel.body import NO_BODY, Body, ClientGoneError, announced_body, read_body
 from api.kernel.credentials import KeyToken, read_credential
 from api.kernel.deferred import Deferred, wait_for_answer
 from api.kernel.idempotency import keep, once
 from api.kernel.operation import Operation
 from api.kernel.request import ApiRequest
-from api.kernel.responses import as_refusal, error_response
-from api.kernel.services import Services
+from api.kernel.responses import Data, as_refusal, error_response
 from api.kernel.sessions import Session
 from api.kernel.uploads import ENVELOPE, uploaded
 from models.core.access.rules import PrincipalType
 from models.people.request_logs.commands import LogEntry
 from runtime.clock import utc_now
-from runtime.database import Database, UnitOfWork
+from runtime.database import UnitOfWork
 from runtime.errors import InProgressError, PlatformError
 
 T = TypeVar("T")
@@ -37,156 +43,144 @@ _MAX_LOGGED_PATH = 2000
 async def serve(operation: Operation, scope: Scope, receive: Receive, send: Send) -> None:
     """Answer one request; the answer leaves only after its transaction is durable."""
     started = time.perf_counter()
-    services: Services = scope["app"].state.services
-    request = ApiRequest(scope, receive, services)
+    request = ApiRequest(scope, receive, scope["app"].state.services)
     try:
-        response = await _answer(services, operation, request)
+        response = await _Pipeline(operation, request).answer()
     except ClientGoneError:
         return
-    except Exception as error:  # noqa: BLE001  # the last line: whatever it is, the client is told
+    except Exception as error:  # noqa: BLE001  # the client is told, whatever it is
         refusal = as_refusal(error)
         request.error = refusal.code
         response = error_response(refusal)
     if request.caller is not None:
-        _log(services, request, response.status_code, started)
+        _log(request, response.status_code, started)
     await response(scope, receive, send)
 
 
-async def _answer(services: Services, operation: Operation, request: ApiRequest) -> Response:
-    access = operation.access
-    proof = None
-    if access.credential != "none":
-        proof = await prove(services, read_credential(request.scope["headers"]))
-    settings = services.settings
-    if access.upload:
-        # A body this long is taken only from a caller who may send it.
-        await _synced(services, proof, lambda: _precheck(services, operation, request, proof))
-        async with uploaded(request):
-            return await _decided(services, operation, request, proof, Body())
-    limit = settings.batch_body_limit if operation.batch else settings.body_limit
-    # Read before the transaction opens: a slow client must not hold a connection.
-    body = await read_body(request.scope, request.receive, limit, raw=access.raw)
-    return await _decided(services, operation, request, proof, body)
+@dataclass(slots=True)
+class _Pipeline:
+    """One request on its way."""
 
+    operation: Operation
+    request: ApiRequest
+    proof: Proof | None = None
+    body: Body = NO_BODY
 
-async def _decided(
-    services: Services, operation: Operation, request: ApiRequest, proof: Proof | None, body: Body
-) -> Response:
-    if not operation.access.transaction:
-        return await _finished(operation, request, await _perform(operation, request, body))
-    answer = await _synced(
-        services, proof, lambda: _within(services, operation, request, proof, body)
-    )
-    return await _finished(operation, request, answer)
+    async def answer(self) -> Response:
+        """Every step. Raises the refusal of the first that refuses, and ClientGoneError."""
+        request, access = self.request, self.operation.access
+        if access.credential != "none":
+            credential = read_credential(request.scope["headers"])
+            self.proof = await prove(request.services, credential)
+        if access.upload:
+            # So long a body is taken only from a caller who may send it.
+            await self._with_profile(self._precheck)
+            async with uploaded(request):
+                return await self._after_body()
+        settings = request.services.settings
+        limit = settings.batch_body_limit if self.operation.batch else settings.body_limit
+        # Read before the transaction opens: a slow client must not hold a connection.
+        self.body = await read_body(request.scope, request.receive, limit, raw=access.raw)
+        return await self._after_body()
 
+    async def _after_body(self) -> Response:
+        if self.operation.access.transaction:
+            answer = await self._with_profile(self._in_transaction)
+        else:
+            answer = await self._call_endpoint()
+        return answer if isinstance(answer, Response) else await self._deferred(answer)
 
-async def _synced(
-    services: Services, proof: Proof | None, attempt: Callable[[], Awaitable[T]]
-) -> T:
-    """What `attempt` gives, once more when the session's profile had to be stored first."""
-    try:
-        return await attempt()
-    except UnsyncedProfileError:
-        assert isinstance(proof, Session)
-        await sync(services, proof)
-        return await attempt()
+    async def _with_profile(self, step: Callable[[], Awaitable[T]]) -> T:
+        """What a step gives; it is repeated when the session's profile must be stored first."""
+        try:
+            return await step()
+        except UnsyncedProfileError:
+            assert isinstance(self.proof, Session)
+            await sync(self.request.services, self.proof)
+            return await step()
 
+    async def _precheck(self) -> None:
+        """Refuse an upload by its caller and headers, before its body is read."""
+        limit = self.request.services.settings.upload_limit + ENVELOPE
+        announced = announced_body(self.request.scope, limit)
+        async with self.request.services.database.reading() as work:
+            self.request.begin(work)
+            await self._admit(announced)
 
-async def _finished(
-    operation: Operation, request: ApiRequest, answer: Response | Deferred
-) -> Response:
-    """The answer itself; one that a job gives is waited for outside of any transaction."""
-    if isinstance(answer, Response):
-        return answer
-    try:
-        response = _respond(operation, await wait_for_answer(request.services.database, answer))
-    except InProgressError:
-        raise
-    except PlatformError:
-        await keep(request, None)
-        raise
-    assert isinstance(response, Response)
-    await keep(request, response)
-    return response
+    async def _in_transaction(self) -> Response | Deferred:
+        async with self._unit_of_work() as work:
+            self.request.begin(work)
+            if self.proof is not None:
+                await self._admit(self.body)
+            return await self._call_endpoint()
 
+    def _unit_of_work(self) -> AbstractAsyncContextManager[UnitOfWork]:
+        database = self.request.services.database
+        if not self.operation.reads:
+            return database.transaction()
+        return database.snapshot() if self.operation.access.snapshot else database.reading()
 
-async def _within(
-    services: Services, operation: Operation, request: ApiRequest, proof: Proof | None, body: Body
-) -> Response | Deferred:
-    """Everything that needs the database, in one unit of work."""
-    async with _unit_of_work(services.database, operation) as work:
-        request.begin(work)
-        if proof is not None:
-            await _enter(services, operation, request, proof, body)
-        return await _perform(operation, request, body)
-
-
-def _unit_of_work(
-    database: Database, operation: Operation
-) -> AbstractAsyncContextManager[UnitOfWork]:
-    if not operation.reads:
-        return database.transaction()
-    return database.snapshot() if operation.access.snapshot else database.reading()
-
-
-async def _precheck(
-    services: Services, operation: Operation, request: ApiRequest, proof: Proof | None
-) -> None:
-    """Whether the caller of an upload would be let in with what its headers announce."""
-    assert proof is not None
-    announced = announced_body(request.scope, services.settings.upload_limit + ENVELOPE)
-    async with services.database.reading() as work:
-        request.begin(work)
-        await _enter(services, operation, request, proof, announced)
-
-
-async def _enter(
-    services: Services, operation: Operation, request: ApiRequest, proof: Proof, body: Body
-) -> None:
-    caller = await authenticate(services, request.work, proof)
-    request.caller, request.roles = caller.principal, caller.roles
-    if body.refusal is not None:
-        raise body.refusal
-    request.raw_body = body.raw
-    await admit(operation, request, caller)
-
-
-async def _perform(operation: Operation, request: ApiRequest, body: Body) -> Response | Deferred:
-    """Read the arguments, run the endpoint, and have its bytes before the commit."""
-    if body.refusal is not None:
-        raise body.refusal
-    if operation.access.raw:
+    async def _admit(self, body: Body) -> None:
+        """Authenticate and authorize the caller; between the two a bad body is refused."""
+        request = self.request
+        assert self.proof is not None
+        caller = await authenticate(request.services, request.work, self.proof)
+        request.caller, request.roles = caller.principal, caller.roles
+        if body.refusal is not None:
+            raise body.refusal
         request.raw_body = body.raw
-        return _respond(operation, await operation.endpoint(request))
-    arguments = query_arguments(operation, request.scope["query_string"])
-    argument, value = body_argument(operation.body, body.raw)
-    if operation.access.upload:
-        value = request.upload.summary
-    if operation.body is not None:
-        arguments[operation.body.name] = argument
-    if operation.request_name is not None:
-        arguments[operation.request_name] = request
+        await admit(self.operation, request, caller)
 
-    async def run() -> Response | Deferred:
-        return _respond(operation, await operation.endpoint(**arguments))
+    async def _call_endpoint(self) -> Response | Deferred:
+        """Read the arguments, run the endpoint, and encode its answer before the commit."""
+        operation, request, body = self.operation, self.request, self.body
+        if body.refusal is not None:
+            raise body.refusal
+        if operation.access.raw:
+            request.raw_body = body.raw
+            return self._encoded(await operation.endpoint(request))
+        arguments = query_arguments(operation, request.scope["query_string"])
+        argument, value = body_argument(operation.body, body.raw)
+        if operation.access.upload:
+            value = request.upload.summary
+        if operation.body is not None:
+            arguments[operation.body.name] = argument
+        if operation.request_name is not None:
+            arguments[operation.request_name] = request
 
-    if operation.access.idempotent:
-        return await once(request, value, run)
-    return await run()
+        async def run() -> Response | Deferred:
+            return self._encoded(await operation.endpoint(**arguments))
+
+        return await (once(request, value, run) if operation.access.idempotent else run())
+
+    def _encoded(self, result: object) -> Response | Deferred:
+        if isinstance(result, Deferred | Response):
+            return result
+        adapter = self.operation.result
+        assert adapter is not None
+        assert isinstance(result, Data)
+        content = b'{"data":' + adapter.dump_json(result.data, by_alias=True) + b"}"
+        return Response(content, self.operation.status, media_type="application/json")
+
+    async def _deferred(self, deferred: Deferred) -> Response:
+        """The answer of a job, waited for outside of any transaction."""
+        try:
+            found = await wait_for_answer(self.request.services.database, deferred)
+        except InProgressError:
+            raise
+        except PlatformError:
+            await keep(self.request, None)
+            raise
+        response = self._encoded(found)
+        assert isinstance(response, Response)
+        await keep(self.request, response)
+        return response
 
 
-def _respond(operation: Operation, result: object) -> Response | Deferred:
-    if isinstance(result, Deferred | Response):
-        return result
-    assert operation.result is not None
-    data = operation.result.dump_json(result.data, by_alias=True)  # type: ignore[attr-defined]
-    return Response(b'{"data":' + data + b"}", operation.status, media_type="application/json")
-
-
-def _log(services: Services, request: ApiRequest, status: int, started: float) -> None:
+def _log(request: ApiRequest, status: int, started: float) -> None:
     principal = request.principal
     is_key = principal.type is PrincipalType.API_KEY
-    services.request_log.record(
+    request.services.request_log.record(
         LogEntry(
             workspace_id=principal.key_workspace_id if is_key else request.workspace_id,
             principal_type=principal.type,

@@ -1,4 +1,4 @@
-"""How often something may be asked: token buckets in the memory of this process.
+"""Limits how often something may be requested: token buckets in the memory of this process.
 
 Each process counts for itself, so several of them together let through several times as much.
 """

@@ -1,4 +1,4 @@
-"""One request on its way through the kernel, and what its endpoint may know of it."""
+"""The request that an endpoint gets: with its transaction, caller, ids and services."""
 
 from collections.abc import Mapping
 from typing import TypeVar, cast
@@ -21,9 +21,9 @@ T = TypeVar("T")
 
 
 class ApiRequest(Request):
-    """A request with its transaction, its caller and the ids its path names.
+    """What the steps of the pipeline find out is set here.
 
-    It is a request, so that FastAPI leaves the parameter out of the OpenAPI document.
+    As a Starlette request it is no parameter of the OpenAPI document.
     """
 
     def __init__(self, scope: Scope, receive: Receive, services: Services) -> None:
@@ -33,12 +33,12 @@ class ApiRequest(Request):
         self.placement: Placement | None = None
         self.error: str | None = None
         self.raw_body = b""
-        """The body as it was sent, for what must be known of it before it is judged."""
+        """The body as it was sent, before it is validated."""
         self.idempotency_key: str | None = None
         self.new_id: UUID = new_id()
-        """For what this call makes; a call repeated under its idempotency key has it again."""
+        """The id of what the request makes; repeated under its idempotency key it has the same."""
         self.replayed = False
-        """The answer is that of an earlier call with the same idempotency key."""
+        """The answer is that of an earlier request with the same idempotency key."""
         self.caller: Principal | None = None
         self.roles: Mapping[UUID, Role] = {}
         self._actor: Actor | None = None
@@ -58,7 +58,7 @@ class ApiRequest(Request):
 
     @property
     def upload(self) -> Content:
-        """What the body was: it is in the object store already."""
+        """The body, which is in the object store already."""
         if self._upload is None:
             raise RuntimeError("This operation declared that it takes no upload.")
         return self._upload
@@ -69,21 +69,21 @@ class ApiRequest(Request):
 
     @property
     def principal(self) -> Principal:
-        """Whoever called."""
+        """Who sent the request."""
         if self.caller is None:
             raise RuntimeError("This operation declared that anybody may call it.")
         return self.caller
 
     @property
     def actor(self) -> Actor:
-        """The caller inside the workspace this call is about."""
+        """The caller as a member of the workspace the request is about."""
         if self._actor is None:
             raise RuntimeError("This operation is about no workspace.")
         return self._actor
 
     @property
     def workspace_id(self) -> UUID | None:
-        """The workspace this call is about, as far as the caller belongs to it."""
+        """The workspace the request is about; None until the caller is found to belong to it."""
         return None if self._actor is None else self._actor.workspace_id
 
     def headers_named(self, name: bytes) -> list[bytes]:
@@ -91,11 +91,11 @@ class ApiRequest(Request):
         return [value for header, value in self.scope["headers"] if header == name]
 
     def begin(self, work: UnitOfWork) -> None:
-        """Set by the kernel when the transaction opens."""
+        """Set the transaction."""
         self._work = work
 
     def enter(self, actor: Actor) -> None:
-        """Set by the kernel when the caller was found to belong to the workspace."""
+        """Set the actor, who belongs to the workspace."""
         self._actor = actor
 
     def deferred(self, poll: Poll[T], *, within: float) -> Data[T]:

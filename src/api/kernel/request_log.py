@@ -1,4 +1,4 @@
-"""The request log, written in batches beside the requests and never inside them."""
+"""Writes the request log in batches, outside of the requests and their transactions."""
 
 import asyncio
 from collections import deque
@@ -40,7 +40,7 @@ class RequestLogWriter:
         self._entries.append(entry)
 
     def touch(self, key_id: UUID, moment: datetime) -> None:
-        """Note that a key was used; asked for at most once a minute and key."""
+        """Queue that a key was used; callers do so at most once a minute for a key."""
         self._used_keys[key_id] = moment
 
     def start(self) -> None:
@@ -58,12 +58,12 @@ class RequestLogWriter:
 
     async def flush(self) -> None:
         """Write everything queued so far; keeps it for later when the database is away."""
-        # What another flush took is queued still: it is not written yet.
+        # Another flush may have taken entries that it has not written yet.
         async with self._flushing:
             await self._write()
 
     async def _write(self) -> None:
-        # What comes meanwhile waits for its turn: a busy API would write row by row otherwise.
+        # Entries queued from here on wait for the next flush; a busy API would write row by row.
         queued = len(self._entries)
         while queued or self._used_keys:
             batch = [self._entries.popleft() for _ in range(min(_BATCH, queued))]

@@ -1,7 +1,7 @@
 """What each resource name in an `Access` means: a function that finds it where a caller may look.
 
-A noun adds its line here. The function gives the placement of a resource that exists in one of
-the workspaces, and None for everything else: unknown, deleted, elsewhere.
+A noun adds its line here. The function gives the placement of a resource that exists in one of the
+workspaces, and None for one that is unknown, deleted or elsewhere.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence

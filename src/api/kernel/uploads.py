@@ -1,4 +1,8 @@
-"""A body on its way into the object store: neither memory nor a transaction is held for it."""
+"""Writes the body of a request to the object store while it arrives.
+
+The pipeline calls `uploaded` before its transaction. Neither memory nor a transaction is held for
+the body.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -23,14 +27,14 @@ _STALL_SECONDS = 60
 
 @asynccontextmanager
 async def uploaded(request: ApiRequest) -> AsyncIterator[None]:
-    """Put the body of the call into the store, for the block that writes its row.
+    """Store the body of the request, for the block that writes its row.
 
     An object that gets no row is removed again. Raises ClientGoneError, PayloadTooLargeError,
     ValidationError for a malformed form, and InvalidError for a body that stalls.
     """
     store = request.services.store
     key = new_object_key(request.actor.workspace_id)
-    request.upload = await _take(request, key)
+    request.upload = await _store(request, key)
     try:
         yield
     except PlatformError:
@@ -41,11 +45,11 @@ async def uploaded(request: ApiRequest) -> AsyncIterator[None]:
         await store.delete(key)
 
 
-async def _take(request: ApiRequest, key: str) -> Content:
+async def _store(request: ApiRequest, key: str) -> Content:
     limit = request.services.settings.upload_limit
     content_type = b"".join(request.headers_named(b"content-type")[:1])
     boundary = form_boundary(content_type)
-    body = _arriving(request.receive, limit + ENVELOPE)
+    body = _chunks(request.receive, limit + ENVELOPE)
     form = None if boundary is None else FileForm(boundary)
     digest = sha256()
     size = 0
@@ -70,8 +74,8 @@ async def _take(request: ApiRequest, key: str) -> Content:
     )
 
 
-async def _arriving(receive: Receive, limit: int) -> AsyncIterator[bytes]:
-    """The body as the client sends it, counted as it arrives."""
+async def _chunks(receive: Receive, limit: int) -> AsyncIterator[bytes]:
+    """The body in chunks. Raises PayloadTooLargeError, InvalidError and ClientGoneError."""
     size = 0
     more = True
     while more:

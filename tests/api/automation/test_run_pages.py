@@ -9,6 +9,7 @@ from typing import Any
 import httpx2
 import pytest
 from fastapi import FastAPI
+from fastapi.sse import format_sse_event
 
 from api import run_events
 from api.kernel import event_streams
@@ -66,11 +67,11 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of the events of all streams so far."""
     names: list[str] = []
 
-    def noted(name: str, data: str = "{}") -> bytes:
-        names.append(name)
-        return event_streams.event(name, data)
+    def noted(*, event: str, data_str: str) -> bytes:
+        names.append(event)
+        return format_sse_event(event=event, data_str=data_str)
 
-    monkeypatch.setattr(run_events, "event", noted)
+    monkeypatch.setattr(run_events, "format_sse_event", noted)
     return names
 
 
@@ -242,12 +243,12 @@ async def test_a_silent_stream_shows_that_it_is_alive_and_does_not_last_for_ever
     assert run_events.LIFETIME_SECONDS <= 60, "so long may a revoked key still hear"
     # Long enough for heartbeats on a machine that stands still for a while or answers slowly.
     monkeypatch.setattr(run_events, "LIFETIME_SECONDS", 5.0)
-    monkeypatch.setattr(run_events, "SHARE", 0)
-    monkeypatch.setattr(event_streams, "HEARTBEAT_SECONDS", 0.2)
+    monkeypatch.setattr(run_events, "PAUSE_PER_READ", 0)
+    monkeypatch.setattr(event_streams, "KEEPALIVE_SECONDS", 0.2)
     run = await started(client, space)
     answer = await client.get(f"/v1/runs/{run['id']}/events")
     assert [name for name, _ in events(answer)] == ["state"]
-    assert answer.text.count(": still here\n\n") >= 2
+    assert answer.text.count(": ping\n\n") >= 2
     assert streams.open == 0
 
 
@@ -257,7 +258,7 @@ async def test_one_slow_answer_does_not_silence_a_stream(
 ) -> None:
     assert run_events.LONGEST_PAUSE_SECONDS <= 5
     monkeypatch.setattr(run_events, "LONGEST_PAUSE_SECONDS", 0.2)
-    monkeypatch.setattr(run_events, "SHARE", 1_000_000)
+    monkeypatch.setattr(run_events, "PAUSE_PER_READ", 1_000_000)
     run = await started(client, space)
     watching = asyncio.create_task(client.get(f"/v1/runs/{run['id']}/events"))
     await until_each_knows(told)

@@ -2,7 +2,7 @@
 
 from starlette.responses import Response
 
-from api.kernel.event_streams import MEDIA_TYPE, EventStream, alive
+from api.kernel.event_streams import EventStream, with_keepalive
 from api.kernel.routing import Access, ApiRequest, Data, Router
 from api.pages.assets import asset, shell
 from api.run_events import run_events
@@ -28,7 +28,7 @@ async def get_run(request: ApiRequest) -> Data[RunOverview]:
     return Data(found)
 
 
-@router.get(f"{RUN}/events", access=READ, media_type=MEDIA_TYPE)
+@router.get(f"{RUN}/events", access=READ, media_type="text/event-stream")
 async def watch_run(request: ApiRequest) -> Response:
     """Watch a run: server-sent events until it ends.
 
@@ -36,7 +36,7 @@ async def watch_run(request: ApiRequest) -> Response:
     ended. A stream that stops without `end` is to be opened again.
     """
     events = run_events(request.services, request.actor.workspace_id, request.ids["runId"])
-    return EventStream(request.services.streams, alive(events))
+    return EventStream(request.services.streams, with_keepalive(events))
 
 
 @router.get("/runs/{runId}", access=_OPEN, media_type="text/html; charset=utf-8")

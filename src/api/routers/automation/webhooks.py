@@ -45,8 +45,7 @@ async def call_webhook(request: ApiRequest) -> Data[WebhookReceiptBody]:
     receipt = await commands.receive(
         request.work, request.services.keys, hook, delivery_of(request)
     )
-    given: Data[WebhookReceiptBody] = answer(request, hook, receipt)
-    return given
+    return answer(request, hook, receipt)
 
 
 @router.get(HOOK, **_CALLED)

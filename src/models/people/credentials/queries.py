@@ -1,7 +1,9 @@
 """Who a credential belongs to: one statement per request, prepared once."""
 
 from collections.abc import Sequence
-from typing import Any
+from datetime import datetime
+from typing import Protocol
+from uuid import UUID
 
 from sqlalchemy import and_, bindparam, select
 from sqlalchemy.dialects.postgresql import BYTEA
@@ -11,6 +13,32 @@ from models.people.users.tables import app_user
 from models.people.workspaces.tables import workspace, workspace_member
 from runtime.database import UnitOfWork
 from runtime.prepared_statement import PreparedStatement
+
+
+class KeyRow(Protocol):
+    """A live key, its user, and that user's role in the key's workspace."""
+
+    id: UUID
+    workspace_id: UUID
+    scopes: Sequence[str]
+    expires_at: datetime | None
+    last_used_at: datetime | None
+    user_id: UUID
+    email: str | None
+    platform_admin: bool
+    role: str | None
+
+
+class SessionRow(Protocol):
+    """The user of a session and one of their workspaces; both its columns are null without any."""
+
+    id: UUID
+    email: str | None
+    name: str | None
+    platform_admin: bool
+    workspace_id: UUID | None
+    role: str | None
+
 
 _KEY = PreparedStatement(
     select(
@@ -38,7 +66,8 @@ _KEY = PreparedStatement(
         api_key.c.digest == bindparam("digest", type_=BYTEA),
         api_key.c.revoked_at.is_(None),
         workspace.c.deleted_at.is_(None),
-    )
+    ),
+    KeyRow,
 )
 
 _SESSION = PreparedStatement(
@@ -64,11 +93,12 @@ _SESSION = PreparedStatement(
     .where(
         app_user.c.issuer == bindparam("issuer"),
         app_user.c.subject == bindparam("subject"),
-    )
+    ),
+    SessionRow,
 )
 
 
-async def key_by_digest(work: UnitOfWork, digests: Sequence[bytes]) -> Any | None:
+async def key_by_digest(work: UnitOfWork, digests: Sequence[bytes]) -> KeyRow | None:
     """The live key with one of these digests, its user and that user's role, or None."""
     for digest in digests:
         row = await _KEY.first(work, {"digest": digest})
@@ -77,6 +107,6 @@ async def key_by_digest(work: UnitOfWork, digests: Sequence[bytes]) -> Any | Non
     return None
 
 
-async def session_user(work: UnitOfWork, issuer: str, subject: str) -> Sequence[Any]:
+async def session_user(work: UnitOfWork, issuer: str, subject: str) -> Sequence[SessionRow]:
     """The user an issuer calls `subject`: one row per membership, or one without."""
     return await _SESSION.rows(work, {"issuer": issuer, "subject": subject})
