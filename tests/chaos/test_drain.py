@@ -35,6 +35,7 @@ Relay.run = run
 """
 
 WITHOUT_ACTIVITIES = """
+from datetime import timedelta
 import cli.worker_process
 from temporalio.worker._activity import _ActivityWorker
 whole = _ActivityWorker.run
@@ -45,6 +46,7 @@ async def run(self):
     await whole(self)
 _ActivityWorker.run = run
 cli.worker_process.DRAIN_SECONDS = 2
+cli.worker_process.GRACE = timedelta(seconds=2)
 """
 
 

@@ -56,7 +56,7 @@ async def test_a_run_is_found_and_read_in_temporal(engine: Engine, serve: Serve)
     )  # fmt: skip
     run_id = await engine.start(automation.id)
     handle = handle_of(engine, run_id)
-    await asyncio.wait_for(endpoint.reached.wait(), 20)
+    await asyncio.wait_for(endpoint.reached.wait(), 60)
     assert (await table_of_nodes(handle)).splitlines() == [
         "| Node | Kind | State | Attempt |",
         "|---|---|---|---|",

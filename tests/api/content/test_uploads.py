@@ -92,7 +92,7 @@ _FIELD = part(b"1", b'form-data; name="workspaceId"')
         pytest.param(b'{"files": {"filepath": "/etc/passwd"}}', id="JSON"),
     ],
 )
-async def test_forms_without_exactly_one_file_are_refused(
+async def test_forms_that_are_not_one_file_are_refused(
     client: Client, space: Space, settings: Settings, body: bytes
 ) -> None:
     before = objects(settings)

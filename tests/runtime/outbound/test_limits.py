@@ -194,7 +194,7 @@ async def test_closed_and_filtered_ports_sound_the_same(names: Names) -> None:
 async def test_cancelling_closes_the_socket(serve: Serve, local: OutboundClient) -> None:
     server = await serve(trickle)
     call = asyncio.create_task(local.send(OutboundRequest(url=server.url)))
-    await asyncio.wait_for(server.reached.wait(), 10)
+    await asyncio.wait_for(server.reached.wait(), 60)
     call.cancel()
     with pytest.raises(asyncio.CancelledError):
         await call

@@ -36,7 +36,7 @@ async def under_way(engine: Engine, serve: Serve, **fields: Any) -> tuple[Id, Id
     action_id = await make(engine, "http_request", url=endpoint.url)
     automation = await engine.publish(graph(act_node(action_id, **fields)))
     run_id = await engine.start(automation.id)
-    await asyncio.wait_for(endpoint.reached.wait(), 20)
+    await asyncio.wait_for(endpoint.reached.wait(), 60)
     (ran,) = await actions.of_action(engine, action_id)
     return automation.id, run_id, ran
 

@@ -97,7 +97,7 @@ async def test_a_run_whose_execution_ended_is_closed_with_the_reason(
     endpoint = await serve(never)
     action_id = await make(engine, "http_request", url=endpoint.url)
     run_id = await actions.start(engine, action_id)
-    await asyncio.wait_for(endpoint.reached.wait(), 20)
+    await asyncio.wait_for(endpoint.reached.wait(), 60)
     await sweep(engine)
     assert (await actions.get(engine, action_id, run_id)).status == "started"
     await fate(engine.client.get_workflow_handle(Family.ACTION_RUN.workflow_id(run_id)))

@@ -61,7 +61,7 @@ async def rows(engine: Engine, automation_id: Id) -> list[Any]:
 
 
 async def one_run(engine: Engine, automation_id: Id) -> Any:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while True:
             if found := await rows(engine, automation_id):
                 return found[0]
@@ -226,7 +226,7 @@ async def test_an_output_that_is_too_large_fails_the_node_of_a_run_that_goes_on(
         )
     )
     run_id = await engine.start(caller.id)
-    await asyncio.wait_for(endpoint.reached.wait(), 20)
+    await asyncio.wait_for(endpoint.reached.wait(), 60)
     run = await engine.get(caller.id, run_id)
     assert (run.status, await error_codes(engine, run)) == ("running", {"call": "output_too_large"})
     await engine.cancel(caller.id, run_id)
@@ -267,7 +267,7 @@ async def test_cancel_reaches_the_called_run(engine: Engine) -> None:
 
 
 async def closed(engine: Engine, run_id: Id, status: WorkflowExecutionStatus) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while (found := (await execution(engine, run_id).describe()).status) is not status:
             assert found is WorkflowExecutionStatus.RUNNING
             await asyncio.sleep(0.05)

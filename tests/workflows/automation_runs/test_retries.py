@@ -136,7 +136,7 @@ async def test_a_database_that_goes_away_after_the_call_is_waited_for(
     endpoint = await serve(once(locked, reply(200, "canary", type_="text/plain")))
     automation = await engine.publish(graph(node("call", "http_request", url=endpoint.url)))
     run_id = await engine.start(automation.id)
-    await asyncio.wait_for(endpoint.reached.wait(), 20)
+    await asyncio.wait_for(endpoint.reached.wait(), 60)
     async with engine.database.engine.connect() as connection:
         await connection.execute(text("LOCK TABLE node_run IN SHARE MODE"))
         locked.set()
@@ -145,7 +145,7 @@ async def test_a_database_that_goes_away_after_the_call_is_waited_for(
             " WHERE query LIKE '%UPDATE node_run%'"
             " AND pg_backend_pid() = ANY(pg_blocking_pids(pid))"
         )
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while not (await connection.execute(blocked)).all():
                 await connection.execute(text("SELECT pg_stat_clear_snapshot()"))
                 await asyncio.sleep(0.02)

@@ -90,7 +90,7 @@ async def test_no_event_comes_between_looking_and_waiting(
     monkeypatch.setattr(store, "events_before", slowly)
     automation = await engine.publish(event(eventKey="meanwhile"))
     run_id = await engine.start(automation.id)
-    await asyncio.wait_for(looked.wait(), 20)
+    await asyncio.wait_for(looked.wait(), 60)
     assert await publish(engine, "meanwhile", n=1) == 1
     run = await engine.ended(automation.id, run_id)
     assert run.output == {"then": {"got": {"n": 1}}}

@@ -113,7 +113,7 @@ async def test_a_run_does_not_wait_while_one_iteration_works(
     content = looping(count, hear(), node("call", "http_request", url=slow.url), parallelism=2)
     place = await waiting(engine, content)
     await resume(engine, place, "hear", scopeKey="loop:1", data={})
-    await asyncio.wait_for(slow.reached.wait(), 20)
+    await asyncio.wait_for(slow.reached.wait(), 60)
     run = await engine.get(*place)
     assert (run.status, waits_in(run)) == ("running", ["loop:0"])
     assert await statuses(engine, place, "waiting", show_running) == ["running", "waiting"]

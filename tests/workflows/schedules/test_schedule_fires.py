@@ -204,7 +204,7 @@ async def test_a_fire_cancelled_as_it_accepts_leaves_no_open_run(
 
     monkeypatch.setattr("activities.schedules.fires.fire", slow)
     await trigger(engine, made.id)
-    await asyncio.wait_for(reached.wait(), 20)
+    await asyncio.wait_for(reached.wait(), 60)
     [fire] = await until_fires(engine, made.id)
     await fire.cancel()
 
