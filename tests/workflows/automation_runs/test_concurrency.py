@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 from sqlalchemy import func, select
 
-from models.automation.automation_runs import commands, execution, queries, runnable_versions, slots
+from models.automation.automation_runs import commands, execution, queries, slots
 from models.automation.automation_runs.acceptance import Accepted, RunRequest, accept
 from models.automation.automation_runs.calls import Call, accept_call
 from models.automation.automation_runs.errors import ConcurrencyKeyError, SlotsTakenError
@@ -19,6 +19,7 @@ from models.automation.automation_runs.run_header import automation_actor, load_
 from models.automation.automation_runs.shapes import TestRun as Body
 from models.automation.automation_runs.tables import automation_run
 from models.automation.automations import commands as automations
+from models.automation.automations import runnable_versions
 from models.automation.automations.rules.triggers.payload_expressions import early_problem
 from models.automation.automations.shapes import PublishAutomation, UpdateAutomation
 from models.core.pagination import page_request

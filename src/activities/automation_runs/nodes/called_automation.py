@@ -9,12 +9,12 @@ from activities.contracts import CalledRun
 from models.automation.action_runs.execution import ActionRunHeader, called_run_id
 from models.automation.action_runs.rules import PlannedStep
 from models.automation.actions.rules.configs import RunAutomationConfig
-from models.automation.automation_runs import runnable_versions
 from models.automation.automation_runs.acceptance import TOO_LONG, RunRequest, accept, is_too_long
 from models.automation.automation_runs.errors import NodeError
 from models.automation.automation_runs.rules import OPEN_RUN, RunSource, RunStatus
 from models.automation.automation_runs.start_intents import accepted_start_request
 from models.automation.automation_runs.tables import automation_run
+from models.automation.automations import runnable_versions
 from models.automation.automations.rules.triggers.payloads import check_payload
 from models.core.base import JsonObject
 from runtime.database import UnitOfWork

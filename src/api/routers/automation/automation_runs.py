@@ -21,6 +21,7 @@ from models.automation.automation_runs.shapes import (
     RunNow,
     TestRun,
 )
+from models.automation.waits.queries import show_waits
 from models.automation.waits.resume_urls import show_resume_urls
 from models.core.access.placement import level_on
 from models.core.access.rules import Level, Scope
@@ -158,6 +159,7 @@ async def get_automation_run(request: ApiRequest) -> Data[AutomationRunDetail]:
     run = await queries.detail(
         request.work, request.actor, request.ids["automationId"], request.ids["runId"]
     )
+    await show_waits(request.work, request.actor, run.node_runs)
     if _may_resume(request):
         show_resume_urls(request.services.keys, run.node_runs)
     return Data(linked(request, run))
@@ -215,4 +217,5 @@ async def cancel_automation_run(request: ApiRequest) -> Data[AutomationRunDetail
     run = await commands.cancel(
         request.work, request.actor, request.ids["automationId"], request.ids["runId"]
     )
+    await show_waits(request.work, request.actor, run.node_runs)
     return Data(linked(request, run))

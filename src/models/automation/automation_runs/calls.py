@@ -6,13 +6,13 @@ from typing import Any
 
 from sqlalchemy import Row, select
 
-from models.automation.automation_runs import runnable_versions
 from models.automation.automation_runs.acceptance import TOO_LONG, RunRequest, accept, is_too_long
 from models.automation.automation_runs.errors import NodeError
 from models.automation.automation_runs.rules import OPEN_RUN, RunSource, RunStatus
 from models.automation.automation_runs.run_header import RunHeader
 from models.automation.automation_runs.start_intents import accepted_start_request, start_request
 from models.automation.automation_runs.tables import automation_run
+from models.automation.automations import runnable_versions
 from models.automation.automations.rules.triggers.configs import TriggerKind
 from models.automation.automations.rules.triggers.payloads import check_payload
 from models.automation.automations.tables import automation, automation_version

@@ -7,7 +7,6 @@ from typing import Any
 
 from sqlalchemy import Row, Select, func, select
 
-from models.automation.automation_runs import runnable_versions
 from models.automation.automation_runs.acceptance import RunRequest, accept
 from models.automation.automation_runs.admission import concurrency_of
 from models.automation.automation_runs.cancellation import cancel_runs
@@ -33,6 +32,7 @@ from models.automation.automation_runs.shapes import (
     TestRun,
 )
 from models.automation.automation_runs.tables import automation_run, node_run
+from models.automation.automations import runnable_versions
 from models.automation.automations.rules.graph.kinds import shorten
 from models.automation.automations.rules.planner.plan import Plan
 from models.automation.automations.rules.triggers.payloads import check_payload

@@ -8,12 +8,13 @@ from typing import Any
 
 from sqlalchemy import Row, select
 
-from models.automation.automation_runs import runnable_versions, slots
+from models.automation.automation_runs import slots
 from models.automation.automation_runs.acceptance import RunRequest, accept, is_too_long
 from models.automation.automation_runs.cancellation import cancel_children
 from models.automation.automation_runs.rules import RunSource, RunStatus, is_test
 from models.automation.automation_runs.run_header import automation_actor
 from models.automation.automation_runs.tables import automation_run
+from models.automation.automations import runnable_versions
 from models.automation.automations.tables import automation, automation_graph, automation_version
 from models.core.base import Id, JsonObject
 from models.messages.events.commands import emit

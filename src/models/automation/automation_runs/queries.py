@@ -17,7 +17,6 @@ from models.automation.automation_runs.shapes import (
 )
 from models.automation.automation_runs.tables import automation_run
 from models.automation.automations.tables import automation
-from models.automation.waits.queries import show_waits
 from models.content.items.queries import closed_items
 from models.core.access.rules import MANAGERS, Actor, Level
 from models.core.answer_budget import carried, within_budget
@@ -79,7 +78,6 @@ async def detail(
         "progress": await node_queries.progress(work, run),
         "trimmed": trimmed or node_queries.lacks_outputs(run, nodes),
     }
-    await show_waits(work, actor, nodes)
     await node_queries.show_last_errors(work, actor, run_id, nodes)
     return AutomationRunDetail(**_run_fields(run, metadata), node_runs=nodes)
 

@@ -4,7 +4,6 @@ from typing import Any
 
 from sqlalchemy import Row, select
 
-from models.automation.automation_runs import runnable_versions
 from models.automation.automation_runs.acceptance import RunRequest, accept
 from models.automation.automation_runs.cancellation import cancel_runs
 from models.automation.automation_runs.execution import skip_nodes
@@ -25,6 +24,7 @@ from models.automation.automation_runs.rules import (
 )
 from models.automation.automation_runs.shapes import AutomationRunDetail, RetryRun
 from models.automation.automation_runs.tables import node_run
+from models.automation.automations import runnable_versions
 from models.automation.automations.rules.graph.kinds import shorten
 from models.automation.automations.rules.planner.plan import Plan
 from models.core.access.rules import Actor

@@ -9,12 +9,12 @@ from typing import Any
 
 from sqlalchemy import select
 
-from models.automation.automation_runs import runnable_versions
 from models.automation.automation_runs.acceptance import RunRequest, accept
 from models.automation.automation_runs.rules import OPEN_RUN, RunSource
 from models.automation.automation_runs.run_header import automation_actor
 from models.automation.automation_runs.start_intents import start_request
 from models.automation.automation_runs.tables import automation_run
+from models.automation.automations import runnable_versions
 from models.automation.automations.rules.triggers.configs import ScheduleTrigger, read_trigger
 from models.automation.automations.schedules import NO_SCHEDULE, scheduled, set_next_run
 from models.automation.automations.shapes import Backfill, Backfilled

@@ -16,10 +16,10 @@ from models.automation.automations.shapes import (
     UpdateAutomation,
     ValidateAutomation,
 )
+from models.automation.automations.subscriptions import subscribe
 from models.automation.automations.tables import automation
 from models.automation.automations.versions import Content, LockedAutomation
 from models.automation.automations.webhook_secrets import sealed_webhook_secret
-from models.automation.triggers.subscriptions import subscribe
 from models.content.items.commands import create_item_for, rename_item, trash_item
 from models.content.items.rules import ItemKind
 from models.core.access.rules import Actor

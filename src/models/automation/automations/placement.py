@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from models.automation.automations.schedules import announce
+from models.automation.automations.subscriptions import subscribe_all
 from models.automation.automations.tables import automation
-from models.automation.triggers.subscriptions import subscribe_all
 from models.core.base import Id
 from runtime.database import UnitOfWork
 

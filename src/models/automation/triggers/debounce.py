@@ -13,8 +13,8 @@ from sqlalchemy import Integer, Interval, bindparam, delete, exists, func, selec
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from models.automation.automations.rules.triggers.filters import Asked
+from models.automation.automations.rules.triggers.subscriptions import subject_of
 from models.automation.triggers.rules.changes import kind_of, merged, payload_of, with_part
-from models.automation.triggers.rules.kinds import subject_of
 from models.automation.triggers.rules.matching import matches_change, touches
 from models.automation.triggers.run_start import notify_filter_failed, start
 from models.automation.triggers.subscribers import Subscriber, load_subscriber

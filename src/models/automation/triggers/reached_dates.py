@@ -14,8 +14,8 @@ from datetime import datetime, timedelta
 from sqlalchemy import Uuid, bindparam, select, update
 
 from models.automation.automation_runs.tables import automation_run
+from models.automation.automations.rules.triggers.subscriptions import subject_of
 from models.automation.triggers.rules.due_dates import DateWatch
-from models.automation.triggers.rules.kinds import subject_of
 from models.automation.triggers.run_start import start
 from models.automation.triggers.subscribers import Subscriber
 from models.core.base import Id, JsonObject

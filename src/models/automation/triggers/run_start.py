@@ -1,12 +1,16 @@
 """Starting the run of an automation for an event, and notifying people when there is none."""
 
+from collections.abc import Mapping
+
 import structlog
 from sqlalchemy import select
 
 from models.automation.automation_runs.acceptance import MAX_CHAIN, RunRequest, accept, is_too_long
+from models.automation.automation_runs.rules import RunSource
 from models.automation.automation_runs.run_header import automation_actor
+from models.automation.automations.rules.triggers.configs import TriggerKind
+from models.automation.automations.rules.triggers.subscriptions import RECORD_TRIGGERS
 from models.automation.automations.tables import automation, automation_version
-from models.automation.triggers.rules.kinds import RUN_SOURCES
 from models.automation.triggers.subscribers import Subscriber
 from models.core.base import Id, JsonObject
 from models.messages.notifications.delivery import Notice, notify
@@ -15,6 +19,16 @@ from runtime.database import UnitOfWork
 from runtime.derived_ids import derived_id
 
 log = structlog.get_logger()
+
+RUN_SOURCES: Mapping[TriggerKind, RunSource] = {
+    **dict.fromkeys(RECORD_TRIGGERS, RunSource.RECORD),
+    TriggerKind.FORM_SUBMITTED: RunSource.FORM,
+    TriggerKind.BUTTON_PRESSED: RunSource.BUTTON,
+    TriggerKind.DATA_SOURCE_FINISHED: RunSource.DATA_SOURCE,
+    TriggerKind.AUTOMATION_FAILED: RunSource.FAILURE,
+    TriggerKind.TIME_ENTRY_COMPLETED: RunSource.TIME_ENTRY,
+}
+"""The source of the runs that each trigger starts, for the triggers that subscribe to events."""
 
 MAX_NOTIFIED = 20
 """People who are notified about one automation."""

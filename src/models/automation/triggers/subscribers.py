@@ -6,10 +6,10 @@ from typing import Protocol
 
 from sqlalchemy import ARRAY, Text, Uuid, bindparam, func, or_, select
 
-from models.automation.automation_runs import runnable_versions
-from models.automation.automation_runs.runnable_versions import RunnableVersion
+from models.automation.automations import runnable_versions
 from models.automation.automations.rules.triggers.configs import TriggerKind
-from models.automation.triggers.rules.kinds import RECORD_TRIGGERS, subject_of
+from models.automation.automations.rules.triggers.subscriptions import RECORD_TRIGGERS, subject_of
+from models.automation.automations.runnable_versions import RunnableVersion
 from models.core.base import Id, JsonObject
 from models.data.databases.field_rows import find_fields
 from models.data.databases.rules.fields import FieldSpecs

@@ -17,7 +17,7 @@ from models.automation.automations.queries import visible
 from models.automation.automations.rules.graph.kinds import EdgeOutcome, NodeKind
 from models.automation.waits import store
 from models.automation.waits.errors import NotResumableError
-from models.automation.waits.queries import RunGraph, asks, graph_of, node_status
+from models.automation.waits.queries import RunGraph, asks, graph_of, node_status, show_waits
 from models.automation.waits.resume_urls import Address
 from models.automation.waits.rules.resolution import RESUMABLE, check_early, resolve
 from models.automation.waits.rules.responses import Response
@@ -64,6 +64,7 @@ async def resume(  # where a node is
     )
     await _respond(work, run, Address(run_id, node_id, body.scope_key), response)
     shown = await detail(work, actor, automation_id, run_id)
+    await show_waits(work, actor, shown.node_runs)
     if asked and not await _may_read(work, actor, automation_id):
         return _only(shown, node_id, body.scope_key)
     return shown

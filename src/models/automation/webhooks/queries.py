@@ -6,10 +6,10 @@ from typing import Any
 
 from sqlalchemy import Text, bindparam, select
 
-from models.automation.automation_runs import runnable_versions
 from models.automation.automation_runs.outputs import FIRST_RESPONSE
 from models.automation.automation_runs.rules import OPEN_RUN, RunStatus
 from models.automation.automation_runs.tables import automation_run
+from models.automation.automations import runnable_versions
 from models.automation.automations.rules.triggers.configs import (
     TriggerKind,
     WebhookTrigger,

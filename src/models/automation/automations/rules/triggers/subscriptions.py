@@ -1,9 +1,7 @@
 """Which triggers subscribe to events, and to which subject (decisions C7)."""
 
-from collections.abc import Mapping
 from typing import Any
 
-from models.automation.automation_runs.rules import RunSource
 from models.automation.automations.rules.triggers.configs import TriggerKind
 from models.core.base import Id, JsonObject
 from models.messages.events.rules import RECORD_SUBSCRIPTIONS
@@ -12,22 +10,24 @@ from runtime.ids import parse_id
 RECORD_TRIGGERS = tuple(TriggerKind(kind) for kind in RECORD_SUBSCRIPTIONS)
 """The triggers that subscribe to changes of records."""
 
-RUN_SOURCES: Mapping[str, RunSource] = {
-    **dict.fromkeys(RECORD_TRIGGERS, RunSource.RECORD),
-    TriggerKind.FORM_SUBMITTED: RunSource.FORM,
-    TriggerKind.BUTTON_PRESSED: RunSource.BUTTON,
-    TriggerKind.DATA_SOURCE_FINISHED: RunSource.DATA_SOURCE,
-    TriggerKind.AUTOMATION_FAILED: RunSource.FAILURE,
-    TriggerKind.TIME_ENTRY_COMPLETED: RunSource.TIME_ENTRY,
-}
-"""The triggers that subscribe to events, with the source of the runs they start."""
+EVENT_TRIGGERS = frozenset(
+    {
+        *RECORD_TRIGGERS,
+        TriggerKind.FORM_SUBMITTED,
+        TriggerKind.BUTTON_PRESSED,
+        TriggerKind.DATA_SOURCE_FINISHED,
+        TriggerKind.AUTOMATION_FAILED,
+        TriggerKind.TIME_ENTRY_COMPLETED,
+    }
+)
+"""The triggers that subscribe to events."""
 
 _SUBJECTS = ("databaseId", "formItemId", "dataSourceId")
 
 
 def subscribes(trigger_config: JsonObject) -> bool:
     """Whether a trigger subscribes to events at all."""
-    return trigger_config["kind"] in RUN_SOURCES
+    return trigger_config["kind"] in EVENT_TRIGGERS
 
 
 def subject_of(trigger_config: JsonObject) -> Id | None:

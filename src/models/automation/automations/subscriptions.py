@@ -9,9 +9,13 @@ from collections.abc import Iterable
 from sqlalchemy import BigInteger, ColumnElement, and_, case, cast, delete, func
 from sqlalchemy.dialects.postgresql import insert as upsert
 
-from models.automation.automation_runs import runnable_versions
+from models.automation.automations import runnable_versions
 from models.automation.automations.rules.triggers.configs import TriggerKind
-from models.automation.triggers.rules.kinds import includes_system_changes, subject_of, subscribes
+from models.automation.automations.rules.triggers.subscriptions import (
+    includes_system_changes,
+    subject_of,
+    subscribes,
+)
 from models.core.base import Id
 from models.messages.events.tables import automation_subscription, trigger_event
 from runtime.database import UnitOfWork
