@@ -198,7 +198,7 @@ def _call(beginning: _Beginning) -> _Body:
 
     async def body(node: GatedNode) -> NodeReply:
         if call.is_too_deep:
-            await calls.tell_of_loop(node.work, call)
+            await calls.notify_call_loop(node.work, call)
             return await node.fail("chain_too_long", TOO_LONG)
         started = await calls.accept_call(node.work, call)
         if not config.wait:

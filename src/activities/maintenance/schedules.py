@@ -6,14 +6,18 @@ from datetime import datetime
 from typing import Any
 
 import structlog
-from sqlalchemy import Row
 from temporalio import activity
 from temporalio.client import Client, ScheduleListDescription
 
 from activities.maintenance.reconciler import BATCH
 from activities.schedules.schedules import Schedules
 from activities.schedules.specs import FAMILY, spec_of
-from models.automation.automations.schedules import DesiredSchedule, all_scheduled, read_schedule
+from models.automation.automations.schedules import (
+    DesiredSchedule,
+    ScheduledAutomation,
+    all_scheduled,
+    read_schedule,
+)
 from models.core.base import Id
 from runtime.clock import utc_now
 from runtime.database import Database
@@ -75,14 +79,14 @@ class ScheduleMaintenance:
             listed[found.id] = found
         return listed
 
-    async def _wanted(self) -> AsyncIterator[Row[Any]]:
+    async def _wanted(self) -> AsyncIterator[ScheduledAutomation]:
         last: Id | None = None
         while rows := await self._wanted_after(last):
             for row in rows:
                 yield row
             last = rows[-1].id
 
-    async def _wanted_after(self, last: Id | None) -> Sequence[Row[Any]]:
+    async def _wanted_after(self, last: Id | None) -> Sequence[ScheduledAutomation]:
         async with self._database.transaction() as work:
             return await all_scheduled(work, last, self._batch)
 

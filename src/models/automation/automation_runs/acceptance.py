@@ -1,8 +1,7 @@
-"""A run and its start, written in one statement: from here on it cannot be lost (promise I2)."""
+"""Accepting a run: the row and the intent to start it, in one statement (promise I2)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from sqlalchemy import bindparam
 
@@ -10,7 +9,8 @@ from models.automation.automation_runs import slots
 from models.automation.automation_runs.admission import FREE, Admission, admit, concurrency_of
 from models.automation.automation_runs.rules import RunSource, RunStatus
 from models.automation.automation_runs.start_intents import start_intent
-from models.automation.automation_runs.tables import AUTOMATION_RUNS, automation_run
+from models.automation.automation_runs.tables import AUTOMATION_RUNS, AutomationRun, automation_run
+from models.automation.automations.runnable_versions import RunnableVersion
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from runtime import outbox
@@ -19,12 +19,12 @@ from runtime.ids import new_id
 from runtime.prepared_statement import PreparedStatement
 
 MAX_CHAIN = 8
-"""Runs that may lead to one another (decisions C3, C7)."""
+"""Runs in a chain in which each leads to the next (decisions C3, C7)."""
 TOO_LONG = f"{MAX_CHAIN} runs led to one another; the next one is not started."
 
 
 def is_too_long(chain: Sequence[Id]) -> bool:
-    """Whether so many runs led to one another that the next one is not made."""
+    """Whether a chain of runs is so long that the next run is not accepted."""
     return len(chain) >= MAX_CHAIN
 
 
@@ -33,7 +33,7 @@ class RunRequest:
     """A run about to be accepted.
 
     A `run_id` derived from what asked for the run makes a repeated request harmless. With
-    `started_by_caller` nothing is left to the outbox: a workflow starts the run as its child.
+    `started_by_caller` the outbox gets no intent: a workflow starts the run as its child.
     """
 
     source: RunSource
@@ -49,11 +49,21 @@ class RunRequest:
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """The run, and whether this call made it; `skipped` says that all slots were taken."""
+    """What became of a request: the run, and whether this call inserted it.
+
+    `skipped` says that there is no run, because all slots were taken.
+    """
 
     run_id: Id
     created: bool
     skipped: bool = False
+    columns: JsonObject | None = None
+    """The columns of the run that was inserted."""
+
+    @property
+    def run(self) -> AutomationRun | None:
+        """The run that was inserted."""
+        return None if self.columns is None else AutomationRun(**self.columns)
 
 
 _RUN_COLUMNS = (
@@ -88,34 +98,35 @@ _ACCEPT = PreparedStatement(
 _ACCEPT_ALONE = PreparedStatement(_RUN)
 
 
-async def accept(work: UnitOfWork, actor: Actor, version: Any, request: RunRequest) -> Accepted:
-    """Accept a run of a version (a row of `runnable`); it starts if this transaction commits, or
-    when it gets a slot.
+async def accept(
+    work: UnitOfWork, actor: Actor, version: RunnableVersion, request: RunRequest
+) -> Accepted:
+    """Accept a run of a version. It starts when this transaction commits, or when it gets a slot.
 
-    Raises RunError when somebody asked for the run and its automation's concurrency forbids it.
+    Raises RunError when a person or a run asked for it and the automation's concurrency forbids it.
     """
     run_id = request.run_id or new_id()
     limits = concurrency_of(version.trigger_config, request)
     if limits is None:
-        return Accepted(run_id, await _write(work, actor, version, request, run_id, FREE))
+        return await _write(work, actor, version, request, run_id, FREE)
     admission = await admit(work, actor, version.automation_id, request, run_id, limits)
     if not admission.makes_run:
         return Accepted(run_id, created=False, skipped=admission.skipped)
-    created = await _write(work, actor, version, request, run_id, admission)
+    accepted = await _write(work, actor, version, request, run_id, admission)
     if admission.key is not None and not admission.admitted:
         # Nobody else can have freed a slot meanwhile, but a raised limit may have left some free.
         await slots.hand_on(work, version.automation_id, admission.key)
-    return Accepted(run_id, created)
+    return accepted
 
 
 async def _write(  # the parts of a run
     work: UnitOfWork,
     actor: Actor,
-    version: Any,
+    version: RunnableVersion,
     request: RunRequest,
     run_id: Id,
     admission: Admission,
-) -> bool:
+) -> Accepted:
     run = {
         "automation_id": version.automation_id,
         "automation_version_id": version.version_id,
@@ -135,10 +146,13 @@ async def _write(  # the parts of a run
     }
     if request.started_by_caller or not admission.admitted:
         own = {"subject_id": run_id, "workspace_id": actor.workspace_id}
-        return await _ACCEPT_ALONE.execute(work, {**own, **run}) > 0
-    intent = start_intent(actor.workspace_id, run_id, version, request.source)
-    start = outbox.intent_values(work, **intent)
-    return await _ACCEPT.execute(work, {**start, **run}) > 0
+        created = await _ACCEPT_ALONE.execute(work, {**own, **run}) > 0
+    else:
+        intent = start_intent(actor.workspace_id, run_id, version, request.source)
+        start = outbox.intent_values(work, **intent)
+        created = await _ACCEPT.execute(work, {**start, **run}) > 0
+    columns = {"id": run_id, "workspace_id": actor.workspace_id, **run} if created else None
+    return Accepted(run_id, created, columns=columns)
 
 
 def _options(request: RunRequest, admission: Admission) -> JsonObject:

@@ -1,9 +1,9 @@
-"""Whether a run that is asked for gets a slot, waits for one, or is not made (decisions C7)."""
+"""Admission: whether a run gets a concurrency slot, waits for one, or is refused (decisions C7)."""
 
 import hashlib
 import json
 from dataclasses import dataclass
-from typing import Any
+from typing import Protocol
 
 from sqlalchemy import Uuid, bindparam, select
 
@@ -24,7 +24,7 @@ from runtime.database import UnitOfWork
 from runtime.prepared_statement import PreparedStatement
 
 LONGEST_KEY = 256
-"""Characters of a key as it is kept; what is longer is known by its digest."""
+"""Characters of a key as it is stored; a longer key is stored as its digest."""
 
 DISPLACED = "A newer run took its place."
 """What a run says that the policy cancel_oldest ended."""
@@ -35,15 +35,28 @@ SHARED_KEY = "null"
 _ASKED_FOR = frozenset(
     {RunSource.MANUAL, RunSource.FROM_NODE, RunSource.REPLAY, RunSource.AUTOMATION}
 )
-"""Sources where somebody hears a refusal."""
+"""Sources for which a refusal is raised as an error: a person or a run receives it."""
+
+
+class Admissible(Protocol):
+    """What admission asks of a request for a run."""
+
+    @property
+    def source(self) -> RunSource: ...
+    @property
+    def payload(self) -> JsonObject: ...
+    @property
+    def options(self) -> JsonObject: ...
+    @property
+    def parent_run_id(self) -> Id | None: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """What becomes of a request.
+    """The decision on a request.
 
-    Without a `key` the run needs no slot. A request that `makes_run` false is there already or
-    skipped; a run with a `refusal` begins only to fail.
+    Without a `key` the run needs no slot. With `makes_run` false no run is inserted: it exists
+    already, or is skipped. A run with a `refusal` is inserted and fails when it begins.
     """
 
     key: str | None = None
@@ -57,7 +70,7 @@ FREE = Admission()
 """A run that needs no slot."""
 
 
-def concurrency_of(trigger_config: JsonObject, request: Any) -> JsonObject | None:
+def concurrency_of(trigger_config: JsonObject, request: Admissible) -> JsonObject | None:
     """The limits that hold for a run; tests have none."""
     if is_test(request.source, request.options):
         return None
@@ -65,11 +78,16 @@ def concurrency_of(trigger_config: JsonObject, request: Any) -> JsonObject | Non
 
 
 async def admit(
-    work: UnitOfWork, actor: Actor, automation_id: Id, request: Any, run_id: Id, limits: JsonObject
+    work: UnitOfWork,
+    actor: Actor,
+    automation_id: Id,
+    request: Admissible,
+    run_id: Id,
+    limits: JsonObject,
 ) -> Admission:
-    """Decide under the key's lock, which stays held until the transaction ends.
+    """Decide under the lock of the key, which is held until the transaction ends.
 
-    Raises RunError where somebody asked for the run and hears of it.
+    Raises RunError for a request of a person or a run that is refused.
     """
     asked = request.source in _ASKED_FOR
     try:
@@ -103,7 +121,7 @@ async def admit(
 async def _displace(
     work: UnitOfWork, actor: Actor, slot: Slot, count: int, callers: set[Id]
 ) -> None:
-    """Cancel as many of those who have held the slot longest. Raises DisplacesCallerError."""
+    """Cancel the runs that have held a slot longest. Raises DisplacesCallerError."""
     oldest = await slots.oldest(work, *slot, count)
     if not callers.isdisjoint(oldest):
         raise DisplacesCallerError
@@ -111,7 +129,7 @@ async def _displace(
 
 
 async def _hold_all(work: UnitOfWork, slot: Slot, callers: set[Id]) -> bool:
-    """Whether nobody else holds the slot, which then is never free for who is called."""
+    """Whether the callers hold all slots, so that the called run would never get one."""
     if not callers:
         return False
     return callers.issuperset(await slots.oldest(work, *slot, len(callers) + 1))
@@ -147,7 +165,7 @@ _CALLERS = PreparedStatement(
 
 
 async def _callers(work: UnitOfWork, workspace_id: Id, run_id: Id | None) -> set[Id]:
-    """The run that waits for another, who waits for that one, and so on."""
+    """The run that waits for this one, the run that waits for that, and so on."""
     if run_id is None:
         return set()
     parameters = {"workspace_id": workspace_id, "run_id": run_id}

@@ -1,10 +1,10 @@
-"""Runs that a node of another run asked for (decisions C8, call_automation)."""
+"""Runs that a node of another run calls (decisions C8, call_automation)."""
 
 import json
 from dataclasses import dataclass
-from typing import Any
+from typing import Protocol
 
-from sqlalchemy import Row, select
+from sqlalchemy import select
 
 from models.automation.automation_runs.acceptance import TOO_LONG, RunRequest, accept, is_too_long
 from models.automation.automation_runs.errors import NodeError
@@ -39,7 +39,7 @@ ENDED_OTHERWISE = {
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A node that asks for a run of an automation; with `waits`, it starts and awaits the run."""
+    """A node that calls an automation. With `waits`, its run starts and awaits the called run."""
 
     caller: RunHeader
     node_id: str
@@ -50,7 +50,7 @@ class Call:
 
     @property
     def run_id(self) -> Id:
-        """The run that is asked for, however often."""
+        """The id of the called run: the same each time the node asks for it."""
         return called_run_id(self.caller.run_id, self.node_id, self.scope_key)
 
     @property
@@ -59,12 +59,12 @@ class Call:
 
     @property
     def is_too_deep(self) -> bool:
-        """Whether more runs would have led to the run than may."""
+        """Whether the chain of runs would be too long."""
         return is_too_long(self.chain)
 
 
 def called_run_id(run_id: Id, node_id: str, scope_key: str) -> Id:
-    """The run that a node in a scope asks for."""
+    """The id of the run that a node in a scope calls."""
     return derived_id(run_id, node_id, scope_key, "call")
 
 
@@ -102,7 +102,7 @@ async def accept_call(work: UnitOfWork, call: Call) -> StartRequest:
     return start_request(version, RunSource.AUTOMATION)
 
 
-async def tell_of_loop(work: UnitOfWork, call: Call) -> None:
+async def notify_call_loop(work: UnitOfWork, call: Call) -> None:
     """Notify the person who made the calling version that its calls have no end."""
     caller = call.caller
     known = await work.first(
@@ -125,11 +125,20 @@ async def tell_of_loop(work: UnitOfWork, call: Call) -> None:
     await notify(work, caller.workspace_id, [known.created_by_user_id], notice)
 
 
-async def ended(work: UnitOfWork, run_id: Id) -> Row[Any] | None:
+class CalledRunEnd(Protocol):
+    """How a called run has ended."""
+
+    status: str
+    output: JsonObject | None
+    error: str | None
+
+
+async def ended(work: UnitOfWork, run_id: Id) -> CalledRunEnd | None:
     """Status, output and error of a run that has ended; None while it is open."""
     run = automation_run.c
     return await work.first(
         select(run.status, run.output, run.error).where(
             run.id == run_id, run.status.not_in(OPEN_RUN)
-        )
+        ),
+        of=CalledRunEnd,
     )

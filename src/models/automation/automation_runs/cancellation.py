@@ -1,7 +1,8 @@
 """Closing runs as cancelled, with all that hangs on them, in one transaction (promise I5)."""
 
 from collections.abc import Collection
-from typing import Any
+from datetime import datetime
+from typing import Any, Protocol
 
 from sqlalchemy import Select, func, select
 
@@ -22,6 +23,15 @@ Slot = tuple[Id, str]
 _run = automation_run.c
 
 
+class _ClosedRun(Protocol):
+    id: Id
+    automation_id: Id
+    concurrency_key: str | None
+    admitted_at: datetime | None
+    parent_run_id: Id | None
+    source: str
+
+
 async def cancel_runs(
     work: UnitOfWork,
     workspace_id: Id,
@@ -30,15 +40,15 @@ async def cancel_runs(
     error: str | None = None,
     keeping: Slot | None = None,
 ) -> list[Id]:
-    """Make the open ones among these runs cancelled for ever, and the runs they wait for.
+    """Cancel the open ones among these runs, and the runs they wait for. They stay cancelled.
 
-    Their nodes are closed, their executions told, their slots given to those who wait; but not
-    those of the key `keeping`. Gives every run that was cancelled.
+    Their nodes are closed, their executions cancelled, and their slots given to waiting runs,
+    except the slots of the key `keeping`. Returns every run that was cancelled.
     """
     found = await _held_tree(work, workspace_id, run_ids)
     if not found:
         return []
-    # Waiting for locks takes time: no node that started meanwhile may seem to start after this.
+    # The locks may have taken time to get: no node started meanwhile may seem to start after this.
     work.now = utc_now()
     closed = await work.rows(
         AUTOMATION_RUNS.moving(RunStatus.CANCELLED)
@@ -51,7 +61,8 @@ async def cancel_runs(
             _run.admitted_at,
             _run.parent_run_id,
             _run.source,
-        )
+        ),
+        of=_ClosedRun,
     )
     cancelled = sorted(row.id for row in closed)
     await close_nodes(work, cancelled)
@@ -82,7 +93,7 @@ async def cancel_children(work: UnitOfWork, workspace_id: Id, run_id: Id) -> Non
 async def _held_tree(work: UnitOfWork, workspace_id: Id, run_ids: Collection[Id]) -> list[Id]:
     """The open runs among these and below them, all locked.
 
-    A run whose row is held makes no more children, so a look that finds nobody new is the last.
+    A run whose row is locked gets no more children: a query that finds no new run is the last.
     """
     held: set[Id] = set()
     while fresh := await _by_depth(work, _open_tree(workspace_id, run_ids), held):
@@ -129,7 +140,10 @@ def _open_tree(workspace_id: Id, run_ids: Collection[Id]) -> Select[Any]:
     return select(tree.c.id, tree.c.depth)
 
 
-def _may_have_started(row: Any) -> bool:
-    """A run that waits for a slot has, if another run or the fire of a schedule waits for it."""
+def _may_have_started(row: _ClosedRun) -> bool:
+    """Whether a run may have an execution.
+
+    A run that waits for a slot has one if another run, or the fire of a schedule, waits for it.
+    """
     admitted = row.admitted_at is not None or row.parent_run_id is not None
     return admitted or row.source == RunSource.SCHEDULE

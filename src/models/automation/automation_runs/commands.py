@@ -5,18 +5,16 @@ import uuid
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Row, Select, func, select
+from sqlalchemy import Select, func, select
 
 from models.automation.automation_runs.acceptance import RunRequest, accept
-from models.automation.automation_runs.admission import concurrency_of
 from models.automation.automation_runs.cancellation import cancel_runs
 from models.automation.automation_runs.execution import skip_nodes
-from models.automation.automation_runs.node_queries import progress_of
 from models.automation.automation_runs.plans import executed_plan
 from models.automation.automation_runs.queries import (
     RunFilter,
+    accepted_detail,
     detail,
-    lineage,
     load_run,
     runs_of,
     workspace_runs,
@@ -31,11 +29,12 @@ from models.automation.automation_runs.shapes import (
     RunScope,
     TestRun,
 )
-from models.automation.automation_runs.tables import automation_run, node_run
+from models.automation.automation_runs.tables import AutomationRun, automation_run, node_run
 from models.automation.automations import runnable_versions
 from models.automation.automations.rules.graph.kinds import shorten
 from models.automation.automations.rules.planner.plan import Plan
 from models.automation.automations.rules.triggers.payloads import check_payload
+from models.automation.automations.runnable_versions import RunnableVersion
 from models.core.access.rules import Actor, Level
 from models.core.base import Id, JsonObject
 from runtime.database import UnitOfWork
@@ -169,39 +168,17 @@ async def _cancel_fitting(
 
 
 async def _accept(
-    work: UnitOfWork, actor: Actor, version: Any, request: RunRequest
+    work: UnitOfWork, actor: Actor, version: RunnableVersion, request: RunRequest
 ) -> AutomationRunDetail:
-    run_id = (await accept(work, actor, version, request)).run_id
-    if concurrency_of(version.trigger_config, request) is not None:
-        return await detail(work, actor, version.automation_id, run_id)
-    return AutomationRunDetail(
-        id=run_id,
-        automation_id=version.automation_id,
-        automation_version_id=version.version_id,
-        workspace_id=actor.workspace_id,
-        status=RunStatus.QUEUED,
-        source=request.source,
-        created_at=work.now,
-        started_at=None,
-        completed_at=None,
-        trigger_payload=request.payload,
-        output=None,
-        error=None,
-        start_node_id=request.start_node_id,
-        replay_of_run_id=request.replay_of_run_id,
-        metadata={
-            **lineage(run_id, admitted_at=work.now),
-            "waiting": [],
-            "progress": progress_of(0, version.node_count),
-            "trimmed": False,
-        },
-        node_runs=[],
-    )
+    accepted = await accept(work, actor, version, request)
+    if accepted.run is None or accepted.run.concurrency_key is not None:
+        return await detail(work, actor, version.automation_id, accepted.run_id)
+    return accepted_detail(accepted.run, version.node_count)
 
 
 async def _replayed(
     work: UnitOfWork, actor: Actor, automation_id: Id, run_id: Id | None
-) -> Row[Any] | None:
+) -> AutomationRun | None:
     if run_id is None:
         return None
     return await load_run(work, actor, automation_id, run_id)
@@ -222,7 +199,9 @@ def _require_nodes(plan: Plan, named: Sequence[tuple[str, str]]) -> None:
             raise ValidationError.at(path, f'The version has no node "{shorten(node_id)}".')
 
 
-async def _require_iteration(work: UnitOfWork, replayed: Row[Any] | None, scope_key: str) -> None:
+async def _require_iteration(
+    work: UnitOfWork, replayed: AutomationRun | None, scope_key: str
+) -> None:
     """Raises ValidationError unless the replayed run, or one it replays, had the iteration."""
     if replayed is None:
         raise ValidationError.at("scope", "An iteration is one of the run in replayOfRunId.")
@@ -248,7 +227,7 @@ def _executed(plan: Plan, node_id: str, options: JsonObject) -> Plan:
         raise ValidationError.at("scope", "The node is not in this loop iteration.") from None
 
 
-def _from_node_options(body: RunFromNode, replayed: Row[Any] | None) -> JsonObject:
+def _from_node_options(body: RunFromNode, replayed: AutomationRun | None) -> JsonObject:
     options: JsonObject = {}
     if isinstance(body.scope, RunScope):
         options["scope"] = body.scope.model_dump(exclude_unset=True)

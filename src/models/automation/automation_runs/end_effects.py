@@ -1,16 +1,17 @@
-"""What follows the end of a run, in the transaction that writes it (decisions C7, D2 "Failure").
+"""Effects of the end of a run, in the transaction that writes it (decisions C7, D2 "Failure").
 
-Whoever closes a run calls `apply`: the workflow's last transaction and the reconciler alike, so
-that a run whose execution died is answered for like any other.
+Whoever closes a run calls `apply`: the last transaction of its workflow, or the reconciler. So the
+failure of a run whose execution died is handled like any other.
 """
 
-from typing import Any
+from typing import Protocol
 
-from sqlalchemy import Row, select
+from sqlalchemy import select
 
 from models.automation.automation_runs import slots
 from models.automation.automation_runs.acceptance import RunRequest, accept, is_too_long
 from models.automation.automation_runs.cancellation import cancel_children
+from models.automation.automation_runs.rows import EndedRun
 from models.automation.automation_runs.rules import RunSource, RunStatus, is_test
 from models.automation.automation_runs.run_header import automation_actor
 from models.automation.automation_runs.tables import automation_run
@@ -39,11 +40,11 @@ ENDED = (
     _run.chain,
     _run.concurrency_key,
 )
-"""What `apply` needs to know of a run that has ended."""
+"""The columns of an ended run that `apply` needs."""
 
 
-async def apply(work: UnitOfWork, run: Any, node_id: str | None) -> None:
-    """Everything an end entails; `run` has the columns `ENDED`, `node_id` decided its failure."""
+async def apply(work: UnitOfWork, run: EndedRun, node_id: str | None) -> None:
+    """Cancel called runs, free the slot, handle a failure; `node_id` is the node that failed."""
     await cancel_children(work, run.workspace_id, run.id)
     if run.concurrency_key is not None:
         await slots.hand_on(work, run.automation_id, run.concurrency_key)
@@ -52,7 +53,7 @@ async def apply(work: UnitOfWork, run: Any, node_id: str | None) -> None:
 
 
 def answers_for_failures(source: str, options: JsonObject) -> bool:
-    """Whether the failure of a run is anybody's business: that of a test is not, unless it asks."""
+    """Whether the failure of a run is handled and notified: that of a test only on request."""
     return bool(options.get("triggerFailureAutomation", not is_test(source, options)))
 
 
@@ -61,8 +62,8 @@ def failure_run_id(run_id: Id) -> Id:
     return derived_id(run_id, "failure")
 
 
-async def _fail(work: UnitOfWork, run: Any, node_id: str | None) -> None:
-    known = await _known(work, run.id)
+async def _fail(work: UnitOfWork, run: EndedRun, node_id: str | None) -> None:
+    known = await _failed_run(work, run.id)
     await _tell(work, run, known)
     chain = (*run.chain, run.id)
     if run.source == RunSource.FAILURE or is_too_long(chain):
@@ -94,8 +95,16 @@ async def _fail(work: UnitOfWork, run: Any, node_id: str | None) -> None:
         await accept(work, actor, handler, request)
 
 
-async def _known(work: UnitOfWork, run_id: Id) -> Row[Any]:
-    """What its frozen version and automation say of a failed run."""
+class _FailedRun(Protocol):
+    trigger_payload: JsonObject
+    label: str
+    item_id: Id
+    created_by_user_id: Id | None
+    failure_automation_id: str | None
+
+
+async def _failed_run(work: UnitOfWork, run_id: Id) -> _FailedRun:
+    """The automation and the version of a failed run."""
     known = await work.first(
         select(
             _run.trigger_payload,
@@ -111,13 +120,14 @@ async def _known(work: UnitOfWork, run_id: Id) -> Row[Any]:
             (automation_graph.c.automation_id == _run.automation_id)
             & (automation_graph.c.checksum == _run.graph_checksum),
         )
-        .where(_run.id == run_id)
+        .where(_run.id == run_id),
+        of=_FailedRun,
     )
     assert known is not None, "the transaction holds the run, which refers to its automation"
     return known
 
 
-async def _tell(work: UnitOfWork, run: Any, known: Any) -> None:
+async def _tell(work: UnitOfWork, run: EndedRun, known: _FailedRun) -> None:
     """Notify the person who made the version that failed."""
     if known.created_by_user_id is None:
         return

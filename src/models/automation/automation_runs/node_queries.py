@@ -1,4 +1,4 @@
-"""Reading the node runs of a run, which may be very many (promise I12)."""
+"""Reading the node runs of a run. There may be very many (promise I12)."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,7 +6,6 @@ from typing import Any
 from sqlalchemy import (
     ARRAY,
     ColumnElement,
-    Row,
     Text,
     bindparam,
     case,
@@ -17,6 +16,7 @@ from sqlalchemy import (
     tuple_,
 )
 
+from models.automation.automation_runs.rows import RunRow, RunStatusRow
 from models.automation.automation_runs.rules import ACTIVE_RUN, OPEN_NODE, NodeStatus
 from models.automation.automation_runs.shapes import (
     NodeRunAttemptShape,
@@ -24,7 +24,14 @@ from models.automation.automation_runs.shapes import (
     NodeRunShape,
     NodeRunWithAttempts,
 )
-from models.automation.automation_runs.tables import automation_run, node_run, node_run_attempt
+from models.automation.automation_runs.tables import (
+    AutomationRun,
+    NodeRun,
+    NodeRunAttempt,
+    automation_run,
+    node_run,
+    node_run_attempt,
+)
 from models.automation.automations.rules.graph.kinds import NodeKind
 from models.automation.automations.tables import automation_graph
 from models.core.access.rules import Actor
@@ -44,12 +51,12 @@ MAX_WAITING = 100
 _run = automation_run.c
 _node = node_run.c
 _BEGAN: ColumnElement[Any] = func.coalesce(_node.started_at, _node.completed_at)
-"""When a node run came to be: it never changes, so that pages are stable."""
+"""When a node run was inserted. It never changes, so that pages are stable."""
 _ORDER = (_BEGAN, _node.node_id, _node.scope_key)
 _HEAVY = ("input", "output")
 
 
-_TOLD = case(
+_IMPORTANCE = case(
     (_node.status == func.any(literal([*OPEN_NODE, NodeStatus.FAILED], ARRAY(Text))), 0),
     (_node.scope_key == "", 1),
     else_=2,
@@ -59,10 +66,11 @@ _SHOWN = PreparedStatement(
         select(node_run).where(
             _node.workspace_id == bindparam("workspace_id"), _node.run_id == bindparam("run_id")
         ),
-        (_TOLD, *_ORDER),
+        (_IMPORTANCE, *_ORDER),
         SHOWN + 1,
         _HEAVY,
-    )
+    ),
+    NodeRun,
 )
 
 
@@ -82,17 +90,18 @@ _WAITING = (
 async def shown_nodes(
     work: UnitOfWork, actor: Actor, run_id: Id
 ) -> tuple[list[NodeRunShape], bool]:
-    """The node runs an answer about the run holds, in the order they began, and whether some are
-    left out: first come those that are open or failed, then those outside every loop, as many as
-    the budget of an answer carries.
+    """The node runs that the answer about a run holds, in the order they began.
+
+    Also returns whether some are left out. As many are kept as the budget of an answer carries:
+    first those that are open or failed, then those outside loops, then the others.
     """
     found = await _SHOWN.rows(work, {"workspace_id": actor.workspace_id, "run_id": run_id})
     kept = carried(found)[:SHOWN]
     return [node_shape(row) for row in sorted(kept, key=_position)], len(found) > len(kept)
 
 
-def lacks_outputs(run: Row[Any], nodes: Sequence[NodeRunShape]) -> bool:
-    """Whether nodes have an output that the run's own had no room for."""
+def lacks_outputs(run: AutomationRun, nodes: Sequence[NodeRunShape]) -> bool:
+    """Whether the run's output leaves out the output of one of these nodes, for lack of room."""
     if any(node.node_kind == NodeKind.RESPOND for node in nodes):
         return False
     left_out = {node_id for node_id, output in (run.output or {}).items() if output is None}
@@ -105,7 +114,7 @@ def lacks_outputs(run: Row[Any], nodes: Sequence[NodeRunShape]) -> bool:
 async def show_last_errors(
     work: UnitOfWork, actor: Actor, run_id: Id, nodes: Sequence[NodeRunShape]
 ) -> None:
-    """Let the nodes that run again, or pause before they do, say why they must."""
+    """Add `metadata.lastError` to the running nodes whose earlier attempt failed."""
     running = [node for node in nodes if node.status is NodeStatus.RUNNING]
     if not running:
         return
@@ -115,10 +124,11 @@ async def show_last_errors(
             node.metadata["lastError"] = failed[-1].error
 
 
-async def progress(work: UnitOfWork, run: Row[Any]) -> JsonObject:
-    """How far a run has come: nodes that have ended, of those known so far.
+async def progress(work: UnitOfWork, run: RunRow) -> JsonObject:
+    """How many nodes of a run have ended, of those known so far.
 
-    A node that did not begin counts once, and one in a loop once per iteration that began.
+    A node that has not begun counts once; a node in a loop counts once for each iteration that
+    has begun.
     """
     ended = [NodeStatus.SUCCEEDED, NodeStatus.FAILED, NodeStatus.SKIPPED]
     counted = await work.first(
@@ -143,8 +153,8 @@ def progress_of(done: int, total: int) -> JsonObject:
     return {"done": done, "total": total}
 
 
-async def waits(work: UnitOfWork, runs: Sequence[Row[Any]]) -> dict[Id, list[JsonObject]]:
-    """The nodes of each run that wait, and until when as far as time ends it."""
+async def waits(work: UnitOfWork, runs: Sequence[RunStatusRow]) -> dict[Id, list[JsonObject]]:
+    """The waiting nodes of each run, with the moment at which each wait ends if there is one."""
     found: dict[Id, list[JsonObject]] = {run.id: [] for run in runs}
     active = [run.id for run in runs if run.status in ACTIVE_RUN]
     if not active:
@@ -202,7 +212,7 @@ async def list_node_runs(  # the filters of a list
 
 
 async def _attempts(
-    work: UnitOfWork, actor: Actor, run_id: Id, rows: Sequence[Row[Any] | NodeRunShape]
+    work: UnitOfWork, actor: Actor, run_id: Id, rows: Sequence[NodeRunShape]
 ) -> dict[tuple[str, str], list[NodeRunAttemptShape]]:
     kept = node_run_attempt.c
     places = [(row.node_id, row.scope_key) for row in rows]
@@ -214,7 +224,8 @@ async def _attempts(
             kept.run_id == run_id,
             tuple_(kept.node_id, kept.scope_key).in_(places),
         )
-        .order_by(kept.node_id, kept.scope_key, kept.attempt)
+        .order_by(kept.node_id, kept.scope_key, kept.attempt),
+        of=NodeRunAttempt,
     ):
         shape = NodeRunAttemptShape.model_validate(row)
         found.setdefault((row.node_id, row.scope_key), []).append(shape)
@@ -225,11 +236,11 @@ def _of(actor: Actor, run_id: Id) -> tuple[ColumnElement[bool], ...]:
     return _node.workspace_id == actor.workspace_id, _node.run_id == run_id
 
 
-def _position(row: Row[Any]) -> tuple[Any, ...]:
+def _position(row: NodeRun) -> tuple[Any, ...]:
     return row.started_at or row.completed_at, row.node_id, row.scope_key
 
 
-def node_shape(row: Row[Any]) -> NodeRunShape:
+def node_shape(row: NodeRun) -> NodeRunShape:
     """A node run on the wire."""
     metadata: JsonObject = {"reused": True} if row.outcome == "reused" else {}
     if row.error_code is not None:

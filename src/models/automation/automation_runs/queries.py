@@ -1,21 +1,22 @@
-"""Reading runs; every query names the workspace (promise I6)."""
+"""Reading runs. Every query names the workspace (promise I6)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, Select, select, tuple_
+from sqlalchemy import ColumnElement, Select, select, tuple_
 
 from models.automation.automation_runs import node_queries
 from models.automation.automation_runs.end_effects import FAILURES, failure_run_id
+from models.automation.automation_runs.rows import RunRow
 from models.automation.automation_runs.rules import RunSource, RunStatus
 from models.automation.automation_runs.shapes import (
     AutomationRunDetail,
     AutomationRunList,
     AutomationRunShape,
 )
-from models.automation.automation_runs.tables import automation_run
+from models.automation.automation_runs.tables import AutomationRun, automation_run
 from models.automation.automations.tables import automation
 from models.content.items.queries import closed_items
 from models.core.access.rules import MANAGERS, Actor, Level
@@ -30,12 +31,12 @@ from runtime.timestamps import wire_timestamp
 _run = automation_run.c
 _SHOWN = [name for name in AutomationRunShape.model_fields if name != "metadata"]
 _HEAVY = ("trigger_payload", "output", "options")
-"""What may be large of a run; its options are read with it, though not shown."""
+"""The columns of a run that may be large. `options` is read with it, but not shown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFilter:
-    """Which runs a list holds; `since` and `until` bound when they were asked for."""
+    """Which runs a list holds; `since` and `until` bound `created_at`."""
 
     status: RunStatus | None = None
     source: RunSource | None = None
@@ -58,10 +59,12 @@ class RunFilter:
 
 async def load_run(
     work: UnitOfWork, actor: Actor, automation_id: Id, run_id: Id, *, lock: bool = False
-) -> Row[Any]:
+) -> AutomationRun:
     """The row of a run of this automation. Raises NotFoundError."""
     statement = runs_of(actor.workspace_id, automation_id).where(_run.id == run_id)
-    row = await work.first(statement.with_for_update(of=automation_run) if lock else statement)
+    if lock:
+        statement = statement.with_for_update(of=automation_run)
+    row = await work.first(statement, of=AutomationRun)
     if row is None:
         raise NotFoundError("run")
     return row
@@ -70,7 +73,11 @@ async def load_run(
 async def detail(
     work: UnitOfWork, actor: Actor, automation_id: Id, run_id: Id
 ) -> AutomationRunDetail:
-    """A run with its node runs, in the order they began; of very many only the most telling."""
+    """A run with its node runs, in the order they began.
+
+    Of a run with very many, those that are open or failed come first (`node_queries.shown_nodes`).
+    Raises NotFoundError.
+    """
     run = await load_run(work, actor, automation_id, run_id)
     nodes, trimmed = await node_queries.shown_nodes(work, actor, run_id)
     metadata = {
@@ -80,6 +87,17 @@ async def detail(
     }
     await node_queries.show_last_errors(work, actor, run_id, nodes)
     return AutomationRunDetail(**_run_fields(run, metadata), node_runs=nodes)
+
+
+def accepted_detail(run: AutomationRun, node_count: int) -> AutomationRunDetail:
+    """A run that was accepted in this transaction and needed no slot; nothing is read."""
+    metadata = {
+        **lineage(run.id, chain=run.chain, admitted_at=run.admitted_at),
+        "waiting": [],
+        "progress": node_queries.progress_of(0, node_count),
+        "trimmed": False,
+    }
+    return AutomationRunDetail(**_run_fields(run, metadata), node_runs=[])
 
 
 async def list_runs(
@@ -134,7 +152,7 @@ async def _list(
         statement = statement.where(tuple_(_run.created_at, _run.id) < tuple_(*page.after))
     newest_first = (_run.created_at.desc(), _run.id.desc())
     found = await work.rows(within_budget(statement, newest_first, page.fetch, _HEAVY))
-    rows = carried(found)
+    rows: list[AutomationRun] = carried(found)
     shown = page.of(rows, lambda row: (row.created_at, row.id), cut=len(found) > len(rows))
     metadata = await metadata_of(work, shown.items)
     return AutomationRunList(
@@ -150,8 +168,8 @@ def runs_of(workspace_id: Id, automation_id: Id) -> Select[Any]:
     )
 
 
-async def metadata_of(work: UnitOfWork, runs: Sequence[Row[Any]]) -> dict[Id, JsonObject]:
-    """What runs show beside their own fields wherever they are shown, by run."""
+async def metadata_of(work: UnitOfWork, runs: Sequence[RunRow]) -> dict[Id, JsonObject]:
+    """The `metadata` of runs in lists, by run id."""
     handlers = {failure_run_id(run.id): run.id for run in runs if run.status in FAILURES}
     answered: dict[Id, str] = {}
     if handlers:
@@ -178,7 +196,7 @@ async def metadata_of(work: UnitOfWork, runs: Sequence[Row[Any]]) -> dict[Id, Js
     }
 
 
-def caller_of(run: Row[Any]) -> Id | None:
+def caller_of(run: RunRow) -> Id | None:
     """The run that called this one, whether it waits for it or not."""
     caller: Id | None = run.parent_run_id
     if run.source == RunSource.AUTOMATION:
@@ -195,7 +213,7 @@ def lineage(
     concurrency_key: str | None = None,
     admitted_at: datetime | None = None,
 ) -> JsonObject:
-    """A run's workflow, the runs that led to it, and its place in line for a slot."""
+    """The metadata that says how a run is executed: workflow, chain of runs, concurrency slot."""
     return {
         "temporalWorkflowId": Family.AUTOMATION_RUN.workflow_id(run_id),
         "failureRunId": None,
@@ -206,6 +224,6 @@ def lineage(
     }
 
 
-def _run_fields(row: Row[Any], metadata: JsonObject) -> JsonObject:
-    fields = {name: row._mapping[name] for name in _SHOWN}
+def _run_fields(row: RunRow, metadata: JsonObject) -> JsonObject:
+    fields = {name: getattr(row, name) for name in _SHOWN}
     return {**fields, "metadata": metadata}

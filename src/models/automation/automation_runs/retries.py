@@ -1,8 +1,6 @@
 """Running a run again: everything, or what failed and what follows it (decisions D3)."""
 
-from typing import Any
-
-from sqlalchemy import Row, select
+from sqlalchemy import select
 
 from models.automation.automation_runs.acceptance import RunRequest, accept
 from models.automation.automation_runs.cancellation import cancel_runs
@@ -23,10 +21,11 @@ from models.automation.automation_runs.rules import (
     is_test,
 )
 from models.automation.automation_runs.shapes import AutomationRunDetail, RetryRun
-from models.automation.automation_runs.tables import node_run
+from models.automation.automation_runs.tables import AutomationRun, node_run
 from models.automation.automations import runnable_versions
 from models.automation.automations.rules.graph.kinds import shorten
 from models.automation.automations.rules.planner.plan import Plan
+from models.automation.automations.runnable_versions import RunnableVersion
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from runtime.database import UnitOfWork
@@ -77,7 +76,9 @@ async def retry(
     return await detail(work, actor, automation_id, new_id)
 
 
-async def _version(work: UnitOfWork, actor: Actor, run: Row[Any], which: str) -> tuple[Any, Plan]:
+async def _version(
+    work: UnitOfWork, actor: Actor, run: AutomationRun, which: str
+) -> tuple[RunnableVersion, Plan]:
     if which == "original":
         return await runnable_versions.frozen(work, actor, run)
     if which == "draft":
@@ -90,7 +91,7 @@ async def _version(work: UnitOfWork, actor: Actor, run: Row[Any], which: str) ->
     return version, plan
 
 
-def _options(run: Row[Any], plan: Plan) -> JsonObject:
+def _options(run: AutomationRun, plan: Plan) -> JsonObject:
     """What the earlier run was asked for beyond its payload, as far as the plan has its nodes."""
     options = {name: run.options[name] for name in _KEPT if name in run.options}
     known = plan.nodes_by_id()
@@ -115,7 +116,7 @@ def _executed(plan: Plan, start_node_id: str | None, options: JsonObject) -> Pla
         ) from None
 
 
-async def _reused(work: UnitOfWork, run: Row[Any], plan: Plan) -> list[Reused]:
+async def _reused(work: UnitOfWork, run: AutomationRun, plan: Plan) -> list[Reused]:
     """The ends that stand. Raises RunError when nothing is left to run."""
     rows = await work.rows(
         select(node_run.c.node_id, node_run.c.status, node_run.c.outcome, node_run.c.case_key)

@@ -5,7 +5,6 @@ The id of a run follows from its automation and its due time, so nothing is done
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from sqlalchemy import select
 
@@ -16,6 +15,7 @@ from models.automation.automation_runs.start_intents import start_request
 from models.automation.automation_runs.tables import automation_run
 from models.automation.automations import runnable_versions
 from models.automation.automations.rules.triggers.configs import ScheduleTrigger, read_trigger
+from models.automation.automations.runnable_versions import RunnableVersion
 from models.automation.automations.schedules import NO_SCHEDULE, scheduled, set_next_run
 from models.automation.automations.shapes import Backfill, Backfilled
 from models.core.access.rules import Actor
@@ -89,7 +89,7 @@ async def backfill(work: UnitOfWork, actor: Actor, automation_id: Id, body: Back
 
 
 def _request(
-    version: Any, due: datetime, source: RunSource, *, started_by_caller: bool = False
+    version: RunnableVersion, due: datetime, source: RunSource, *, started_by_caller: bool = False
 ) -> RunRequest:
     timezone = version.trigger_config["timezone"]
     return RunRequest(

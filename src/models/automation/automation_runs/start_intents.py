@@ -1,7 +1,7 @@
-"""The intents that start runs: of one just accepted, and of those that waited for a slot."""
+"""The intents that start runs: one just accepted, and those that waited for a slot."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Protocol
 
 from sqlalchemy import ARRAY, Uuid, bindparam, func, select
 
@@ -28,10 +28,21 @@ _TRIGGERED = 3
 """Temporal priorities: what a person waits for goes before what a trigger started (D1)."""
 
 
+class StartedVersion(Protocol):
+    """What Temporal is told of the version that a run executes."""
+
+    @property
+    def automation_id(self) -> Id: ...
+    @property
+    def label(self) -> str: ...
+    @property
+    def version(self) -> int: ...
+
+
 def start_intent(
-    workspace_id: Id, run_id: Id, version: Any, source: RunSource
+    workspace_id: Id, run_id: Id, version: StartedVersion, source: RunSource
 ) -> outbox.IntentArguments:
-    """The intent that starts a run; `version` has automation_id, label and version."""
+    """The intent that starts a run of a version."""
     return {
         "intent": outbox.Intent.START,
         "family": Family.AUTOMATION_RUN,
@@ -41,7 +52,7 @@ def start_intent(
     }
 
 
-def start_request(version: Any, source: RunSource) -> outbox.StartRequest:
+def start_request(version: StartedVersion, source: RunSource) -> outbox.StartRequest:
     """What Temporal is told of a run when it starts, and operators see."""
     return {
         "summary": summary(version.label, version.version, source),
@@ -58,6 +69,17 @@ def summary(label: str, version: int, source: RunSource) -> str:
     return label.encode()[:room].decode(errors="ignore") + tail
 
 
+class _AcceptedRun(StartedVersion, Protocol):
+    @property
+    def id(self) -> Id: ...
+    @property
+    def workspace_id(self) -> Id: ...
+    @property
+    def source(self) -> str: ...
+    @property
+    def parent_run_id(self) -> Id | None: ...
+
+
 _run = automation_run.c
 _ACCEPTED = PreparedStatement(
     select(
@@ -72,7 +94,8 @@ _ACCEPTED = PreparedStatement(
     .join(automation, automation.c.id == _run.automation_id)
     .join(automation_version, automation_version.c.id == _run.automation_version_id)
     .where(_run.id == func.any(bindparam("run_ids", type_=ARRAY(Uuid))))
-    .order_by(_run.created_at, _run.id)
+    .order_by(_run.created_at, _run.id),
+    _AcceptedRun,
 )
 
 
@@ -84,10 +107,10 @@ async def accepted_start_request(work: UnitOfWork, run_id: Id) -> outbox.StartRe
 
 
 async def append_starts(work: UnitOfWork, run_ids: Sequence[Id]) -> None:
-    """Start runs accepted earlier, as if they had been just now.
+    """Start runs that were accepted earlier and waited for a slot.
 
-    A run that another one waits for is started by that one; here it is only told to go on. So is
-    the run of a schedule, whose fire may have started it already.
+    A run that another run waits for was started by that one, so it is only signalled that it has
+    its slot. The run of a schedule is started and signalled: its fire may have started it already.
     """
     if not run_ids:
         return
@@ -99,7 +122,7 @@ async def append_starts(work: UnitOfWork, run_ids: Sequence[Id]) -> None:
             await outbox.append(work, **_admitted_intent(row))
 
 
-def _admitted_intent(row: Any) -> outbox.IntentArguments:
+def _admitted_intent(row: _AcceptedRun) -> outbox.IntentArguments:
     return {
         "intent": outbox.Intent.SIGNAL,
         "family": Family.AUTOMATION_RUN,

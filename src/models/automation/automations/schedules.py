@@ -1,15 +1,15 @@
-"""What our rows say about the schedule of an automation, and telling Temporal when that changes.
+"""Schedules of automations: what our rows say they should be, and intents to update Temporal.
 
-The schedule itself is kept in Temporal; whoever changes what it follows from calls `follow` or
-`announce` in the same transaction, and the delivery makes the two agree.
+The schedule itself is in Temporal. Whatever changes what it follows from calls `follow` or
+`announce` in the same transaction; the delivery of the intent makes the two agree.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Protocol
 
-from sqlalchemy import ColumnElement, Row, exists, select, update
+from sqlalchemy import ColumnElement, exists, select, update
 
 from models.automation.automations.rules.triggers.configs import (
     ScheduleTrigger,
@@ -69,9 +69,23 @@ _SCHEDULED = (
 workspace in the trash."""
 
 
+class ScheduledAutomation(Protocol):
+    """A row of `all_scheduled`."""
+
+    id: Id
+    workspace_id: Id
+    label: str
+    enabled: bool
+    next_run_at: datetime | None
+    skipped_fires: int
+    missed_fires: int
+    archived: bool
+    trigger_config: JsonObject
+
+
 @dataclass(frozen=True, slots=True)
 class PassedOver:
-    """Due times without a run: the one before still went on, or nobody was there in time."""
+    """Counts of due times without a run: the run before was open, or no worker ran in time."""
 
     skipped: int
     missed: int
@@ -92,25 +106,29 @@ class DesiredSchedule:
     """What the automation's row says of the due times so far."""
 
     def next_after(self, moment: datetime) -> datetime | None:
-        """When it fires next, jitter aside; None while it is paused or when its end has passed."""
+        """When it fires next, without jitter; None while it is paused or after its end."""
         return None if self.paused else self.trigger.timetable.next_after(moment)
 
 
 async def scheduled(work: UnitOfWork, automation_id: Id) -> DesiredSchedule | None:
     """The schedule an automation should have; None when it should have none."""
-    row = await work.first(_SCHEDULED.where(automation.c.id == automation_id))
+    row = await work.first(
+        _SCHEDULED.where(automation.c.id == automation_id), of=ScheduledAutomation
+    )
     return None if row is None else read_schedule(row)
 
 
-async def all_scheduled(work: UnitOfWork, after: Id | None, limit: int) -> Sequence[Row[Any]]:
+async def all_scheduled(
+    work: UnitOfWork, after: Id | None, limit: int
+) -> Sequence[ScheduledAutomation]:
     """Every schedule there should be, for `read_schedule`, by automation id behind `after`."""
     statement = _SCHEDULED.order_by(automation.c.id).limit(limit)
     if after is not None:
         statement = statement.where(automation.c.id > after)
-    return await work.rows(statement)
+    return await work.rows(statement, of=ScheduledAutomation)
 
 
-def read_schedule(row: Row[Any]) -> DesiredSchedule:
+def read_schedule(row: ScheduledAutomation) -> DesiredSchedule:
     """The schedule in a row of `all_scheduled`."""
     trigger = read_trigger(row.trigger_config)
     assert isinstance(trigger, ScheduleTrigger), "the version says so"
@@ -122,7 +140,7 @@ def read_schedule(row: Row[Any]) -> DesiredSchedule:
 
 
 async def follow(work: UnitOfWork, automation_id: Id) -> None:
-    """The caller, who holds the automation's row, may have changed its schedule or its switch."""
+    """Update the schedule of an automation whose row the caller has locked and may have changed."""
     if await announce(work, automation.c.id == automation_id):
         found = await scheduled(work, automation_id)
         due = None if found is None else found.next_after(work.now)
@@ -130,9 +148,9 @@ async def follow(work: UnitOfWork, automation_id: Id) -> None:
 
 
 async def announce(work: UnitOfWork, which: ColumnElement[bool]) -> int:
-    """The caller may have changed the schedules of these automations without holding their rows.
+    """Update the schedules of automations whose rows the caller has not locked.
 
-    Gives how many can have one; when they run next is written by the delivery.
+    Returns how many of them may have a schedule. The delivery writes when they run next.
     """
     rows = await work.rows(
         select(automation.c.id, automation.c.workspace_id).where(which, _EVER_SCHEDULED)

@@ -1,14 +1,16 @@
-"""Reading a run for its page; every query names the workspace (promise I6)."""
+"""Reading a run for its page. Every query names the workspace (promise I6)."""
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from datetime import datetime
+from typing import Protocol
 
-from sqlalchemy import Row, Uuid, bindparam, func, or_, select
+from sqlalchemy import Uuid, bindparam, func, or_, select
 
 from models.automation.automation_runs.calls import called_run_id
 from models.automation.automation_runs.end_effects import failure_run_id
 from models.automation.automation_runs.node_queries import progress, waits
 from models.automation.automation_runs.queries import caller_of, metadata_of
+from models.automation.automation_runs.rows import RunRow
 from models.automation.automation_runs.rules import NodeStatus
 from models.automation.automation_runs.shapes import AutomationRunShape
 from models.automation.automation_runs.tables import automation_run, node_run
@@ -53,8 +55,28 @@ visible = PlacementOf(
 """Where a run's automation is placed: `await visible(work, workspace_ids, run_id, user_id)`."""
 
 
+class _OverviewRow(RunRow, Protocol):
+    @property
+    def label(self) -> str: ...
+    @property
+    def version(self) -> int: ...
+    @property
+    def graph(self) -> JsonObject: ...
+
+
+class NodeCount(Protocol):
+    """The node runs of a node that have one status."""
+
+    node_id: str
+    status: str
+    number: int
+    attempt: int
+    started_at: datetime | None
+    completed_at: datetime | None
+
+
 async def overview(work: UnitOfWork, actor: Actor, run_id: Id) -> RunOverview:
-    """Everything the page of a run shows at first. Raises NotFoundError."""
+    """What the page of a run shows when it is opened. Raises NotFoundError."""
     row = await work.first(
         select(
             automation_run,
@@ -69,7 +91,8 @@ async def overview(work: UnitOfWork, actor: Actor, run_id: Id) -> RunOverview:
             (automation_graph.c.automation_id == _run.automation_id)
             & (automation_graph.c.checksum == _run.graph_checksum),
         )
-        .where(_run.workspace_id == actor.workspace_id, _run.id == run_id)
+        .where(_run.workspace_id == actor.workspace_id, _run.id == run_id),
+        of=_OverviewRow,
     )
     if row is None:
         raise NotFoundError("run")
@@ -116,7 +139,7 @@ async def state(
 async def _progress(
     work: UnitOfWork, workspace_id: Id, run_id: Id, loops: Collection[str]
 ) -> list[NodeProgress]:
-    """The nodes that have rows, by id."""
+    """The progress of the nodes that have node runs, by node id."""
     rows = await work.rows(
         select(
             _node.node_id,
@@ -128,10 +151,11 @@ async def _progress(
         )
         .where(_node.workspace_id == workspace_id, _node.run_id == run_id)
         .group_by(_node.node_id, _node.status)
-        .order_by(_node.node_id)
+        .order_by(_node.node_id),
+        of=NodeCount,
     )
     turns = await iterations(work, workspace_id, run_id, loops)
-    by_node: dict[str, list[Row[Any]]] = {}
+    by_node: dict[str, list[NodeCount]] = {}
     for row in rows:
         by_node.setdefault(row.node_id, []).append(row)
     return [
@@ -140,7 +164,7 @@ async def _progress(
 
 
 def _node_progress(
-    node_id: str, rows: Sequence[Row[Any]], turns: Iterations | None
+    node_id: str, rows: Sequence[NodeCount], turns: Iterations | None
 ) -> NodeProgress:
     counts = {NodeStatus(row.status): row.number for row in rows}
     status = overall(counts)
@@ -159,14 +183,14 @@ def _node_progress(
 
 
 def _known(turns: Iterations, *, is_open: bool) -> Iterations:
-    """A loop that goes on has not done everything, however it looks between two nodes."""
+    """An open loop has an open iteration, although between two nodes no node run shows it."""
     if is_open and turns.total:
         return Iterations(done=min(turns.done, turns.total - 1), total=turns.total)
     return turns
 
 
-async def _links(work: UnitOfWork, actor: Actor, run: Row[Any]) -> list[RunLink]:
-    """The runs that led to this one and that it led to, as far as the caller sees them."""
+async def _links(work: UnitOfWork, actor: Actor, run: RunRow) -> list[RunLink]:
+    """The runs that led to this one, and those it led to, as far as the caller sees them."""
     relations = _relations(run)
     named = [*relations, *await _asked_for(work, run)]
     rows = await work.rows(
@@ -191,8 +215,8 @@ async def _links(work: UnitOfWork, actor: Actor, run: Row[Any]) -> list[RunLink]
     ]
 
 
-async def _asked_for(work: UnitOfWork, run: Row[Any]) -> list[Id]:
-    """The runs that nodes of a run asked for, also those nobody waits for."""
+async def _asked_for(work: UnitOfWork, run: RunRow) -> list[Id]:
+    """The runs that nodes of a run called, whether they wait for them or not."""
     rows = await work.rows(
         select(_node.node_id, _node.scope_key)
         .where(
@@ -207,8 +231,8 @@ async def _asked_for(work: UnitOfWork, run: Row[Any]) -> list[Id]:
     return [called_run_id(run.id, row.node_id, row.scope_key) for row in rows]
 
 
-def _relations(run: Row[Any]) -> Mapping[Id, RunRelation]:
-    """The runs whose ids a run tells."""
+def _relations(run: RunRow) -> Mapping[Id, RunRelation]:
+    """The related runs whose ids are known from the run's own row."""
     named = {
         caller_of(run): RunRelation.PARENT,
         run.replay_of_run_id: RunRelation.REPLAYED,
@@ -217,14 +241,14 @@ def _relations(run: Row[Any]) -> Mapping[Id, RunRelation]:
     return {run_id: relation for run_id, relation in named.items() if run_id is not None}
 
 
-async def _metadata(work: UnitOfWork, run: Row[Any]) -> JsonObject:
+async def _metadata(work: UnitOfWork, run: RunRow) -> JsonObject:
     return {
         **(await metadata_of(work, [run]))[run.id],
         "progress": await progress(work, run),
     }
 
 
-def _run_shape(row: Row[Any], metadata: JsonObject) -> AutomationRunShape:
-    known: JsonObject = dict(row._mapping)
-    fields = {name: known[name] for name in AutomationRunShape.model_fields if name in known}
+def _run_shape(row: RunRow, metadata: JsonObject) -> AutomationRunShape:
+    names = [name for name in AutomationRunShape.model_fields if name != "metadata"]
+    fields = {name: getattr(row, name) for name in names}
     return AutomationRunShape(**fields, metadata=metadata)

@@ -4,7 +4,7 @@ The answer is final when its transaction commits (design 3).
 """
 
 import json
-from typing import Any
+from collections.abc import Sequence
 
 from sqlalchemy import delete, func, insert, select
 
@@ -12,7 +12,7 @@ from models.automation.automation_runs.node_writes import NodeKey
 from models.automation.automation_runs.queries import detail, load_run
 from models.automation.automation_runs.rules import OPEN_NODE, OPEN_RUN
 from models.automation.automation_runs.shapes import AutomationRunDetail
-from models.automation.automation_runs.tables import automation_run
+from models.automation.automation_runs.tables import AutomationRun, automation_run
 from models.automation.automations.queries import visible
 from models.automation.automations.rules.graph.kinds import EdgeOutcome, NodeKind
 from models.automation.waits import store
@@ -20,10 +20,10 @@ from models.automation.waits.errors import NotResumableError
 from models.automation.waits.queries import RunGraph, asks, graph_of, node_status, show_waits
 from models.automation.waits.resume_urls import Address
 from models.automation.waits.rules.resolution import RESUMABLE, check_early, resolve
-from models.automation.waits.rules.responses import Response
+from models.automation.waits.rules.responses import Resolution, Response
 from models.automation.waits.rules.scope_keys import is_scope_of
 from models.automation.waits.shapes import PublishEvent, ResumeNode
-from models.automation.waits.tables import automation_event, run_wait
+from models.automation.waits.tables import RunWait, automation_event, run_wait
 from models.core.access.placement import level_on
 from models.core.access.rules import Actor, Level, Scope
 from models.core.base import Id, JsonObject
@@ -77,7 +77,8 @@ async def resume_by_url(work: UnitOfWork, address: Address, data: JsonObject) ->
     is certain.
     """
     run = await work.first(
-        select(automation_run).where(automation_run.c.id == address.run_id).with_for_update()
+        select(automation_run).where(automation_run.c.id == address.run_id).with_for_update(),
+        of=AutomationRun,
     )
     if run is None or not _has_url(await graph_of(work, run), address.node_id):
         raise NotFoundError("resume URL")
@@ -100,7 +101,7 @@ async def publish_event(work: UnitOfWork, actor: Actor, body: PublishEvent) -> i
         event_id=str(new_id()),
     )
     await _keep(work, actor, body, response)
-    by_resolution: dict[str, Any] = {}
+    by_resolution: dict[str, Resolution] = {}
     waits = await _waits_for(work, actor.workspace_id, body.event_key)
     passed = [wait for wait in waits if _passes(wait, response, by_resolution)]
     if passed:
@@ -108,7 +109,9 @@ async def publish_event(work: UnitOfWork, actor: Actor, body: PublishEvent) -> i
     return len(passed)
 
 
-async def _respond(work: UnitOfWork, run: Any, address: Address, response: Response) -> int:
+async def _respond(
+    work: UnitOfWork, run: AutomationRun, address: Address, response: Response
+) -> int:
     """Apply a response to a node of a run whose lock is held. Returns how many nodes go on."""
     _check_size(response.data or {})
     key = NodeKey(run.workspace_id, run.id, address.node_id, address.scope_key, "")
@@ -132,7 +135,7 @@ async def _respond(work: UnitOfWork, run: Any, address: Address, response: Respo
 
 
 async def _keep_early(
-    work: UnitOfWork, run: Any, address: Address, wait: Any, response: Response
+    work: UnitOfWork, run: AutomationRun, address: Address, wait: RunWait | None, response: Response
 ) -> None:
     """Keep a response to a node that does not wait yet, unless it certainly does not count.
 
@@ -223,7 +226,7 @@ async def _keep(work: UnitOfWork, actor: Actor, body: PublishEvent, response: Re
         )
 
 
-async def _waits_for(work: UnitOfWork, workspace_id: Id, event_key: str) -> Any:
+async def _waits_for(work: UnitOfWork, workspace_id: Id, event_key: str) -> Sequence[RunWait]:
     """The nodes of open runs that wait for an event, locked in one order everywhere."""
     wait = run_wait.c
     return await work.rows(
@@ -236,11 +239,12 @@ async def _waits_for(work: UnitOfWork, workspace_id: Id, event_key: str) -> Any:
             automation_run.c.status.in_(OPEN_RUN),
         )
         .order_by(wait.run_id, wait.node_id, wait.scope_key)
-        .with_for_update(of=run_wait)
+        .with_for_update(of=run_wait),
+        of=RunWait,
     )
 
 
-def _passes(wait: Any, response: Response, found: dict[str, Any]) -> bool:
+def _passes(wait: RunWait, response: Response, found: dict[str, Resolution]) -> bool:
     """Whether a wait lets the event through; the resolution is the same for all that do."""
     try:
         resolution = resolve(wait.kind, wait.terms, None, (), response)

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Protocol
 
-from sqlalchemy import Row, case, literal, select, tuple_
+from sqlalchemy import case, literal, select, tuple_
 
 from models.automation.automation_runs.shapes import NodeRunShape
-from models.automation.automation_runs.tables import automation_run, node_run
+from models.automation.automation_runs.tables import AutomationRun, automation_run, node_run
 from models.automation.automations.rules.graph.configs import ApprovalConfig
 from models.automation.automations.rules.graph.kinds import NodeKind
 from models.automation.automations.rules.planner.plan import Plan
@@ -41,7 +41,9 @@ async def asks(  # where a node is
     return row is not None and is_asked(ApprovalConfig.model_validate(row.terms), actor)
 
 
-async def node_status(work: UnitOfWork, run: Any, node_id: str, scope_key: str) -> str | None:
+async def node_status(
+    work: UnitOfWork, run: AutomationRun, node_id: str, scope_key: str
+) -> str | None:
     """The status of a node in a scope of a run; None when it was not reached yet."""
     status: str | None = await work.scalar(
         select(node_run.c.status).where(
@@ -67,7 +69,7 @@ class RunGraph:
         return {**node.get("config", {}), **node.get("input", {})}
 
 
-async def graph_of(work: UnitOfWork, run: Any) -> RunGraph:
+async def graph_of(work: UnitOfWork, run: AutomationRun) -> RunGraph:
     """The graph that a run executes."""
     row = await work.first(
         select(automation_graph.c.plan, automation_graph.c.graph).where(
@@ -79,6 +81,16 @@ async def graph_of(work: UnitOfWork, run: Any) -> RunGraph:
     assert row is not None, "what was accepted is kept as long as its run"
     nodes = {node["id"]: node for node in row.graph["nodes"]}
     return RunGraph(Plan.from_json(row.plan), nodes)
+
+
+class _ShownWait(Protocol):
+    node_id: str
+    scope_key: str
+    kind: str
+    event_key: str | None
+    terms: JsonObject
+    outcome: str | None
+    responses: list[JsonObject]
 
 
 async def show_waits(work: UnitOfWork, actor: Actor, nodes: Sequence[NodeRunShape]) -> None:
@@ -102,7 +114,8 @@ async def show_waits(work: UnitOfWork, actor: Actor, nodes: Sequence[NodeRunShap
                 [(node.node_id, node.scope_key) for node in waiting]
             ),
             kept.workflow_id.is_not(None),
-        )
+        ),
+        of=_ShownWait,
     )
     waits = {(row.node_id, row.scope_key): _shown(row) for row in rows}
     for node in waiting:
@@ -110,7 +123,7 @@ async def show_waits(work: UnitOfWork, actor: Actor, nodes: Sequence[NodeRunShap
             node.metadata["wait"] = wait
 
 
-def _shown(row: Row[Any]) -> JsonObject:
+def _shown(row: _ShownWait) -> JsonObject:
     if row.kind == NodeKind.WAIT_EVENT:
         by_url = row.terms.get("resumeUrl", True)
         return {"eventKey": row.event_key, "byUrl": by_url, "resolution": row.outcome}

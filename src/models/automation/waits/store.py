@@ -3,11 +3,10 @@
 import uuid
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Protocol
 
 from sqlalchemy import (
     ARRAY,
-    Row,
     TableValuedAlias,
     exists,
     func,
@@ -20,7 +19,7 @@ from sqlalchemy import (
 from models.automation.automation_runs.node_writes import NodeKey
 from models.automation.automation_runs.tables import automation_run
 from models.automation.waits.rules.responses import Resolution, Response
-from models.automation.waits.tables import automation_event, run_wait
+from models.automation.waits.tables import RunWait, automation_event, run_wait
 from models.core.base import Id, JsonObject
 from runtime import outbox
 from runtime.database import UnitOfWork
@@ -34,14 +33,36 @@ MAX_EVENTS = 100
 """Kept events that are tried when a node begins to wait."""
 
 
-async def lock_wait(work: UnitOfWork, key: NodeKey) -> Row[Any] | None:
+class HostedWait(Protocol):
+    """A wait whose node has an execution that hosts it."""
+
+    @property
+    def run_id(self) -> Id: ...
+    @property
+    def node_id(self) -> str: ...
+    @property
+    def scope_key(self) -> str: ...
+    @property
+    def workspace_id(self) -> Id: ...
+    @property
+    def workflow_id(self) -> str | None: ...
+
+
+class Responded(Protocol):
+    """A wait with the responses to its node."""
+
+    @property
+    def responses(self) -> list[JsonObject]: ...
+
+
+async def lock_wait(work: UnitOfWork, key: NodeKey) -> RunWait | None:
     """The wait of a node, which nobody else changes until the transaction ends."""
-    return await work.first(select(run_wait).where(*_this(key)).with_for_update())
+    return await work.first(select(run_wait).where(*_this(key)).with_for_update(), of=RunWait)
 
 
-async def find_wait(work: UnitOfWork, key: NodeKey) -> Row[Any] | None:
+async def find_wait(work: UnitOfWork, key: NodeKey) -> RunWait | None:
     """The wait of a node as it is."""
-    return await work.first(select(run_wait).where(*_this(key)))
+    return await work.first(select(run_wait).where(*_this(key)), of=RunWait)
 
 
 async def insert_wait(work: UnitOfWork, key: NodeKey, **values: Any) -> None:
@@ -79,7 +100,7 @@ def ending(
 
 
 async def end_waits(
-    work: UnitOfWork, waits: Sequence[Any], resolution: Resolution, response: Response
+    work: UnitOfWork, waits: Sequence[RunWait], resolution: Resolution, response: Response
 ) -> None:
     """End waits, whose locks are held, with one resolution, and wake their executions."""
     ended = _keys_of(waits)
@@ -92,7 +113,7 @@ async def end_waits(
     await wake(work, waits)
 
 
-def _keys_of(waits: Sequence[Any]) -> TableValuedAlias:
+def _keys_of(waits: Sequence[RunWait]) -> TableValuedAlias:
     """A table of the waits' keys: one event may end very many, and a list of them is slow."""
     names = ("run_id", "node_id", "scope_key")
     columns = [
@@ -102,23 +123,24 @@ def _keys_of(waits: Sequence[Any]) -> TableValuedAlias:
     return func.unnest(*columns).table_valued(*names).render_derived("ended")
 
 
-async def wake(work: UnitOfWork, waits: Sequence[Any]) -> None:
+async def wake(work: UnitOfWork, waits: Sequence[HostedWait]) -> None:
     """Signal the executions that host these nodes: their waits have been resolved."""
-    intents: list[outbox.IntentArguments] = [
-        {
-            "intent": outbox.Intent.SIGNAL,
-            "family": Family.AUTOMATION_RUN,
-            "workspace_id": wait.workspace_id,
-            "subject_id": wait.run_id,
-            "request": {
-                "workflowId": wait.workflow_id,
-                "signal": RESOLVE_NODE,
-                "arguments": [wait.node_id, wait.scope_key],
-            },
-        }
-        for wait in waits
-    ]
-    await outbox.append_all(work, intents)
+    await outbox.append_all(work, [_resolved_intent(wait) for wait in waits])
+
+
+def _resolved_intent(wait: HostedWait) -> outbox.IntentArguments:
+    assert wait.workflow_id is not None, "a node that waits has an execution"
+    return {
+        "intent": outbox.Intent.SIGNAL,
+        "family": Family.AUTOMATION_RUN,
+        "workspace_id": wait.workspace_id,
+        "subject_id": wait.run_id,
+        "request": {
+            "workflowId": wait.workflow_id,
+            "signal": RESOLVE_NODE,
+            "arguments": [wait.node_id, wait.scope_key],
+        },
+    }
 
 
 async def lock_event_key(work: UnitOfWork, workspace_id: Id, event_key: str) -> None:
@@ -157,9 +179,17 @@ async def events_before(work: UnitOfWork, key: NodeKey, event_key: str) -> list[
     ]
 
 
-def read_responses(row: Any) -> list[Response]:
+def read_responses(row: Responded) -> list[Response]:
     """The responses to a node, oldest first."""
     return [Response(**one) for one in row.responses]
+
+
+def read_resolution(row: RunWait) -> Resolution | None:
+    """How a wait has ended; None while it goes on."""
+    if row.outcome is None:
+        return None
+    assert row.output is not None, "a resolution has both"
+    return Resolution(row.outcome, row.output)
 
 
 def stored(responses: Sequence[Response]) -> list[JsonObject]:

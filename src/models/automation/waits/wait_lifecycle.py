@@ -42,7 +42,7 @@ async def begin(work: UnitOfWork, wait: NewWait) -> Resolution | None:
         await store.lock_event_key(work, key.workspace_id, wait.event_key)
     row = await store.lock_wait(work, key)
     if row is not None and row.workflow_id is not None:
-        return None if row.outcome is None else Resolution(row.outcome, row.output)
+        return store.read_resolution(row)
     received = [] if row is None else store.read_responses(row)
     if wait.event_key is not None:
         received += await store.events_before(work, key, wait.event_key)
@@ -65,8 +65,8 @@ async def end(work: UnitOfWork, key: NodeKey, *, over: bool) -> Resolution | Non
     """The resolution of a wait; None while it goes on. With `over`, it times out now."""
     row = await store.lock_wait(work, key)
     assert row is not None, "a node that waits has its row"
-    if row.outcome is not None:
-        return Resolution(row.outcome, row.output)
+    if (ended := store.read_resolution(row)) is not None:
+        return ended
     if not over:
         return None
     resolution = timed_out(key.kind, store.read_responses(row))

@@ -1,8 +1,8 @@
-"""Reading who is called by a token, and what a run has to say to whoever called it."""
+"""Reading the webhook behind a token, and what the run of a call answers."""
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Protocol
 
 from sqlalchemy import Text, bindparam, select
 
@@ -15,6 +15,7 @@ from models.automation.automations.rules.triggers.configs import (
     WebhookTrigger,
     read_trigger,
 )
+from models.automation.automations.runnable_versions import RunnableVersion
 from models.automation.automations.tables import automation, automation_graph
 from models.automation.automations.webhook_secrets import webhook_secret_place
 from models.automation.secrets.rules import secret_place
@@ -26,19 +27,34 @@ from runtime.errors import NotFoundError
 from runtime.prepared_statement import PreparedStatement
 
 
+class HookedVersion(RunnableVersion, Protocol):
+    """A version that a webhook runs, with the sealed secrets that verify a call."""
+
+    @property
+    def workspace_id(self) -> Id: ...
+    @property
+    def sealed_webhook_secret(self) -> bytes: ...
+    @property
+    def sealed_previous_webhook_secret(self) -> bytes | None: ...
+    @property
+    def previous_webhook_secret_until(self) -> datetime | None: ...
+    @property
+    def sealed_value(self) -> bytes | None: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Hook:
-    """A webhook that takes calls; `version` is the row of `runnable` that a call runs."""
+    """A webhook that takes calls; `version` is what a call runs."""
 
     workspace_id: Id
     automation_id: Id
     trigger: WebhookTrigger
-    version: Any
+    version: HookedVersion
 
     def secrets(self, keys: KeyRing, now: datetime) -> list[str]:
-        """What verifies a call: the workspace's secret that is named, else the automation's own.
+        """The secrets that verify a call: the workspace secret it names, else the automation's own.
 
-        After a rotation the one before is good for a while. Raises UnreadableError.
+        After a rotation the previous one is valid for a while. Raises UnreadableError.
         """
         row = self.version
         if self.trigger.secret_name is not None:
@@ -48,8 +64,9 @@ class Hook:
             return [keys.unseal(row.sealed_value, place).decode()]
         sealed = [row.sealed_webhook_secret]
         until = row.previous_webhook_secret_until
-        if until is not None and until > now:
-            sealed.append(row.sealed_previous_webhook_secret)
+        previous = row.sealed_previous_webhook_secret
+        if previous is not None and until is not None and until > now:
+            sealed.append(previous)
         place = webhook_secret_place(self.automation_id)
         return [keys.unseal(one, place).decode() for one in sealed]
 
@@ -72,12 +89,13 @@ _HOOK = PreparedStatement(
     .where(
         automation.c.webhook_token == bindparam("token", type_=Text),
         _trigger["kind"].astext == TriggerKind.WEBHOOK.value,
-    )
+    ),
+    HookedVersion,
 )
 
 
 async def find_hook(work: UnitOfWork, token: str) -> Hook:
-    """The webhook behind a token; one statement and one refusal, whatever there is not.
+    """The webhook behind a token. Every reason for a refusal gives the same error.
 
     Raises NotFoundError unless a published, enabled automation with this trigger has the token.
     """
@@ -111,6 +129,6 @@ _ANSWER = PreparedStatement(
 
 
 async def run_answer(work: UnitOfWork, workspace_id: Id, run_id: Id) -> RunAnswer | None:
-    """What a run has to say so far; None once it is gone."""
+    """The answer of a run so far; None when the run has been deleted."""
     row = await _ANSWER.first(work, {"workspace_id": workspace_id, "run_id": run_id})
     return None if row is None else RunAnswer(RunStatus(row[0]), row[1], row[2])
