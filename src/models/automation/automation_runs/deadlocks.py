@@ -1,8 +1,8 @@
-"""Runs that wait for one another in a circle, through slots that none of them gives back.
+"""Deadlocks: runs that wait for concurrency slots which each other's callers hold.
 
-A run keeps its slot while it waits for the runs it calls, and those wait for slots of their own: so
-automations that call each other can come to hold what the other needs. Nobody sees this when a run
-gets in line, for the slots of other keys change meanwhile; the reconciler looks.
+A run keeps its slot while it waits for the runs it calls, and those may need slots of their own. So
+automations that call each other can hold what the other needs. Admission cannot see this, because
+the slots of other keys change later. The reconciler calls `find` and `refuse`.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -32,8 +32,8 @@ _IS_OPEN = _run.status.in_(OPEN_RUN)
 
 
 @dataclass(frozen=True, slots=True)
-class InLine:
-    """A called run that waits for a slot of a key."""
+class WaitingRun:
+    """A called run that waits for a slot."""
 
     id: Id
     key: Key
@@ -41,26 +41,28 @@ class InLine:
 
 
 def to_refuse(
-    in_line: Collection[InLine], holders: Mapping[Key, Collection[Id]], callers: Mapping[Id, Id]
-) -> list[InLine]:
-    """The runs without which all others can go on: of every circle the one that came last.
+    waiting_runs: Collection[WaitingRun],
+    holders: Mapping[Key, Collection[Id]],
+    callers: Mapping[Id, Id],
+) -> list[WaitingRun]:
+    """The runs to fail so that all others can go on: the newest of each deadlock.
 
-    `holders` are the runs that hold the slots of a key; `callers` the runs that wait for others.
+    `holders` are the runs that hold the slots of a key. `callers` maps a called run to its caller.
     """
-    waiting, refused = set(in_line), []
+    waiting, refused = set(waiting_runs), []
     holding = {run for runs in holders.values() for run in runs}
     while stuck := _stuck(waiting, holders, callers):
-        in_circles = [run for run in stuck if holding.intersection(_above(run.id, callers))]
-        last = max(in_circles, key=lambda run: (run.created_at, run.id))
+        deadlocked = [run for run in stuck if holding.intersection(_above(run.id, callers))]
+        last = max(deadlocked, key=lambda run: (run.created_at, run.id))
         waiting.remove(last)
         refused.append(last)
     return refused
 
 
 def _stuck(
-    waiting: Collection[InLine], holders: Mapping[Key, Collection[Id]], callers: Mapping[Id, Id]
-) -> set[InLine]:
-    """Those who get no slot, because whoever holds one waits for one of them."""
+    waiting: Collection[WaitingRun], holders: Mapping[Key, Collection[Id]], callers: Mapping[Id, Id]
+) -> set[WaitingRun]:
+    """The runs that never get a slot, because every holder of one waits for one of them."""
     stuck = set(waiting)
     while True:
         kept = {above for run in stuck for above in _above(run.id, callers)}
@@ -71,15 +73,15 @@ def _stuck(
 
 
 def _above(run_id: Id, callers: Mapping[Id, Id]) -> Iterator[Id]:
-    """Who waits for a run, and for whom that one does."""
+    """The caller of a run, its caller, and so on."""
     caller = callers.get(run_id)
     while caller is not None:
         yield caller
         caller = callers.get(caller)
 
 
-async def find(work: UnitOfWork) -> Sequence[InLine]:
-    """The runs to refuse, in a snapshot of all open runs."""
+async def find(work: UnitOfWork) -> Sequence[WaitingRun]:
+    """The runs to fail, in a snapshot of all open runs."""
     limited = await work.rows(
         select(
             _run.id, _run.automation_id, _run.concurrency_key, _run.admitted_at, _run.created_at
@@ -90,18 +92,18 @@ async def find(work: UnitOfWork) -> Sequence[InLine]:
     )
     callers: dict[Id, Id] = {row.id: row.parent_run_id for row in called}
     holders: dict[Key, list[Id]] = {}
-    in_line = []
+    waiting_runs = []
     for row in limited:
         key = (row.automation_id, row.concurrency_key)
         if row.admitted_at is not None:
             holders.setdefault(key, []).append(row.id)
         elif row.id in callers:
-            in_line.append(InLine(row.id, key, row.created_at))
-    return to_refuse(in_line, holders, callers)
+            waiting_runs.append(WaitingRun(row.id, key, row.created_at))
+    return to_refuse(waiting_runs, holders, callers)
 
 
-async def refuse(work: UnitOfWork, run: InLine) -> bool:
-    """Fail a run that still waits for its slot, and have its execution see that."""
+async def refuse(work: UnitOfWork, run: WaitingRun) -> bool:
+    """Fail a run that still waits for its slot, and let its execution end."""
     await slots.lock(work, *run.key)
     waits = select(_run.id).where(
         _run.id == run.id, _run.status == RunStatus.QUEUED, _run.admitted_at.is_(None)

@@ -1,4 +1,4 @@
-"""Refusals that belong to runs."""
+"""Errors of runs."""
 
 from runtime.errors import PlatformError, RunError
 
@@ -39,7 +39,7 @@ class NodeError(PlatformError):
 
 
 class SlotsTakenError(RunError):
-    """The automation skips what comes while all its slots are taken (decisions C7)."""
+    """All slots are taken, and the automation skips further runs (decisions C7)."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -49,7 +49,7 @@ class SlotsTakenError(RunError):
 
 
 class WaitsForItselfError(RunError):
-    """A run would wait for a slot while runs that wait for it hold them all."""
+    """The run would wait for a slot, but the runs that wait for it hold all slots."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -59,7 +59,7 @@ class WaitsForItselfError(RunError):
 
 
 class DisplacesCallerError(RunError):
-    """A run would take the slot of a run waiting for it, and so be cancelled with that one."""
+    """The run would displace a run that waits for it, and be cancelled with it."""
 
     def __init__(self) -> None:
         super().__init__(

@@ -1,4 +1,4 @@
-"""Progress of a run, written by its workflow: begin, waits, end.
+"""Writing the progress of a run, for its workflow: begin, wait, finish.
 
 Every write is conditional on the states it may leave, so repeating one is harmless and a closed
 run stays as it is (promises I3, I4).
@@ -69,7 +69,7 @@ _WAITS_FOR_SLOT = PreparedStatement(
 
 
 async def waits_for_slot(work: Work, run_id: Id) -> bool:
-    """Whether a run that did not begin will, when it gets a slot."""
+    """Whether a run that has not begun waits for a slot."""
     return await _WAITS_FOR_SLOT.first(work, {"run_id": run_id}) is not None
 
 
@@ -116,7 +116,7 @@ async def finish(
 
 
 async def abandon(work: UnitOfWork, run_id: Id, status: RunStatus, error: str) -> bool:
-    """Close a run whose workflow will not; False when it was closed already."""
+    """Close a run whose workflow cannot. Returns False when it was closed already."""
     return await finish(work, run_id, status=status, output=None, error=error)
 
 

@@ -1,7 +1,7 @@
-"""Node runs written in one statement, the gate included: most nodes need no more.
+"""Writing a node run together with passing the gate, in one statement. Most nodes need no more.
 
-What writes nothing here is rare and is found out behind the gate: the run is closed, or the node
-has come further before.
+A statement that writes nothing means that the run is closed, or that the node was written before.
+The caller then passes the gate in a transaction to find out which.
 """
 
 from sqlalchemy import ARRAY, Text, bindparam, func, literal, select, update
@@ -33,8 +33,8 @@ def _inserted(*names: str) -> PreparedStatement:
 
 
 _ENDED = ("status", "attempt", "outcome", "case_key", "output", "completed_at")
-_COMPLETE_AT_ONCE = _inserted(*_ENDED, "input", "started_at")
-_START_AT_ONCE = _inserted("status", "attempt", "input", "attempt_started_at", "started_at")
+_COMPLETE = _inserted(*_ENDED, "input", "started_at")
+_START = _inserted("status", "attempt", "input", "attempt_started_at", "started_at")
 _GATE = select(automation_run.c.id).where(*_OPEN_RUN).with_for_update(read=True).cte("gate")
 _COMPLETE_STARTED = PreparedStatement(
     update(node_run)
@@ -49,9 +49,9 @@ _COMPLETE_STARTED = PreparedStatement(
 
 
 async def complete_with_gate(work: Work, key: NodeKey, completion: Completion) -> bool:
-    """Gate and success in one statement, for a node with no other effect than its output.
+    """Pass the gate and write a success, for a node with no other effect than its output.
 
-    False when nothing was written: the run is closed, or the node has ended before.
+    Returns False when nothing was written: the run is closed, or the node has ended before.
     """
     values = {
         **identity(key),
@@ -59,22 +59,22 @@ async def complete_with_gate(work: Work, key: NodeKey, completion: Completion) -
         "input": None,
         **completion.values(work),
     }
-    return await _COMPLETE_AT_ONCE.execute(work, values) > 0
+    return await _COMPLETE.execute(work, values) > 0
 
 
 async def start_with_gate(work: Work, key: NodeKey, inputs: JsonObject) -> bool:
-    """Gate and first attempt of an outside node in one statement.
+    """Pass the gate and write the first attempt of an outside node.
 
-    False when nothing was written: the run is closed, or the node has begun before.
+    Returns False when nothing was written: the run is closed, or the node has begun before.
     """
     values = {**identity(key), **running(work, inputs, 1), "started_at": work.now}
-    return await _START_AT_ONCE.execute(work, values) > 0
+    return await _START.execute(work, values) > 0
 
 
 async def complete_started(work: Work, key: NodeKey, completion: Completion) -> bool:
-    """Gate and success of a node that is shown as running, in one statement.
+    """Pass the gate and write the success of a node that is shown as running.
 
-    False when nothing was written: the run is closed, or the node has ended before.
+    Returns False when nothing was written: the run is closed, or the node has ended before.
     """
     values = {f"new_{name}": value for name, value in completion.values(work).items()}
     place = {"run_id": key.run_id, "of_node_id": key.node_id, "of_scope_key": key.scope_key}

@@ -1,7 +1,7 @@
-"""Rows of loops: what they iterate over, how far they have come, what became of their items.
+"""Node runs of loops: their items, their progress, and the results of their iterations.
 
-A loop's row holds its parameters with all items as its input; while it runs, its output says how
-far it has come.
+The input of a loop's node run is its parameters with all items. While the loop runs, its output is
+its progress.
 """
 
 from collections.abc import Sequence
@@ -79,7 +79,7 @@ async def read_loop(work: Work, key: NodeKey) -> Any | None:
 
 
 async def read_progress(work: Work, key: NodeKey) -> JsonObject | None:
-    """How far a loop had come when its process last said so."""
+    """The progress of a loop as it was last written."""
     row = await _PROGRESS.first(work, _identity(key))
     return None if row is None else row.output
 
@@ -104,9 +104,9 @@ _REUSED = ("node_id", "scope_key", "workspace_id", "node_kind", "status", "attem
 async def reuse_items(
     work: UnitOfWork, key: NodeKey, run_id: Id, nodes: Sequence[str], handled: Sequence[str]
 ) -> None:
-    """Let what these body nodes did for another run's items stand for the same items of this one.
+    """Reuse the ends of these body nodes in another run for the same items of this run.
 
-    A failure stands where an edge handles it; a stop node is asked again.
+    A failure is reused where an edge handles it. A stop node is not reused.
     """
     earlier = replace(key, run_id=run_id)
     stands = or_(
@@ -122,23 +122,23 @@ async def reuse_items(
 
 
 async def keep_progress(work: UnitOfWork, key: NodeKey, progress: JsonObject) -> None:
-    """Say how far a loop has come; another process may go on from there."""
+    """Write the progress of a loop, so that another process can go on from there."""
     await _change(work, key, NodeStatus.RUNNING, output=progress)
 
 
 async def pause_loop(work: UnitOfWork, key: NodeKey, seconds: float) -> None:
-    """Show a loop as waiting for its next iteration."""
+    """Write that a loop waits before its next iteration."""
     moment = work.now_after(seconds)
     await _change(work, key, NodeStatus.RUNNING, status=NodeStatus.WAITING, due_at=moment)
 
 
 async def resume_loop(work: UnitOfWork, key: NodeKey) -> None:
-    """The pause is over."""
+    """Write that a paused loop goes on."""
     await _change(work, key, NodeStatus.WAITING, status=NodeStatus.RUNNING, due_at=None)
 
 
 async def cancel_iterations(work: UnitOfWork, key: NodeKey) -> None:
-    """Close the nodes that the iterations of a failed loop left open."""
+    """Cancel the open nodes in the iterations of a failed loop."""
     await work.execute(
         change(node_run)
         .where(*_inside(key), _node.status.in_(OPEN_NODE))
@@ -183,7 +183,7 @@ def _outputs(key: NodeKey, node_id: str, *columns: ColumnElement[Any]) -> Any:
 
 
 def _inside(key: NodeKey) -> tuple[ColumnElement[bool], ...]:
-    """The nodes of a loop's iterations. A node's home is one loop, so its index is all behind."""
+    """The nodes of a loop's iterations."""
     return (
         _node.workspace_id == key.workspace_id,
         _node.run_id == key.run_id,

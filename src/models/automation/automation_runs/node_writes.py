@@ -19,7 +19,7 @@ ERROR_LIMIT = 2_000
 
 @dataclass(frozen=True, slots=True)
 class NodeKey:
-    """One node in one scope of a run, with what its row shows of it from the start."""
+    """One node in one scope of a run."""
 
     workspace_id: Id
     run_id: Id
@@ -80,12 +80,12 @@ async def fail_node(
 async def start_node(
     work: UnitOfWork, key: NodeKey, before: NodeRow, *, inputs: JsonObject, attempt: int
 ) -> None:
-    """Show an outside node as running, before its effect leaves the machine."""
+    """Write that an outside node runs, before its effect leaves the machine."""
     await _write(work, key, before, running(work, inputs, attempt))
 
 
 def running(work: Work, inputs: JsonObject, attempt: int) -> JsonObject:
-    """What the row of a node shows while an attempt is under way."""
+    """The columns of a node run while an attempt is running."""
     return {
         "status": NodeStatus.RUNNING,
         "attempt": attempt,
@@ -97,7 +97,7 @@ def running(work: Work, inputs: JsonObject, attempt: int) -> JsonObject:
 async def park_node(
     work: UnitOfWork, key: NodeKey, before: NodeRow, *, inputs: JsonObject, seconds: float | None
 ) -> None:
-    """Show a waiting node, with the moment it is due at if there is one."""
+    """Write that a node waits, and until when if its wait ends by time."""
     values = {
         "status": NodeStatus.WAITING,
         "attempt": 1,
@@ -110,7 +110,7 @@ async def park_node(
 async def record_attempt(
     work: UnitOfWork, key: NodeKey, *, attempt: int, code: str, message: str
 ) -> None:
-    """Keep an attempt that failed and will be repeated."""
+    """Insert an attempt that failed and will be repeated."""
     started = select(node_run.c.attempt_started_at).where(*_this(key)).scalar_subquery()
     await work.execute(
         upsert(node_run_attempt)
@@ -139,7 +139,7 @@ async def begin_attempt(work: UnitOfWork, key: NodeKey, attempt: int) -> None:
 
 
 async def close_nodes(work: UnitOfWork, run_ids: Collection[Id]) -> None:
-    """Mark the nodes that closed runs left open as cancelled."""
+    """Cancel the nodes that are still open in closed runs."""
     await work.execute(
         update(node_run)
         .where(node_run.c.run_id.in_(run_ids), node_run.c.status.in_(OPEN_NODE))

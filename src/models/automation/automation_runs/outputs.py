@@ -13,7 +13,7 @@ from models.core.answer_budget import BUDGET
 from models.core.base import JsonObject
 
 OUTPUT_LIMIT = BUDGET
-"""Bytes of the outputs that a run's own holds; what is more has its name there, and null."""
+"""Bytes of node outputs in a run's output. Outputs beyond it are null there."""
 
 FIRST_RESPONSE = (
     select(node_run.c.output)

@@ -1,4 +1,4 @@
-"""Which part of a version a run executes, and what of an earlier run it need not repeat (D3)."""
+"""The part of a plan that a run executes, and the ends of an earlier run that it reuses (D3)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ def executed_plan(plan: Plan, start_node_id: str | None, options: JsonObject) ->
 
 @dataclass(frozen=True, slots=True)
 class Reused:
-    """How a node outside every loop ended in an earlier run, which stands for its own end."""
+    """The end of a node in an earlier run, reused as its end in this run. Only outside loops."""
 
     node_id: str
     succeeded: bool
@@ -49,7 +49,7 @@ class Reused:
 
     @property
     def event(self) -> NodeSucceeded | NodeFailed:
-        """What the planner makes of it."""
+        """The end as an event for the planner."""
         ref = NodeRef(self.node_id)
         return (
             NodeSucceeded(ref, self.outcome, self.case_key) if self.succeeded else NodeFailed(ref)
@@ -61,15 +61,15 @@ class Reused:
 
 
 def read_reused(options: JsonObject) -> list[Reused]:
-    """The ends that a run starts out with, in the order in which the planner takes them."""
+    """The ends that a run reuses, in the order in which they are applied."""
     return [Reused(*row) for row in options.get("reused", ())]
 
 
 def reusable(plan: Plan, ended: Mapping[str, Reused]) -> list[Reused] | None:
-    """How far a plan comes with the ends of an earlier run; None when that is to its end.
+    """The ends of an earlier run that this run can reuse; None when they complete the plan.
 
-    What is then active is where the earlier run failed, or would have gone on. A failure counts
-    only where an edge handles it; stop nodes are never reused.
+    The active nodes are then those where the earlier run failed or stopped. A failure is reused
+    only where an edge handles it. Stop nodes are never reused.
     """
     plan_state, topology = PlanState(plan), topology_of(plan)
     nodes, left = plan.nodes_by_id(), dict(ended)

@@ -1,4 +1,4 @@
-"""Forgetting runs that ended long enough ago."""
+"""Deleting runs that ended long enough ago, with their node runs."""
 
 from datetime import datetime
 
@@ -14,16 +14,15 @@ _run = automation_run.c
 
 
 async def purge_runs(work: UnitOfWork, before: datetime, limit: int = MAX_ROWS) -> int:
-    """Remove runs that ended before a moment, with what is known of their nodes.
+    """Delete runs that ended before a moment, with their node runs. Versions stay.
 
-    The versions they executed stay. Gives how many rows were removed, at most `limit`; to be
-    called until it is 0.
+    Returns how many rows were deleted, at most `limit`; to be called until it is 0.
     """
     ended = (
         select(_run.id)
         .where(
             _run.workspace_id == workspace.c.id,
-            # Accepted before it ended: of each workspace only the oldest are looked at.
+            # A run is accepted before it ends: of each workspace only the oldest runs are read.
             _run.created_at < before,
             _run.completed_at < before,
             _run.status.not_in(OPEN_RUN),

@@ -36,7 +36,7 @@ NOTHING = "Nothing of the run failed, so there is nothing to retry. Retry it fro
 
 _KEPT = ("simulate", "triggerFailureAutomation", "scope", "scopeKey", "stopAtNodeId")
 _OF_NODES = ("mocks", "pinned", "only")
-"""Options that name nodes: those the version does not have are left out."""
+"""Options that name nodes. Nodes that the version does not have are left out of them."""
 
 
 async def retry(
@@ -92,7 +92,7 @@ async def _version(
 
 
 def _options(run: AutomationRun, plan: Plan) -> JsonObject:
-    """What the earlier run was asked for beyond its payload, as far as the plan has its nodes."""
+    """The options of the earlier run, as far as the plan has the nodes they name."""
     options = {name: run.options[name] for name in _KEPT if name in run.options}
     known = plan.nodes_by_id()
     for name in _OF_NODES:
@@ -117,7 +117,7 @@ def _executed(plan: Plan, start_node_id: str | None, options: JsonObject) -> Pla
 
 
 async def _reused(work: UnitOfWork, run: AutomationRun, plan: Plan) -> list[Reused]:
-    """The ends that stand. Raises RunError when nothing is left to run."""
+    """The ends that are reused. Raises RunError when nothing is left to run."""
     rows = await work.rows(
         select(node_run.c.node_id, node_run.c.status, node_run.c.outcome, node_run.c.case_key)
         .where(
@@ -144,7 +144,7 @@ async def _show_reused(  # the parts of a retry
     executed: Plan,
     reused: list[Reused],
 ) -> None:
-    """Show what the run does not repeat as skipped, and reused."""
+    """Write the nodes that the run does not repeat as skipped and reused."""
     standing = {one.node_id for one in reused}
     repeated = executed.nodes_by_id().keys() - standing
     nodes = [(node.id, "", node.kind) for node in plan.nodes if node.id not in repeated]

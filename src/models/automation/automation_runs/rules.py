@@ -47,7 +47,7 @@ class RunSource(StrEnum):
 
 
 def is_test(source: str, options: Mapping[str, Any]) -> bool:
-    """Whether a run is a test, or a test run again: mocks hold, and nobody else is concerned."""
+    """Whether a run is a test, or a retry of one: mocks apply, and nobody is notified."""
     return source == RunSource.TEST or bool(options.get("test"))
 
 

@@ -1,4 +1,4 @@
-"""What is known of a run from its start and never changes, so that it may be kept in memory."""
+"""The header of a run: what is known when it begins and never changes, so that it may be cached."""
 
 import uuid
 from collections.abc import Collection, Sequence
@@ -33,9 +33,9 @@ def automation_actor(
     user_id: Id | None = None,
     run_chain: tuple[Id, ...] = (),
 ) -> Actor:
-    """An automation that acts by itself, for the user who started it if somebody did.
+    """The actor of an automation's runs; `user_id` is the user who started the run, if any.
 
-    `run_chain` are the runs that led to what it does, the run in whose name it acts being the last.
+    `run_chain` are the runs that led to what it does; the last of them is the run that acts.
     """
     return Actor(
         principal=Principal(
@@ -53,7 +53,7 @@ def automation_actor(
 
 @dataclass(frozen=True, slots=True)
 class RunHeader:
-    """A run that has begun."""
+    """The columns of a run that never change once it has begun."""
 
     run_id: Id
     workspace_id: Id
@@ -72,7 +72,7 @@ class RunHeader:
 
     @property
     def actor(self) -> Actor:
-        """The platform itself, writing with an editor's rights in the run's own workspace."""
+        """The actor of this run: the platform, with an editor's rights in the run's workspace."""
         return automation_actor(
             self.workspace_id,
             self.automation_id,
@@ -87,7 +87,7 @@ class RunHeader:
 
     @property
     def ends_alone(self) -> bool:
-        """Whether its success is one statement: no slot is freed, and no output was made before."""
+        """Whether its success is one statement: it frees no slot and reuses no outputs."""
         return self.concurrency_key is None and not self.options.get("reused")
 
     @property
@@ -143,7 +143,7 @@ _ENDED_WELL = node_run.c.status == NodeStatus.SUCCEEDED
 _FAILURE = func.jsonb_build_object(
     "error", node_run.c.error, "errorCode", node_run.c.error_code, type_=node_run.c.output.type
 )
-"""What bindings read of a failed node: what follows its failure can say why."""
+"""What bindings read of a failed node."""
 _OUTPUTS = (
     select(
         node_run.c.node_id,

@@ -1,6 +1,6 @@
-"""The runs of a schedule: one of each due time, whether it fires or somebody asks afterwards.
+"""The runs of a schedule: one for each due time, whether the schedule fires or it is backfilled.
 
-The id of a run follows from its automation and its due time, so nothing is done twice.
+The id of a run follows from its automation and its due time, so that no due time has two runs.
 """
 
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ MAX_BACKFILL = 1_000
 
 @dataclass(frozen=True, slots=True)
 class DueRun:
-    """An open run of a due time, and what Temporal is told of it when it starts."""
+    """An open run of a due time, and the request that starts it in Temporal."""
 
     run_id: Id
     workspace_id: Id

@@ -35,8 +35,8 @@ from runtime.database import UnitOfWork
 from runtime.prepared_statement import PreparedStatement
 from runtime.schema import Timestamp
 
-AT_ONCE = 20
-"""Runs that one ending lets in when a newer version has raised the limit; the next lets in more."""
+BATCH = 20
+"""Runs that get a slot when one run ends, after a newer version has raised the limit."""
 
 _run = automation_run.c
 _OF_KEY = and_(
@@ -76,12 +76,12 @@ _LOCK_OF_RUNS = PreparedStatement(select(func.pg_advisory_xact_lock(_keys.c.numb
 
 
 async def lock(work: UnitOfWork, automation_id: Id, key: str) -> None:
-    """Until this transaction ends, nobody else gives or takes a slot of this key."""
+    """Lock a key until this transaction ends: nobody else gives or takes its slots."""
     await _LOCK.execute(work, {"automation_id": automation_id, "key": key})
 
 
 async def lock_of_runs(work: UnitOfWork, run_ids: Collection[Id]) -> None:
-    """The locks of the keys that these runs have, in an order that all agree on."""
+    """Take the locks of the keys of these runs, in one order everywhere."""
     await _LOCK_OF_RUNS.execute(work, {"run_ids": sorted(run_ids)})
 
 
@@ -89,7 +89,7 @@ _first = (
     select(_run.id, _run.created_at, _run.automation_id, _run.graph_checksum)
     .where(WAITS)
     .order_by(_run.created_at, _run.id)
-    .limit(AT_ONCE)
+    .limit(BATCH)
     .subquery()
 )
 _next = (
@@ -122,7 +122,7 @@ _ADMIT = PreparedStatement(
 
 
 async def hand_on(work: UnitOfWork, automation_id: Id, key: str) -> Sequence[Id]:
-    """Give the free slots of a key, whose lock is held, to those who have waited longest.
+    """Give the free slots of a key, whose lock is held, to the runs that have waited longest.
 
     Each run counts with the limit of its own frozen version.
     """
@@ -134,7 +134,7 @@ async def hand_on(work: UnitOfWork, automation_id: Id, key: str) -> Sequence[Id]
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """How full a key is, and whether the run asked about is there already."""
+    """The state of a key, and whether the run asked about exists already."""
 
     held: int
     waiting: bool

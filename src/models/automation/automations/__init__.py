@@ -1,1 +1,1 @@
-"""Automations: a label, a trigger, and a graph of nodes that exists in versions."""
+"""Automations: a trigger and a graph of nodes, in numbered versions; their rules and schedules."""

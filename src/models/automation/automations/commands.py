@@ -1,4 +1,5 @@
-"""Changing automations: label and switch at once, graph and trigger through the draft (C9, C17)."""
+"""Commands on automations: label and `enabled` change directly, graph and trigger through a draft
+(C9, C17)."""
 
 import secrets
 from datetime import datetime
@@ -35,7 +36,7 @@ from runtime.ids import new_id
 async def create_automation(
     work: UnitOfWork, actor: Actor, keys: KeyRing, body: CreateAutomation
 ) -> AutomationDetail:
-    """A new automation whose version 1 is an open draft.
+    """Create an automation. Its version 1 is an open draft.
 
     Raises NotFoundError or DeniedError for the parent, ConflictError for a key in use.
     """
@@ -77,9 +78,10 @@ async def update_automation(
     body: UpdateAutomation,
     expected: datetime | None = None,
 ) -> AutomationDetail:
-    """Change what the body names; graph and trigger open a draft when there is none.
+    """Change what the body names. A new graph or trigger is written to the draft, or opens one.
 
-    Raises ConflictError when `expected`, the `updatedAt` last read, or the draft has moved on.
+    Raises ConflictError when the automation has changed since `expected`, the `updatedAt` that was
+    read, or the open draft is another than the body expects.
     """
     owner = await versions.lock(work, actor, automation_id)
     owner.expect_unchanged(expected)
@@ -134,7 +136,7 @@ async def publish(
 async def discard_draft(
     work: UnitOfWork, actor: Actor, keys: KeyRing, automation_id: Id
 ) -> AutomationDetail:
-    """Archive the open draft; the published version stays as it is."""
+    """Archive the open draft. The published version does not change."""
     owner = await versions.lock(work, actor, automation_id)
     await versions.discard_draft(work, owner)
     return await detail(work, actor, keys, automation_id)
@@ -143,7 +145,7 @@ async def discard_draft(
 async def restore_version(
     work: UnitOfWork, actor: Actor, keys: KeyRing, automation_id: Id, version_id: Id
 ) -> AutomationDetail:
-    """Open a draft with what an earlier version did."""
+    """Open a draft with the content of an earlier version."""
     owner = await versions.lock(work, actor, automation_id)
     await versions.restore(work, actor, owner, version_id)
     return await detail(work, actor, keys, automation_id)
@@ -152,7 +154,7 @@ async def restore_version(
 async def delete_automation(
     work: UnitOfWork, actor: Actor, keys: KeyRing, automation_id: Id
 ) -> AutomationDetail:
-    """Put an automation into the trash and return it as it was; runs that are open go on."""
+    """Move an automation to the trash and return it as it was. Open runs go on."""
     found = await detail(work, actor, keys, automation_id)
     await trash_item(work, actor, found.item_id)
     return found

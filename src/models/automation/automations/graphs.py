@@ -1,4 +1,4 @@
-"""Immutable graphs: stored once per content, compiled against what exists in the workspace."""
+"""Storing graphs, once per content, and compiling them against what the workspace has."""
 
 import hashlib
 import json
@@ -22,7 +22,7 @@ from runtime.database import UnitOfWork
 
 
 def content_checksum(trigger_config: JsonObject, graph: JsonObject) -> str:
-    """SHA-256 of the canonical JSON of what a version does."""
+    """SHA-256 of the canonical JSON of a trigger config and a graph."""
     text = json.dumps([trigger_config, graph], sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -50,7 +50,7 @@ async def store(
     graph: Graph,
     compiled: Compiled,
 ) -> str:
-    """Keep a graph and its plan under its checksum; storing the same again changes nothing."""
+    """Store a graph and its plan under their checksum, and return it. Repeating changes nothing."""
     content = graph.to_json()
     checksum = content_checksum(trigger_config, content)
     plan = None if compiled.plan is None else compiled.plan.to_json()
@@ -75,9 +75,9 @@ async def store(
 async def keep_plan(
     work: UnitOfWork, automation_id: Id, checksum: str | ScalarSelect[str], compiled: Compiled
 ) -> None:
-    """Give a stored graph the plan it lacks if it had issues when it was stored.
+    """Store the plan of a graph that had issues when it was stored.
 
-    It is found by the checksum it has: JSON that was stored may be written differently today.
+    The row is found by its stored checksum: the same content might be serialised differently now.
     """
     assert compiled.plan is not None, "it has no issues now"
     await work.execute(

@@ -1,7 +1,7 @@
-"""One automation as a JSON document: what it does, to be kept or taken elsewhere.
+"""Export and import of an automation as a JSON document.
 
-A document holds no secret and no run. What its graph names keeps its ids; whoever imports it says
-which of the new workspace's things stand for them.
+A document holds the content of one version, without secrets or runs. References keep their ids;
+who imports it maps them to ids of the new workspace.
 """
 
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ FORMAT = "workspace-automation"
 
 
 class NamedThing(Shape):
-    """Something the document's graph or trigger names, as it was called where it came from."""
+    """What an id in the document refers to, with its label in the exporting workspace."""
 
     id: Id
     kind: str
@@ -50,7 +50,7 @@ class AutomationDocument(Shape):
 
 
 class ImportedDocument(Input):
-    """A document as it is imported; `references` only inform people."""
+    """A document as it is imported; `references` is not used."""
 
     format: Literal["workspace-automation"]
     format_version: Literal[1]
@@ -75,7 +75,7 @@ class ImportAutomation(Input):
 async def export_automation(
     work: UnitOfWork, actor: Actor, automation_id: Id, version_id: Id | None
 ) -> AutomationDocument:
-    """What a version does, without one the draft or else the published version.
+    """Export a version: without `version_id` the draft, or else the published version.
 
     Raises NotFoundError, and ValidationError for a version that is not this automation's.
     """
@@ -94,9 +94,9 @@ async def export_automation(
 async def import_automation(
     work: UnitOfWork, actor: Actor, keys: KeyRing, body: ImportAutomation
 ) -> AutomationDetail:
-    """A new, disabled automation with a draft of what the document says.
+    """Create a disabled automation whose draft has the content of the document.
 
-    Raises what creating one raises; what the workspace lacks is an issue of the draft.
+    References that the workspace lacks become issues of the draft. Raises as `create_automation`.
     """
     document = body.document
     mapping = {old.lower(): str(new) for old, new in body.mapping.items()}
@@ -114,7 +114,7 @@ async def import_automation(
 
 
 def mapped(value: Any, mapping: Mapping[str, str]) -> Any:
-    """A JSON value with every text that is an old id replaced by the new one."""
+    """A JSON value with every string that is an old id replaced by the new id."""
     if isinstance(value, str):
         return mapping.get(value.lower(), value)
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""What happens to automations when their items or their workspace go or come back."""
+"""Handlers for the trash, restoring and deletion of items and workspaces (`registrations`)."""
 
 from collections.abc import Sequence
 
@@ -12,11 +12,11 @@ from runtime.database import UnitOfWork
 async def automations_placed(
     work: UnitOfWork, workspace_id: Id, automation_ids: Sequence[Id]
 ) -> None:
-    """Let schedules and subscriptions stop with items that went, and go on with those back."""
+    """Update schedules and subscriptions after items were trashed, archived or restored."""
     await announce(work, automation.c.id.in_(automation_ids))
     await subscribe_all(work, workspace_id, automation_ids)
 
 
 async def automations_closed(work: UnitOfWork, workspace_id: Id) -> None:
-    """Let the schedules of a deleted workspace stop."""
+    """Stop the schedules of a deleted workspace."""
     await announce(work, automation.c.workspace_id == workspace_id)

@@ -1,4 +1,4 @@
-"""When a schedule would fire, told without asking Temporal."""
+"""The next due times of a schedule, computed without Temporal."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -29,11 +29,12 @@ _ALL_DAYS, _ALL_WEEKDAYS = 31, 7
 async def preview_stored(
     work: UnitOfWork, actor: Actor, automation_id: Id, count: int, after: datetime | None
 ) -> SchedulePreview:
-    """The next due times of the draft's schedule, else of the published version's.
+    """The next due times of the draft's schedule, or else of the published version's.
 
-    With them how many due times the published one has passed over so far.
+    Also shows how many due times of the published version had no run so far.
 
-    Raises ValidationError when that has no schedule, or one that cannot be published.
+    Raises NotFoundError, and ValidationError when the version has no schedule, or one that cannot
+    be published.
     """
     stored = await work.first(
         select(

@@ -1,4 +1,4 @@
-"""Reading automations and versions; every query names the workspace (promise I6)."""
+"""Reading automations and versions. Every query names the workspace (promise I6)."""
 
 from typing import Any
 
@@ -49,7 +49,10 @@ visible = PlacementOf(
 async def detail(
     work: UnitOfWork, actor: Actor, keys: KeyRing, automation_id: Id
 ) -> AutomationDetail:
-    """One automation with the graph of its current version and what is wrong with it."""
+    """One automation with the graph of its current version and the issues of that graph.
+
+    Raises NotFoundError.
+    """
     row = await work.first(
         _summaries(actor.workspace_id)
         .add_columns(
@@ -156,7 +159,7 @@ async def version_detail(
 
 
 def read_graph(content: dict[str, Any]) -> Graph:
-    """A stored graph as its shape."""
+    """Parse a stored graph."""
     return _GRAPH.validate_python(content)
 
 

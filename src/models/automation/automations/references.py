@@ -1,4 +1,4 @@
-"""What a graph and its trigger name, looked up in the workspace."""
+"""Looking up what a graph and its trigger refer to, for the compiler."""
 
 from collections.abc import Collection
 
@@ -21,7 +21,7 @@ from runtime.database import UnitOfWork
 async def load_catalog(
     work: UnitOfWork, workspace_id: Id, automation_id: Id | None, ids: Collection[Id]
 ) -> ReferenceCatalog:
-    """Which of the ids the workspace has, outside the trash, and what they are."""
+    """What the workspace has of these ids, outside the trash."""
     return ReferenceCatalog(
         automation_id=None if automation_id is None else str(automation_id),
         databases=await _databases(work, workspace_id, ids),
@@ -93,7 +93,7 @@ async def _existing(
 
 
 def _placed(table: Table, workspace_id: Id, ids: Collection[Id]) -> Select[Id]:
-    """The ids of those rows of a table that exist, their items outside the trash."""
+    """Those of the ids that a table has, with items outside the trash."""
     return (
         select(table.c.id)
         .join(item, item.c.id == table.c.item_id)

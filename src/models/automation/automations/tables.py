@@ -1,4 +1,4 @@
-"""Tables of automations, their versions and the immutable graphs those versions point to."""
+"""Tables of automations, their versions, and the immutable graphs of versions."""
 
 from datetime import datetime
 from typing import Any
@@ -12,9 +12,9 @@ from runtime.schema import Timestamp, table_of
 
 
 class Automation(SQLModel, table=True):
-    """The lasting identity of an automation; what it does lives in its versions.
+    """An automation; what it does is in its versions.
 
-    Where it is placed, archived or in the trash is its item's to say.
+    Its item says where it is placed, and whether it is archived or in the trash.
     """
 
     __tablename__ = "automation"
@@ -46,9 +46,10 @@ class Automation(SQLModel, table=True):
 
 
 class AutomationGraph(SQLModel, table=True):
-    """What one version does, addressed by its content: never changed, so a run can rely on it.
+    """The content of a version, stored under its checksum and never changed.
 
-    `plan` is the compiled graph; one that had issues gets it when it is published or run without.
+    `plan` is the compiled graph. A graph with issues has none until it is published or run without
+    issues.
     """
 
     __tablename__ = "automation_graph"
@@ -67,7 +68,7 @@ class AutomationGraph(SQLModel, table=True):
 
 
 class AutomationVersion(SQLModel, table=True):
-    """A numbered version; at most one draft and one published per automation (decisions C9)."""
+    """A numbered version. An automation has at most one draft and one published (decisions C9)."""
 
     __tablename__ = "automation_version"
     __table_args__ = (

@@ -1,7 +1,7 @@
-"""The moves of versions: a draft is opened and edited, a version published or put away (C9, D3).
+"""Commands on versions: edit a draft, publish a version, discard or restore one (C9, D3).
 
-All of them run under the lock of the automation's row, so numbers are gap-free and at most one
-draft is open.
+All of them hold the lock of the automation's row. So version numbers have no gaps, and at most one
+draft is open. The commands of automations call them.
 """
 
 from dataclasses import dataclass
@@ -33,21 +33,21 @@ class LockedAutomation:
     published_version_id: Id | None
     last_version: int
     updated_at: datetime | None = None
-    """None for one that is only being created."""
+    """None while the automation is being created."""
 
     def changed_at(self, now: datetime) -> datetime:
-        """Now, or just after the last change: `updatedAt` never repeats, so If-Match sees each."""
+        """`now`, or just after the last change: every change gets its own `updatedAt`."""
         if self.updated_at is None:
             return now
         return max(now, self.updated_at + timedelta(milliseconds=1))
 
     def expect_unchanged(self, updated_at: datetime | None) -> None:
-        """Raises ConflictError unless this is the `updatedAt` the caller last read, if any."""
+        """Raises ConflictError if the automation has changed since the given `updatedAt`."""
         if updated_at not in {None, self.updated_at}:
             raise ConflictError("The automation was changed since it was read. Read it again.")
 
     def expect_draft(self, version_id: Id | None) -> None:
-        """Raises ConflictError unless the caller's idea of the open draft is right."""
+        """Raises ConflictError if the open draft is another than the given one."""
         if version_id is not None and version_id != self.draft_version_id:
             raise ConflictError(
                 "The draft has moved on since you read it. Read the automation again and repeat"
@@ -92,7 +92,7 @@ async def lock(work: UnitOfWork, actor: Actor, automation_id: Id) -> LockedAutom
 
 
 async def content_of(work: UnitOfWork, automation_id: Id, version_id: Id) -> Content:
-    """What a version of this automation does. Raises ValidationError for any other version."""
+    """The content of a version of this automation. Raises ValidationError for any other version."""
     row = await work.first(
         select(automation_graph.c.trigger_config, automation_graph.c.graph)
         .join(
@@ -128,7 +128,7 @@ async def write_draft(
 
 
 async def restore(work: UnitOfWork, actor: Actor, owner: LockedAutomation, version_id: Id) -> None:
-    """Open a draft with what an earlier version did, archiving a draft already open (D3).
+    """Open a draft with the content of an earlier version, and archive the open draft (D3).
 
     Raises NotFoundError for a version that the workspace does not have, ValidationError when it is
     another automation's or no longer compiles.
@@ -145,7 +145,7 @@ async def restore(work: UnitOfWork, actor: Actor, owner: LockedAutomation, versi
 async def publish(
     work: UnitOfWork, actor: Actor, owner: LockedAutomation, version_id: Id, note: str | None
 ) -> None:
-    """Make a version the published one; runs in flight keep theirs.
+    """Make a version the published one. Open runs keep the version they were accepted with.
 
     Raises ValidationError when the version is another automation's or has reference issues.
     """
@@ -170,7 +170,7 @@ async def publish(
 
 
 async def discard_draft(work: UnitOfWork, owner: LockedAutomation) -> None:
-    """Archive the open draft. Raises ConflictError when there is none, or nothing would be left."""
+    """Archive the open draft. Raises ConflictError when there is none, or nothing is published."""
     if owner.draft_version_id is None:
         raise ConflictError("There is no open draft to discard.")
     if owner.published_version_id is None:
@@ -184,12 +184,12 @@ async def discard_draft(work: UnitOfWork, owner: LockedAutomation) -> None:
 
 
 def foreign_version(path: str = "versionId") -> ValidationError:
-    """The refusal of a version that is not this automation's, named at `path`."""
+    """The error for a version that is not of this automation, at `path`."""
     return ValidationError.at(path, "This automation has no such version.")
 
 
 def issues_error(compiled: Compiled) -> ValidationError:
-    """The refusal of an automation that does not compile, one detail per issue."""
+    """The error for an automation that does not compile, with one detail per issue."""
     issues = compiled.issues
     first = issues[0].message.removesuffix(".")
     return ValidationError(

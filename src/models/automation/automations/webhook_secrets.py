@@ -1,4 +1,4 @@
-"""The secret that calls of an automation's webhook are verified with."""
+"""The secret of an automation's webhook, with which calls are verified."""
 
 import base64
 import secrets
@@ -14,11 +14,11 @@ from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
 
 OVERLAP = timedelta(hours=24)
-"""How long the secret before a rotation is still good (decisions C7)."""
+"""How long the previous secret is valid after a rotation (decisions C7)."""
 
 
 def webhook_secret_place(automation_id: Id) -> str:
-    """What a sealed webhook secret is bound to."""
+    """The place that a sealed webhook secret is bound to."""
     return f"automation|{automation_id}|sealed_webhook_secret"
 
 
@@ -31,7 +31,7 @@ def sealed_webhook_secret(keys: KeyRing, automation_id: Id) -> bytes:
 async def rotate_webhook_secret(
     work: UnitOfWork, actor: Actor, keys: KeyRing, automation_id: Id
 ) -> None:
-    """Give the webhook a new secret; the one it had is good for another day, older ones never.
+    """Give the webhook a new secret. The previous one is valid for `OVERLAP`, older ones are not.
 
     Raises NotFoundError.
     """

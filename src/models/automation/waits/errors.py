@@ -1,4 +1,4 @@
-"""Refusals that belong to waits."""
+"""Errors of waits."""
 
 from runtime.errors import ConflictError, DeniedError
 
