@@ -21,8 +21,8 @@ async def resume_node(request: ApiRequest, body: ResumeNode) -> Data[AutomationR
     """Decide an approval, or resume a node that waits for an event.
 
     Assignees and members with the node's role may decide; others need automations:write and edit
-    access. What is said to a node before it waits is kept until it does. The first resolution
-    counts: the same again changes nothing, any other is a conflict.
+    access. A response to a node that does not wait yet is kept until it does. The first resolution
+    counts: the same response again changes nothing, any other is a conflict.
     """
     run = await commands.resume(
         request.work,
@@ -39,7 +39,7 @@ async def resume_node(request: ApiRequest, body: ResumeNode) -> Data[AutomationR
 async def resume_by_url(request: ApiRequest, body: ResumeData) -> Data[Resumed]:
     """Resume a node that waits for an event, with the body as its data.
 
-    `resumed` is 0 when the node does not wait yet; it goes on when it would. The same body again
+    `resumed` is 0 when the node does not wait yet; the data is kept until it does. The same body again
     changes nothing.
     """
     address = read_token(request.services.keys, request.path_params["resumeToken"])
@@ -55,7 +55,7 @@ async def resume_by_url(request: ApiRequest, body: ResumeData) -> Data[Resumed]:
 async def publish_automation_event(request: ApiRequest, body: PublishEvent) -> Data[Resumed]:
     """Resume every node of the workspace that waits for an event with this key.
 
-    Runs that are open now hear it also when one of their nodes comes to wait for it later, unless
-    it has resumed another of their nodes.
+    The event also resumes a node of a run that is open now and begins to wait for it later, unless
+    it has resumed another node of that run.
     """
     return Data(Resumed(resumed=await commands.publish_event(request.work, request.actor, body)))

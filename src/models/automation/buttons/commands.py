@@ -1,11 +1,11 @@
-"""Pressing a button."""
+"""Pressing a button: it runs an action, and emits an event for automations."""
 
 from sqlalchemy import select
 
 from models.automation.action_runs.acceptance import ActionRequest, accept, runnable_action
 from models.automation.action_runs.shapes import RunAction
 from models.automation.actions.queries import visible as visible_action
-from models.automation.buttons.rules import USER_FACTS, Pressed, read_button
+from models.automation.buttons.rules import USER_KEYS, Pressed, read_button
 from models.core.access.placement import level_on
 from models.core.access.rules import Actor, Level
 from models.core.base import Id, JsonObject
@@ -21,7 +21,7 @@ from runtime.errors import DeniedError, NotFoundError
 async def press_button(
     work: UnitOfWork, actor: Actor, record_id: Id, key: str, run_id: Id, body: RunAction
 ) -> Id:
-    """Accept a run of the action behind a button, and tell the automations that listen to it.
+    """Accept a run of the action behind a button, and emit `button_pressed`.
 
     Gives the action's id. Raises `NotFoundError` for a record or an action the actor does not
     see, `DeniedError` without edit access to the action, and `ValidationError` for a field that
@@ -57,7 +57,7 @@ async def _user(work: UnitOfWork, actor: Actor) -> JsonObject:
             app_user.c.id == actor.user_id
         )
     )
-    facts = dict.fromkeys(USER_FACTS) if row is None else dict(row._mapping)
+    facts = dict.fromkeys(USER_KEYS) if row is None else dict(row._mapping)
     return {**facts, "id": str(actor.user_id)}
 
 

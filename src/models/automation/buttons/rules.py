@@ -1,4 +1,4 @@
-"""What a button hands to its action, read from the record it stands on (decisions C6). Pure."""
+"""The input that a button gives to its action, from the record it was pressed on (decisions C6)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from models.data.databases.rules.kinds import FieldKind
 from runtime.errors import ValidationError
 from runtime.ids import parse_id
 
-USER_FACTS = ("id", "name", "email")
+USER_KEYS = ("id", "name", "email")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ def _bound(name: str, binding: Any, pressed: Pressed) -> Any:
         return pressed.values.get(value)
     if kind == "record" and isinstance(value, str) and value in RECORD_FACTS:
         return pressed.facts[value]
-    if kind == "user" and value in (None, "", *USER_FACTS):
+    if kind == "user" and value in (None, "", *USER_KEYS):
         return pressed.user[value or "id"]
     if kind == "expression" and isinstance(value, str):
         return _evaluated(name, value, pressed)

@@ -1,1 +1,1 @@
-"""What a person who watches a run sees: its graph, and how far each node of it has come."""
+"""Overviews of runs for their pages: the graph, and the progress of each node."""

@@ -1,4 +1,4 @@
-"""How far the loops of a run have come, as the rows of their iterations say."""
+"""The progress of a run's loops, from the node runs of their iterations."""
 
 import re
 from collections.abc import Collection
@@ -47,7 +47,7 @@ async def loops_of(work: UnitOfWork, workspace_id: Id, run_id: Id) -> Collection
 async def iterations(
     work: UnitOfWork, workspace_id: Id, run_id: Id, loops: Collection[str]
 ) -> dict[str, Iterations]:
-    """The loops that were opened, by id; a loop in a loop counts all its rounds."""
+    """The progress of the opened loops, by id; an inner loop counts all its iterations."""
     if not loops:
         return {}
     rows = await work.rows(
@@ -72,7 +72,10 @@ async def iterations(
 
 
 async def _done(work: UnitOfWork, workspace_id: Id, run_id: Id, loop: str) -> int:
-    """The iterations that began and have nothing open; between two nodes one looks like it."""
+    """How many iterations began and have no open node run.
+
+    An iteration between two nodes counts, too.
+    """
     inside = rf"^(?:.*/)?{re.escape(loop)}:\d+"
     iteration: Any = func.substring(_node.scope_key, inside)
     ended = (

@@ -1,4 +1,4 @@
-"""One status for a node that ran many times: what a person should see first."""
+"""The status shown for a node that ran in several scopes."""
 
 from collections.abc import Mapping
 
@@ -16,5 +16,5 @@ _TELLING = (
 
 
 def overall(counts: Mapping[NodeStatus, int]) -> NodeStatus:
-    """The status of a node over its scopes: what goes on, else the worst end, else the best."""
+    """The status of a node over its scopes: an open one, else the worst end, else the best."""
     return next(status for status in _TELLING if counts.get(status))

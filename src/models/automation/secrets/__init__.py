@@ -1,1 +1,1 @@
-"""Secrets of a workspace: named values that nodes send out and nobody reads back."""
+"""Secrets of a workspace: named values that nodes send and the API never returns."""

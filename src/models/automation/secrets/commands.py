@@ -1,4 +1,4 @@
-"""Storing and forgetting secrets."""
+"""Storing and deleting secrets."""
 
 from sqlalchemy import delete, func, select
 from sqlalchemy.dialects.postgresql import insert as upsert
@@ -15,7 +15,7 @@ from runtime.errors import ConflictError, NotFoundError, ValidationError
 async def put_secret(
     work: UnitOfWork, actor: Actor, keys: KeyRing, name: str, body: PutSecret
 ) -> SecretBody:
-    """Store a secret, or give it another value; runs that go on send the new one.
+    """Store a secret, or replace its value. Open runs send the new value.
 
     Raises ValidationError for a name that is none, ConflictError when there are too many.
     """
@@ -23,7 +23,7 @@ async def put_secret(
         raise ValidationError.at(
             "secretName", "A name has letters, digits and _, begins with no digit, and ends at 63."
         )
-    # Two who come at once must not both find room for one.
+    # Two requests at the same time must not both take the last place.
     place = f"secrets/{actor.workspace_id}"
     await work.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(place, 0))))
     sealed = keys.seal(body.value.encode(), secret_place(actor.workspace_id, name))
@@ -49,7 +49,7 @@ async def put_secret(
 
 
 async def delete_secret(work: UnitOfWork, actor: Actor, name: str) -> DeletedSecret:
-    """Forget a secret; nodes that name it fail from now on. Raises NotFoundError."""
+    """Delete a secret. Nodes that name it fail from then on. Raises NotFoundError."""
     if not is_secret_name(name):
         raise NotFoundError("secret")
     deleted = await work.execute(

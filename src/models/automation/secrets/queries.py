@@ -1,4 +1,4 @@
-"""Reading secrets: their names for people, their values for the nodes that send them."""
+"""Reading secrets: names for the API, values for the nodes that send them."""
 
 from collections.abc import Collection
 
@@ -52,7 +52,7 @@ async def secret_values(
 async def existing_names(
     work: UnitOfWork, workspace_id: Id, names: Collection[str]
 ) -> frozenset[str]:
-    """Which of these secrets there are."""
+    """The names of those of these secrets that exist."""
     if not names:
         return frozenset()
     parameters = {"workspace_id": workspace_id, "names": sorted(names)}

@@ -1,4 +1,4 @@
-"""What a secret may be called and hold."""
+"""Bounds of secrets: names, sizes, how many."""
 
 import re
 from typing import Annotated
@@ -24,10 +24,10 @@ SecretValue = Annotated[str, Field(min_length=1, max_length=MAX_BYTES), AfterVal
 
 
 def is_secret_name(text: str) -> bool:
-    """Whether a secret can be called that."""
+    """Whether this is a valid name of a secret."""
     return re.fullmatch(_NAME, text) is not None
 
 
 def secret_place(workspace_id: Id, name: str) -> str:
-    """What the sealed value of a secret is bound to."""
+    """The place that the sealed value of a secret is bound to."""
     return f"workspace_secret|{workspace_id}|{name}|sealed_value"

@@ -10,7 +10,7 @@ from runtime.schema import Timestamp, table_of
 
 
 class WorkspaceSecret(SQLModel, table=True):
-    """A named value that outside nodes send; its name is what people see."""
+    """A named value that outside nodes send. Only its name is shown."""
 
     __tablename__ = "workspace_secret"
     __table_args__ = (ForeignKeyConstraint(["workspace_id"], ["workspace.id"]),)

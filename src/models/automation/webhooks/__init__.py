@@ -1,1 +1,1 @@
-"""Webhooks that others call: who may, what counts as the same call, and what they are answered."""
+"""Webhooks: calls of others that start runs, their verification, deduplication and answers."""

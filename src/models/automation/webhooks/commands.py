@@ -1,4 +1,4 @@
-"""Taking a call: verify it, let it start its run once, or say which run it was."""
+"""Taking a call to a webhook: it starts one run, and a repeated call gives the same run."""
 
 from typing import Any
 
@@ -25,9 +25,9 @@ from runtime.prepared_statement import PreparedStatement
 from runtime.schema import Timestamp
 
 FILTERED = WebhookReceiptBody(run_id=None, status="filtered", duplicate=False)
-"""The call was in order, and the trigger's filter let it go."""
+"""The call was valid, but the trigger's filter does not match it."""
 SKIPPED = WebhookReceiptBody(run_id=None, status="skipped", duplicate=False)
-"""As many runs go on as the automation's concurrency allows."""
+"""As many runs are open as the automation's concurrency allows."""
 
 
 async def receive(
@@ -55,7 +55,7 @@ async def receive(
         return earlier
     receipt = await _start(work, hook, payload, run_id)
     if receipt is SKIPPED:
-        # Nothing came of the call, so the same call may try again.
+        # The call started no run, so the same call may try again.
         await _FORGET.execute(work, _place(hook, key))
     return receipt
 
@@ -90,7 +90,7 @@ _CLAIM = PreparedStatement(
         where=_receipt.expires_at <= bindparam("now", type_=Timestamp),
     )
 )
-"""A call whose key is taken waits here for the commit of the call that took it."""
+"""Inserting a key that another call has taken waits for the commit of that call."""
 _EARLIER = PreparedStatement(
     select(_receipt.run_id, automation_run.c.status)
     .outerjoin(
@@ -106,7 +106,7 @@ _FORGET = PreparedStatement(delete(webhook_receipt).where(*_THIS))
 async def _claim(
     work: UnitOfWork, hook: Hook, key: bytes, run_id: Id, window_seconds: int
 ) -> WebhookReceiptBody | None:
-    """Take the key for a run; the receipt of the call that has it already, or None."""
+    """Take the key for a run. Returns the receipt of the call that has it already, or None."""
     claim = {
         **_place(hook, key),
         "workspace_id": hook.workspace_id,

@@ -1,4 +1,4 @@
-"""Refusals of calls to webhooks; none of them says what a guesser could use."""
+"""Errors of calls to webhooks. None of them helps somebody who guesses."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ from runtime.errors import InternalError, MethodNotAllowedError, UnauthorizedErr
 
 
 class UnverifiedError(UnauthorizedError):
-    """The call is not signed, or not recent, or does not know the secret: which, is not told."""
+    """The call is not signed, not recent, or signed with another secret. It does not say which."""
 
     def __init__(self, *, basic: bool) -> None:
         super().__init__("The call could not be verified.")

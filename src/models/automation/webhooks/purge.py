@@ -1,4 +1,4 @@
-"""Forgetting calls whose repetition is a new call."""
+"""Deleting the receipts of calls that are older than their deduplication window."""
 
 from sqlalchemy import delete, select, tuple_
 
@@ -8,7 +8,7 @@ from runtime.database import UnitOfWork
 
 
 async def purge_receipts(work: UnitOfWork, limit: int = MAX_ROWS) -> int:
-    """Remove receipts past their window; how many. To be called until it gives 0."""
+    """Delete receipts past their window. Returns how many; to be called until it is 0."""
     key = (webhook_receipt.c.automation_id, webhook_receipt.c.key_hash)
     old = (
         select(*key)

@@ -1,4 +1,4 @@
-"""The table of calls that must not start a second run."""
+"""The table of calls whose repetition starts no second run."""
 
 from datetime import datetime
 

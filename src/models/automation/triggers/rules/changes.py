@@ -12,18 +12,18 @@ from models.automation.automations.rules.triggers.configs import TriggerKind
 from models.core.base import JsonObject
 from models.data.records.rules.events import differing
 
-_TOLD = ("record", "before", "changedKeys", "actor")
+_PAYLOAD = ("record", "before", "changedKeys", "actor")
 
 
 def payload_of(change: JsonObject) -> JsonObject:
-    """What runs are told of a change (decisions C7)."""
-    return {key: change[key] for key in _TOLD}
+    """The trigger payload of a change (decisions C7)."""
+    return {key: change[key] for key in _PAYLOAD}
 
 
 def kind_of(change: JsonObject) -> TriggerKind | None:
-    """The trigger a change is for; None for a record that came and went.
+    """The trigger kind of a change; None for a record that was created and deleted.
 
-    A record that comes back from the trash is created for those who listen.
+    A record restored from the trash counts as created.
     """
     if change["gone"]:
         return None if change["before"] is None else TriggerKind.RECORD_DELETED
@@ -36,7 +36,7 @@ def merged(first: JsonObject, later: JsonObject) -> JsonObject:
 
 
 def with_part(whole: JsonObject, part: JsonObject) -> JsonObject:
-    """A merged change with one that happened in the midst of it."""
+    """A merged change with a change that happened between its first and its last."""
     return _with_keys(whole, part["changedKeys"])
 
 
@@ -48,7 +48,7 @@ def _with_keys(change: JsonObject, keys: Iterable[str]) -> JsonObject:
 
 
 def changes_anything(change: JsonObject) -> bool:
-    """Whether anything is other than before; merged changes may undo each other."""
+    """Whether the record differs from before. Merged changes may undo each other."""
     before, record = change["before"], change["record"]
     moved = before is None or bool(change["gone"]) or before["archived"] != record["archived"]
     return moved or bool(change["changedKeys"])

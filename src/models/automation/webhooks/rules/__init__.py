@@ -1,1 +1,1 @@
-"""What is decided about a call from its bytes alone."""
+"""Pure rules of webhook calls: verification, deduplication, payloads."""

@@ -1,4 +1,4 @@
-"""What a run is told of the call that started it (decisions C7)."""
+"""The trigger payload of a run that a webhook call started (decisions C7)."""
 
 import base64
 import codecs

@@ -1,4 +1,4 @@
-"""Which calls start a run: what the filter lets through, and what makes two calls one."""
+"""Which calls start a run: those that match the filter, and are no repetition."""
 
 import json
 from datetime import datetime
@@ -21,7 +21,7 @@ _BY_DEFAULT = (
 
 
 def lets_through(webhook: Webhook, payload: JsonObject, now: datetime) -> bool:
-    """Whether the filter holds now for the payload, which it reads as `trigger`.
+    """Whether the filter matches the payload, which it reads as `trigger`.
 
     An expression that fails on it, such as one that reads a key it does not have, does not hold.
     """
@@ -36,13 +36,13 @@ def lets_through(webhook: Webhook, payload: JsonObject, now: datetime) -> bool:
 
 
 def deduplication(webhook: Webhook, delivery: Delivery) -> Deduplication | None:
-    """What makes two calls one: as configured, else a header of the call that is for this."""
+    """How calls are deduplicated: as configured, or else by a standard header of the call."""
     given = (how for how in _BY_DEFAULT if delivery.header(str(how.name)))
     return webhook.dedupe or next(given, None)
 
 
 def call_key(how: Deduplication, delivery: Delivery, payload: JsonObject) -> bytes | None:
-    """What two calls must have in common to be one; None when this call has no such thing."""
+    """The deduplication key of a call; None when it has none."""
     if how.source == "body_hash":
         return fingerprint(b"body", delivery.query, delivery.body)
     assert how.name is not None, "the compiler asks for it"

@@ -1,4 +1,4 @@
-"""Does a call come from who knows the secret? Decided over the raw bytes, in constant time.
+"""Verifying that a call was signed with the secret: over the raw bytes, in constant time.
 
 Sources: Standard Webhooks, "Verifying webhooks"; RFC 7617 for `basic`.
 """
@@ -114,5 +114,5 @@ def _shown(delivery: Delivery, header: str) -> list[bytes]:
 
 
 def _any_equal(expected: Sequence[bytes], given: Sequence[bytes]) -> bool:
-    """Whether one of those given is one of those expected; every pair is compared to its end."""
+    """Whether a given signature is an expected one. Every pair is compared, in constant time."""
     return any([hmac.compare_digest(one, other) for one in expected for other in given])  # noqa: C419

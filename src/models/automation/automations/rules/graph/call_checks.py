@@ -1,4 +1,4 @@
-"""What a node gives to the automation it calls, held against what that one takes (C8)."""
+"""Checks of a call's input against the input schema of the called automation (C8)."""
 
 from collections.abc import Iterator
 
@@ -10,10 +10,10 @@ from runtime.errors import ValidationError
 
 
 def call_problems(value: JsonObject, catalog: ReferenceCatalog) -> Iterator[tuple[str, str]]:
-    """What the published version of the called automation refuses, as path and sentence.
+    """The problems of the input for the published version of the called automation.
 
-    Of an input with bindings only the keys are known. What an automation gives to itself is left
-    to its runs: the version that takes it is about to be another.
+    Of an input with bindings only the keys are checked. The input of an automation that calls
+    itself is not checked: publishing this version changes the schema.
     """
     called, given = value.get("automationId"), value.get("input", {})
     if not isinstance(called, str) or called.lower() == catalog.automation_id:

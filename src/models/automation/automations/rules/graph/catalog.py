@@ -1,4 +1,4 @@
-"""What the compiler is told about the workspace, and what it has to be told about."""
+"""The catalog of what a graph may refer to, and the references that a graph and trigger hold."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ from runtime.ids import parse_id
 
 
 class Noun(StrEnum):
-    """What a graph or a trigger can name by id, besides databases."""
+    """What a graph or a trigger can refer to by id, besides databases."""
 
     ACTION = "action"
     AUTOMATION = "automation"
@@ -26,16 +26,16 @@ class Noun(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReferenceCatalog:
-    """What exists and may be used, by canonical id; `automation_id` is the graph's own."""
+    """What exists in the workspace, by canonical id. `automation_id` is the graph's automation."""
 
     automation_id: str | None = None
     databases: Mapping[str, FieldSpecs] = field(default_factory=dict)
     """The fields of each database."""
     existing: Mapping[Noun, frozenset[str]] = field(default_factory=dict)
     triggers: Mapping[str, JsonObject] = field(default_factory=dict)
-    """The trigger of each automation that is published."""
+    """The trigger config of each published automation."""
     secrets: frozenset[str] = frozenset()
-    """Those of the secrets a graph or its trigger names that there are."""
+    """The names of existing secrets, of those a graph or its trigger refers to."""
 
     def has(self, noun: Noun, id_: str) -> bool:
         """Whether the workspace has it, outside the trash."""
@@ -52,13 +52,13 @@ NAMED_BY: Mapping[str, Noun] = {
     "assignees": Noun.MEMBER,
     "userIds": Noun.MEMBER,
 }
-"""The keys of configs and triggers that name something; the plural ones hold lists."""
+"""The keys of configs and triggers that hold references. The plural ones hold lists."""
 
 _KEYS = frozenset({*NAMED_BY, "databaseId"})
 
 
 def referenced_ids(graph: Graph, trigger_config: JsonObject) -> frozenset[Id]:
-    """Every well-formed id a graph or its trigger names under a key that names things."""
+    """Every well-formed id under a reference key of a graph or its trigger."""
     found: set[Id] = set()
     texts = [graph.failure_automation_id, *(node.action_id for node in graph.nodes)]
     for node in graph.nodes:

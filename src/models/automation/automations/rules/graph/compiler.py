@@ -1,4 +1,4 @@
-"""From a graph to a plan, or to the list of what keeps it from running (decisions C8)."""
+"""The compiler: from a graph to a plan, or to the list of its issues (decisions C8)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -26,8 +26,8 @@ from runtime.errors import Detail
 __all__ = ["Compiled", "ReferenceCatalog", "ReferenceIssue", "compile_graph", "referenced_ids"]
 
 MAX_CEL = 128 * 1024
-"""Characters in one graph. To compile them takes some two seconds at worst, and nobody else is
-served meanwhile."""
+"""Characters of CEL in one graph. Compiling them takes up to two seconds, during which the process
+serves nobody else."""
 
 
 class ReferenceIssue(Shape):
@@ -39,7 +39,7 @@ class ReferenceIssue(Shape):
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """A plan when there are no issues, else no plan; `details` are the issues by their places."""
+    """A plan, or the issues. `details` are the issues with their places in the body."""
 
     plan: Plan | None
     details: tuple[Detail, ...] = ()
@@ -47,15 +47,15 @@ class Compiled:
 
 
 def compile_graph(graph: Graph, trigger_config: JsonObject, catalog: ReferenceCatalog) -> Compiled:
-    """Check everything a graph and its trigger say, and compile the graph if all of it holds."""
+    """Check a graph and its trigger, and compile the graph if there are no issues."""
     trigger = tuple(dict.fromkeys(_trigger(trigger_config, catalog)))
     found = tuple(dict.fromkeys(_problems(graph, catalog)))
     if not trigger and not found:
         return Compiled(_plan(graph))
     places = (Detail(f"graph.{at}" if at else "graph", message) for at, message in found)
-    # An issue has no place besides its node, so the sentence about a trigger says it.
-    told = [("", f"{detail.path}: {detail.message}") for detail in trigger]
-    issues = (ReferenceIssue(node_id=at, message=message) for at, message in (*told, *found))
+    # An issue has no place besides its node, so the message about a trigger names the place.
+    of_trigger = [("", f"{detail.path}: {detail.message}") for detail in trigger]
+    issues = (ReferenceIssue(node_id=at, message=message) for at, message in (*of_trigger, *found))
     return Compiled(None, (*trigger, *places), tuple(issues))
 
 

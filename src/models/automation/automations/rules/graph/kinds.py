@@ -1,4 +1,4 @@
-"""The vocabulary of a graph: node kinds, what they cost, how they end (decisions C8, D2).
+"""Node kinds, their cost classes, and the outcomes of their edges (decisions C8, D2).
 
 Standard library only: the workflow reads this table inside the Temporal sandbox. The model of
 each kind's config is in `configs.CONFIGS`.
@@ -87,7 +87,7 @@ class JoinMode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class NodeKindSpec:
-    """What the engine knows about a kind."""
+    """The cost class of a kind, and the outcomes its edges may have."""
 
     cost: CostClass
     outcomes: frozenset[EdgeOutcome]
@@ -144,13 +144,13 @@ def is_loop(kind: str) -> bool:
 
 
 def unknown_kind(kind: str) -> str | None:
-    """The sentence for a kind that does not exist, or None."""
+    """The error message for a kind that does not exist, or None."""
     if kind in NODE_KINDS:
         return None
     return f'Unknown kind "{shorten(kind)}". Known kinds: {", ".join(NodeKind)}.'
 
 
 def shorten(text: str, limit: int = 64) -> str:
-    """A client's text as a message may quote it: printable and at most `limit` characters."""
+    """A client's text for an error message: printable, and at most `limit` characters."""
     printable = "".join(char if char.isprintable() else "?" for char in text[: limit + 1])
     return printable if len(printable) <= limit else f"{printable[: limit - 1]}…"

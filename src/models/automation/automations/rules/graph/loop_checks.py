@@ -1,4 +1,4 @@
-"""What can be wrong with loops: bodies that leak, bodies that are missing, bodies too deep (C8)."""
+"""Checks of loops: edges that leave a body, missing bodies, nesting that is too deep (C8)."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -7,7 +7,7 @@ from models.automation.automations.rules.graph.loop_nesting import ROOT, enclosi
 from models.automation.automations.rules.graph.shapes import Graph, GraphEdge, GraphNode
 
 MAX_NESTING = 5
-"""Loops around one another (decisions C3)."""
+"""Depth of nested loops (decisions C3)."""
 
 Home = Mapping[str, str]
 
@@ -15,7 +15,7 @@ Home = Mapping[str, str]
 def loop_problems(
     graph: Graph, edges: Sequence[GraphEdge], entries: Sequence[str]
 ) -> Iterator[tuple[str, str]]:
-    """Everything wrong with loops, given the edges between nodes that exist and no cycle."""
+    """The problems with loops, given edges between existing nodes and no cycle."""
     loops = [node for node in graph.nodes if is_loop(node.kind)]
     if not loops:
         return
@@ -46,13 +46,13 @@ def _own_problems(loop: GraphNode, edges: Sequence[GraphEdge], home: Home) -> It
 
 
 def _ends(loop: GraphNode, edges: Sequence[GraphEdge], home: Home) -> list[str]:
-    """The nodes of a loop's own body that nothing of it follows."""
+    """The last nodes of a loop's own body."""
     followed = {e.source for e in edges if home[e.target] == loop.id}
     return sorted(id_ for id_, own in home.items() if own == loop.id and id_ not in followed)
 
 
 def _crossing(edge: GraphEdge, home: Home) -> tuple[str, str] | None:
-    """What is wrong with an edge between two frames: only `item` leads into a body, none out."""
+    """What is wrong with an edge between two scopes: only `item` leads into a body, none out."""
     source, target = edge.source, edge.target
     inner = source if edge.outcome == EdgeOutcome.ITEM else home[source]
     if home[target] == inner:

@@ -1,4 +1,4 @@
-"""Walking along the edges of a graph, and the bodies of loops (decisions C8).
+"""Reachability in a graph, and which loop bodies hold a node (decisions C8).
 
 Standard library only; every result is ordered, so that equal graphs give equal orders.
 """
@@ -13,7 +13,7 @@ ROOT = ""
 
 
 class Edge(Protocol):
-    """A way from one node to another, of a plan or of a graph that is not compiled yet."""
+    """An edge of a plan, or of a graph that is not compiled yet."""
 
     @property
     def source(self) -> str: ...
@@ -65,7 +65,7 @@ def homes_of(nodes: Iterable[str], edges: Sequence[Edge]) -> dict[str, str]:
     home = dict.fromkeys(nodes, ROOT)
     loops = sorted({edge.source for edge in edges if edge.outcome == EdgeOutcome.ITEM})
     bodies = [(loop, body_of(loop, edges)) for loop in loops]
-    # The widest body first, so that the innermost loop has the last word.
+    # The widest body first, so that the innermost loop is written last.
     for loop, body in sorted(bodies, key=lambda entry: (-len(entry[1]), entry[0])):
         for node_id in body:
             home[node_id] = loop

@@ -1,4 +1,4 @@
-"""What can be wrong with one node: its kind, parameters, bindings and outgoing edges (C8)."""
+"""Checks of one node: its kind, parameters, bindings and outgoing edges (C8)."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -36,13 +36,13 @@ _STATIC = {
     NodeKind.FOR_EACH: ("collect",),
     NodeKind.REPEAT: ("collect",),
 }
-"""Parameters that decide the shape of the run, so no value of a run may stand for them."""
+"""Parameters that take no bindings, because they decide how the run is executed."""
 
 
 def node_problems(
     node: GraphNode, known: Mapping[str, object], catalog: ReferenceCatalog
 ) -> Iterator[str]:
-    """Everything wrong with a node by itself."""
+    """The problems with a node by itself."""
     unknown = unknown_kind(node.kind)
     if unknown is not None:
         yield unknown
@@ -90,7 +90,7 @@ def _parameter_problems(node: GraphNode, kind: NodeKind, given: JsonObject) -> I
 
 
 def model_problems(model: type[Input], value: JsonObject) -> Iterator[tuple[str, str]]:
-    """What a model has against a value whose bindings are not resolved, as path and sentence.
+    """The problems a model finds in a value whose bindings are not resolved, as path and message.
 
     What is said about a binding, or about a place inside one, is not said.
     """

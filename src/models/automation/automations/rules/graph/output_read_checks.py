@@ -1,4 +1,4 @@
-"""Outputs that a node reads where they cannot be seen, or before they can be there (C8)."""
+"""Checks that a node reads only outputs that are visible to it and can exist by then (C8)."""
 
 from collections.abc import Collection, Iterator, Sequence
 
@@ -14,7 +14,7 @@ from models.automation.automations.rules.language.static_reads import node_refer
 
 
 def reading_problems(graph: Graph, edges: Sequence[GraphEdge]) -> Iterator[tuple[str, str]]:
-    """Reads that are null in every run, given the edges of a graph without cycles.
+    """The reads that give null in every run, for a graph without cycles.
 
     An item outside of a loop is none: a run from a node brings it along as its `scope`.
     """

@@ -1,4 +1,4 @@
-"""What a node writes to a database, or asks of it, held against its fields (decisions C5, C8)."""
+"""Checks of what a node writes to a database, or queries, against its fields (decisions C5, C8)."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -29,13 +29,13 @@ _KINDS = (
     NodeKind.DELETE_RECORD,
 )
 _ANY_TIME = datetime(2000, 1, 1, tzinfo=UTC)
-"""What days a filter means makes none of them wrong."""
+"""Any day will do: which days a filter means does not decide whether it is valid."""
 
 
 def record_problems(
     kind: NodeKind, value: JsonObject, catalog: ReferenceCatalog
 ) -> Iterator[tuple[str, str]]:
-    """What cannot work whatever the bindings of a node's parameters give, as path and sentence.
+    """The problems of a node's parameters for any values of its bindings, as path and message.
 
     What has the wrong shape is left to the kind's own model.
     """

@@ -1,4 +1,4 @@
-"""Whether what a node or a trigger names exists in the workspace (decisions C8)."""
+"""Checks that what a node or a trigger refers to exists in the workspace (decisions C8)."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -16,7 +16,7 @@ _MOMENTS = DATE_KINDS | {FieldKind.CREATED_AT, FieldKind.UPDATED_AT}
 
 
 def missing(value: JsonObject, catalog: ReferenceCatalog) -> Iterator[tuple[str, str]]:
-    """What the top level of a config or trigger names and the workspace lacks: path, sentence."""
+    """The references at the top level of a config that the workspace lacks, as path and message."""
     for key, noun in NAMED_BY.items():
         for path, text in _texts(key, value.get(key)):
             if parse_id(text) is not None and not catalog.has(noun, text):
@@ -32,7 +32,7 @@ def _texts(path: str, value: Any) -> Iterator[tuple[str, str]]:
 
 
 def trigger_reference_problems(config: JsonObject, catalog: ReferenceCatalog) -> Iterator[Detail]:
-    """What a trigger names and the workspace does not have."""
+    """The references of a trigger that the workspace lacks."""
     for path, message in (
         *missing(config, catalog),
         *_malformed(config),

@@ -23,7 +23,7 @@ MAX_SECONDS = 86_400
 
 
 def _bounded_depth(value: Any) -> Any:
-    """Refuse nesting that readers of a config could not follow, without following it ourselves."""
+    """Refuse nesting that is too deep for readers of a config."""
     level: Iterable[Any] = [value]
     for _ in range(MAX_DEPTH):
         level = [child for item in level for child in _children(item)]
@@ -51,7 +51,7 @@ NodeId = Annotated[str, Field(pattern=r"^[^/:\x00-\x1f\x7f]{1,64}$")]
 
 ItemId = Annotated[str, Field(min_length=1, max_length=64)]
 Reference = Annotated[str, Field(max_length=64)]
-"""An id of another thing; one that names nothing is the compiler's to report."""
+"""An id of something else. The compiler reports one that refers to nothing."""
 
 VariableKey = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,62}$")]
 Json = Annotated[JsonObject, AfterValidator(_bounded_depth)]

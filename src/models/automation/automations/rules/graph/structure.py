@@ -1,4 +1,4 @@
-"""The shape of a graph as a set of nodes and edges: entries, cycles, reach."""
+"""Checks of a graph as nodes and edges: ids, entries, cycles, unreachable nodes."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -15,7 +15,7 @@ _LONGEST_CYCLE_SHOWN = 12
 
 
 def entries_of(graph: Graph) -> list[str]:
-    """Where a run begins: the named entries, else the nodes nothing leads to (decisions C8)."""
+    """The nodes at which a run begins: the named entries, or else those nothing leads to (C8)."""
     if graph.entry_node_ids:
         return list(dict.fromkeys(graph.entry_node_ids))
     targets = {edge.target for edge in graph.edges}
@@ -23,7 +23,7 @@ def entries_of(graph: Graph) -> list[str]:
 
 
 def structure_problems(graph: Graph) -> Iterator[Problem]:
-    """Everything wrong with ids, edges, entries, cycles, reach, loops and early reads."""
+    """The problems with ids, edges, entries, cycles, reachability, loops and reads of outputs."""
     if not graph.nodes:
         yield "", "The graph has no nodes."
         return

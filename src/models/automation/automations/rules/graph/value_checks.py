@@ -1,4 +1,4 @@
-"""Values kept apart from nodes: secrets of the workspace, variables of the graph (C8)."""
+"""Checks of secrets and variables that nodes refer to (C8)."""
 
 from collections.abc import Iterator
 

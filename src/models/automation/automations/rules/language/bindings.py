@@ -49,7 +49,7 @@ INDEX = "$index"
 
 @dataclass(frozen=True, slots=True)
 class BindingContext:
-    """What a node can read, as JSON values: outputs by node id, facts and the loop's item.
+    """What a node can read, as JSON values: outputs by node id, the run, and the loop's item.
 
     Only a node that `sends_secrets` may name them, and what it gets are their marks; no expression
     reads them.
@@ -87,7 +87,7 @@ def is_binding(value: Any) -> bool:
 
 
 def resolve(value: Any, context: BindingContext, depth: int = 0) -> Any:
-    """The value with every binding in it replaced; a missing path gives None.
+    """The value with every binding in it resolved. A path to nothing gives None.
 
     Raises BindingError for a binding that cannot be read or evaluated.
     """
@@ -126,7 +126,7 @@ def _resolve_binding(kind: BindingType, value: Any, context: BindingContext) -> 
 
 
 def problems(value: Any, path: str = "", depth: int = 0) -> Iterator[tuple[str, str]]:
-    """What is wrong with the bindings of a config, each as path and sentence."""
+    """The problems with the bindings of a config, as path and message."""
     check_depth(depth)
     if is_binding(value):
         problem = _problem(_TYPES[value["type"]], value["value"])
@@ -189,6 +189,6 @@ def _text(kind: BindingType, value: Any) -> str:
 
 
 def check_depth(depth: int) -> None:
-    """Raises BindingError for what is nested deeper than JSON of the platform may be."""
+    """Raises BindingError for a value that is nested too deep."""
     if depth > MAX_DEPTH:
         raise BindingError(f"The config is nested deeper than {MAX_DEPTH} levels.")

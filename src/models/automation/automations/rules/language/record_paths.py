@@ -1,4 +1,4 @@
-"""What a CEL filter reads of a record that no record of its database ever has (decisions C7, C11).
+"""Finding keys that a CEL filter reads of a record and no record has (decisions C7, C11).
 
 Only what is certain is told. A filter that asks whether a key is there, or falls back where it is
 not, is left alone, and so is a name that a macro may give to something else.
@@ -24,13 +24,13 @@ _OPTIONAL = {(".", "?"), ("[", "?")}
 
 
 def never_there(text: str, variables: Collection[str], fields: Collection[str]) -> Iterator[str]:
-    """A sentence for each key a filter selects in vain, given its variables and the fields."""
+    """A message for each key that a filter selects and no record has."""
     read = [token.text for token in tokens(text)]
     if not _ASKING.isdisjoint(read) or not _OPTIONAL.isdisjoint(pairwise(read)):
         return
     shown = [variable for variable in variables if not _may_be_bound(variable, read)]
     chosen = {(variable, *path) for variable in shown for path in paths(text, variable)}
-    # What is told of a change has the other variables for keys.
+    # `trigger` holds the other variables as keys.
     whole = {path[1:] if path[0] == "trigger" else path for path in chosen} - {()}
     for variable, *path in sorted(whole):
         if variable not in variables:

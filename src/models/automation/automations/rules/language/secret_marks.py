@@ -1,4 +1,4 @@
-"""Secrets in a node's parameters: marks that stand for them until the moment they are sent."""
+"""Marks that stand for secrets in a node's parameters until the moment they are sent."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -31,7 +31,7 @@ class SecretMark(str):
 
 
 def no_secret(name: str) -> str:
-    """The sentence for a name that no secret of the workspace has."""
+    """The error message for a name that no secret of the workspace has."""
     return f'There is no secret "{shorten(name)}".'
 
 

@@ -1,4 +1,4 @@
-"""What a config reads of a run, told without a run (decisions C8)."""
+"""What a config reads of a run, found by reading the config alone (decisions C8)."""
 
 from collections.abc import Callable, Iterator
 from typing import Any

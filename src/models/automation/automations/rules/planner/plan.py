@@ -1,4 +1,4 @@
-"""The compiled plan of a version: the only map of a graph that a workflow holds (design 3.3).
+"""The compiled plan of a version: all that a workflow knows of a graph (design 3.3).
 
 A plan enters Temporal history, so it carries ids, kinds, labels, edges and timing, never a config
 or a value of a user's data. Standard library only.
@@ -78,7 +78,7 @@ class Plan:
     def leaves(self) -> tuple[str, ...]:
         """The nodes that run last in their scope; the run's output is theirs (C8).
 
-        What is passed over, like a disabled node, follows nobody and has no output.
+        Disabled nodes have no output and are not counted.
         """
         ways = [edge for edge in self.edges if edge.outcome is not EdgeOutcome.ITEM]
         run = [node.id for node in self.nodes if not node.disabled]

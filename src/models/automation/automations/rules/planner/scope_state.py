@@ -1,4 +1,4 @@
-"""What the planner keeps of the root, of iterations and of loops, and which edges endings take.
+"""The state of each scope and loop in the planner, and which edges an ending takes.
 
 Standard library only.
 """
@@ -28,7 +28,7 @@ class Ending:
     def takes(self, edge: PlanEdge) -> bool:
         """Whether an edge is taken: `always` on success only, `finally` never after a skip.
 
-        Nothing has come to a node whose time ran out, so `always` is not taken either.
+        A node that timed out takes neither `always` nor `success`.
         """
         outcome = edge.outcome
         if self.how is How.SUCCEEDED:
@@ -73,7 +73,7 @@ class LoopState:
     more: bool = False
     open: int = 0
     asked: bool = False
-    """Whether there is another iteration is being decided."""
+    """Whether the decision on the next iteration is pending."""
     closing: bool = False
     """Its iterations are over; its own ending is not reported yet."""
     failed: NodeRef | None = None

@@ -1,11 +1,11 @@
-"""Expressions evaluated before a run begins, which can read nothing but what started it (C7)."""
+"""Expressions that are evaluated before a run begins and can read only its trigger payload (C7)."""
 
 from models.core.expressions.rules.errors import ExpressionError
 from models.core.expressions.rules.expressions import compile_expression
 from models.core.expressions.rules.programs import Program, Type, environment
 
 READABLE = ("trigger",)
-"""The variables there are by then."""
+"""The variables that these expressions can read."""
 
 _ENVIRONMENT = environment(dict.fromkeys(READABLE, Type.ANY))
 

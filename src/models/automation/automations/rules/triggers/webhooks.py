@@ -1,4 +1,4 @@
-"""The config of a webhook trigger: who may call, what counts as the same call, what is answered.
+"""The config of a webhook trigger: authentication, deduplication, and the answer.
 
 Sources: decisions C7; Standard Webhooks, "Verifying webhooks".
 """
