@@ -28,7 +28,7 @@ async def _import(client: Client, space: Space, **body: Any) -> Any:
     return await client.post(f"{space.path}/automations/import", json=body)
 
 
-async def test_what_is_exported_comes_back_the_same(client: Client, space: Space) -> None:
+async def test_an_exported_automation_imports_unchanged(client: Client, space: Space) -> None:
     database = await _database(client, space, "Cars")
     config = {"kind": "record_created", "databaseId": database["id"]}
     made = await create(

@@ -268,7 +268,9 @@ async def test_a_graph_as_deep_as_a_body_may_be_is_kept_and_read(
 
 
 @pytest.mark.parametrize("id_", ["x", "0" * 36, "%00", "not-an-id"])
-async def test_malformed_ids_are_not_found(client: Client, space: Space, id_: str) -> None:
+async def test_malformed_ids_of_automations_are_not_found(
+    client: Client, space: Space, id_: str
+) -> None:
     made = await publish(client, space)
     for method, path in (
         ("GET", f"{space.path}/automations/{id_}"),

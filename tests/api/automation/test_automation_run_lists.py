@@ -141,7 +141,7 @@ async def test_a_cursor_belongs_to_its_list(client: Client, space: Space) -> Non
         ({"cursor": "x"}, "cursor"),
     ],
 )
-async def test_bad_queries_are_refused(
+async def test_invalid_filters_of_a_run_list_are_refused(
     client: Client, space: Space, query: dict[str, str], path: str
 ) -> None:
     made = await publish(client, space)

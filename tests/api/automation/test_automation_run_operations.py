@@ -42,7 +42,9 @@ async def change(space: Space, run_id: str, **values: Any) -> None:
         )
 
 
-async def test_the_runs_of_a_workspace(client: Client, space: Space, foreign: Space) -> None:
+async def test_the_runs_of_a_workspace_are_listed(
+    client: Client, space: Space, foreign: Space
+) -> None:
     first, second = [await publish(client, space) for _ in range(2)]
     theirs = await publish(client.with_token(foreign.token), foreign)
     await run(client.with_token(foreign.token), theirs)
@@ -59,7 +61,7 @@ async def test_the_runs_of_a_workspace(client: Client, space: Space, foreign: Sp
     assert shown["metadata"]["temporal"]["workflowId"] == f"automation-run/{test}"
 
 
-async def test_a_time_bounds_the_list(client: Client, space: Space) -> None:
+async def test_a_list_of_runs_is_bounded_by_time(client: Client, space: Space) -> None:
     made = await publish(client, space)
     runs = [(await run(client, made))["id"] for _ in range(3)]
     now = utc_now()
@@ -95,7 +97,9 @@ async def test_derived_ids_do_not_disturb_the_order(client: Client, space: Space
     assert triggered == wire_timestamp(now + timedelta(seconds=6))
 
 
-async def test_what_a_caller_does_not_see_is_not_listed(client: Client, space: Space) -> None:
+async def test_runs_of_automations_that_a_caller_does_not_see_are_not_listed(
+    client: Client, space: Space
+) -> None:
     open_one, hidden = [await publish(client, space) for _ in range(2)]
     seen = (await run(client, open_one))["id"]
     await run(client, hidden)
@@ -150,7 +154,9 @@ async def test_the_open_runs_of_a_workspace_are_cancelled_by_filter(
     assert await ids(other, f"{foreign.path}/automation-runs", status="cancelled") == []
 
 
-async def test_only_what_the_caller_may_edit_is_cancelled(client: Client, space: Space) -> None:
+async def test_bulk_cancel_cancels_only_runs_that_the_caller_may_edit(
+    client: Client, space: Space
+) -> None:
     made, shown, hidden, lent = [await publish(client, space) for _ in range(4)]
     runs = [(await run(client, one))["id"] for one in (made, shown, hidden, lent)]
     member_id, token = await space.member(Role.EDITOR)
@@ -168,7 +174,7 @@ async def test_only_what_the_caller_may_edit_is_cancelled(client: Client, space:
     assert (rest["runIds"], rest["remaining"]) == (runs[1:3], 0)
 
 
-async def test_what_an_automation_in_the_trash_still_runs_is_cancelled_with_the_rest(
+async def test_bulk_cancel_includes_runs_of_automations_in_the_trash(
     client: Client, space: Space
 ) -> None:
     made = await publish(client, space)
@@ -185,7 +191,7 @@ async def test_what_an_automation_in_the_trash_still_runs_is_cancelled_with_the_
 @pytest.mark.parametrize(
     "body", [{"limit": 0}, {"limit": 501}, {"status": "failed"}, {"createdBefore": "x"}, {"a": 1}]
 )
-async def test_bad_filters_cancel_nothing(
+async def test_bulk_cancel_with_an_invalid_filter_cancels_nothing(
     client: Client, space: Space, body: Json, everywhere: bool
 ) -> None:
     made = await publish(client, space)
@@ -226,7 +232,7 @@ async def test_a_run_of_another_automation_is_not_found(client: Client, space: S
         assert answers[0].content == answers[1].content
 
 
-async def test_what_is_skipped_is_refused(client: Client, space: Space) -> None:
+async def test_a_run_that_concurrency_skips_is_refused(client: Client, space: Space) -> None:
     config = {"kind": "manual", "concurrency": {"limit": 1, "policy": "skip"}}
     made = await publish(client, space, triggerConfig=config)
     await run(client, made)

@@ -63,7 +63,9 @@ async def test_the_body_of_a_start_may_be_left_out(client: Client, space: Space)
         assert run["triggerPayload"] == {}
 
 
-async def test_what_cannot_run_says_what_to_do(client: Client, space: Space) -> None:
+async def test_the_error_of_an_automation_that_cannot_run_says_what_to_do(
+    client: Client, space: Space
+) -> None:
     draft = await create(client, space, enabled=True)
     disabled = await publish(client, space)
     await client.patch(path_of(disabled), json={"enabled": False})

@@ -193,12 +193,12 @@ async def test_a_run_is_of_the_version_it_was_accepted_with(client: Client, spac
     await client.post(f"{path_of(made)}/runs/{run['id']}/cancel")
 
 
-async def test_create_is_not_publish(client: Client, space: Space) -> None:
+async def test_creating_an_automation_does_not_publish_it(client: Client, space: Space) -> None:
     made = await create(client, space)
     assert [one["status"] for one in await versions_of(client, made)] == ["draft"]
 
 
-async def test_what_is_published_can_be_started_though_its_draft_had_issues(
+async def test_a_published_version_runs_although_its_draft_had_issues(
     client: Client, space: Space
 ) -> None:
     headers = {"X-Key": {"type": "secret", "value": "KEY"}}

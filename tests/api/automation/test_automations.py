@@ -46,7 +46,7 @@ async def test_a_new_automation_is_an_open_draft(client: Client, space: Space) -
     assert read(await client.get(path_of(made))) == made
 
 
-async def test_keys_are_unique(client: Client, space: Space) -> None:
+async def test_the_keys_of_automations_are_unique(client: Client, space: Space) -> None:
     keys = [(await create(client, space, label="A b"))["key"] for _ in range(3)]
     assert keys == ["a_b", "a_b_2", "a_b_3"]
     assert (await create(client, space, key="mine"))["key"] == "mine"
@@ -120,7 +120,7 @@ async def test_a_trigger_goes_to_the_draft(client: Client, space: Space) -> None
     assert opened["referenceIssues"] == []
 
 
-async def test_a_draft_may_be_wrong(client: Client, space: Space) -> None:
+async def test_a_draft_may_have_issues(client: Client, space: Space) -> None:
     made = await create(client, space, graph=BROKEN)
     issues = {(issue["nodeId"], issue["message"]) for issue in made["referenceIssues"]}
     assert ("a", 'An edge leads to the node "nowhere", which does not exist.') in issues
@@ -132,7 +132,7 @@ async def test_a_draft_may_be_wrong(client: Client, space: Space) -> None:
     [{"label": "Other"}, {"enabled": True}, {"graph": numbered(2)}],
     ids=["label", "enabled", "graph"],
 )
-async def test_what_was_changed_since_it_was_read_is_left(
+async def test_an_automation_changed_since_it_was_read_is_not_updated(
     client: Client, space: Space, change: Json
 ) -> None:
     made = await create(client, space, graph=numbered(1))
@@ -191,7 +191,7 @@ async def test_publish_puts_the_earlier_version_away(client: Client, space: Spac
     assert (back["version"], back["graph"]["nodes"][0]["config"]) == (1, {"output": {"number": 1}})
 
 
-async def test_publish_lists_every_issue(client: Client, space: Space) -> None:
+async def test_publishing_lists_every_issue(client: Client, space: Space) -> None:
     made = await create(client, space, graph=BROKEN)
     before = await row_counts(space)
     refused = await client.post(f"{path_of(made)}/publish", json={})
@@ -218,7 +218,7 @@ async def test_publish_says_where_the_trigger_is_wrong(client: Client, space: Sp
     assert refused["message"].startswith("The automation has 2 issue(s): triggerConfig.cron: ")
 
 
-async def test_validate_saves_nothing(client: Client, space: Space) -> None:
+async def test_validating_a_graph_saves_nothing(client: Client, space: Space) -> None:
     made = await create(client, space)
     before = await row_counts(space)
     path = f"{path_of(made)}/validate"
@@ -248,7 +248,9 @@ async def test_a_draft_is_discarded(client: Client, space: Space) -> None:
 
 
 @pytest.mark.parametrize("role", [Role.VIEWER, Role.COMMENTER])
-async def test_readers_read_without_the_secret(client: Client, space: Space, role: Role) -> None:
+async def test_viewers_read_an_automation_without_its_webhook_secret(
+    client: Client, space: Space, role: Role
+) -> None:
     made = await publish(client, space)
     _, token = await space.member(role)
     reader = client.with_token(token)
@@ -275,7 +277,7 @@ CHANGES: list[tuple[str, str, Json | None]] = [
 ]
 
 
-async def test_the_missing_scope_is_named(client: Client, space: Space) -> None:
+async def test_the_error_for_a_missing_scope_names_the_scope(client: Client, space: Space) -> None:
     made = await publish(client, space)
     reading = client.with_token(await space.key([Scope.AUTOMATIONS_READ]))
     assert read(await reading.get(path_of(made)))["id"] == made["id"]

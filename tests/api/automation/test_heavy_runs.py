@@ -65,7 +65,7 @@ async def test_a_run_with_heavy_outputs_is_answered_in_part(client: Client, spac
     assert shown["metadata"]["trimmed"] is True
 
 
-async def test_what_failed_is_carried_before_what_did_not(client: Client, space: Space) -> None:
+async def test_failed_node_runs_are_shown_before_others(client: Client, space: Space) -> None:
     made = await publish(client, space)
     run_id = (await run(client, made))["id"]
     broke = {"status": "failed", "error": "It broke.", "error_code": "timeout"}

@@ -119,7 +119,9 @@ async def test_the_shell_holds_no_data_and_runs_nothing_from_elsewhere(client: C
         ("run.css", "text/css; charset=utf-8"),
     ],
 )
-async def test_its_parts_come_from_here(client: Client, name: str, media_type: str) -> None:
+async def test_the_assets_of_a_run_page_come_from_the_api(
+    client: Client, name: str, media_type: str
+) -> None:
     answer = await client.with_token(None).get(f"/pages/{name}")
     assert (answer.status_code, answer.headers["content-type"]) == (200, media_type)
     assert answer.headers["x-content-type-options"] == "nosniff"

@@ -58,7 +58,7 @@ async def test_publishing_says_when_it_runs_next(client: Client, space: Space) -
     ],
     ids=str,
 )  # fmt: skip
-async def test_what_would_never_work_is_not_published(
+async def test_a_schedule_that_never_fires_is_not_published(
     client: Client, space: Space, config: Json, words: str
 ) -> None:
     made = await create(client, space, graph=numbered(1), triggerConfig=schedule(**config))
@@ -236,7 +236,9 @@ async def test_a_thousand_due_times_and_not_one_more(client: Client, space: Spac
     ],
     ids=str,
 )
-async def test_a_period_that_is_none(client: Client, space: Space, period: Json) -> None:
+async def test_a_backfill_of_an_invalid_period_is_refused(
+    client: Client, space: Space, period: Json
+) -> None:
     made = await published(client, space)
     answer = await client.post(f"{path_of(made)}/backfill", json=period)
     assert refusal(answer) == (400, "validation_error")

@@ -55,12 +55,14 @@ async def test_a_secret_gets_another_value_and_goes(client: Client, space: Space
 
 
 @pytest.mark.parametrize("name", ["_", "A", "a1", "x" * 63, "API_KEY"])
-async def test_a_name_is_an_identifier(client: Client, space: Space, name: str) -> None:
+async def test_the_name_of_a_secret_is_an_identifier(
+    client: Client, space: Space, name: str
+) -> None:
     assert (await client.put(f"{space.path}/secrets/{name}", json={"value": "x"})).is_success
 
 
 @pytest.mark.parametrize("name", ["1a", "a-b", "a.b", "x" * 64, "%C3%BC", "a%0A", "%00", "a%20b"])
-async def test_anything_else_is_no_name(client: Client, space: Space, name: str) -> None:
+async def test_an_invalid_secret_name_is_refused(client: Client, space: Space, name: str) -> None:
     path = f"{space.path}/secrets/{name}"
     assert refusal(await client.put(path, json={"value": "x"})) == (400, "validation_error")
     assert (await client.delete(path)).status_code == 404
@@ -71,12 +73,14 @@ async def test_anything_else_is_no_name(client: Client, space: Space, name: str)
     [{}, {"value": ""}, {"value": None}, {"value": 1}, {"value": "x", "name": "y"}, []],
     ids=["nothing", "empty", "null", "number", "more", "list"],
 )
-async def test_a_value_is_text(client: Client, space: Space, body: Any) -> None:
+async def test_the_value_of_a_secret_is_text(client: Client, space: Space, body: Any) -> None:
     answer = await client.put(f"{space.path}/secrets/a", json=body)
     assert refusal(answer) == (400, "validation_error")
 
 
-async def test_a_value_has_eight_kibibytes(client: Client, space: Space) -> None:
+async def test_the_value_of_a_secret_has_at_most_eight_kibibytes(
+    client: Client, space: Space
+) -> None:
     path = f"{space.path}/secrets/a"
     assert (await client.put(path, json={"value": "ü" * 4_096})).is_success
     for value in ("x" * 8_193, "ü" * 4_097):

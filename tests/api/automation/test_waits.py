@@ -130,7 +130,7 @@ async def test_who_is_not_assigned_needs_the_scope_and_edit_access_to_resume(
     assert run["nodeRuns"][0]["metadata"]["wait"]["resolution"] == "approved"
 
 
-async def test_who_started_the_run_does_not_decide(
+async def test_whoever_started_a_run_does_not_decide_it(
     client: Client, space: Space, signals: Signals
 ) -> None:
     user_id, _ = await space.member(Role.VIEWER)
@@ -214,7 +214,7 @@ async def test_data_that_a_filter_refuses_is_refused_early(client: Client, space
     read(await client.post(resume, json={"data": {"size": 11}}))
 
 
-async def test_everybody_decides_early_once(client: Client, space: Space) -> None:
+async def test_each_member_decides_once_before_the_node_waits(client: Client, space: Space) -> None:
     _, token = await space.member(Role.EDITOR)
     other = client.with_token(token)
     message = {"type": "template", "value": "About {{run.id}}"}
@@ -230,7 +230,9 @@ async def test_everybody_decides_early_once(client: Client, space: Space) -> Non
     assert refusal(await client.with_token(third).post(resume, json=REJECT)) == (409, "conflict")
 
 
-async def test_what_cannot_count_is_refused_early(client: Client, space: Space) -> None:
+async def test_a_response_that_cannot_count_is_refused_before_the_node_waits(
+    client: Client, space: Space
+) -> None:
     form = [{"key": "amount", "label": "Amount", "kind": "number", "required": True}]
     assignee = {"type": "expression", "value": "[run.id]"}
     path = await run_of(client, space, approval(assignees=assignee, form=form), park=False)
@@ -245,7 +247,7 @@ async def test_what_cannot_count_is_refused_early(client: Client, space: Space) 
     read(await other.post(resume, json={**APPROVE, "data": {"amount": 3}}))
 
 
-async def test_what_depends_on_the_run_is_judged_when_the_node_waits(
+async def test_a_response_that_depends_on_the_run_is_checked_when_the_node_waits(
     client: Client, space: Space
 ) -> None:
     by_self = {"type": "expression", "value": "run.source == 'test'"}
@@ -266,7 +268,7 @@ async def test_what_depends_on_the_run_is_judged_when_the_node_waits(
         ({**APPROVE, "unknown": 1}, ["unknown"]),
     ],
 )
-async def test_a_bad_body_says_where(
+async def test_the_error_of_a_bad_resume_body_names_its_place(
     client: Client, space: Space, signals: Signals, body: Json, paths: list[str]
 ) -> None:
     form = [{"key": "amount", "label": "Amount", "kind": "number", "required": True}]
@@ -352,7 +354,7 @@ async def test_an_event_resumes_all_that_wait_for_it(
     assert refusal(answer) == (400, "validation_error")
 
 
-async def test_an_event_needs_the_scope(client: Client, space: Space) -> None:
+async def test_publishing_an_event_needs_the_scope(client: Client, space: Space) -> None:
     key = await space.key([one for one in Scope if one is not Scope.AUTOMATIONS_WRITE])
     answer = await client.with_token(key).post(
         f"{space.path}/automation-events", json={"eventKey": "paid"}

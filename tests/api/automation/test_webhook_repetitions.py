@@ -60,7 +60,7 @@ async def age(space: Space, made: Json, seconds: float) -> None:
         )
 
 
-async def test_of_copies_that_come_at_once_one_starts_a_run(
+async def test_one_of_several_simultaneous_equal_calls_starts_a_run(
     client: Client, space: Space, server: str
 ) -> None:
     made = await make_hook(client, space)
@@ -177,7 +177,7 @@ async def test_an_old_message_is_refused_and_not_taken_for_a_copy(
     ],
     ids=["header", "path", "path in the body", "body"],
 )
-async def test_what_makes_two_calls_one_is_configured(
+async def test_deduplication_follows_the_trigger_config(
     client: Client,
     space: Space,
     stranger: Client,

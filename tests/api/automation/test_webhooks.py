@@ -95,7 +95,7 @@ async def test_credentials_and_signatures_never_reach_the_run(
     assert secret not in json.dumps(payload)
 
 
-async def test_what_is_sent_under_every_type_is_told(
+async def test_the_body_of_every_content_type_is_in_the_payload(
     client: Client, space: Space, stranger: Client
 ) -> None:
     made = await make_hook(client, space, auth="none", methods=["POST", "PUT", "GET"])
@@ -135,14 +135,16 @@ async def test_integers_of_others_are_told_exactly(
     assert run["triggerPayload"]["body"] == {"id": number}
 
 
-async def test_the_query_is_told(client: Client, space: Space, stranger: Client) -> None:
+async def test_the_query_of_a_call_is_in_the_payload(
+    client: Client, space: Space, stranger: Client
+) -> None:
     made = await make_hook(client, space, auth="none", methods=["GET"])
     answer = await stranger.get(f"{made['webhookPath']}?a=1&a=2&b=%20x&empty=")
     payload = await payload_of(space, answer)
     assert payload["query"] == {"a": ["1", "2"], "b": " x", "empty": ""}
 
 
-async def test_each_method_is_taken_where_the_trigger_says_so(
+async def test_a_webhook_takes_the_methods_of_its_trigger(
     client: Client, space: Space, stranger: Client
 ) -> None:
     methods = ["GET", "POST", "PUT", "PATCH", "DELETE"]
@@ -295,7 +297,7 @@ async def test_a_closed_workspace_has_no_webhooks(
     assert refusal(await stranger.post(made["webhookPath"])) == (404, "not_found")
 
 
-async def test_every_token_that_is_none_costs_the_same_statement(
+async def test_every_unknown_token_costs_one_statement(
     client: Client, space: Space, stranger: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     disabled = await make_hook(client, space, auth="none")
@@ -332,7 +334,9 @@ async def test_a_digest_of_the_body_is_verified_as_configured(
     assert (again["runId"], again["duplicate"]) == (read(first, 202)["runId"], True)
 
 
-async def test_a_password_lets_in(client: Client, space: Space, stranger: Client) -> None:
+async def test_basic_authentication_accepts_the_secret_as_password(
+    client: Client, space: Space, stranger: Client
+) -> None:
     made = await make_hook(client, space, auth="basic")
     path = made["webhookPath"]
     assert (await stranger.post(path, auth=("me", made["webhookSecret"]))).status_code == 202
@@ -341,7 +345,9 @@ async def test_a_password_lets_in(client: Client, space: Space, stranger: Client
     assert refused.headers["www-authenticate"] == 'Basic realm="webhook"'
 
 
-async def test_a_header_lets_in(client: Client, space: Space, stranger: Client) -> None:
+async def test_header_authentication_accepts_the_secret(
+    client: Client, space: Space, stranger: Client
+) -> None:
     made = await make_hook(client, space, auth="header")
     path, secret = made["webhookPath"], made["webhookSecret"]
     assert (await stranger.post(path, headers={"X-Webhook-Secret": secret})).status_code == 202
@@ -407,7 +413,7 @@ async def test_a_rotated_secret_is_good_for_another_day(
     assert (await send(stranger, rotated)).status_code == 202
 
 
-async def test_of_several_rotations_the_last_overlaps(
+async def test_only_the_secret_before_the_last_rotation_stays_valid(
     client: Client, space: Space, stranger: Client
 ) -> None:
     first = await make_hook(client, space)

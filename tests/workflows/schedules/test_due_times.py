@@ -77,7 +77,9 @@ def ours(given: ScheduleTrigger, first: datetime, last: datetime) -> list[dateti
 
 
 @pytest.mark.parametrize("zone", CHANGES)
-async def test_around_changes_of_the_clock(temporal: WorkflowEnvironment, zone: str) -> None:
+async def test_due_times_around_clock_changes_equal_temporals(
+    temporal: WorkflowEnvironment, zone: str
+) -> None:
     compared = 0
     for change in CHANGES[zone]:
         for cron in CRONS:

@@ -222,7 +222,7 @@ async def test_a_fire_cancelled_as_it_accepts_leaves_no_open_run(
     assert [run.status for run in await runs_of(engine, made.id)] == ["cancelled"]
 
 
-async def test_what_is_disabled_or_gone_is_not_run(engine: Engine) -> None:
+async def test_disabled_and_deleted_automations_do_not_fire(engine: Engine) -> None:
     made = await scheduled(engine)
     await change(engine, made.id, enabled=False)
     await until_schedule(engine, made.id, lambda found: found.schedule.state.paused)

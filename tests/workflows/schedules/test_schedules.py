@@ -82,7 +82,7 @@ async def republish(engine: Engine, automation_id: Id, version_id: Id | None = N
         await automations.publish(work, engine.actor, KEYS, automation_id, body)
 
 
-async def test_publishing_makes_the_schedule(engine: Engine) -> None:
+async def test_publishing_creates_the_schedule(engine: Engine) -> None:
     made = await scheduled(
         engine,
         cron="*/15 9-17 * * mon-fri",
@@ -205,7 +205,7 @@ async def test_the_trash_the_archive_and_the_way_back(engine: Engine) -> None:
     assert await next_run_at(engine, made.id) == NEW_YEAR
 
 
-async def test_what_lies_below_goes_to_the_trash_with_it(engine: Engine) -> None:
+async def test_schedules_below_a_trashed_item_are_removed(engine: Engine) -> None:
     above = await engine.publish(QUICK)
     below = await engine.publish(QUICK, triggerConfig=schedule(), parentItemId=str(above.item_id))
     await until_schedule(engine, below.id, lambda found: found is not None)
@@ -259,7 +259,7 @@ async def test_deliveries_side_by_side_end_right(engine: Engine) -> None:
         assert found.schedule.state.paused is not enabled
 
 
-async def test_only_what_has_a_schedule_is_told_to_temporal(engine: Engine) -> None:
+async def test_only_automations_with_a_schedule_are_sent_to_temporal(engine: Engine) -> None:
     async def told(trigger_config: dict[str, Any]) -> int:
         """How many intents it leaves to publish, disable and delete an automation."""
         body = {"label": "Test", "graph": QUICK, "enabled": True, "triggerConfig": trigger_config}

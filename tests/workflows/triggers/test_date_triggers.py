@@ -161,7 +161,7 @@ async def test_a_system_moment_is_answered_like_any_other(goods: Listening) -> N
     assert await fired(goods, subscriber) == [("A", wire_timestamp(made.created_at))]
 
 
-async def test_a_date_moved_after_it_was_reached_was_reached(goods: Listening) -> None:
+async def test_a_date_moved_after_it_was_reached_starts_its_run(goods: Listening) -> None:
     subscriber = await goods.automation("record_date_reached", fieldKey="moment")
     async with goods.database.transaction() as work:
         due = wire_timestamp(work.now_after(0.8))
@@ -202,7 +202,7 @@ async def test_a_date_that_comes_true_while_it_is_written_is_answered(goods: Lis
     assert await fired(goods, subscriber) == [("A", due)]
 
 
-async def test_nothing_is_answered_while_its_database_is_in_the_trash(goods: Listening) -> None:
+async def test_dates_of_a_database_in_the_trash_start_no_runs(goods: Listening) -> None:
     subscriber = await goods.automation("record_date_reached", fieldKey="day")
     today = utc_now().date().isoformat()
     await goods.create("A", day=today)
@@ -238,7 +238,7 @@ async def test_republished_with_the_same_database_it_goes_on_where_it_was(
     assert await fired(goods, subscriber) == [("A", due)]
 
 
-async def test_a_field_that_is_no_date_any_more_keeps_nobody_else_from_looking(
+async def test_a_field_that_holds_no_dates_any_more_keeps_no_other_from_being_polled(
     goods: Listening,
 ) -> None:
     lost = await goods.automation("record_date_reached", fieldKey="day")
@@ -253,7 +253,7 @@ async def test_a_field_that_is_no_date_any_more_keeps_nobody_else_from_looking(
     assert await goods.count(lost) == 0
 
 
-async def test_a_look_that_fails_keeps_nobody_else_from_looking(
+async def test_a_failing_poll_keeps_no_other_automation_from_being_polled(
     goods: Listening, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     broken = await goods.automation("record_date_reached", fieldKey="day")
@@ -281,7 +281,7 @@ async def test_a_look_that_fails_keeps_nobody_else_from_looking(
     assert [title for title, _ in await fired(goods, broken)] == ["A"]
 
 
-async def test_a_large_database_is_looked_through_by_its_index(goods: Listening) -> None:
+async def test_a_large_database_is_polled_by_its_index(goods: Listening) -> None:
     subscriber = await goods.automation("record_date_reached", fieldKey="day")
     today = utc_now().date()
     async with goods.database.transaction() as work:

@@ -74,7 +74,7 @@ async def test_workspaces_take_turns_and_each_keeps_its_order(
     assert set().union(*first) == set(taken)
 
 
-async def test_an_automation_that_breaks_keeps_no_other_from_hearing(
+async def test_an_automation_that_fails_affects_no_other(
     goods: Listening, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     broken = await goods.automation("record_created")
@@ -104,7 +104,7 @@ def poison(monkeypatch: pytest.MonkeyPatch, automation_id: Any) -> None:
     monkeypatch.setattr("models.automation.triggers.dispatch.start", refuse)
 
 
-async def test_a_change_told_again_begins_no_second_burst(
+async def test_a_change_dispatched_again_is_debounced_once(
     goods: Listening, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     broken = await goods.automation("record_updated")
@@ -147,7 +147,7 @@ async def test_an_event_that_nobody_can_answer_is_dropped_after_ten_attempts(
     assert await runs(goods, broken) == 0
 
 
-def test_attempts_grow_apart() -> None:
+def test_the_backoff_between_attempts_grows() -> None:
     waits = [backoff(attempts).total_seconds() for attempts in range(MAX_ATTEMPTS)]
     assert waits[:4] == [1, 2, 4, 8]
     assert waits == sorted(waits)

@@ -45,7 +45,7 @@ async def make_form(goods: Listening) -> Id:
     return item_id
 
 
-async def test_a_submission_is_heard_by_those_who_listen_to_its_form(goods: Listening) -> None:
+async def test_a_submission_starts_runs_of_triggers_on_its_form(goods: Listening) -> None:
     form_id, other_id = await make_form(goods), await make_form(goods)
     subscriber, other = [
         await goods.automation("form_submitted", at_database=False, formItemId=str(one))
@@ -66,7 +66,7 @@ async def test_a_submission_is_heard_by_those_who_listen_to_its_form(goods: List
     assert change["actor"]["type"] == "share_link"
 
 
-async def test_a_refused_submission_is_not_heard(goods: Listening) -> None:
+async def test_a_refused_submission_starts_no_run(goods: Listening) -> None:
     form_id = await make_form(goods)
     subscriber = await goods.automation(
         "form_submitted", at_database=False, formItemId=str(form_id)
@@ -81,13 +81,13 @@ async def test_a_refused_submission_is_not_heard(goods: Listening) -> None:
     assert await goods.count(subscriber) == 0
 
 
-async def test_a_form_is_listened_to_by_its_item(goods: Listening) -> None:
+async def test_a_form_trigger_names_the_item_of_the_form(goods: Listening) -> None:
     subscriber = await goods.draft("form_submitted", at_database=False, viewId=str(uuid4()))
     with pytest.raises(ValidationError, match="formItemId"):
         await goods.publish(subscriber)
 
 
-async def test_a_button_is_heard_by_those_who_listen_to_its_field(engine: Engine) -> None:
+async def test_a_pressed_button_starts_runs_of_triggers_on_its_field(engine: Engine) -> None:
     body = CreateAction.model_validate_json(
         '{"label": "Go", "kind": "transform", "config": {"output": {}}}'
     )
@@ -112,7 +112,7 @@ async def test_a_button_is_heard_by_those_who_listen_to_its_field(engine: Engine
 @pytest.mark.parametrize(
     ("on", "heard"), [("any", ["s", "f"]), ("succeeded", ["s"]), ("failed", ["f"])]
 )
-async def test_a_refresh_is_heard_by_how_it_ended(
+async def test_a_finished_refresh_starts_runs_by_its_status(
     goods: Listening, source: Id, on: str, heard: list[str]
 ) -> None:
     subscriber = await goods.automation(
@@ -156,7 +156,7 @@ async def source(goods: Listening) -> Id:
     ],
     ids=["any", "items", "records"],
 )
-async def test_a_time_entry_is_heard_by_what_it_is_for(
+async def test_a_completed_time_entry_starts_runs_by_its_target(
     goods: Listening, config: dict[str, Any], heard: list[str]
 ) -> None:
     subscriber = await goods.automation("time_entry_completed", at_database=False, **config)

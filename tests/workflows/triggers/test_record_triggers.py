@@ -48,7 +48,7 @@ async def test_a_created_record_starts_one_run_that_is_told_of_it(goods: Listeni
     assert run.status == "succeeded"
 
 
-async def test_each_kind_hears_its_own_changes(goods: Listening) -> None:
+async def test_each_record_trigger_answers_its_own_changes(goods: Listening) -> None:
     kinds = ("record_created", "record_updated", "record_deleted")
     made, changed, deleted = [await goods.automation(kind) for kind in kinds]
     one = await goods.create("A", price=1)
@@ -65,7 +65,7 @@ async def test_each_kind_hears_its_own_changes(goods: Listening) -> None:
     assert gone["record"]["data"] == gone["before"]["data"] == {"title": "A", "price": 2}
 
 
-async def test_what_is_rolled_back_was_never_heard(goods: Listening) -> None:
+async def test_a_change_that_is_rolled_back_starts_no_run(goods: Listening) -> None:
     subscriber = await goods.automation("record_created")
 
     async def fail() -> None:
@@ -143,7 +143,7 @@ async def test_filters_decide_which_records_start_a_run(goods: Listening, given:
     assert [told["record"]["data"]["price"] for told in await goods.payloads(subscriber)] == [11]
 
 
-async def test_a_filter_that_fails_is_told_once_and_keeps_nobody_else_from_hearing(
+async def test_a_failing_filter_is_notified_once_and_affects_no_other_automation(
     goods: Listening,
 ) -> None:
     broken = await goods.automation("record_created", filter="record.data.price > 10.0")
@@ -170,7 +170,7 @@ async def notices(goods: Listening, kind: str, automation_id: Any) -> Any:
 
 
 @pytest.mark.parametrize("bulk", [False, True], ids=["alone", "in_bulk"])
-async def test_what_the_platform_writes_by_itself_is_heard_by_those_who_ask(
+async def test_system_changes_start_runs_only_of_triggers_that_include_them(
     goods: Listening, *, bulk: bool
 ) -> None:
     reserved = await goods.automation("record_created")
@@ -208,7 +208,7 @@ async def test_beginning_to_match_is_heard_once_per_time(goods: Listening) -> No
     assert titles == ["later", "matches at once", "still", "still"]
 
 
-async def test_a_record_that_a_filter_could_not_judge_did_not_match(goods: Listening) -> None:
+async def test_a_record_on_which_the_filter_failed_did_not_match_before(goods: Listening) -> None:
     subscriber = await goods.automation("record_matches", filter="record.data.price > 10.0")
     one = await goods.create("A")
     await goods.set(one.id, price=11)
@@ -276,7 +276,7 @@ async def published(goods: Listening, automation_id: Any) -> Any:
         )
 
 
-async def test_a_draft_hears_nothing_and_neither_does_a_disabled_automation(
+async def test_drafts_and_disabled_automations_start_no_runs(
     goods: Listening,
 ) -> None:
     draft = await goods.draft("record_created")
@@ -293,7 +293,7 @@ async def test_a_draft_hears_nothing_and_neither_does_a_disabled_automation(
     assert (await goods.count(draft), await goods.count(disabled)) == (0, 1)
 
 
-async def test_what_lies_in_the_trash_or_archive_hears_nothing(goods: Listening) -> None:
+async def test_automations_in_the_trash_or_archived_start_no_runs(goods: Listening) -> None:
     subscriber = await goods.automation("record_created")
     async with goods.database.transaction() as work:
         item_id = await work.scalar(
@@ -314,7 +314,7 @@ async def test_what_lies_in_the_trash_or_archive_hears_nothing(goods: Listening)
         assert await goods.count(subscriber) == number + 1
 
 
-async def test_a_burst_of_changes_is_one_run_from_its_first_state_to_its_last(
+async def test_debounced_changes_start_one_run_from_the_first_state_to_the_last(
     goods: Listening,
 ) -> None:
     subscriber = await goods.automation(

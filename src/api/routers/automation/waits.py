@@ -39,8 +39,8 @@ async def resume_node(request: ApiRequest, body: ResumeNode) -> Data[AutomationR
 async def resume_by_url(request: ApiRequest, body: ResumeData) -> Data[Resumed]:
     """Resume a node that waits for an event, with the body as its data.
 
-    `resumed` is 0 when the node does not wait yet; the data is kept until it does. The same body again
-    changes nothing.
+    `resumed` is 0 when the node does not wait yet; the data is kept until it does. The same body
+    again changes nothing.
     """
     address = read_token(request.services.keys, request.path_params["resumeToken"])
     if address is None:

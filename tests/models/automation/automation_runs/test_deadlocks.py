@@ -45,7 +45,7 @@ def refused(line: str, holders: str, callers: str) -> str:
         pytest.param("bA dB", "aA cB", "ab cd", "db", id="two deadlocks"),
     ],
 )
-def test_of_every_circle_the_last_to_come_is_refused(
+def test_the_newest_run_of_every_deadlock_is_refused(
     line: str, holders: str, callers: str, expected: str
 ) -> None:
     assert refused(line, holders, callers) == expected

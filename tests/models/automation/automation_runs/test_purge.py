@@ -8,7 +8,7 @@ from tests.support.ageing import ago, ids_of, make_automation, old_run, purged, 
 from tests.support.spaces import Space
 
 
-async def test_only_runs_that_ended_long_ago_go(space: Space, foreign: Space) -> None:
+async def test_only_runs_that_ended_long_ago_are_purged(space: Space, foreign: Space) -> None:
     version = await make_automation(space)
     before = await rows_of(space)
     kept = {
@@ -28,7 +28,7 @@ async def test_only_runs_that_ended_long_ago_go(space: Space, foreign: Space) ->
     assert await purged(space.database, purge_runs, ago(90)) == 0
 
 
-async def test_one_call_is_bounded(space: Space) -> None:
+async def test_one_purge_deletes_a_bounded_number_of_rows(space: Space) -> None:
     await purged(space.database, purge_runs, ago(90))
     version = await make_automation(space)
     before = await rows_of(space)
@@ -46,7 +46,7 @@ async def test_ids_derived_from_what_asked_for_a_run_go_like_others(space: Space
     assert await ids_of(space, automation_run) == set()
 
 
-def test_what_belongs_to_a_run_is_tied_to_it() -> None:
+def test_every_table_of_a_run_refers_to_the_run() -> None:
     """So that the purge finds it. What tells of a run to others outlives it."""
     untied = {
         table.name

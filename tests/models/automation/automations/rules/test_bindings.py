@@ -80,7 +80,7 @@ def test_a_binding_gives_its_value(value: object, result: object) -> None:
         None,
     ],
 )
-def test_other_objects_are_plain_data(value: object) -> None:
+def test_objects_that_are_no_bindings_are_plain_data(value: object) -> None:
     assert not is_binding(value)
     assert resolve(value, CONTEXT) == value
 
@@ -130,7 +130,7 @@ def test_problems_are_found_before_a_run(value: object, path: str) -> None:
 
 
 @pytest.mark.parametrize("value", [{"a": bind("item", "$index")}, bind("run", "source"), [1, "x"]])
-def test_what_can_be_resolved_has_no_problems(value: object) -> None:
+def test_a_binding_that_can_be_resolved_has_no_problems(value: object) -> None:
     assert list(problems(value)) == []
 
 

@@ -32,7 +32,7 @@ def test_every_kind_has_a_config_and_a_spec() -> None:
         ("stop", ""),
     ],
 )
-def test_the_outcomes_of_a_kind(kind: str, outcomes: str) -> None:
+def test_the_edge_outcomes_of_each_node_kind(kind: str, outcomes: str) -> None:
     assert NODE_KINDS[NodeKind(kind)].outcomes == {EdgeOutcome(o) for o in outcomes.split()}
 
 
@@ -64,7 +64,7 @@ def test_the_outcomes_of_a_kind(kind: str, outcomes: str) -> None:
         ("stop", {"result": "failed", "message": "no", "output": {"a": 1}}),
     ],
 )
-def test_a_right_config(kind: str, value: Any) -> None:
+def test_a_valid_config_is_accepted(kind: str, value: Any) -> None:
     CONFIGS[NodeKind(kind)].model_validate(value)
 
 
@@ -118,7 +118,7 @@ def test_a_right_config(kind: str, value: Any) -> None:
         ("stop", {"unknown": 1}),
     ],
 )
-def test_a_wrong_config(kind: str, value: Any) -> None:
+def test_an_invalid_config_is_refused(kind: str, value: Any) -> None:
     with pytest.raises(pydantic.ValidationError):
         CONFIGS[NodeKind(kind)].model_validate(value)
 

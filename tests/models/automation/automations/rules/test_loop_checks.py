@@ -32,12 +32,12 @@ def test_a_body_that_keeps_to_itself_compiles() -> None:
         ([edge("loop", "a", "failure")], "loop", 'Its item edge leads to "a"'),
     ],
 )
-def test_no_way_leads_out_of_a_body(more: list[Json], at: str, words: str) -> None:
+def test_no_edge_leads_out_of_a_loop_body(more: list[Json], at: str, words: str) -> None:
     found = issues(LOOP, [*WAYS, *more])
     assert any(place == at and words in message for place, message in found), found
 
 
-def test_no_way_leads_into_a_body_but_item() -> None:
+def test_only_item_edges_lead_into_a_loop_body() -> None:
     way = 'An edge from "other" leads into the body of the loop "loop" from outside;'
     found = issues([*LOOP, node("other")], [*WAYS, edge("other", "b")])
     assert found == [("b", f"{way} only its item edge may.")]
@@ -58,7 +58,7 @@ def test_item_edges_of_an_inner_loop_stay_inside_it() -> None:
     assert [place for place, _ in found] == ["x"]
 
 
-def test_a_loop_repeats_something() -> None:
+def test_a_loop_has_a_body() -> None:
     found = issues([each("loop"), node("end")], [edge("loop", "end", "done")])
     assert found == [("loop", "No edge with the outcome item leads to what it repeats.")]
 
@@ -76,7 +76,9 @@ def test_loops_nest_five_deep(depth: int, wrong: list[str]) -> None:
     [([("a", "b")], None), ([], '"a", "b"'), ([("a", "b", "failure")], None)],
     ids=["one after the other", "beside one another", "after a failure"],
 )
-def test_what_a_body_ends_with_is_one_node(ways: list[tuple[str, ...]], named: str | None) -> None:
+def test_collecting_needs_a_body_with_one_last_node(
+    ways: list[tuple[str, ...]], named: str | None
+) -> None:
     begin = [edge("loop", "a", "item")] + ([] if ways else [edge("loop", "b", "item")])
     nodes = [each("loop", collect=True), node("a"), node("b")]
     words = "It collects outputs, but its body ends with several nodes: name one of"
@@ -85,7 +87,7 @@ def test_what_a_body_ends_with_is_one_node(ways: list[tuple[str, ...]], named: s
 
 
 @pytest.mark.parametrize("collect", ["end", "none", "loop", "deep"])
-def test_what_is_collected_is_of_the_own_body(collect: str) -> None:
+def test_a_loop_collects_only_from_its_own_body(collect: str) -> None:
     nodes = [each("loop", collect=collect), node("a"), each("inner"), node("deep"), node("end")]
     ways = [edge("loop", "a", "item"), edge("a", "inner"), edge("inner", "deep", "item")]
     found = issues(nodes, [*ways, edge("loop", "end", "done")])

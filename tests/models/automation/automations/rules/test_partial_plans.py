@@ -109,13 +109,13 @@ def test_a_scope_the_node_is_not_in_is_refused(scope: str) -> None:
         NESTED.restricted([("x", scope)])
 
 
-def test_only_keeps_the_loops_around_named_nodes() -> None:
+def test_restricting_a_plan_keeps_the_loops_around_named_nodes() -> None:
     plan = NESTED.restricted("a", frozenset({"p"}))
     off = {node.id for node in plan.nodes if node.disabled}
     assert off == {"x", "q", "y", "z"}
 
 
-def test_until_a_node_behind_a_loop_runs_the_loop_whole() -> None:
+def test_a_plan_until_a_node_after_a_loop_runs_the_whole_loop() -> None:
     assert {node.id for node in NESTED.until("z").nodes} == set(NESTED.nodes_by_id())
     assert {node.id for node in NESTED.until("p").nodes} == {"a", "one", "x", "two", "p"}
     assert {node.id for node in NESTED.until("y").nodes} == {"a", "one", "x", "two", "p", "q", "y"}
@@ -140,7 +140,7 @@ def test_a_loop_without_done_is_a_leaf_and_its_body_none_of_the_root() -> None:
     ("disabled", "leaves"),
     [("", "c y"), ("c", "b y"), ("bc", "a y"), ("b", "c y"), ("cz", "b y"), ("abcxyz", "")],
 )
-def test_what_is_passed_over_follows_nobody(disabled: str, leaves: str) -> None:
+def test_a_disabled_node_is_no_leaf_and_its_predecessors_may_be(disabled: str, leaves: str) -> None:
     plan = draw("a -> b -> c", "x -> z -> y", disabled=disabled)
     assert plan.leaves() == tuple(leaves.split())
 
@@ -174,7 +174,7 @@ def test_a_loop_costs_what_its_body_costs(
     assert (costs["one"], costs["two"]) == (one, two)
 
 
-def test_which_scopes_are_seen() -> None:
+def test_which_scopes_a_node_sees() -> None:
     assert own_scopes("one:3/two:0") == ["one:3/two:0", "one:3", ""]
     assert own_scopes("") == [""]
     assert earlier_scopes("one:3/two:2", {"two"}) == ["one:3/two:1"]

@@ -106,7 +106,9 @@ CAUGHT = draw("a -> b -> c", "b -failure-> f", "b -finally-> z")
         ),
     ],
 )
-def test_a_shape_runs(plan: Plan, endings: dict[str, str], started: str, skipped: str) -> None:
+def test_each_graph_shape_runs_as_expected(
+    plan: Plan, endings: dict[str, str], started: str, skipped: str
+) -> None:
     trace = run(plan, endings)
     assert sorted(trace.started) == sorted(started.split())
     assert sorted(trace.skipped) == sorted(skipped.split())
@@ -212,7 +214,7 @@ def test_an_event_of_a_node_that_is_not_active_is_ignored(late: NodeRef) -> None
     assert planner.active == (NodeRef("b"), NodeRef("c"))
 
 
-def test_a_plan_of_nothing_ends() -> None:
+def test_an_empty_plan_ends_at_once() -> None:
     assert Planner(draw("a -> b", disabled="ab")).begin()[-1] == EndRun(succeeded=True)
 
 

@@ -68,7 +68,7 @@ def test_nested_loops_have_nested_scopes() -> None:
 
 
 @pytest.mark.parametrize("plan", [LOOP, draw("loop -done-> z")])
-def test_no_items_means_done(plan: Plan) -> None:
+def test_a_loop_without_items_is_done(plan: Plan) -> None:
     trace = run(plan, {"loop": items(0)})
     assert trace.started[-1] == "z"
     assert trace.end == EndRun(succeeded=True)
@@ -148,7 +148,7 @@ def test_a_cancelled_run_cancels_every_scope() -> None:
     )
 
 
-def test_what_a_loop_says_of_its_end_decides_what_follows() -> None:
+def test_the_reported_end_of_a_loop_decides_what_follows() -> None:
     """Its iterations ended well, but their outputs are too large to keep."""
     planner = Planner(draw("loop -item-> x", "loop -done-> z", "loop -failure-> oops"))
     planner.begin()

@@ -92,7 +92,9 @@ def test_a_value_its_field_never_takes_is_refused(
         {},
     ],
 )
-def test_what_a_run_decides_is_left_to_it(kind: NodeKind, data: dict[str, Any]) -> None:
+def test_values_with_bindings_are_not_checked_before_the_run(
+    kind: NodeKind, data: dict[str, Any]
+) -> None:
     assert problems(kind, data=data) == {}
 
 
@@ -129,7 +131,7 @@ def test_an_upsert_names_values_to_find_its_record_by(
     assert words in found[place]
 
 
-def test_what_is_bound_may_find_the_record() -> None:
+def test_an_upsert_may_match_by_values_with_bindings() -> None:
     assert problems(NodeKind.CREATE_RECORD, upsertBy=["price", "title"], data=BOUND) == {}
     assert problems(NodeKind.CREATE_RECORD, upsertBy=BOUND, data={"price": 1}) == {}
 
@@ -157,7 +159,7 @@ def test_relations_are_those_of_the_database(kind: NodeKind, relations: Any, wro
     assert list(found) == ([f"relations.{next(iter(relations))}"] if wrong else [])
 
 
-def test_a_title_is_given_once() -> None:
+def test_a_record_title_is_given_only_once() -> None:
     create = NodeKind.CREATE_RECORD
     assert list(problems(create, title="a", data={"title": "b"})) == ["data.title"]
     assert problems(create, title="a", data={"title": "a"}) == {}

@@ -37,7 +37,7 @@ def test_there_is_an_example_of_every_kind() -> None:
 
 
 @pytest.mark.parametrize("kind", TriggerKind)
-def test_a_right_config_is_kept(kind: TriggerKind) -> None:
+def test_a_valid_trigger_config_is_kept(kind: TriggerKind) -> None:
     given = {"kind": kind.value, "concurrency": {"limit": 1}} | EXAMPLES[kind]
     stored = parse_trigger_config(given)
     assert set(given) <= set(stored)
@@ -189,7 +189,7 @@ def test_a_wrong_shape_is_refused_at_its_place(given: Any, path: str) -> None:
         ),
     ],
 )
-def test_what_cannot_be_published_is_said_at_its_place(given: Any, problem: str) -> None:
+def test_a_trigger_problem_names_its_place(given: Any, problem: str) -> None:
     details = trigger_problems(read_trigger(parse_trigger_config(given)))
     told = [f"{detail.path}: {detail.message}" for detail in details]
     assert any(one.startswith(problem) for one in told), told
@@ -208,7 +208,7 @@ def test_what_cannot_be_published_is_said_at_its_place(given: Any, problem: str)
         "trigger.body.items.exists(item, item.a == index)",
     ],
 )
-def test_what_is_asked_before_the_run_reads_only_trigger(expression: str) -> None:
+def test_expressions_before_the_run_read_only_trigger(expression: str) -> None:
     asked = {"concurrency": {"limit": 1, "keyExpression": expression}, "filter": expression}
     details = trigger_problems(read_trigger(parse_trigger_config({"kind": "webhook", **asked})))
     told = {detail.path: detail.message.partition(",")[0] for detail in details}
@@ -228,7 +228,7 @@ def test_what_is_asked_before_the_run_reads_only_trigger(expression: str) -> Non
         {"and": [{"field": "trigger.body.nodes[0]", "op": "is_empty"}]},
     ],
 )
-def test_what_is_told_of_a_call_may_have_any_names(given: Any) -> None:
+def test_a_filter_on_a_call_may_read_any_key(given: Any) -> None:
     stored = parse_trigger_config({"kind": "webhook", "filter": given})
     assert list(trigger_problems(read_trigger(stored))) == []
 

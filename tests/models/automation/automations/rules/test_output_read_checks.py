@@ -58,7 +58,7 @@ def test_iterations_of_a_for_each_see_nothing_of_one_another() -> None:
 
 
 @pytest.mark.parametrize("kind", ["for_each", "repeat"])
-def test_what_a_loop_computes_is_seen_only_inside(kind: str) -> None:
+def test_outputs_of_a_loop_body_are_read_only_inside_the_loop(kind: str) -> None:
     config: Json = {"items": [1]} if kind == "for_each" else {"maxIterations": 2}
     nodes = [
         node("loop", kind, **config),

@@ -54,7 +54,7 @@ def test_a_moment_is_due_whatever_the_zone() -> None:
 
 
 @pytest.mark.parametrize("value", [None, 5, "", "soon", "2026-02-30", "9999-12-31"])
-def test_what_is_no_date_is_never_due(value: object) -> None:
+def test_a_value_that_is_no_date_is_never_due(value: object) -> None:
     assert watch(FieldKind.DATE, 60 * 24 * 300).due(value) is None
 
 
