@@ -29,6 +29,7 @@ from models.automation.automations.shapes import (
     CreateAutomation,
     PublishAutomation,
 )
+from models.automation.waits.queries import show_waits
 from models.core.access.rules import Actor
 from models.core.base import Id
 from runtime.crypto import KeyRing
@@ -115,7 +116,9 @@ class Engine:
 
     async def get(self, automation_id: Id, run_id: Id) -> AutomationRunDetail:
         async with self.database.snapshot() as work:
-            return await run_queries.detail(work, self.actor, automation_id, run_id)
+            run = await run_queries.detail(work, self.actor, automation_id, run_id)
+            await show_waits(work, self.actor, run.node_runs)
+            return run
 
     async def ended(
         self, automation_id: Id, run_id: Id, seconds: float = 30
