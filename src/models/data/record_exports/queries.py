@@ -71,7 +71,7 @@ async def read_rows(work: UnitOfWork, job: Job, position: Sequence[Any] | None) 
     )
 
 
-async def _actor(work: UnitOfWork, job: Any) -> Actor:
+async def _actor(work: UnitOfWork, job: Job) -> Actor:
     """The one who asked, who must still see the database."""
     actor = await job_actor(work, job)
     if await database_level(work, actor, job.subject_id) < Level.VIEW:

@@ -1,4 +1,4 @@
-"""Mounting resources of other providers."""
+"""Creating and copying mounts."""
 
 from sqlalchemy import insert, select
 
@@ -8,7 +8,7 @@ from models.core.access.rules import Actor
 from models.core.base import Id
 from models.sources.external_resources.rules import MountStatus
 from models.sources.external_resources.shapes import CreateMount, MountDetail
-from models.sources.external_resources.tables import mount
+from models.sources.external_resources.tables import Mount, mount
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
 from runtime.ids import new_id
@@ -44,7 +44,8 @@ async def create_mount(
             created_at=work.now,
             updated_at=work.now,
         )
-        .returning(mount)
+        .returning(mount),
+        of=Mount,
     )
     return MountDetail.model_validate(made)
 
@@ -53,9 +54,8 @@ async def copy_mount(
     work: UnitOfWork, actor: Actor, mount_id: Id, title: str, parent_item_id: Id | None
 ) -> MountDetail:
     """A second mount of the same resource. Raises `NotFoundError`."""
-    found = await work.first(
-        select(mount).where(mount.c.workspace_id == actor.workspace_id, mount.c.id == mount_id)
-    )
+    this = (mount.c.workspace_id == actor.workspace_id, mount.c.id == mount_id)
+    found = await work.first(select(mount).where(*this), of=Mount)
     if found is None:
         raise NotFoundError("mount")
     body = CreateMount.model_validate({"resource": found.resource, "recursive": found.recursive})
