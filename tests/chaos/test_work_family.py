@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from typing import Any
+from typing import Any, Protocol
 from uuid import UUID
 
 import pytest
@@ -83,6 +83,12 @@ ERRANDS = WorkTable(
 )
 
 
+class ErrandRow(Protocol):
+    id: UUID
+    status: str
+    steps: int
+
+
 # ---- the steps, and the workflow that takes them
 
 
@@ -94,7 +100,7 @@ class Steps:
     async def take(self, errand_id: str) -> bool:
         """One gated step; whether another one follows."""
         async with self._database.transaction() as work:
-            row = await lifecycle.hold(work, ERRANDS, UUID(errand_id))
+            row = await lifecycle.hold(work, ERRANDS, UUID(errand_id), of=ErrandRow)
             if row is None:
                 return False
             if row.status == Status.WANTED:

@@ -1,12 +1,11 @@
 """Jobs that copy a database."""
 
-from typing import Any
-
 from typing_extensions import override
 
 from activities.jobs.transactions import Chunks
 from models.core.base import JsonObject
 from models.data.database_copies.commands.steps import CHUNK, copy_chunk, remove_chunk
+from models.messages.jobs.tables import Job
 from runtime.database import UnitOfWork
 
 
@@ -17,9 +16,9 @@ class DatabaseCopies(Chunks):
         self._size = size
 
     @override
-    async def advance(self, work: UnitOfWork, job: Any) -> JsonObject | None:
+    async def advance(self, work: UnitOfWork, job: Job) -> JsonObject | None:
         return await copy_chunk(work, job, self._size)
 
     @override
-    async def undo(self, work: UnitOfWork, job: Any) -> bool:
+    async def undo(self, work: UnitOfWork, job: Job) -> bool:
         return await remove_chunk(work, job, self._size)

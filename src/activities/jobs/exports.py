@@ -18,6 +18,7 @@ from models.data.record_exports.commands import record_export
 from models.data.record_exports.queries import read_rows
 from models.data.record_exports.rules import MAX_RECORDS, MAX_SHEET_CELLS
 from models.data.record_exports.shapes import ExportFormat
+from models.messages.jobs.tables import Job
 from runtime.database import UnitOfWork
 from runtime.errors import UnavailableError, UnsupportedError
 from runtime.object_store import ObjectStore
@@ -46,7 +47,7 @@ class Exports(Chunks):
         self._part = part
 
     @override
-    async def advance(self, work: UnitOfWork, job: Any) -> JsonObject | None:
+    async def advance(self, work: UnitOfWork, job: Job) -> JsonObject | None:
         progress = job.progress or {"parts": 0, "count": 0, "position": None, "whole": False}
         try:
             if "fileId" in progress:
@@ -59,16 +60,16 @@ class Exports(Chunks):
             raise StoreAwayError from error
 
     @override
-    async def result(self, work: UnitOfWork, job: Any) -> JsonObject:
+    async def result(self, work: UnitOfWork, job: Job) -> JsonObject:
         return {"fileId": job.progress["fileId"]}
 
     @override
-    async def undo(self, work: UnitOfWork, job: Any) -> bool:
+    async def undo(self, work: UnitOfWork, job: Job) -> bool:
         # One part may have been written whose progress was not.
         await self._remove(job, job.progress.get("parts", 0) + 1)
         return True
 
-    async def _gather(self, work: UnitOfWork, job: Any, progress: JsonObject) -> JsonObject:
+    async def _gather(self, work: UnitOfWork, job: Job, progress: JsonObject) -> JsonObject:
         after = dict(progress)
 
         async def lines() -> AsyncIterator[bytes]:
@@ -84,7 +85,7 @@ class Exports(Chunks):
         _check_size(job, after["count"])
         return {**after, "parts": progress["parts"] + 1}
 
-    async def _write(self, work: UnitOfWork, job: Any, parts: int) -> Any:
+    async def _write(self, work: UnitOfWork, job: Job, parts: int) -> Any:
         with tempfile.TemporaryDirectory(prefix="workspace-export-") as directory:
             source, target = Path(directory, "rows"), Path(directory, "file")
             await _alive(work, self._fetch(job, parts, source))
@@ -97,18 +98,18 @@ class Exports(Chunks):
             size = await _alive(work, self._store.put(_file_key(job), _pieces(target)))
             return await record_export(work, job, _file_key(job), size, digest)
 
-    async def _fetch(self, job: Any, parts: int, target: Path) -> None:
+    async def _fetch(self, job: Job, parts: int, target: Path) -> None:
         with await asyncio.to_thread(target.open, "wb") as file:
             for part in range(parts):
                 async for piece in self._store.get(_part_key(job, part)):
                     await asyncio.to_thread(file.write, piece)
 
-    async def _remove(self, job: Any, parts: int) -> None:
+    async def _remove(self, job: Job, parts: int) -> None:
         for part in range(parts):
             await self._store.delete(_part_key(job, part))
 
 
-def _check_size(job: Any, records: int) -> None:
+def _check_size(job: Job, records: int) -> None:
     if records > MAX_RECORDS:
         raise UnsupportedError(
             f"An export holds at most {MAX_RECORDS:,} records. Narrow it with a filter."
@@ -120,11 +121,11 @@ def _check_size(job: Any, records: int) -> None:
         )
 
 
-def _part_key(job: Any, part: int) -> str:
+def _part_key(job: Job, part: int) -> str:
     return f"exports/{job.workspace_id}/{job.id}/{part}"
 
 
-def _file_key(job: Any) -> str:
+def _file_key(job: Job) -> str:
     return f"files/{job.workspace_id}/{job.id}"
 
 

@@ -1,12 +1,11 @@
 """Computing many records anew, some in each transaction."""
 
-from typing import Any
-
 from typing_extensions import override
 
 from activities.jobs.transactions import Chunks
 from models.core.base import JsonObject
 from models.data.records.commands.computed_values import recompute_next
+from models.messages.jobs.tables import Job
 from runtime.database import UnitOfWork
 
 
@@ -14,5 +13,5 @@ class Recomputation(Chunks):
     """Brings computed values up to date, records in the order of their ids."""
 
     @override
-    async def advance(self, work: UnitOfWork, job: Any) -> JsonObject | None:
+    async def advance(self, work: UnitOfWork, job: Job) -> JsonObject | None:
         return await recompute_next(work, job)

@@ -2,7 +2,6 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any
 
 from temporalio import activity
 
@@ -10,6 +9,7 @@ from activities.heartbeats import heartbeats
 from models.core.base import Id, JsonObject
 from models.messages.jobs.commands import close_job, hold_job, record_failure, record_progress
 from models.messages.jobs.rules import JobStatus
+from models.messages.jobs.tables import Job
 from runtime.database import Database, UnitOfWork
 from runtime.errors import PlatformError
 from runtime.families import Family
@@ -21,19 +21,19 @@ class Chunks(ABC):
     """What one family of jobs does."""
 
     @abstractmethod
-    async def advance(self, work: UnitOfWork, job: Any) -> JsonObject | None:
+    async def advance(self, work: UnitOfWork, job: Job) -> JsonObject | None:
         """Do the chunk that `job.progress` points at.
 
         Gives the progress from which the next chunk goes on, or None when this was the last one
         and `result` may be asked. Raises `PlatformError` for what no repetition can mend.
         """
 
-    async def result(self, work: UnitOfWork, job: Any) -> JsonObject:
+    async def result(self, work: UnitOfWork, job: Job) -> JsonObject:
         """What a finished job is remembered by; small."""
         del work, job
         return {}
 
-    async def undo(self, work: UnitOfWork, job: Any) -> bool:
+    async def undo(self, work: UnitOfWork, job: Job) -> bool:
         """Take back a part of what a failed job did; True when nothing is left to take back."""
         del work, job
         return True
@@ -54,7 +54,7 @@ class JobActivities:
             if job is None:
                 return CLOSED
             if job.error_code is not None:
-                # Said before, to nobody: what has failed is taken back, and not tried again.
+                # An earlier call recorded the failure, and its reply was lost: do not try again.
                 return FAILED
             chunks = self._families[Family(job.family)]
             try:

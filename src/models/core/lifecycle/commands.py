@@ -7,9 +7,9 @@ transaction that decided it.
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
-from sqlalchemy import Row, Table, Update, select, update
+from sqlalchemy import Table, Update, select, update
 from sqlalchemy.dialects.postgresql import Insert, insert
 
 from models.core.base import Id
@@ -17,6 +17,8 @@ from models.core.lifecycle.rules import Lifecycle
 from runtime import outbox
 from runtime.database import UnitOfWork
 from runtime.families import Family
+
+RowT = TypeVar("RowT")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +75,13 @@ async def start(
     )
 
 
-async def hold(work: UnitOfWork, kind: WorkTable, work_id: Id) -> Row[Any] | None:
-    """The gate: an open row, locked until the transaction ends; None when it is closed."""
+async def hold(work: UnitOfWork, kind: WorkTable, work_id: Id, *, of: type[RowT]) -> RowT | None:
+    """The gate: an open row, locked until the transaction ends; None when it is closed.
+
+    `of` is the class of the table.
+    """
     statement = select(kind.table).where(kind.table.c.id == work_id, kind.is_open)
-    return await work.first(statement.with_for_update())
+    return await work.first(statement.with_for_update(), of=of)
 
 
 async def move(work: UnitOfWork, kind: WorkTable, work_id: Id, target: Any, **values: Any) -> bool:

@@ -1,12 +1,10 @@
 """Accepting jobs, and the guarded writes of those who execute them (promise I3)."""
 
-from typing import Any
-
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.core.lifecycle import commands as lifecycle
 from models.messages.jobs.rules import JobStatus
-from models.messages.jobs.tables import JOBS
+from models.messages.jobs.tables import JOBS, Job
 from runtime.database import UnitOfWork
 from runtime.families import Family
 from runtime.outbox import StartRequest
@@ -54,13 +52,13 @@ async def start_job(
     await lifecycle.start(work, family, workspace_id, job_id, request)
 
 
-async def hold_job(work: UnitOfWork, job_id: Id) -> Any | None:
+async def hold_job(work: UnitOfWork, job_id: Id) -> Job | None:
     """The job, locked and marked as running; None when it is closed.
 
     Every chunk takes this lock first: a chunk executed twice at once waits, then goes on from the
     progress of the other.
     """
-    row = await lifecycle.hold(work, JOBS, job_id)
+    row = await lifecycle.hold(work, JOBS, job_id, of=Job)
     if row is not None and row.status == JobStatus.QUEUED:
         await lifecycle.move(work, JOBS, job_id, JobStatus.RUNNING, started_at=work.now)
     return row
