@@ -73,7 +73,8 @@ class ActionRuns(WorkFamily):
     @override
     async def restart(self, work: UnitOfWork, row: Row[Any]) -> None:
         # What was done is in the rows, so that an execution that is gone can begin anew.
-        await append_start(work, row, "Restarted by the reconciler")
+        summary = "Restarted by the reconciler"
+        await append_start(work, row.workspace_id, row.action_id, row.id, summary)
 
     @override
     async def close(self, context: SweepContext, row: Row[Any], end: AbnormalEnd) -> bool:

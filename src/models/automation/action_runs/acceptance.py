@@ -1,13 +1,12 @@
 """A run of an action and its start, written in one transaction: from here on it is not lost."""
 
 from dataclasses import dataclass, field
-from typing import Any
 
 from sqlalchemy import insert
 
 from models.automation.action_runs.rules import StepStatus, plan_of
 from models.automation.action_runs.tables import ACTION_RUNS, action_step
-from models.automation.actions.queries import find_action
+from models.automation.actions.queries import ActionRow, find_action
 from models.automation.actions.rules.configs import ActionKind
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
@@ -41,7 +40,7 @@ class ActionRequest:
     node: AskingNode | None = None
 
 
-async def runnable_action(work: UnitOfWork, workspace_id: Id, action_id: Id) -> Any:
+async def runnable_action(work: UnitOfWork, workspace_id: Id, action_id: Id) -> ActionRow:
     """The row of an action that can be run. Raises `NotFoundError`, `ValidationError`."""
     found = await find_action(work, workspace_id, action_id)
     if not found.enabled:
@@ -49,7 +48,7 @@ async def runnable_action(work: UnitOfWork, workspace_id: Id, action_id: Id) -> 
     return found
 
 
-async def accept(work: UnitOfWork, actor: Actor, action: Any, request: ActionRequest) -> bool:
+async def accept(work: UnitOfWork, actor: Actor, action: ActionRow, request: ActionRequest) -> bool:
     """Accept a run of an action (a row of `runnable_action`) with its pending steps.
 
     False when a run of this id was accepted before; then nothing is written.
@@ -72,20 +71,19 @@ async def accept(work: UnitOfWork, actor: Actor, action: Any, request: ActionReq
         return False
     await work.execute(insert(action_step), _steps(actor.workspace_id, action, request.run_id))
     if node is None:
-        started = StartedRun(request.run_id, actor.workspace_id, action.id)
-        await append_start(work, started, summary_of(action))
+        summary = summary_of(action)
+        await append_start(work, actor.workspace_id, action.id, request.run_id, summary)
     return True
 
 
-def summary_of(action: Any) -> str:
+def summary_of(action: ActionRow) -> str:
     """What an operator reads on a run of an action (its row) in the Temporal UI."""
     tail = f" · {action.kind}"
     room = 200 - len(tail.encode())
-    label: str = action.label.encode()[:room].decode(errors="ignore")
-    return label + tail
+    return action.label.encode()[:room].decode(errors="ignore") + tail
 
 
-def _steps(workspace_id: Id, action: Any, run_id: Id) -> list[JsonObject]:
+def _steps(workspace_id: Id, action: ActionRow, run_id: Id) -> list[JsonObject]:
     return [
         {
             "run_id": run_id,
@@ -100,19 +98,12 @@ def _steps(workspace_id: Id, action: Any, run_id: Id) -> list[JsonObject]:
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class StartedRun:
-    """What the start of a run names."""
-
-    id: Id
-    workspace_id: Id
-    action_id: Id
-
-
-async def append_start(work: UnitOfWork, run: Any, summary: str) -> None:
-    """The intent that starts a run (a `StartedRun` or its row); operators read `summary`."""
-    request = start_request(run.action_id, summary)
-    await lifecycle.start(work, Family.ACTION_RUN, run.workspace_id, run.id, request)
+async def append_start(
+    work: UnitOfWork, workspace_id: Id, action_id: Id, run_id: Id, summary: str
+) -> None:
+    """The intent that starts a run; operators read `summary`."""
+    request = start_request(action_id, summary)
+    await lifecycle.start(work, Family.ACTION_RUN, workspace_id, run_id, request)
 
 
 def start_request(action_id: Id, summary: str) -> StartRequest:

@@ -6,7 +6,7 @@ run stays as it is (promises I3, I5).
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Protocol
 
 from sqlalchemy import select
 
@@ -31,6 +31,24 @@ from models.core.base import Id, JsonObject
 from runtime.database import UnitOfWork
 from runtime.derived_ids import derived_id
 from runtime.timestamps import wire_timestamp
+
+
+class _OpenRow(Protocol):
+    """A run, with the automation whose node asked for it."""
+
+    id: Id
+    workspace_id: Id
+    action_id: Id
+    kind: str
+    config: JsonObject
+    input: JsonObject
+    automation_run_id: Id | None
+    node_id: str
+    scope_key: str
+    automation_id: Id
+    chain: list[Id]
+    created_by_user_id: Id | None
+    started_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +97,8 @@ async def load_header(work: UnitOfWork, run_id: Id) -> ActionRunHeader:
     row = await work.first(
         select(action_run, automation_run.c.automation_id)
         .outerjoin(automation_run, automation_run.c.id == action_run.c.automation_run_id)
-        .where(action_run.c.id == run_id, action_run.c.status == ActionRunStatus.STARTED)
+        .where(action_run.c.id == run_id, action_run.c.status == ActionRunStatus.STARTED),
+        of=_OpenRow,
     )
     if row is None:
         raise RunClosedError
@@ -100,14 +119,14 @@ async def load_header(work: UnitOfWork, run_id: Id) -> ActionRunHeader:
     )
 
 
-def _node(row: Any) -> NodeKey | None:
+def _node(row: _OpenRow) -> NodeKey | None:
     if row.automation_run_id is None:
         return None
     run_id = row.automation_run_id
     return NodeKey(row.workspace_id, run_id, row.node_id, row.scope_key, NodeKind.ACTION)
 
 
-def _actor(row: Any) -> Actor:
+def _actor(row: _OpenRow) -> Actor:
     """The platform itself, writing with an editor's rights in the run's own workspace."""
     workspace_id, person = row.workspace_id, row.created_by_user_id
     if row.automation_run_id is not None:

@@ -1,6 +1,7 @@
 """Reading actions."""
 
-from typing import Any
+from datetime import datetime
+from typing import Any, Protocol
 
 from sqlalchemy import Select, Uuid, bindparam, select, tuple_
 
@@ -10,7 +11,7 @@ from models.content.items.queries import PlacementOf, closed_items, placed_items
 from models.content.items.tables import item
 from models.core.access.placement import level_on
 from models.core.access.rules import Actor, Level
-from models.core.base import Id
+from models.core.base import Id, JsonObject
 from models.core.pagination import PageRequest
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
@@ -26,6 +27,21 @@ visible = PlacementOf(
 """Where an action is placed: `await visible(work, workspace_ids, action_id, user_id)`."""
 
 
+class ActionRow(Protocol):
+    """An action with its label."""
+
+    id: Id
+    workspace_id: Id
+    item_id: Id
+    key: str
+    kind: str
+    label: str
+    config: JsonObject
+    enabled: bool
+    created_at: datetime
+    updated_at: datetime
+
+
 async def check_visible(work: UnitOfWork, actor: Actor, action_id: Id) -> None:
     """Raise `NotFoundError` for an action that the actor does not see."""
     found = await visible(work, [actor.workspace_id], action_id, actor.user_id)
@@ -38,9 +54,10 @@ async def get_action(work: UnitOfWork, workspace_id: Id, action_id: Id) -> Actio
     return ActionDetail.model_validate(await find_action(work, workspace_id, action_id))
 
 
-async def find_action(work: UnitOfWork, workspace_id: Id, action_id: Id) -> Any:
+async def find_action(work: UnitOfWork, workspace_id: Id, action_id: Id) -> ActionRow:
     """An action's row with its label. Raises `NotFoundError`."""
-    found = await work.first(_actions(workspace_id).where(action.c.id == action_id))
+    statement = _actions(workspace_id).where(action.c.id == action_id)
+    found = await work.first(statement, of=ActionRow)
     if found is None:
         raise NotFoundError("action")
     return found
@@ -56,7 +73,7 @@ async def list_actions(work: UnitOfWork, actor: Actor, page: PageRequest) -> Act
     )
     if page.after is not None:
         statement = statement.where(tuple_(action.c.created_at, action.c.id) < tuple_(*page.after))
-    shown = page.of(await work.rows(statement), lambda row: (row.created_at, row.id))
+    shown = page.of(await work.rows(statement, of=ActionRow), lambda row: (row.created_at, row.id))
     return ActionList(
         actions=[ActionDetail.model_validate(row) for row in shown.items], cursor=shown.cursor
     )
