@@ -106,7 +106,7 @@ async def test_a_loop_runs_an_action_for_each_item(engine: Engine, count: int) -
     items = list(range(count))
     run = await engine.run(
         graph(
-            node("each", "for_each", items=items, collect={"type": "node", "value": "act.twice"}),
+            node("each", "for_each", items=items, collect="act"),
             act_node(action_id, input={"n": {"type": "item", "value": ""}}),
             edges=[("each", "act", "item")],
         )
