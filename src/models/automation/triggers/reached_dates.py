@@ -24,8 +24,7 @@ from models.data.databases.queries import load_schema
 from models.data.record_changes.queries import last_change
 from models.data.records.events import any_automation
 from models.data.records.queries.details import record_details
-from models.data.records.queries.records import this_record
-from models.data.records.tables import record
+from models.data.records.queries.records import find_record
 from models.messages.events.tables import TriggerEvent, automation_subscription
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
@@ -85,9 +84,7 @@ async def start_runs_for_moved_date(
 async def start_run_for_date(work: UnitOfWork, event: TriggerEvent, subscriber: Subscriber) -> None:
     """Start the run of a date that a poll found, unless the record has been deleted since."""
     record_id = Id(event.payload["recordId"])
-    row = await work.first(
-        select(record).where(*this_record(event.workspace_id, record_id), ~record.c.archived)
-    )
+    row = await find_record(work, event.workspace_id, record_id)
     if row is None or subject_of(subscriber.config) != row.database_id:
         return
     watch = await _watch(work, subscriber, row.database_id)

@@ -1,7 +1,6 @@
 """Computing many records anew: asked for in the writer's transaction, done by a job in chunks."""
 
 from collections.abc import Collection
-from typing import Any
 
 from sqlalchemy import any_, select
 
@@ -12,7 +11,7 @@ from models.data.records.rules.write.computed_order import Stale
 from models.data.records.tables import record
 from models.messages.jobs.commands import accept_job
 from models.messages.jobs.rules import JobStatus
-from models.messages.jobs.tables import job
+from models.messages.jobs.tables import Job, job
 from runtime.database import UnitOfWork
 from runtime.families import Family
 from runtime.ids import new_id
@@ -72,7 +71,7 @@ def _system(workspace_id: Id, user_id: Id) -> Actor:
     return Actor(principal=principal, workspace_id=workspace_id, role=Role.OWNER)
 
 
-async def next_stale(work: UnitOfWork, asked: Any) -> Stale | None:
+async def next_stale(work: UnitOfWork, asked: Job) -> Stale | None:
     """The next records of a held job, in the order of their ids; None when none are left."""
     wanted: JsonObject = asked.input
     after = Id(asked.progress["after"]) if asked.progress else None
@@ -85,7 +84,7 @@ async def next_stale(work: UnitOfWork, asked: Any) -> Stale | None:
     return Stale(asked.subject_id, found, wanted["keys"]) if found else None
 
 
-async def _own(work: UnitOfWork, asked: Any, ids: Collection[Id], after: Id | None) -> list[Id]:
+async def _own(work: UnitOfWork, asked: Job, ids: Collection[Id], after: Id | None) -> list[Id]:
     statement = (
         select(record.c.id)
         .where(
@@ -103,7 +102,7 @@ async def _own(work: UnitOfWork, asked: Any, ids: Collection[Id], after: Id | No
 
 
 async def _linked(
-    work: UnitOfWork, asked: Any, relation_id: Id, ids: Collection[Id], after: Id | None
+    work: UnitOfWork, asked: Job, relation_id: Id, ids: Collection[Id], after: Id | None
 ) -> list[Id]:
     side = await relation_side(work, asked.workspace_id, relation_id)
     if side is None:

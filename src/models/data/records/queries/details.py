@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from models.core.access.rules import Actor
 from models.core.base import JsonObject
@@ -10,16 +10,21 @@ from models.data.databases.rules.fields import FieldSpecs, Schema
 from models.data.databases.rules.kinds import FieldKind
 from models.data.records.queries.links import LinksShown, Shown, shown_links, sides_of
 from models.data.records.queries.visibility import foreign_fields, hidden_fields
+from models.data.records.rules.write.writes import StoredRecord
 from models.data.records.shapes import RecordDetail, RelatedRecord
+from models.data.records.tables import Record
 from runtime.database import UnitOfWork
 from runtime.timestamps import wire_timestamp
+
+RecordRow: TypeAlias = Record | StoredRecord
+"""A row of the record table, read or as a write leaves it."""
 
 
 async def record_details(
     work: UnitOfWork,
     actor: Actor | None,
     schema: Schema,
-    rows: Sequence[Any],
+    rows: Sequence[RecordRow],
     fields: FieldSpecs | None = None,
 ) -> list[RecordDetail]:
     """The records with the values of these fields (None: of all), as this actor sees them.
@@ -62,14 +67,14 @@ class _Placed:
         )
 
 
-def record_values(row: Any, fields: FieldSpecs) -> JsonObject:
+def record_values(row: RecordRow, fields: FieldSpecs) -> JsonObject:
     """Every value of a record that is in its own row, by field key."""
     return {**_data(row.title, row.data, fields), **row.computed, **_system(row, fields)}
 
 
 def _detail(
     blank: RecordDetail,
-    row: Any,
+    row: RecordRow,
     placed: _Placed,
     links: Mapping[str, Sequence[Shown]],
     hidden: Collection[str],
@@ -107,7 +112,7 @@ def _related(shown: Shown) -> RelatedRecord:
     )
 
 
-def _computed(row: Any, key: str, kind: FieldKind) -> Any:
+def _computed(row: RecordRow, key: str, kind: FieldKind) -> Any:
     """The last value; of a timer the time taken so far."""
     if kind is FieldKind.TIMER:
         return {"totalMs": 0, "runningEntryId": None}
@@ -124,11 +129,11 @@ def _data(title: str, stored: Mapping[str, Any], fields: FieldSpecs) -> dict[str
     return data
 
 
-def _system(row: Any, fields: FieldSpecs) -> dict[str, Any]:
+def _system(row: RecordRow, fields: FieldSpecs) -> dict[str, Any]:
     return {key: _written(row, spec.kind) for key, spec in fields.items() if spec.system}
 
 
-def _written(row: Any, kind: FieldKind) -> Any:
+def _written(row: RecordRow, kind: FieldKind) -> Any:
     """The value the platform wrote for a field of a system kind."""
     match kind:
         case FieldKind.AUTO_NUMBER:

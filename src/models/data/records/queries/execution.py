@@ -2,10 +2,9 @@
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
 
 import psycopg
-from sqlalchemy import Row, select
+from sqlalchemy import select
 from sqlalchemy.exc import OperationalError
 
 from models.core.access.rules import Actor
@@ -30,6 +29,7 @@ from models.data.records.rules.query.summaries import (
     groups_statement,
 )
 from models.data.records.shapes import QueryResult
+from models.data.records.tables import Record
 from runtime.database import UnitOfWork
 from runtime.errors import UnsupportedError
 
@@ -104,11 +104,11 @@ async def choose_route(work: UnitOfWork, schema: Schema, query: Query) -> Route:
 
 async def read_page(
     work: UnitOfWork, schema: Schema, query: Query, route: Route, after: Position, most: int
-) -> Sequence[Row[Any]]:
+) -> Sequence[Record]:
     """The next records after a position, `most` of them unless these are the last."""
-    rows: list[Row[Any]] = []
+    rows: list[Record] = []
     for statement in pages(schema, query, route, after, most):
-        rows += await work.rows(statement)
+        rows += await work.rows(statement, of=Record)
         if len(rows) >= most:
             break
     return rows[:most]

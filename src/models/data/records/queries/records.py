@@ -20,6 +20,7 @@ from models.data.records.queries.visibility import unseen_fields
 from models.data.records.rules.query.ordering import NEWEST_FIRST
 from models.data.records.rules.query.query import read_query
 from models.data.records.rules.query.views import through_view
+from models.data.records.rules.write.writes import StoredRecord
 from models.data.records.shapes import (
     MAX_QUERY_LIMIT,
     QueryResult,
@@ -27,7 +28,7 @@ from models.data.records.shapes import (
     RecordList,
     RecordQuery,
 )
-from models.data.records.tables import record
+from models.data.records.tables import Record, record
 from models.data.views.queries import view_query
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
@@ -67,6 +68,12 @@ def records_of(workspace_id: Any, database_id: Any) -> tuple[ColumnElement[bool]
     )
 
 
+class _RecordWithFields(StoredRecord):
+    """A record, and the fields of its database as text."""
+
+    fields: str
+
+
 _THIS = this_record(bindparam("workspace_id", type_=Uuid), bindparam("record_id", type_=Uuid))
 _RECORD = PreparedStatement(
     select(record, fields_as_text().label("fields"))
@@ -77,7 +84,8 @@ _RECORD = PreparedStatement(
         database.c.workspace_id == record.c.workspace_id,
         item.c.workspace_id == record.c.workspace_id,
         item.c.deleted_at.is_(None),
-    )
+    ),
+    _RecordWithFields,
 )
 _SCHEMA_OF = PreparedStatement(
     fields_of().join(record, record.c.database_id == database.c.id).where(*_THIS)
@@ -92,11 +100,12 @@ _NEWEST = (
     .order_by(*NEWEST_FIRST.clauses)
     .limit(bindparam("most", type_=Integer))
 )
-_FIRST_PAGE = PreparedStatement(_NEWEST)
+_FIRST_PAGE = PreparedStatement(_NEWEST, Record)
 _NEXT_PAGE = PreparedStatement(
     _NEWEST.where(
         NEWEST_FIRST.after((bindparam("moment", type_=Timestamp), bindparam("id", type_=Uuid)))
-    )
+    ),
+    Record,
 )
 
 
@@ -109,6 +118,12 @@ async def get_record(work: UnitOfWork, actor: Actor, record_id: Id) -> RecordDet
     schema = Schema(found.workspace_id, found.database_id, read_fields(found.fields))
     (shown,) = await record_details(work, actor, schema, [found])
     return shown
+
+
+async def find_record(work: UnitOfWork, workspace_id: Id, record_id: Id) -> Record | None:
+    """The row of a record that is neither archived nor in the trash."""
+    statement = select(record).where(*this_record(workspace_id, record_id), ~record.c.archived)
+    return await work.first(statement, of=Record)
 
 
 async def load_schema_of(work: UnitOfWork, workspace_id: Id, record_id: Id) -> Schema:
