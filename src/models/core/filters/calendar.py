@@ -1,6 +1,6 @@
-"""Stretches of days that the operators `within` and `relative` name, in a time zone.
+"""Periods of days that the operators `within` and `relative` name, in a time zone.
 
-A stretch is half-open: its first day and the day after its last. Weeks begin on Monday (ISO 8601).
+A period is half-open: its first day and the day after its last. Weeks begin on Monday (ISO 8601).
 """
 
 from calendar import monthrange

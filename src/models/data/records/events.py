@@ -1,7 +1,7 @@
 """The events of changed records, kept in the transaction of whoever writes.
 
 Writers ask once whether any automation subscribes to the database. If one does, every change is
-kept as it is: what later happens to the record changes nothing of what triggers are told.
+kept as it is: what later happens to the record changes nothing of the event.
 """
 
 from collections.abc import Mapping, Sequence
@@ -52,9 +52,11 @@ async def _changes(
     rows: Mapping[Id, StoredRecord],
 ) -> list[JsonObject]:
     seen_by = any_automation(schema.workspace_id)
-    now = await record_details(work, seen_by, schema, [rows[one.after.id] for one in changed])
-    held = [one.before for one in changed if one.before is not None]
-    past = {each.id: each for each in await record_details(work, seen_by, schema, held)}
+    after = [rows[one.after.id] for one in changed]
+    before = [one.before for one in changed if one.before is not None]
+    # One statement reads the links of both.
+    details = await record_details(work, seen_by, schema, [*after, *before])
+    now, past = details[: len(after)], {each.id: each for each in details[len(after) :]}
     return [
         _change(actor, schema, one, detail, past.get(detail.id))
         for one, detail in zip(changed, now, strict=True)

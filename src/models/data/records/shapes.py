@@ -78,7 +78,7 @@ def _listed(value: Any) -> Any:
 
 
 class GroupBy(Input):
-    """One level of groups; dates are grouped by the stretch they lie in, by day unless it says so.
+    """One level of groups; dates are grouped by the period they lie in, by day unless it says so.
 
     A record whose field holds several values is in the group of each of them.
     """
@@ -161,7 +161,7 @@ class RecordList(Shape):
 class RecordGroup(Shape):
     """Records that are alike in the grouped field: `value` as records show it, `key` as text.
 
-    A group of dates has the first day of its stretch as value. Records whose field is empty are
+    A group of dates has the first day of its period as value. Records whose field is empty are
     in the group with the value null and the key "". `groups` are those of the second level.
     """
 

@@ -18,7 +18,7 @@ from models.core.base import Id
 from models.data.databases.queries import load_schema
 from models.data.databases.rules.aggregates import Aggregate
 from models.data.formulas.rules import CompiledFormula
-from models.data.records.commands.computed_level import HURRIED_SECONDS
+from models.data.records.commands.computed_level import REQUEST_SECONDS
 from models.data.records.commands.computed_values import recompute_next
 from models.data.records.commands.records import update_record
 from models.data.records.shapes import UpdateRecord
@@ -274,7 +274,7 @@ async def test_a_machine_that_stands_still_leaves_no_formula_to_a_job(
     evaluate = CompiledFormula.evaluate
 
     def late(given: CompiledFormula, values: dict[str, Any]) -> Any:
-        time.sleep(HURRIED_SECONDS)
+        time.sleep(REQUEST_SECONDS)
         return evaluate(given, values)
 
     monkeypatch.setattr(CompiledFormula, "evaluate", late)

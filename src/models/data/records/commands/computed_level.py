@@ -39,9 +39,10 @@ from runtime.prepared_statement import PreparedStatement
 
 LOCK_TIMEOUT = "500ms"
 """How long a record is waited for; shorter than PostgreSQL takes to look for a deadlock."""
-HURRIED_SECONDS = 0.25
+REQUEST_SECONDS = 0.25
 """Processor time that formulas take of a request, whose process answers nobody else meanwhile."""
-UNHURRIED_SECONDS = 20.0
+JOB_SECONDS = 20.0
+"""The same of one chunk of a job."""
 
 _FIELDS = PreparedStatement(
     select(field)
@@ -92,15 +93,15 @@ async def compute(
     record_ids: Collection[Id],
     specs: Sequence[FieldSpec],
     *,
-    hurry: bool,
+    in_request: bool,
 ) -> Computed:
     """Compute these fields, in this order, and write what changed.
 
     The rows are held before anything is read, so that of two writers whose changes meet in one
-    record the later one sees both. Those who `hurry` leave records that somebody else holds for
-    long, and formulas that take long.
+    record the later one sees both. What is computed `in_request` leaves records that somebody else
+    holds for long, and formulas that take long.
     """
-    rows = await _held(work, schema, record_ids, hurry=hurry)
+    rows = await _held(work, schema, record_ids, in_request=in_request)
     if rows is None:
         return Computed({}, record_ids)
     values = {row.id: record_values(row, schema.fields) for row in rows}
@@ -108,7 +109,7 @@ async def compute(
         if spec.kind in FOLLOWING:
             await _take_from_links(work, schema, spec, values)
     formulas = [(spec.key, formula_of(spec, schema.fields)) for spec in specs if _evaluated(spec)]
-    limit = HURRIED_SECONDS if hurry else UNHURRIED_SECONDS
+    limit = REQUEST_SECONDS if in_request else JOB_SECONDS
     done = _evaluate(formulas, values, limit) if formulas else list(values)
     now = {each: {spec.key: values[each].get(spec.key) for spec in specs} for each in done}
     changed = await _store(work, schema, {row.id: row.computed for row in rows}, now)
@@ -174,7 +175,7 @@ async def _store(
 
 
 async def _held(
-    work: UnitOfWork, schema: Schema, record_ids: Collection[Id], *, hurry: bool
+    work: UnitOfWork, schema: Schema, record_ids: Collection[Id], *, in_request: bool
 ) -> Sequence[Any] | None:
     """The records, in the order of their ids, held until the transaction ends.
 
@@ -184,7 +185,7 @@ async def _held(
     if len(free) == len(set(record_ids)):
         return free
     statement = _locking(schema, record_ids, skip_locked=False)
-    if not hurry:
+    if not in_request:
         return await work.rows(statement)
     try:
         async with work.savepoint():

@@ -43,7 +43,7 @@ async def recompute(
         return
     written = dict.fromkeys(schema.fields if changed is None else changed, record_ids)
     specs = stale_after(schema.fields, changed)
-    computed = await _compute(work, schema, record_ids, specs, hurry=True)
+    computed = await _compute(work, schema, record_ids, specs, in_request=True)
     effects = await _effects(work, schema, {**written, **computed})
     await propagate(work, schema.workspace_id, effects)
 
@@ -80,17 +80,17 @@ async def recompute_next(work: UnitOfWork, asked: Job) -> JsonObject | None:
     stale = await next_stale(work, asked)
     if stale is None:
         return None
-    await propagate(work, asked.workspace_id, [stale], hurry=False)
+    await propagate(work, asked.workspace_id, [stale], in_request=False)
     return {"after": str(max(stale.record_ids))}
 
 
 async def propagate(
-    work: UnitOfWork, workspace_id: Id, stale: Iterable[Stale], *, hurry: bool = True
+    work: UnitOfWork, workspace_id: Id, stale: Iterable[Stale], *, in_request: bool = True
 ) -> None:
     """Compute what is stale, then what follows from it.
 
-    Those who `hurry` leave a record that another transaction holds for long to a job: two writers
-    whose records follow from each other would else wait in a circle.
+    A writer (`in_request`) leaves a record that another transaction holds for long to a job: two
+    writers whose records follow from each other would deadlock.
     """
     left = MAX_AT_ONCE
     parts = merged(stale)
@@ -104,7 +104,7 @@ async def propagate(
             fields = await load_fields(work, workspace_id, part.database_id)
             schema = Schema(workspace_id, part.database_id, fields)
             specs = stale_after(fields, (), part.keys)
-            changed = await _compute(work, schema, part.record_ids, specs, hurry=hurry)
+            changed = await _compute(work, schema, part.record_ids, specs, in_request=in_request)
             effects += await _effects(work, schema, changed)
         parts = merged(effects)
 
@@ -115,12 +115,12 @@ async def _compute(
     record_ids: Collection[Id],
     specs: Sequence[FieldSpec],
     *,
-    hurry: bool,
+    in_request: bool,
 ) -> Changed:
     """Compute these fields; a job does it for the records that cannot be waited for."""
     if not specs:
         return {}
-    done = await compute(work, schema, record_ids, specs, hurry=hurry)
+    done = await compute(work, schema, record_ids, specs, in_request=in_request)
     if done.left:
         part = Stale(schema.database_id, done.left, [spec.key for spec in specs])
         await request_recomputation(work, schema.workspace_id, part)

@@ -203,15 +203,15 @@ async def refuse_restricted(work: UnitOfWork, schema: Schema, record_ids: Collec
     restricting = [each for each in incoming if each.restricts]
     if not restricting or not record_ids:
         return
-    doomed = id_array(record_ids)
+    deleted = id_array(record_ids)
     seen = seen_links(
-        schema.workspace_id, [each.side for each in restricting], None, doomed
+        schema.workspace_id, [each.side for each in restricting], None, deleted
     ).subquery("link")
     end = at_the_end(seen.c.own, seen, record.c.id)
     pointing = await work.first(
         select(seen.c.field_id, seen.c.forward)
         .join(end, true())
-        .where(seen.c.own != all_(doomed))
+        .where(seen.c.own != all_(deleted))
         .limit(1)
     )
     if pointing is None:

@@ -48,9 +48,9 @@ async def plan_writes(
 ) -> tuple[Schema, list[Planned]]:
     """What the writes make of their records, which are locked, and the schema with new options.
 
-    `problems` are those of the writes themselves, told with the others. Raises `NotFoundError` for
-    records, templates and files, `ValidationError` with every problem, `ConflictError` for records
-    that are not as expected.
+    `problems` are those of the writes themselves, reported with the others. Raises `NotFoundError`
+    for records, templates and files, `ValidationError` with every problem, `ConflictError` for
+    records that are not as expected.
     """
     schema, writes = await _with_new_options(work, schema, writes)
     upserts = [write for write in writes if write.op is WriteOp.UPSERT]
@@ -61,7 +61,7 @@ async def plan_writes(
     checked = await _held(work, schema, checked)
     wrong = [*problems, *matches.problems, *_repeated(writes, matches), *found]
     wrong += await check_references(work, actor, schema, checked)
-    refuse(_told(wrong, writes), MAX_OPERATIONS)
+    refuse(_reported(wrong, writes), MAX_OPERATIONS)
     _check_expected(checked)
     await _refuse_restricted(work, schema, checked)
     linked = await _links_before(work, actor, schema, checked)
@@ -175,17 +175,17 @@ def _checked(schema: Schema, writes: Sequence[Write]) -> tuple[list[Checked], li
     return checked, problems
 
 
-def _told(problems: Sequence[Detail], writes: Sequence[Write]) -> list[Detail]:
-    """The problems to tell: of each write the first few, so that every bad one is named."""
+def _reported(problems: Sequence[Detail], writes: Sequence[Write]) -> list[Detail]:
+    """The problems to report: of each write the first few, so that every bad one is named."""
     most = min(MAX_PROBLEMS, MAX_OPERATIONS // len(writes))
     if len(problems) <= most:
         return list(problems)
-    told: dict[str, list[Detail]] = {write.at: [] for write in writes}
+    reported: dict[str, list[Detail]] = {write.at: [] for write in writes}
     for problem in problems:
         at = problem.path.split(".", 2)
         own = f"{at[0]}.{at[1]}." if at[0] == "operations" else ""
-        told.setdefault(own, []).append(problem)
-    return [problem for some in told.values() for problem in some[:most]]
+        reported.setdefault(own, []).append(problem)
+    return [problem for some in reported.values() for problem in some[:most]]
 
 
 def _check_expected(checked: Sequence[Checked]) -> None:
@@ -204,13 +204,13 @@ def _check_expected(checked: Sequence[Checked]) -> None:
 
 async def _refuse_restricted(work: UnitOfWork, schema: Schema, checked: Sequence[Checked]) -> None:
     """Raise `ConflictError` for a deletion that a relation field forbids."""
-    doomed = [
+    deleted = [
         one.before.id
         for one in checked
         if one.write.op is WriteOp.DELETE and one.before is not None
     ]
-    if doomed:
-        await refuse_restricted(work, schema, doomed)
+    if deleted:
+        await refuse_restricted(work, schema, deleted)
 
 
 async def _links_before(

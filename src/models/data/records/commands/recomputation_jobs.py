@@ -19,7 +19,8 @@ from runtime.ids import new_id
 CHUNK = 500
 """Records of one chunk."""
 
-NOBODY = Id(int=0)
+NO_USER = Id(int=0)
+"""Stands for the user where the platform asks by itself."""
 
 
 async def request_recomputation(
@@ -28,7 +29,7 @@ async def request_recomputation(
     stale: Stale,
     *,
     through: Id | None = None,
-    user_id: Id = NOBODY,
+    user_id: Id = NO_USER,
 ) -> None:
     """Accept a job that computes these fields of these records.
 

@@ -18,7 +18,7 @@ from models.data.records.rules.query.routes import (
     can_go_along,
     candidates,
     count_up_to,
-    is_gamble,
+    is_unpredictable,
     pages,
     sample,
 )
@@ -92,8 +92,8 @@ async def choose_route(work: UnitOfWork, schema: Schema, query: Query) -> Route:
     choices = candidates(schema, query)
     along = Route(along=can_go_along(query))
     if not choices:
-        gamble = along.along and is_gamble(query)
-        if gamble and not await work.scalar(sample(schema, query, SAMPLE)):
+        unsure = along.along and is_unpredictable(query)
+        if unsure and not await work.scalar(sample(schema, query, SAMPLE)):
             return Route()
         return along
     counts = await work.first(select(*(count_up_to(one, FEW + 1) for one in choices)))

@@ -1,4 +1,4 @@
-"""Groups of records: by the value of one field or two, dates by the stretch they lie in."""
+"""Groups of records: by the value of one field or two, dates by the period they lie in."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -65,7 +65,7 @@ class Level:
         if value is None:
             return "", None
         if self.granularity is not None:
-            return _stretch_key(value, self.granularity), value
+            return _period_key(value, self.granularity), value
         if isinstance(value, bool):
             return str(value).lower(), value
         shown = shown_value(value)
@@ -96,8 +96,8 @@ def _level(wanted: GroupBy, fields: FieldSpecs, timezone: str | None, path: str)
     descending = wanted.direction == "desc"
     if form in _DATES:
         granularity = wanted.granularity or "day"
-        stretch = _stretch(field, granularity, timezone or field.timezone)
-        return Level(field, granularity, descending, stretch)
+        first_day = _first_day(field, granularity, timezone or field.timezone)
+        return Level(field, granularity, descending, first_day)
     if form in _ELEMENTS:
         elements = _elements(field)
         return Level(field, None, descending, elements.c.value.collate("C"), elements)
@@ -117,8 +117,8 @@ def _value(field: FieldSpec, form: ValueForm) -> Expression:
             return extract(field).expression
 
 
-def _stretch(field: FieldSpec, granularity: str, timezone: str) -> Expression:
-    """The first day of the stretch a date lies in; NULL for text that is no date."""
+def _first_day(field: FieldSpec, granularity: str, timezone: str) -> Expression:
+    """The first day of the period a date lies in; NULL for text that is no date."""
     value = extract(field)
     if value_form(field) is ValueForm.DAY:
         local = _parsed(value.expression, "date")
@@ -134,7 +134,7 @@ def _parsed(value: Expression, type_name: Literal["date", "timestamptz"]) -> Exp
     return case((func.pg_input_is_valid(value, type_name, type_=Boolean), read))
 
 
-def _stretch_key(first_day: str, granularity: str) -> str:
+def _period_key(first_day: str, granularity: str) -> str:
     match granularity:
         case "year":
             return first_day[:4]

@@ -150,7 +150,7 @@ def _merged(newest: Select[Any], most: int) -> Select[Any]:
     return select(both).order_by(both.c.created_at.desc(), both.c.id.desc()).limit(_rows(most))
 
 
-def is_gamble(query: Query) -> bool:
+def is_unpredictable(query: Query) -> bool:
     """Whether it is unknown how many records of an order pass the conditions."""
     return bool(query.further) or any(
         not leaf.field.index_ready or _entries(leaf) is None for leaf in query.required
