@@ -33,7 +33,7 @@ from models.data.records.queries.details import record_values
 from models.data.records.queries.linked_values import linked_values
 from models.data.records.queries.links import id_array
 from models.data.records.rules.write.computed_order import FOLLOWING, formula_of
-from models.data.records.tables import record
+from models.data.records.tables import Record, record
 from runtime.database import UnitOfWork
 from runtime.prepared_statement import PreparedStatement
 
@@ -176,21 +176,21 @@ async def _store(
 
 async def _held(
     work: UnitOfWork, schema: Schema, record_ids: Collection[Id], *, in_request: bool
-) -> Sequence[Any] | None:
+) -> Sequence[Record] | None:
     """The records, in the order of their ids, held until the transaction ends.
 
     None when somebody else holds one of them for long.
     """
-    free = await work.rows(_locking(schema, record_ids, skip_locked=True))
+    free = await work.rows(_locking(schema, record_ids, skip_locked=True), of=Record)
     if len(free) == len(set(record_ids)):
         return free
     statement = _locking(schema, record_ids, skip_locked=False)
     if not in_request:
-        return await work.rows(statement)
+        return await work.rows(statement, of=Record)
     try:
         async with work.savepoint():
             await work.execute(select(func.set_config("lock_timeout", LOCK_TIMEOUT, True)))
-            rows = await work.rows(statement)
+            rows = await work.rows(statement, of=Record)
             await work.execute(select(func.set_config("lock_timeout", "0", True)))
     except DBAPIError as error:
         if isinstance(error.orig, psycopg.errors.LockNotAvailable):

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from sqlalchemy import (
     ARRAY,
@@ -154,12 +154,24 @@ async def shown_links(
     rows = await work.rows(
         select(ranked)
         .where(ranked.c.rank <= MAX_SHOWN)
-        .order_by(ranked.c.own, ranked.c.place, ranked.c.other)
+        .order_by(ranked.c.own, ranked.c.place, ranked.c.other),
+        of=_ShownLink,
     )
     return _by_key(rows, sides)
 
 
-def _by_key(rows: Iterable[Any], sides: list[Side]) -> LinksShown:
+class _ShownLink(Protocol):
+    """A link as one of its sides shows it: `own` record, `other` record."""
+
+    field_id: Id
+    forward: bool
+    own: Id
+    other: Id
+    title: str
+    database_id: Id
+
+
+def _by_key(rows: Iterable[_ShownLink], sides: list[Side]) -> LinksShown:
     readers: dict[tuple[Id, bool], list[str]] = defaultdict(list)
     for side in sides:
         for forward, reads in ((True, side.forward), (False, side.backward)):

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from models.core.values import same_json
 from models.data.record_changes.rules import MAX_KEPT, ChangeKind, changed_keys, recorded
 from models.data.records.rules.write.data import Change
 from models.data.records.rules.write.operations import read_operations, repeated
@@ -114,26 +113,6 @@ def test_links_change_when_others_are_named_or_in_another_order() -> None:
         planned = change(stored(), links=({"r": [ONE, TWO]}, {"r": wanted}))
         assert (planned.kind is not None) == changes
         assert planned.changed_keys == ({"r"} if changes else set())
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "same"),
-    [
-        (1, 1.0, True),
-        (1, True, False),
-        (0, False, False),
-        ("", None, False),
-        ({"a": 1, "b": [1]}, {"b": [1.0], "a": 1}, True),
-        ([1, 2], [2, 1], False),
-        ({"a": None}, {}, False),
-        ([True], [1], False),
-        (0.1 + 0.2, 0.3, False),
-    ],
-    ids=range(9),
-)
-def test_equality_of_json(one: Any, other: Any, same: bool) -> None:
-    assert same_json(one, other) is same
-    assert same_json(other, one) is same
 
 
 def test_long_values_are_named_and_left_out() -> None:

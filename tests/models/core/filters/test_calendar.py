@@ -1,4 +1,4 @@
-"""The stretches of days that periods and shifts name."""
+"""The periods that names and shifts of days stand for."""
 
 from datetime import UTC, date, datetime
 from zoneinfo import ZoneInfo
