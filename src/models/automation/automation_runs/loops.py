@@ -6,7 +6,7 @@ its progress.
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 from sqlalchemy import (
     ARRAY,
@@ -73,7 +73,38 @@ _EARLIER = PreparedStatement(
 )
 
 
-async def read_loop(work: Work, key: NodeKey) -> Any | None:
+class StoredLoop(Protocol):
+    """A loop that was opened: its parameters, and its progress as its output."""
+
+    @property
+    def input(self) -> JsonObject: ...
+    @property
+    def output(self) -> JsonObject | None: ...
+
+
+class EarlierLoop(Protocol):
+    """The same loop in an earlier run."""
+
+    @property
+    def run_id(self) -> Id: ...
+    @property
+    def input(self) -> JsonObject: ...
+
+
+class FailedItem(Protocol):
+    """An iteration that failed; `total` counts all of them."""
+
+    @property
+    def index(self) -> int: ...
+    @property
+    def node_id(self) -> str: ...
+    @property
+    def error(self) -> str | None: ...
+    @property
+    def total(self) -> int: ...
+
+
+async def read_loop(work: Work, key: NodeKey) -> StoredLoop | None:
     """The parameters and the progress of a loop, if it was opened."""
     return await _READ.first(work, _identity(key))
 
@@ -90,7 +121,7 @@ async def ended_nodes(work: Work, key: NodeKey, scope_key: str) -> dict[str, Nod
     return {row.node_id: NodeRow(*row[1:]) for row in rows}
 
 
-async def earlier_loop(work: Work, header: RunHeader, key: NodeKey) -> Any | None:
+async def earlier_loop(work: Work, header: RunHeader, key: NodeKey) -> EarlierLoop | None:
     """The same loop in the runs this one replays: its run and its parameters (decisions D3)."""
     own = _identity(key)
     del own["run_id"]
@@ -146,7 +177,9 @@ async def cancel_iterations(work: UnitOfWork, key: NodeKey) -> None:
     )
 
 
-async def failed_items(work: UnitOfWork, key: NodeKey, nodes: Sequence[str]) -> Sequence[Any]:
+async def failed_items(
+    work: UnitOfWork, key: NodeKey, nodes: Sequence[str]
+) -> Sequence[FailedItem]:
     """The first iterations in which one of these nodes failed, with `total`, by index."""
     # Written out, because DISTINCT ON and ORDER BY have to be the same text.
     behind: ColumnElement[int] = literal_column(str(len(_iterations(key)) + 1))
@@ -160,7 +193,8 @@ async def failed_items(work: UnitOfWork, key: NodeKey, nodes: Sequence[str]) -> 
     )
     total = select(func.count()).select_from(first).scalar_subquery()
     return await work.rows(
-        select(first, total.label("total")).order_by(first.c.index).limit(ERRORS_SHOWN)
+        select(first, total.label("total")).order_by(first.c.index).limit(ERRORS_SHOWN),
+        of=FailedItem,
     )
 
 

@@ -4,7 +4,7 @@ import uuid
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol
 
 from sqlalchemy import (
     ARRAY,
@@ -125,7 +125,7 @@ def header_columns() -> tuple[ColumnElement[Any], ...]:
     )
 
 
-def read_header(row: Any) -> RunHeader:
+def read_header(row: Sequence[Any]) -> RunHeader:
     """The header in a row of `header_columns`."""
     return RunHeader(*tuple(row))
 
@@ -176,9 +176,24 @@ async def load_header(work: Work, run_id: Id) -> RunHeader | None:
     return None if row is None else read_header(row)
 
 
+class NodeOutput(Protocol):
+    """The output of a node that ended; of one that failed, its error."""
+
+    @property
+    def node_id(self) -> str: ...
+    @property
+    def scope_key(self) -> str: ...
+    @property
+    def run_id(self) -> Id: ...
+    @property
+    def succeeded(self) -> bool: ...
+    @property
+    def output(self) -> JsonObject: ...
+
+
 async def load_outputs(
     work: Work, header: RunHeader, node_ids: Collection[str] | None, scopes: Sequence[str]
-) -> Sequence[Any]:
+) -> Sequence[NodeOutput]:
     """Outputs of the nodes that ended in these scopes, `{error, errorCode}` of those that failed;
     None asks for every node.
 

@@ -3,7 +3,17 @@
 from typing import Any
 
 from pydantic import TypeAdapter
-from sqlalchemy import ColumnElement, Row, Select, Uuid, bindparam, func, select, tuple_
+from sqlalchemy import (
+    ColumnElement,
+    FromClause,
+    Row,
+    Select,
+    Uuid,
+    bindparam,
+    func,
+    select,
+    tuple_,
+)
 
 from models.automation.automation_runs.rules import RunSource
 from models.automation.automation_runs.tables import automation_run
@@ -163,7 +173,7 @@ def read_graph(content: dict[str, Any]) -> Graph:
     return _GRAPH.validate_python(content)
 
 
-def _graph_of(version: Any) -> ColumnElement[bool]:
+def _graph_of(version: FromClause) -> ColumnElement[bool]:
     owned: ColumnElement[bool] = (automation_graph.c.automation_id == version.c.automation_id) & (
         automation_graph.c.checksum == version.c.checksum
     )
