@@ -19,16 +19,8 @@ from activities.automation_runs.node_execution import (
 from activities.automation_runs.nodes.invocation import NodeResult
 from activities.automation_runs.nodes.resolution import substitute
 from activities.automation_runs.open_loops import OpenLoop, read_config
-from activities.contracts import (
-    IterationCall,
-    Iterations,
-    LoopEndCall,
-    LoopReply,
-    NodeCall,
-    NodeReply,
-    NodeState,
-    part_of,
-)
+from activities.contracts import Iterations, NodeCall, NodeReply, NodeState
+from activities.loop_contracts import IterationCall, LoopEndCall, LoopReply, part_of
 from models.automation.automation_runs import loops, node_writes
 from models.automation.automation_runs.errors import NodeError
 from models.automation.automations.rules.graph.configs import ForEachConfig, RepeatConfig

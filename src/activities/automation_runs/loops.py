@@ -9,15 +9,8 @@ from temporalio import activity
 from activities.automation_runs.loop_nodes import LoopNodes
 from activities.automation_runs.node_execution import NodeExecution
 from activities.automation_runs.runs import RunCache
-from activities.contracts import (
-    ChunkCall,
-    ChunkOpened,
-    IterationCall,
-    LoopEndCall,
-    LoopReply,
-    NodeCall,
-    NodeReply,
-)
+from activities.contracts import NodeCall, NodeReply
+from activities.loop_contracts import ChunkCall, ChunkOpened, IterationCall, LoopEndCall, LoopReply
 from models.automation.automation_runs.errors import RunClosedError
 from models.automation.automations.rules.planner.plan_state import PlanState
 from runtime.database import Database

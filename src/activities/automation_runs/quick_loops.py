@@ -15,7 +15,8 @@ from activities.automation_runs.loop_nodes import LoopNodes
 from activities.automation_runs.node_execution import NodeExecution, ended_reply
 from activities.automation_runs.open_loops import OpenLoop
 from activities.automation_runs.runs import OpenRun
-from activities.contracts import LoopEndCall, LoopProgress, NodeCall, NodeEnd, NodeReply, NodeState
+from activities.contracts import LoopProgress, NodeCall, NodeEnd, NodeReply, NodeState
+from activities.loop_contracts import LoopEndCall
 from models.automation.automation_runs import loops
 from models.automation.automation_runs.errors import RunClosedError
 from models.automation.automations.rules.graph.kinds import is_loop

@@ -6,7 +6,8 @@ from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
     from activities.automation_runs.loops import LoopActivities
-    from activities.contracts import ChunkCall, ChunkReply, NodeEnd, NodeReply, NodeState
+    from activities.contracts import NodeEnd, NodeReply, NodeState
+    from activities.loop_contracts import ChunkCall, ChunkReply
     from models.automation.automations.rules.planner.plan import Plan
     from models.automation.automations.rules.planner.protocol import EndLoop, NodeRef
     from workflows.automation_runs.deadline import RunEnded

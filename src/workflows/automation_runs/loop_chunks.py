@@ -10,7 +10,8 @@ from temporalio.common import WorkflowIDReusePolicy
 from temporalio.exceptions import ChildWorkflowError, WorkflowAlreadyStartedError
 
 with workflow.unsafe.imports_passed_through():
-    from activities.contracts import ChunkCall, ChunkReply, Iterations, NodeCall, NodeState
+    from activities.contracts import Iterations, NodeCall, NodeState
+    from activities.loop_contracts import ChunkCall, ChunkReply
     from models.automation.automations.rules.planner.plan import PlanNode
     from runtime.derived_ids import derived_id
     from runtime.families import Family, Queue

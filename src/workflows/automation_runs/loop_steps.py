@@ -6,16 +6,8 @@ from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
     from activities.automation_runs.loops import LoopActivities
-    from activities.contracts import (
-        IterationCall,
-        Iterations,
-        LoopEndCall,
-        LoopReply,
-        NodeCall,
-        NodeEnd,
-        NodeReply,
-        NodeState,
-    )
+    from activities.contracts import Iterations, NodeCall, NodeEnd, NodeReply, NodeState
+    from activities.loop_contracts import IterationCall, LoopEndCall, LoopReply
     from models.automation.automations.rules.planner.plan import PlanNode
     from models.automation.automations.rules.planner.plan_state import PlanState
     from models.automation.automations.rules.planner.protocol import NextIteration, NodeRef
