@@ -1,9 +1,8 @@
 """The slots of a concurrency key: who holds one, and who gets one next (decisions C7).
 
-Whoever may change what the runs of a key hold takes the lock of the key, and takes it before the
-lock of any run of the key; a run that calls comes before those it calls. So a slot is given once,
-and nobody waits in a circle, save where automations lead back to themselves: PostgreSQL then
-refuses one of the transactions, and it is tried again.
+Whatever changes which runs hold slots takes the lock of the key first, and then the locks of runs,
+a calling run before those it calls. So a slot is given once. Transactions can deadlock only where
+automations call each other in a loop; PostgreSQL then aborts one of them, and it is tried again.
 """
 
 from collections.abc import Collection, Sequence
