@@ -9,8 +9,12 @@ from models.automation.actions.queries import check_visible
 from models.automation.automations.placement import automations_closed, automations_placed
 from models.content.items.handlers import on_placement_change
 from models.content.items.rules import ItemKind
+from models.content.surfaces.references import register_reference
+from models.data.databases.queries import seen_databases
 from models.data.databases.references import check_reference_with
 from models.data.databases.rules.kinds import FieldKind
+from models.data.records.queries.records import seen_records
+from models.data.views.queries import seen_views
 from models.people.workspaces.handlers import on_workspace_deletion
 
 
@@ -18,4 +22,7 @@ def register_models() -> None:
     """Register all handlers; calling it again changes nothing."""
     on_placement_change(ItemKind.AUTOMATION, automations_placed)
     on_workspace_deletion(automations_closed)
+    register_reference("database", seen_databases)
+    register_reference("record", seen_records)
+    register_reference("view", seen_views)
     check_reference_with(FieldKind.BUTTON, check_visible)

@@ -8,7 +8,7 @@ from models.automation.waits.resume_urls import Address, resume_path
 from models.core.access.rules import Role
 from models.data.record_exports.commands import accept_export
 from models.data.record_exports.shapes import CreateExport
-from models.messages.notifications.delivery import Notice, notify
+from models.messages.notifications.commands import Notice, notify
 from models.messages.notifications.rules import NotificationKind
 from tests.support.client import Client
 from tests.support.spaces import Space

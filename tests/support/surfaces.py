@@ -10,7 +10,7 @@ from models.content.grants.tables import item_grant
 from models.content.items.commands import create_item_for
 from models.content.items.rules import AccessMode, ItemKind
 from models.content.items.tables import item
-from models.content.surfaces.commands import create_surface
+from models.content.surfaces.commands.surfaces import create_surface
 from models.content.surfaces.rules.kinds import SurfaceKind
 from models.core.access.rules import Level
 from models.data.forms.commands import create_form

@@ -11,12 +11,12 @@ from models.automation.action_runs.purge import purge_action_runs
 from models.automation.automation_runs.purge import purge_runs
 from models.automation.webhooks.purge import purge_receipts
 from models.content.files.commands import purge_files, sweep_orphans
+from models.content.files.purge import purge_trash
 from models.core.idempotency.commands import purge_replies
 from models.data.records.commands.purge import purge_records
 from models.messages.jobs.purge import purge_jobs
-from models.messages.workspace_events.appending import purge_events
+from models.messages.workspace_events.commands import purge_events
 from models.people.request_logs.commands import purge_request_logs
-from models.workspace.targets.purge import purge_trash
 from runtime.clock import utc_now
 from runtime.database import Database, UnitOfWork
 from runtime.object_store import ObjectStore

@@ -12,7 +12,6 @@ from models.automation.automations import queries as automations
 from models.automation.run_overviews import queries as run_overviews
 from models.content.files import queries as files
 from models.content.items import queries as items
-from models.content.surfaces import queries as surfaces
 from models.core.access.placement import Placement
 from models.data.databases import queries as databases
 from models.data.forms import queries as forms
@@ -42,7 +41,7 @@ RESOURCES: Mapping[str, Visible] = {
     "record": records.visible,
     "run": run_overviews.visible,
     "share_link": share_links.visible,
-    "surface": surfaces.visible,
+    "surface": record_placement.visible_surface,
     "user": members.visible,
 }
 

@@ -1,15 +1,12 @@
 """The first workspace of a new state directory, and an API key with all of its rights."""
 
-from sqlalchemy import select
-
 from cli.supervisor.development import EMAIL, NAME
 from cli.supervisor.state import StateDir
 from models.people.api_keys.commands import issue_key
-from models.people.api_keys.tables import api_key
+from models.people.api_keys.queries import opens
 from models.people.workspaces.commands import ensure_first_workspace
 from runtime.crypto import KeyRing
-from runtime.database import Database, UnitOfWork
-from runtime.ids import parse_id
+from runtime.database import Database
 
 
 async def ensure_first_key(state: StateDir, database_url: str) -> None:
@@ -23,19 +20,10 @@ async def ensure_first_key(state: StateDir, database_url: str) -> None:
         async with database.transaction() as work:
             workspace_id, user_id = await ensure_first_workspace(work, EMAIL, NAME)
             token = state.secrets().get("apiKey")
-            if not token or not await _still_opens(work, keys, str(token), str(workspace_id)):
+            if not token or not await opens(work, keys, str(token), workspace_id):
                 token = await issue_key(
                     work, keys, workspace_id=workspace_id, user_id=user_id, name="First key"
                 )
     finally:
         await database.close()
     state.remember_secrets(workspaceId=str(workspace_id), apiKey=str(token))
-
-
-async def _still_opens(work: UnitOfWork, keys: KeyRing, token: str, workspace_id: str) -> bool:
-    live = select(api_key.c.id).where(
-        api_key.c.digest.in_(keys.digests(token.encode())),
-        api_key.c.workspace_id == parse_id(workspace_id),
-        api_key.c.revoked_at.is_(None),
-    )
-    return await work.scalar(live) is not None

@@ -1,4 +1,4 @@
-"""Pages of heavy rows: an answer carries a few megabytes, however much its rows hold."""
+"""Pages of rows with large JSON columns: bounding the bytes that one answer carries."""
 
 from collections.abc import Sequence
 from functools import reduce

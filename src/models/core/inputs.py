@@ -1,4 +1,4 @@
-"""Reading the part of a body whose shape only its neighbour tells: the config of a kind."""
+"""Reading a part of a body whose shape depends on another part, such as the config of a kind."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""The preconditions a client may put on a change (decisions C1, Concurrency)."""
+"""Reading `If-Match` and `expectedUpdatedAt` of a request (decisions C1, Concurrency)."""
 
 import re
 from datetime import datetime
@@ -20,12 +20,12 @@ def read_if_match(header: str | None) -> datetime | None:
     return read_moment(header.strip().strip('"'), "If-Match")
 
 
-def read_moment(written: str | None, path: str) -> datetime | None:
+def read_moment(text: str | None, path: str) -> datetime | None:
     """The `updatedAt` a client last read, None without one. Raises `ValidationError` at `path`."""
-    if written is None:
+    if text is None:
         return None
     try:
-        return truncate(moment(written))
+        return truncate(moment(text))
     except InvalidValueError as problem:
         raise ValidationError.at(path, "must be the updatedAt that was read") from problem
 

@@ -1,4 +1,4 @@
-"""From what is wrong with an input, place by place, to the refusal of the whole."""
+"""Turning the problems of an input, each at its path, into one `ValidationError`."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any

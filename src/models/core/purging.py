@@ -1,8 +1,8 @@
-"""Removing rows for good, with all that is theirs, a bounded piece at a time.
+"""Deleting rows with all rows that belong to them, a bounded number at a time.
 
-What belongs to a row is found by following foreign keys, so a new table needs no line here: a row
-whose key must be there, or that would be deleted along, goes before what it names; one whose key
-may be null lets go of it.
+What belongs to a row is found by following foreign keys, so a new table needs no line here. A
+referring row is deleted first when its key is not nullable, cascades, or names an item; otherwise
+its key is set to null.
 """
 
 from collections.abc import Iterator
@@ -53,7 +53,7 @@ async def purge(work: UnitOfWork, table: Table, old: Select[Any], limit: int = M
 
 
 class _Removal:
-    """Removes rows, those that refer to them first, until so many are gone."""
+    """Deletes rows, those that refer to them first, up to a number of rows."""
 
     def __init__(self, work: UnitOfWork, limit: int) -> None:
         self._work = work

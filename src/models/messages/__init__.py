@@ -1,4 +1,4 @@
-"""What is told: events for triggers, the workspace log, notifications, webhook signatures, jobs.
+"""Messages: events for triggers, the workspace log, notifications, webhook signatures, jobs.
 
 A wing below tells a wing above by writing an event or accepting a job in its own transaction; who
 answers it is decided above.

@@ -2,7 +2,7 @@
 
 from activities.automation_runs.nodes.invocation import Invocation, NodeResult
 from models.automation.automations.rules.graph.configs import NotifyConfig
-from models.messages.notifications.delivery import Notice, notify
+from models.messages.notifications.commands import Notice, notify
 from models.messages.notifications.rules import NotificationKind
 from models.people.members.queries import members_with, strangers
 from runtime.errors import NotFoundError

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from api.kernel.routing import Access, ApiRequest, Cursor, Data, Flag, Limit, Router
 from models.content.items import commands as tree
-from models.content.items import queries
+from models.content.items import listing, queries
 from models.content.items.rules import ItemKind
 from models.content.items.shapes import ItemDetail, ItemList, MoveItem, ParentFilter, UpdateItem
 from models.core.access.rules import Level, Scope
@@ -42,7 +42,7 @@ async def list_items(
     """
     page = request.page("items", limit, cursor, kind, parent_id, archived)
     return Data(
-        await queries.list_items(
+        await listing.list_items(
             request.work, request.actor, page, kind=kind, parent_id=parent_id, archived=archived
         )
     )

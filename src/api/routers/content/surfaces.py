@@ -7,7 +7,8 @@ A canvas asks for `canvas:read` and `canvas:write` where other surfaces ask for 
 from uuid import UUID
 
 from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, QueryId, Router
-from models.content.surfaces import blocks, commands, comments, queries
+from models.content.surfaces import queries
+from models.content.surfaces.commands import blocks, comments, surfaces
 from models.content.surfaces.shapes import (
     AddBlocks,
     AddedBlocks,
@@ -26,6 +27,7 @@ from models.content.surfaces.shapes import (
 )
 from models.core.access.rules import Level, Scope
 from models.core.preconditions import expected_version
+from models.data.records.commands import contents as record_contents
 from runtime.errors import ConflictError
 
 router = Router(tags=["surfaces"])
@@ -75,7 +77,7 @@ async def replace_surface(request: ApiRequest, body: ReplaceSurface) -> Data[Sur
     """
     expected = expected_version(request.headers.get("if-match"))
     return Data(
-        await commands.replace_surface(
+        await surfaces.replace_surface(
             request.work, request.actor, request.ids["surfaceId"], body, expected
         )
     )
@@ -145,7 +147,7 @@ async def list_surface_comments(
     """List comments, oldest first: all, those on one block, or those of one thread."""
     surface_id = request.ids["surfaceId"]
     page = request.page("surface_comments", limit, cursor, surface_id, block_id, parent_comment_id)
-    found = await comments.list_comments(
+    found = await queries.list_comments(
         request.work, request.actor, surface_id, page, block_id, parent_comment_id
     )
     return Data(found)
@@ -194,7 +196,7 @@ async def open_content_surface(request: ApiRequest) -> Data[SurfaceDetail]:
     `contentSurfaceId` of the record names it from then on.
     """
     return Data(
-        await commands.content_surface(request.work, request.actor, request.ids["recordId"])
+        await record_contents.content_surface(request.work, request.actor, request.ids["recordId"])
     )
 
 

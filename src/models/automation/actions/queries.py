@@ -3,12 +3,12 @@
 from datetime import datetime
 from typing import Any, Protocol
 
-from sqlalchemy import Select, Uuid, bindparam, select, tuple_
+from sqlalchemy import Select, select, tuple_
 
 from models.automation.actions.shapes import ActionDetail, ActionList
 from models.automation.actions.tables import action
-from models.content.items.queries import PlacementOf, closed_items, placed_items
-from models.content.items.tables import item
+from models.content.items.joins import ITEM, live_item_of
+from models.content.items.queries import closed_items, placement_of
 from models.core.access.placement import level_on
 from models.core.access.rules import Actor, Level
 from models.core.base import Id, JsonObject
@@ -16,14 +16,7 @@ from models.core.pagination import PageRequest
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
 
-visible = PlacementOf(
-    placed_items()
-    .join(action, action.c.item_id == item.c.id)
-    .where(
-        action.c.id == bindparam("id", type_=Uuid),
-        action.c.workspace_id == item.c.workspace_id,
-    )
-)
+visible = placement_of(action)
 """Where an action is placed: `await visible(work, workspace_ids, action_id, user_id)`."""
 
 
@@ -81,11 +74,7 @@ async def list_actions(work: UnitOfWork, actor: Actor, page: PageRequest) -> Act
 
 def _actions(workspace_id: Id) -> Select[Any]:
     return (
-        select(action, item.c.title.label("label"))
-        .join(item, item.c.id == action.c.item_id)
-        .where(
-            action.c.workspace_id == workspace_id,
-            item.c.workspace_id == workspace_id,
-            item.c.deleted_at.is_(None),
-        )
+        select(action, ITEM.title.label("label"))
+        .join(*live_item_of(action))
+        .where(action.c.workspace_id == workspace_id)
     )

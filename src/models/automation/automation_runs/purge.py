@@ -7,7 +7,7 @@ from sqlalchemy import select, true
 from models.automation.automation_runs.rules import OPEN_RUN
 from models.automation.automation_runs.tables import automation_run
 from models.core.purging import MAX_HEADS, MAX_ROWS, purge
-from models.people.workspaces.tables import workspace
+from models.people.workspaces.queries import every_workspace
 from runtime.database import UnitOfWork
 
 _run = automation_run.c
@@ -18,6 +18,7 @@ async def purge_runs(work: UnitOfWork, before: datetime, limit: int = MAX_ROWS) 
 
     Returns how many rows were deleted, at most `limit`; to be called until it is 0.
     """
+    workspace = every_workspace()
     ended = (
         select(_run.id)
         .where(

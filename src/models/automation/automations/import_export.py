@@ -17,8 +17,8 @@ from models.automation.automations.rules.graph.compiler import referenced_ids
 from models.automation.automations.rules.graph.shapes import Graph
 from models.automation.automations.shapes import AutomationDetail, CreateAutomation
 from models.automation.automations.versions import Content
+from models.content.items.joins import ITEM, live_items
 from models.content.items.queries import closed_items
-from models.content.items.tables import item
 from models.core.access.rules import Actor
 from models.core.base import Id, Input, InputId, JsonObject, Label, Moment, Shape
 from models.core.inputs import read_part, within
@@ -127,14 +127,12 @@ def mapped(value: Any, mapping: Mapping[str, str]) -> Any:
 async def _named(work: UnitOfWork, actor: Actor, content: Content) -> list[NamedThing]:
     ids = sorted(referenced_ids(content.graph, content.trigger_config))
     rows = await work.rows(
-        select(item.c.id, item.c.target_id, item.c.kind, item.c.title)
+        live_items(actor.workspace_id, ITEM.id, ITEM.target_id, ITEM.kind, ITEM.title)
         .where(
-            item.c.workspace_id == actor.workspace_id,
-            item.c.deleted_at.is_(None),
-            item.c.id.not_in(select(closed_items(actor).c.id)),
-            or_(item.c.target_id.in_(ids), item.c.id.in_(ids)),
+            ITEM.id.not_in(select(closed_items(actor).c.id)),
+            or_(ITEM.target_id.in_(ids), ITEM.id.in_(ids)),
         )
-        .order_by(item.c.id)
+        .order_by(ITEM.id)
     )
     return [
         NamedThing(id=row.id if row.id in ids else row.target_id, kind=row.kind, label=row.title)

@@ -8,8 +8,6 @@ from sqlalchemy import (
     FromClause,
     Row,
     Select,
-    Uuid,
-    bindparam,
     func,
     select,
     tuple_,
@@ -29,8 +27,8 @@ from models.automation.automations.shapes import (
 )
 from models.automation.automations.tables import automation, automation_graph, automation_version
 from models.automation.automations.webhook_secrets import webhook_secret_place
-from models.content.items.queries import PlacementOf, closed_items, placed_items
-from models.content.items.tables import item
+from models.content.items.joins import live_item_of
+from models.content.items.queries import closed_items, placement_of
 from models.core.access.placement import level_on
 from models.core.access.rules import Actor, Level, Scope
 from models.core.base import Id
@@ -45,14 +43,7 @@ current = automation_version.alias("current")
 _GRAPH: TypeAdapter[Graph] = TypeAdapter(Graph)
 
 
-visible = PlacementOf(
-    placed_items()
-    .join(automation, automation.c.item_id == item.c.id)
-    .where(
-        automation.c.id == bindparam("id", type_=Uuid),
-        automation.c.workspace_id == item.c.workspace_id,
-    )
-)
+visible = placement_of(automation)
 """Where an automation is placed: `await visible(work, workspace_ids, automation_id, user_id)`."""
 
 
@@ -211,14 +202,14 @@ def _summaries(workspace_id: Id) -> Select[Any]:
             published.c.checksum.label("published_checksum"),
             triggered.label("last_triggered_at"),
         )
-        .join(item, item.c.id == automation.c.item_id)
+        .join(*live_item_of(automation))
         .join(
             current,
             current.c.id
             == func.coalesce(automation.c.draft_version_id, automation.c.published_version_id),
         )
         .outerjoin(published, published.c.id == automation.c.published_version_id)
-        .where(automation.c.workspace_id == workspace_id, item.c.deleted_at.is_(None))
+        .where(automation.c.workspace_id == workspace_id)
     )
 
 

@@ -7,13 +7,13 @@ from sqlalchemy import Select, String, Table, cast, literal, select, union_all
 from models.automation.actions.tables import action
 from models.automation.automations.rules.graph.catalog import Noun, ReferenceCatalog
 from models.automation.automations.tables import automation, automation_graph, automation_version
+from models.content.items.joins import ITEM, live_item_of, live_items
 from models.content.items.rules import ItemKind
-from models.content.items.tables import item
 from models.core.base import Id, JsonObject
 from models.data.databases.field_rows import fields_by_database
 from models.data.databases.rules.fields import FieldSpecs
 from models.data.views.queries import existing_views
-from models.people.workspaces.tables import workspace_member
+from models.people.members.queries import members_among
 from models.sources.data_sources.queries import existing_data_sources
 from runtime.database import UnitOfWork
 
@@ -63,22 +63,14 @@ async def _existing(
     if not ids:
         return {}
     named = sorted(ids)
-    forms = select(item.c.id).where(
-        item.c.workspace_id == workspace_id,
-        item.c.kind == ItemKind.FORM,
-        item.c.deleted_at.is_(None),
-        item.c.id.in_(named),
-    )
-    members = select(workspace_member.c.user_id).where(
-        workspace_member.c.workspace_id == workspace_id, workspace_member.c.user_id.in_(named)
-    )
+    forms = live_items(workspace_id, ITEM.id).where(ITEM.kind == ItemKind.FORM, ITEM.id.in_(named))
     existing = {
         Noun.ACTION: _placed(action, workspace_id, named),
         Noun.AUTOMATION: _placed(automation, workspace_id, named),
         Noun.DATA_SOURCE: existing_data_sources(workspace_id, named),
         Noun.FORM: forms,
         Noun.VIEW: existing_views(workspace_id, named),
-        Noun.MEMBER: members,
+        Noun.MEMBER: members_among(workspace_id, named),
     }
     statement = union_all(
         *(
@@ -96,10 +88,9 @@ def _placed(table: Table, workspace_id: Id, ids: Collection[Id]) -> Select[Id]:
     """Those of the ids that a table has, with items outside the trash."""
     return (
         select(table.c.id)
-        .join(item, item.c.id == table.c.item_id)
+        .join(*live_item_of(table))
         .where(
             table.c.workspace_id == workspace_id,
-            item.c.deleted_at.is_(None),
             table.c.id.in_(ids),
         )
     )

@@ -12,10 +12,10 @@ from models.automation.automations.queries import read_graph
 from models.automation.automations.rules.planner.plan import Plan
 from models.automation.automations.tables import automation, automation_graph, automation_version
 from models.automation.automations.versions import foreign_version, issues_error
-from models.content.items.tables import item
+from models.content.items.joins import ITEM, live_item_of
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
-from models.people.workspaces.tables import workspace
+from models.people.workspaces.queries import live_workspace_of
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError, RunError
 from runtime.prepared_statement import PreparedStatement
@@ -189,14 +189,12 @@ _NAMED = PreparedStatement(
 )
 
 LIVE = (
-    _OF_PUBLISHED.join(item, item.c.id == automation.c.item_id)
-    .join(workspace, workspace.c.id == automation.c.workspace_id)
+    _OF_PUBLISHED.join(*live_item_of(automation))
+    .join(*live_workspace_of(automation))
     .where(
         automation.c.enabled,
         automation.c.published_version_id.is_not(None),
-        item.c.deleted_at.is_(None),
-        ~item.c.archived,
-        workspace.c.deleted_at.is_(None),
+        ~ITEM.archived,
     )
 )
 """The versions that triggers may start, one of each automation."""

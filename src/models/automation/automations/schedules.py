@@ -17,9 +17,9 @@ from models.automation.automations.rules.triggers.configs import (
     read_trigger,
 )
 from models.automation.automations.tables import automation, automation_graph, automation_version
-from models.content.items.tables import item
+from models.content.items.joins import ITEM, live_item_of
 from models.core.base import Id, JsonObject
-from models.people.workspaces.tables import workspace
+from models.people.workspaces.queries import live_workspace_of
 from runtime import outbox
 from runtime.database import UnitOfWork
 from runtime.errors import ValidationError
@@ -48,22 +48,18 @@ _SCHEDULED = (
         automation.c.next_run_at,
         automation.c.skipped_fires,
         automation.c.missed_fires,
-        item.c.archived,
+        ITEM.archived,
         automation_graph.c.trigger_config,
     )
-    .join(item, item.c.id == automation.c.item_id)
-    .join(workspace, workspace.c.id == automation.c.workspace_id)
+    .join(*live_item_of(automation))
+    .join(*live_workspace_of(automation))
     .join(_published, _published.c.id == automation.c.published_version_id)
     .join(
         automation_graph,
         (automation_graph.c.automation_id == _published.c.automation_id)
         & (automation_graph.c.checksum == _published.c.checksum),
     )
-    .where(
-        _published.c.trigger == TriggerKind.SCHEDULE.value,
-        item.c.deleted_at.is_(None),
-        workspace.c.deleted_at.is_(None),
-    )
+    .where(_published.c.trigger == TriggerKind.SCHEDULE.value)
 )
 """Automations that should have a schedule: published with one, and neither they nor their
 workspace in the trash."""

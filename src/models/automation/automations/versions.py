@@ -15,7 +15,7 @@ from models.automation.automations.rules.graph.shapes import Graph
 from models.automation.automations.schedules import require_future
 from models.automation.automations.shapes import VersionStatus
 from models.automation.automations.tables import automation, automation_graph, automation_version
-from models.content.items.tables import item
+from models.content.items.joins import live_item_of
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from runtime.database import UnitOfWork
@@ -78,11 +78,10 @@ async def lock(work: UnitOfWork, actor: Actor, automation_id: Id) -> LockedAutom
             automation.c.last_version,
             automation.c.updated_at,
         )
-        .join(item, item.c.id == automation.c.item_id)
+        .join(*live_item_of(automation))
         .where(
             automation.c.workspace_id == actor.workspace_id,
             automation.c.id == automation_id,
-            item.c.deleted_at.is_(None),
         )
         .with_for_update(of=automation)
     )

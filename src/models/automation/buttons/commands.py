@@ -1,7 +1,5 @@
 """Pressing a button: it runs an action, and emits an event for automations."""
 
-from sqlalchemy import select
-
 from models.automation.action_runs.acceptance import ActionRequest, accept, runnable_action
 from models.automation.action_runs.shapes import RunAction
 from models.automation.actions.queries import visible as visible_action
@@ -13,7 +11,7 @@ from models.data.records.queries.records import get_record, load_schema_of
 from models.data.records.shapes import RecordDetail
 from models.messages.events.commands import emit
 from models.messages.events.rules import EventKind
-from models.people.users.tables import app_user
+from models.people.users.queries import find_user
 from runtime.database import UnitOfWork
 from runtime.errors import DeniedError, NotFoundError
 
@@ -52,12 +50,8 @@ async def _require_edit(work: UnitOfWork, actor: Actor, action_id: Id) -> None:
 
 
 async def _user(work: UnitOfWork, actor: Actor) -> JsonObject:
-    row = await work.first(
-        select(app_user.c.id, app_user.c.name, app_user.c.email).where(
-            app_user.c.id == actor.user_id
-        )
-    )
-    facts = dict.fromkeys(USER_KEYS) if row is None else dict(row._mapping)
+    found = await find_user(work, actor.user_id)
+    facts = {key: getattr(found, key, None) for key in USER_KEYS}
     return {**facts, "id": str(actor.user_id)}
 
 

@@ -29,8 +29,7 @@ from models.automation.run_overviews.shapes import (
     RunRelation,
     RunState,
 )
-from models.content.items.queries import PlacementOf, closed_items, placed_items
-from models.content.items.tables import item
+from models.content.items.queries import PlacementOf, closed_items, placed
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from runtime.database import UnitOfWork
@@ -43,13 +42,11 @@ _run = automation_run.c
 _node = node_run.c
 
 visible = PlacementOf(
-    placed_items()
-    .join(automation, automation.c.item_id == item.c.id)
+    placed(automation)
     .join(automation_run, _run.automation_id == automation.c.id)
     .where(
         _run.id == bindparam("id", type_=Uuid),
-        _run.workspace_id == item.c.workspace_id,
-        automation.c.workspace_id == item.c.workspace_id,
+        _run.workspace_id == automation.c.workspace_id,
     )
 )
 """Where a run's automation is placed: `await visible(work, workspace_ids, run_id, user_id)`."""

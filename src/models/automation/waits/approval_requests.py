@@ -9,10 +9,11 @@ from models.automation.automation_runs.run_header import RunHeader
 from models.automation.automations.rules.graph.configs import ApprovalConfig
 from models.automation.automations.tables import automation
 from models.automation.waits.store import find_wait, read_responses
+from models.core.access.rules import Role
 from models.core.base import Id
-from models.messages.notifications.delivery import Notice, notify
+from models.messages.notifications.commands import Notice, notify
 from models.messages.notifications.rules import NotificationKind
-from models.people.workspaces.tables import workspace_member
+from models.people.members.queries import members_with
 from runtime.database import UnitOfWork
 
 
@@ -56,13 +57,7 @@ async def _deciders(work: UnitOfWork, run: RunHeader, config: ApprovalConfig) ->
     """The assignees, and the members with the role; whoever started the run only if allowed."""
     deciders = set(config.assignees)
     if config.role is not None:
-        rows = await work.rows(
-            select(workspace_member.c.user_id).where(
-                workspace_member.c.workspace_id == run.workspace_id,
-                workspace_member.c.role == config.role,
-            )
-        )
-        deciders |= {row.user_id for row in rows}
+        deciders.update(await members_with(work, run.workspace_id, Role(config.role)))
     return deciders if config.allow_self else deciders - {run.created_by_user_id}
 
 

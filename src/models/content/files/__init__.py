@@ -1,1 +1,1 @@
-"""Stored files: rows that say what an object of the store is, and the tokens that open it."""
+"""Stored files: a row for each, its bytes in the object store, and the tokens of download URLs."""

@@ -1,4 +1,4 @@
-"""Recording files whose bytes are in the object store, and taking both away again."""
+"""Recording files whose bytes are in the object store, and removing both."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -8,7 +8,6 @@ from typing import Any
 from sqlalchemy import (
     ARRAY,
     CompoundSelect,
-    Row,
     Text,
     any_,
     bindparam,
@@ -22,7 +21,7 @@ from sqlalchemy import (
 from models.content.files.queries import as_stored_file, placing, stored_file
 from models.content.files.rules import Content, file_name
 from models.content.files.shapes import StoredFile
-from models.content.files.tables import file
+from models.content.files.tables import File, file
 from models.content.items.commands import trash_item
 from models.content.items.tables import item
 from models.core.access.placement import Placement
@@ -30,13 +29,13 @@ from models.core.access.rules import Actor
 from models.core.base import Id
 from runtime.crypto import KeyRing
 from runtime.database import Database, UnitOfWork
-from runtime.errors import NotFoundError
+from runtime.errors import ConflictError, NotFoundError
 from runtime.ids import new_id
 from runtime.object_store import ObjectStore
 
 OBJECTS = "files"
-"""What the keys of all objects begin with that rows of this noun speak of."""
-_ON_ITS_WAY = timedelta(days=1)
+"""The prefix of the keys of all objects that belong to files."""
+_UPLOAD_TIME = timedelta(days=1)
 """An object younger than this may still get its row."""
 _PURGED = 200
 """Files that one call of `purge_files` takes away."""
@@ -85,7 +84,7 @@ async def register_private_file(
 
 async def _insert(
     work: UnitOfWork, content: Content, file_id: Id, workspace_id: Id, user_id: Id, *, private: bool
-) -> Row[Any]:
+) -> File:
     values = {
         "id": file_id,
         "workspace_id": workspace_id,
@@ -98,7 +97,8 @@ async def _insert(
         "created_by_user_id": user_id,
         "created_at": work.now,
     }
-    return (await work.execute(insert(file).values(values).returning(*file.c))).one()
+    (row,) = await work.rows(insert(file).values(values).returning(*file.c), of=File)
+    return row
 
 
 async def copy_file(work: UnitOfWork, actor: Actor, file_id: Id) -> Id:
@@ -118,6 +118,17 @@ async def copy_file(work: UnitOfWork, actor: Actor, file_id: Id) -> Id:
     own = {"id": made, "created_by_user_id": actor.user_id, "created_at": work.now}
     await work.execute(insert(file).values({**found._mapping, **own}))
     return made
+
+
+async def lock_unplaced(work: UnitOfWork, actor: Actor, file_id: Id) -> None:
+    """Lock a file that is about to get an item. Raises `ConflictError` when it has one.
+
+    Of two requests that place it at once the second waits, and finds the item of the first.
+    """
+    this = (file.c.workspace_id == actor.workspace_id, file.c.id == file_id)
+    await work.execute(select(file.c.id).where(*this).with_for_update())
+    if await work.scalar(select(item.c.id).join(file, placing(file)).where(*this)) is not None:
+        raise ConflictError("The file has an item already. Duplicate that item instead.")
 
 
 async def delete_file(
@@ -162,7 +173,7 @@ async def purge_files(
             .returning(file.c.object_key)
         )
         purged = [row.object_key for row in gone]
-        orphans = await _unspoken(work, purged)
+        orphans = await _without_row(work, purged)
     for key in orphans:
         await store.delete(key)
     return len(purged)
@@ -181,23 +192,23 @@ def _old(before: datetime) -> CompoundSelect[Any]:
 
 
 async def sweep_orphans(database: Database, store: ObjectStore, now: datetime) -> int:
-    """Remove objects of which no row speaks although they are a day old; how many.
+    """Remove objects that are a day old and have no row; gives how many.
 
     Such an object is what is left of an upload whose process died, or whose commit had no answer.
     """
     removed = 0
-    await store.drop_unfinished(now - _ON_ITS_WAY)
-    async for object_keys in store.older_than(OBJECTS, now - _ON_ITS_WAY):
+    await store.drop_unfinished(now - _UPLOAD_TIME)
+    async for object_keys in store.older_than(OBJECTS, now - _UPLOAD_TIME):
         async with database.reading() as work:
-            orphans = await _unspoken(work, object_keys)
+            orphans = await _without_row(work, object_keys)
         for key in orphans:
             await store.delete(key)
             removed += 1
     return removed
 
 
-async def _unspoken(work: UnitOfWork, object_keys: Sequence[str]) -> set[str]:
-    """Those of these objects of which no row speaks; a copy of a file has the same object."""
+async def _without_row(work: UnitOfWork, object_keys: Sequence[str]) -> set[str]:
+    """Those of these objects that no file has; copies of a file share one object."""
     known = await work.rows(
         select(file.c.object_key).where(
             file.c.object_key == any_(bindparam("keys", object_keys, type_=ARRAY(Text)))

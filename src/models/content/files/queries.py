@@ -1,13 +1,12 @@
 """Reading stored files."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from sqlalchemy import (
     ARRAY,
     ColumnElement,
     FromClause,
-    Row,
     Select,
     Uuid,
     and_,
@@ -21,7 +20,7 @@ from sqlalchemy import (
 
 from models.content.files.rules import AssetClaim, download_url, read_asset_token
 from models.content.files.shapes import StoredFile, StoredFileList
-from models.content.files.tables import file
+from models.content.files.tables import File, file
 from models.content.items.queries import PlacementOf, closed_items, placed_items
 from models.content.items.rules import ItemKind
 from models.content.items.tables import item
@@ -29,7 +28,7 @@ from models.core.access.placement import Placement
 from models.core.access.rules import MANAGERS, Actor, Level
 from models.core.base import Id
 from models.core.pagination import PageRequest
-from models.people.workspaces.tables import workspace
+from models.people.workspaces.queries import live_workspace_of
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
@@ -89,13 +88,13 @@ async def visible(
 
 async def stored_file(work: UnitOfWork, workspace_id: Id, file_id: Id, keys: KeyRing) -> StoredFile:
     """A file, whether or not its item is in the trash. Raises `NotFoundError`."""
-    found = await work.first(_files(workspace_id).where(file.c.id == file_id))
+    found = await work.first(_files(workspace_id).where(file.c.id == file_id), of=File)
     if found is None:
         raise NotFoundError("file")
     return as_stored_file(found, keys)
 
 
-def as_stored_file(row: Any, keys: KeyRing, claim: AssetClaim | None = None) -> StoredFile:
+def as_stored_file(row: File, keys: KeyRing, claim: AssetClaim | None = None) -> StoredFile:
     """A row of the table as the interface shows it."""
     return StoredFile(
         file_id=row.id,
@@ -104,6 +103,55 @@ def as_stored_file(row: Any, keys: KeyRing, claim: AssetClaim | None = None) -> 
         byte_size=row.byte_size,
         download_url=download_url(keys, row.workspace_id, row.id, claim),
         created_at=row.created_at,
+    )
+
+
+async def file_of_item(work: UnitOfWork, workspace_id: Id, item_id: Id) -> File:
+    """The file that an item places. Raises `NotFoundError`."""
+    found = await work.first(
+        select(file)
+        .join(item, placing(file))
+        .where(
+            file.c.workspace_id == workspace_id,
+            file.c.deleted_at.is_(None),
+            item.c.id == item_id,
+        ),
+        of=File,
+    )
+    if found is None:
+        raise NotFoundError("file")
+    return found
+
+
+def unhidden_files(actor: Actor, file_ids: Sequence[Id]) -> Select[Any]:
+    """The ids of those of these files that no item hides from the actor."""
+    closed = select(closed_items(actor).c.id)
+    hidden = select(item.c.id).where(placing(file), item.c.id.in_(closed))
+    return _files_among(actor.workspace_id, file_ids).where(~hidden.exists())
+
+
+def seen_files(actor: Actor, file_ids: Sequence[Id]) -> Select[Any]:
+    """The ids of those of these files that the actor sees where they are placed.
+
+    A file without an item is at the root of its workspace.
+    """
+    places = select(item.c.id).where(placing(file))
+    open_place = places.where(item.c.id.not_in(select(closed_items(actor).c.id))).exists()
+    seen = or_(open_place, ~places.exists()) if actor.level >= Level.VIEW else open_place
+    return _files_among(actor.workspace_id, file_ids).where(seen)
+
+
+def file_names(workspace_id: Id, file_ids: Sequence[Id]) -> Select[Any]:
+    """The `id` and `name` of these files, deleted ones too."""
+    among = file.c.id == any_(literal(list(file_ids), ARRAY(Uuid)))
+    return select(file.c.id, file.c.name).where(file.c.workspace_id == workspace_id, among)
+
+
+def _files_among(workspace_id: Id, file_ids: Sequence[Id]) -> Select[Any]:
+    return select(file.c.id).where(
+        file.c.workspace_id == workspace_id,
+        file.c.id == any_(literal(list(file_ids), ARRAY(Uuid))),
+        file.c.deleted_at.is_(None),
     )
 
 
@@ -123,7 +171,7 @@ async def list_files(work: UnitOfWork, actor: Actor, page: PageRequest) -> Store
     )
     if page.after is not None:
         statement = statement.where(tuple_(file.c.created_at, file.c.id) < tuple_(*page.after))
-    shown = page.of(await work.rows(statement), lambda row: (row.created_at, row.id))
+    shown = page.of(await work.rows(statement, of=File), lambda row: (row.created_at, row.id))
     return StoredFileList(
         files=[as_stored_file(row, page.keys) for row in shown.items], cursor=shown.cursor
     )
@@ -133,9 +181,36 @@ def _files(workspace_id: Id) -> Select[Any]:
     return select(file).where(file.c.workspace_id == workspace_id, file.c.deleted_at.is_(None))
 
 
+class AssetRow(Protocol):
+    """A file with the item that places it, if there is one."""
+
+    id: Id
+    workspace_id: Id
+    name: str
+    mime_type: str
+    byte_size: int
+    sha256: bytes
+    object_key: str
+    created_by_user_id: Id
+    item_id: Id | None
+
+
+_ASSET = PreparedStatement(
+    select(file, item.c.id.label("item_id"))
+    .join(*live_workspace_of(file))
+    .outerjoin(item, placing(file))
+    .where(
+        file.c.id == bindparam("id", type_=Uuid),
+        file.c.deleted_at.is_(None),
+    )
+    .limit(1),
+    AssetRow,
+)
+
+
 async def find_asset(
     work: UnitOfWork, keys: KeyRing, file_id: Id | None, token: str
-) -> tuple[Row[Any], AssetClaim]:
+) -> tuple[AssetRow, AssetClaim]:
     """The file that a token opens, and what the token says.
 
     Raises the same `NotFoundError` for a file that is unknown or in the trash and for a token
@@ -152,19 +227,6 @@ async def find_asset(
         if shown is None:
             raise NotFoundError("file")
     return found, claim
-
-
-_ASSET = PreparedStatement(
-    select(file, item.c.id.label("item_id"))
-    .join(workspace, workspace.c.id == file.c.workspace_id)
-    .outerjoin(item, placing(file))
-    .where(
-        file.c.id == bindparam("id", type_=Uuid),
-        file.c.deleted_at.is_(None),
-        workspace.c.deleted_at.is_(None),
-    )
-    .limit(1)
-)
 
 
 async def files_exist(work: UnitOfWork, workspace_id: Id, file_ids: Sequence[Id]) -> set[Id]:

@@ -86,12 +86,12 @@ def download_url(
 
     A member's is the same every time and ends with the file.
     """
-    facts = b""
+    restriction = b""
     if claim is not None and claim.share_link_id is not None and claim.expires_at is not None:
         expiry = int(claim.expires_at.timestamp())
-        facts = claim.share_link_id.bytes + expiry.to_bytes(_EXPIRY_BYTES, "big")
-    mac = keys.sign(_message(workspace_id, file_id, facts))[:_MAC_BYTES]
-    token = base64.urlsafe_b64encode(mac + facts).rstrip(b"=").decode()
+        restriction = claim.share_link_id.bytes + expiry.to_bytes(_EXPIRY_BYTES, "big")
+    mac = keys.sign(_message(workspace_id, file_id, restriction))[:_MAC_BYTES]
+    token = base64.urlsafe_b64encode(mac + restriction).rstrip(b"=").decode()
     return f"/v1/assets/{file_id}/{token}"
 
 
@@ -101,14 +101,14 @@ def read_asset_token(keys: KeyRing, workspace_id: Id, file_id: Id, token: str) -
         raw = base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True)
     except (ValueError, binascii.Error):
         return None
-    mac, facts = raw[:_MAC_BYTES], raw[_MAC_BYTES:]
-    if not keys.verify(_message(workspace_id, file_id, facts), mac, _MAC_BYTES):
+    mac, restriction = raw[:_MAC_BYTES], raw[_MAC_BYTES:]
+    if not keys.verify(_message(workspace_id, file_id, restriction), mac, _MAC_BYTES):
         return None
-    if not facts:
+    if not restriction:
         return AssetClaim()
-    expiry = int.from_bytes(facts[_LINK_BYTES:], "big")
-    return AssetClaim(Id(bytes=facts[:_LINK_BYTES]), datetime.fromtimestamp(expiry, UTC))
+    expiry = int.from_bytes(restriction[_LINK_BYTES:], "big")
+    return AssetClaim(Id(bytes=restriction[:_LINK_BYTES]), datetime.fromtimestamp(expiry, UTC))
 
 
-def _message(workspace_id: Id, file_id: Id, facts: bytes) -> bytes:
-    return fingerprint(b"asset token", workspace_id.bytes, file_id.bytes, facts)
+def _message(workspace_id: Id, file_id: Id, restriction: bytes) -> bytes:
+    return fingerprint(b"asset token", workspace_id.bytes, file_id.bytes, restriction)

@@ -1,1 +1,1 @@
-"""Grants: what single members may do with single items (decisions C4)."""
+"""Grants: what one member may do with one item and what is below it (decisions C4)."""

@@ -1,16 +1,56 @@
-"""Deciding who may do what with an item."""
+"""Changing who may do what with an item."""
 
-from sqlalchemy import delete, insert, update
+from typing import Any
+
+from sqlalchemy import FromClause, delete, insert, literal, select, update
+from sqlalchemy.dialects.postgresql import insert as upsert
 
 from models.content.grants.queries import item_access
 from models.content.grants.shapes import ItemAccess, ReplaceAccess
 from models.content.grants.tables import item_grant
 from models.content.items.tables import item
-from models.core.access.rules import Actor
+from models.core.access.rules import Actor, Level
 from models.core.base import Id
 from models.people.members.queries import strangers
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError, ValidationError
+
+
+async def grant_manage(work: UnitOfWork, actor: Actor, item_id: Id) -> None:
+    """Let the actor manage an item, whatever they were granted on it before."""
+    manage: dict[str, Any] = {"level": Level.MANAGE.value, "updated_at": work.now}
+    await work.execute(
+        upsert(item_grant)
+        .values(
+            workspace_id=actor.workspace_id,
+            item_id=item_id,
+            user_id=actor.user_id,
+            created_at=work.now,
+            **manage,
+        )
+        .on_conflict_do_update(index_elements=["workspace_id", "item_id", "user_id"], set_=manage)
+    )
+
+
+async def copy_grants(work: UnitOfWork, actor: Actor, copies: FromClause) -> None:
+    """Give items the grants of others; `copies` has columns `old` and `new` of item ids."""
+    columns = ("workspace_id", "item_id", "user_id", "level", "created_at", "updated_at")
+    await work.execute(
+        insert(item_grant).from_select(
+            columns,
+            select(
+                item_grant.c.workspace_id,
+                copies.c.new,
+                item_grant.c.user_id,
+                item_grant.c.level,
+                literal(work.now),
+                literal(work.now),
+            ).where(
+                item_grant.c.workspace_id == actor.workspace_id,
+                item_grant.c.item_id == copies.c.old,
+            ),
+        )
+    )
 
 
 async def replace_access(

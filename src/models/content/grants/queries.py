@@ -1,4 +1,6 @@
-"""Reading who was granted what."""
+"""Reading the access mode and the grants of an item."""
+
+from typing import Protocol
 
 from sqlalchemy import select
 
@@ -7,9 +9,16 @@ from models.content.grants.tables import item_grant
 from models.content.items.tables import item
 from models.core.access.rules import Actor, Level
 from models.core.base import Id
-from models.people.users.tables import app_user
+from models.people.members.queries import members_of
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
+
+
+class _GrantRow(Protocol):
+    user_id: Id
+    level: int
+    email: str | None
+    name: str | None
 
 
 async def item_access(work: UnitOfWork, actor: Actor, item_id: Id) -> ItemAccess:
@@ -21,11 +30,13 @@ async def item_access(work: UnitOfWork, actor: Actor, item_id: Id) -> ItemAccess
     )
     if mode is None:
         raise NotFoundError("item")
+    member = members_of(actor.workspace_id).subquery("member")
     rows = await work.rows(
-        select(item_grant.c.user_id, item_grant.c.level, app_user.c.email, app_user.c.name)
-        .join(app_user, app_user.c.id == item_grant.c.user_id)
+        select(item_grant.c.user_id, item_grant.c.level, member.c.email, member.c.name)
+        .join(member, member.c.user_id == item_grant.c.user_id)
         .where(item_grant.c.workspace_id == actor.workspace_id, item_grant.c.item_id == item_id)
-        .order_by(item_grant.c.level.desc(), app_user.c.name, item_grant.c.user_id)
+        .order_by(item_grant.c.level.desc(), member.c.name, item_grant.c.user_id),
+        of=_GrantRow,
     )
     grants = [
         GrantBody(

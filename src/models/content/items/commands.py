@@ -1,10 +1,10 @@
-"""Placing resources in the tree of items, moving them, and their way to the trash and back."""
+"""Creating and moving items, archiving them, deleting them to the trash and restoring them."""
 
 from collections.abc import Mapping, Sequence, Set
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, func, insert, select, update
+from sqlalchemy import ColumnElement, FromClause, func, insert, select, update
 
 from models.content.items.handlers import placement_changed
 from models.content.items.locks import own_tree, share_tree
@@ -125,8 +125,30 @@ async def change_item(
     return row
 
 
+async def copy_looks(work: UnitOfWork, actor: Actor, root_id: Id, copies: FromClause) -> None:
+    """Give items what others look like, and who sees them by their mode.
+
+    `copies` has columns `old` and `new` of item ids. All but the copy of `root_id` get the
+    position, too.
+    """
+    original = item.alias("original")
+    this = (
+        item.c.workspace_id == actor.workspace_id,
+        original.c.workspace_id == actor.workspace_id,
+        item.c.id == copies.c.new,
+        original.c.id == copies.c.old,
+    )
+    copied = ("icon", "color", "access_mode", "metadata", "archived")
+    await work.execute(
+        update(item).where(*this).values({name: original.c[name] for name in copied})
+    )
+    await work.execute(
+        update(item).where(*this, original.c.id != root_id).values(position=original.c.position)
+    )
+
+
 async def move_item(work: UnitOfWork, actor: Actor, item_id: Id, body: MoveItem) -> ItemRow:
-    """Hang an item and what is below it elsewhere; the row as it is then.
+    """Move an item with what is below it to another parent; gives its new row.
 
     Raises what `check_parent` raises, `ValidationError` for a place below the item itself and
     `DeniedError` without the kind's write scope.
@@ -151,7 +173,7 @@ async def move_item(work: UnitOfWork, actor: Actor, item_id: Id, body: MoveItem)
 
 
 async def trash_item(work: UnitOfWork, actor: Actor, item_id: Id) -> ItemRow:
-    """Put an item and everything below it into the trash; its row as it is there.
+    """Put an item and everything below it into the trash; gives its new row.
 
     What is below remembers the item it went with. Raises `NotFoundError`, and `DeniedError` when
     the actor lacks the write scope of a kind below.
@@ -211,7 +233,7 @@ async def restore_item(work: UnitOfWork, actor: Actor, item_id: Id) -> ItemRow:
 
 
 async def archive_item(work: UnitOfWork, actor: Actor, item_id: Id, *, archived: bool) -> ItemRow:
-    """Take an item out of the everyday lists or put it back; nothing changes when it is so.
+    """Archive an item, which takes it out of lists, or unarchive it; repeating it changes nothing.
 
     Raises `NotFoundError`, and `DeniedError` without the kind's write scope.
     """
@@ -236,7 +258,7 @@ def check_scopes(actor: Actor, kinds: Set[str]) -> None:
 
 
 def _checked(actor: Actor, item_id: Id, rows: Sequence[ItemRow]) -> ItemRow:
-    """The item among the rows that went one way, if the actor may send all of them."""
+    """The item among the changed rows, if the actor may change all of them."""
     check_scopes(actor, {row.kind for row in rows})
     found = next((row for row in rows if row.id == item_id), None)
     if found is None:

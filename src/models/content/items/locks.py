@@ -1,7 +1,7 @@
-"""The lock between those who hang things into a tree and those who change its shape.
+"""The lock of a workspace's tree of items, an advisory lock of the transaction.
 
-Who adds an item shares it; who moves, deletes or restores takes it alone. So nothing is put below
-an item that goes to the trash meanwhile, and two moves cannot together make a circle.
+Adding an item takes it shared; moving, deleting and restoring take it exclusively. So nothing is
+put below an item that goes to the trash meanwhile, and two moves cannot together form a cycle.
 """
 
 from sqlalchemy import BigInteger, bindparam, func, select
@@ -12,7 +12,7 @@ from runtime.prepared_statement import PreparedStatement
 
 _KEY = bindparam("key", type_=BigInteger)
 _SHARED = PreparedStatement(select(func.pg_advisory_xact_lock_shared(_KEY)))
-_ALONE = PreparedStatement(select(func.pg_advisory_xact_lock(_KEY)))
+_EXCLUSIVE = PreparedStatement(select(func.pg_advisory_xact_lock(_KEY)))
 
 
 async def share_tree(work: UnitOfWork, workspace_id: Id) -> None:
@@ -21,10 +21,10 @@ async def share_tree(work: UnitOfWork, workspace_id: Id) -> None:
 
 
 async def own_tree(work: UnitOfWork, workspace_id: Id) -> None:
-    """Wait for those who add items, and keep new ones out until the transaction ends."""
-    await _ALONE.rows(work, {"key": _key(workspace_id)})
+    """Let nobody else change the tree until the transaction ends."""
+    await _EXCLUSIVE.rows(work, {"key": _key(workspace_id)})
 
 
 def _key(workspace_id: Id) -> int:
-    """The last 8 bytes of a UUIDv7 are random."""
+    """A key from the last 8 bytes of the id, which are random in a UUIDv7."""
     return int.from_bytes(workspace_id.bytes[8:], "big", signed=True)

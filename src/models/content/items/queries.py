@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Any, Literal
+from typing import Any
 
 from sqlalchemy import (
     ARRAY,
     CTE,
     ColumnElement,
+    FromClause,
     Integer,
     Select,
     Uuid,
@@ -19,18 +20,16 @@ from sqlalchemy import (
     literal,
     or_,
     select,
-    tuple_,
 )
 
 from models.content.grants.tables import item_grant
-from models.content.items.rules import TRASH_DAYS, AccessMode, ItemKind
-from models.content.items.shapes import ItemDetail, ItemList
+from models.content.items.rules import TRASH_DAYS, AccessMode
+from models.content.items.shapes import ItemDetail
 from models.content.items.tables import ItemRow, item
-from models.content.items.tree import live
-from models.core.access.placement import Placement, level_on
+from models.content.items.tree import live, subtree
+from models.core.access.placement import Placement
 from models.core.access.rules import MANAGERS, Actor, Level
 from models.core.base import Id
-from models.core.pagination import PageRequest
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
 from runtime.prepared_statement import PreparedStatement
@@ -54,6 +53,15 @@ def placed_items() -> Select[Any]:
         item.c.deleted_at,
         literal(0, Integer).label("restrictions"),
     ).where(item.c.workspace_id == any_(bindparam("workspace_ids", type_=ARRAY(Uuid))))
+
+
+def placed(noun: FromClause, item_id: str = "item_id") -> Select[Any]:
+    """`placed_items` with the rows of a noun that name their item in this column."""
+    of_item = and_(
+        noun.c.workspace_id == item.c.workspace_id,
+        noun.c[item_id] == item.c.id,
+    )
+    return placed_items().join(noun, of_item)
 
 
 class PlacementOf:
@@ -121,6 +129,14 @@ def _judged(start: Select[Any], *, in_trash: bool) -> Select[Any]:
         .group_by(way.c.workspace_id, way.c.item_id)
     )
     return judged if in_trash else judged.having(func.bool_and(way.c.deleted_at.is_(None)))
+
+
+def placement_of(noun: FromClause, item_id: str = "item_id") -> PlacementOf:
+    """Finds where a resource is placed by its own id: `await visible(work, workspace_ids, id, …)`.
+
+    Its rows name their item in the column `item_id`.
+    """
+    return PlacementOf(placed(noun, item_id).where(noun.c.id == bindparam("id", type_=Uuid)))
 
 
 placement = PlacementOf(placed_items().where(item.c.id == bindparam("id", type_=Uuid)))
@@ -192,6 +208,28 @@ def _open_items(actor: Actor, level: Level) -> Select[Any]:
     return select(opened.c.id)
 
 
+def sees_items(actor: Actor, *item_ids: ColumnElement[Any]) -> ColumnElement[bool]:
+    """The condition that this member sees the items in these columns; null is always seen."""
+    closed = select(closed_items(actor).c.id)
+    return and_(*(or_(item_id.is_(None), item_id.not_in(closed)) for item_id in item_ids))
+
+
+async def items_below(work: UnitOfWork, actor: Actor, item_id: Id, limit: int) -> Sequence[ItemRow]:
+    """An item and what the actor sees below it, from the top down."""
+    below = subtree(actor.workspace_id, item_id)
+    return await work.rows(
+        select(item)
+        .join(below, below.c.id == item.c.id)
+        .where(
+            item.c.workspace_id == actor.workspace_id,
+            item.c.id.not_in(select(closed_items(actor).c.id)),
+        )
+        .order_by(below.c.depth, item.c.position, item.c.id)
+        .limit(limit),
+        of=ItemRow,
+    )
+
+
 _ITEM = PreparedStatement(
     select(item).where(*live(bindparam("workspace_id", type_=Uuid), bindparam("id", type_=Uuid))),
     ItemRow,
@@ -237,57 +275,3 @@ def item_detail(row: ItemRow) -> ItemDetail:
             "updated_at": row.updated_at,
         }
     )
-
-
-async def list_items(
-    work: UnitOfWork,
-    actor: Actor,
-    page: PageRequest,
-    *,
-    kind: ItemKind | None = None,
-    parent_id: Id | Literal["root"] | None = None,
-    archived: bool = False,
-) -> ItemList:
-    """The items the actor sees: children in their order, all of the workspace newest first.
-
-    Raises `NotFoundError` for a parent the actor does not see.
-    """
-    statement = select(item).where(
-        item.c.workspace_id == actor.workspace_id,
-        item.c.deleted_at.is_(None),
-        item.c.archived.is_(archived),
-        item.c.id.not_in(select(closed_items(actor).c.id)),
-    )
-    if kind is not None:
-        statement = statement.where(item.c.kind == kind.value)
-    if parent_id is None:
-        statement, place = statement.order_by(item.c.id.desc()), _newest
-        if page.after is not None:
-            statement = statement.where(item.c.id < page.after[0])
-    else:
-        statement, place = statement.order_by(item.c.position, item.c.id), _in_order
-        statement = statement.where(await _children_of(work, actor, parent_id))
-        if page.after is not None:
-            statement = statement.where(tuple_(item.c.position, item.c.id) > tuple_(*page.after))
-    shown = page.of(await work.rows(statement.limit(page.fetch), of=ItemRow), place)
-    return ItemList(items=[item_detail(row) for row in shown.items], cursor=shown.cursor)
-
-
-def _newest(row: ItemRow) -> tuple[Any, ...]:
-    """Ids of items are made in the order of time."""
-    return (row.id,)
-
-
-def _in_order(row: ItemRow) -> tuple[Any, ...]:
-    return (row.position, row.id)
-
-
-async def _children_of(
-    work: UnitOfWork, actor: Actor, parent_id: Id | Literal["root"]
-) -> ColumnElement[bool]:
-    if isinstance(parent_id, str):
-        return item.c.parent_item_id.is_(None)
-    found = await placement(work, [actor.workspace_id], parent_id, actor.user_id)
-    if found is None or level_on(found, actor.role) < Level.VIEW:
-        raise NotFoundError
-    return item.c.parent_item_id == parent_id

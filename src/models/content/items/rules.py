@@ -1,4 +1,4 @@
-"""What an item is (interface, Item), and the rules of the tree."""
+"""Kinds of items, the bounds of the tree, titles of copies (interface, Item)."""
 
 import json
 import re

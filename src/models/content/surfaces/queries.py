@@ -1,18 +1,18 @@
 """Reading surfaces and their blocks."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any, Protocol
 
 from sqlalchemy import (
     ARRAY,
     ColumnElement,
-    Row,
+    Exists,
     Uuid,
-    and_,
     any_,
     bindparam,
+    exists,
     func,
-    or_,
     select,
     tuple_,
 )
@@ -20,46 +20,42 @@ from sqlalchemy import (
 from models.content.items.queries import PlacementOf, placed_items
 from models.content.items.tables import item
 from models.content.surfaces.rules.kinds import SurfaceKind, scope_on
-from models.content.surfaces.shapes import BlockDetail, BlockList, BlockTree, SurfaceDetail
-from models.content.surfaces.tables import block, surface
+from models.content.surfaces.shapes import (
+    BlockDetail,
+    BlockList,
+    BlockTree,
+    CommentDetail,
+    CommentList,
+    SurfaceDetail,
+)
+from models.content.surfaces.tables import (
+    Block,
+    Surface,
+    SurfaceComment,
+    block,
+    surface,
+    surface_comment,
+)
 from models.core.access.rules import Actor, Scope
-from models.core.base import Id
+from models.core.base import Id, JsonObject
 from models.core.pagination import PageRequest
-from models.data.databases.tables import database
-from models.data.records.tables import record
 from runtime.database import UnitOfWork
 from runtime.errors import DeniedError, NotFoundError
 from runtime.prepared_statement import PreparedStatement
 
-_HOME = (
-    select(func.coalesce(surface.c.item_id, database.c.item_id))
-    .select_from(surface)
-    .outerjoin(
-        database,
-        and_(
-            database.c.workspace_id == surface.c.workspace_id,
-            database.c.id == surface.c.database_id,
-        ),
-    )
-    .outerjoin(
-        record,
-        and_(
-            record.c.workspace_id == surface.c.workspace_id,
-            record.c.id == surface.c.record_id,
-            record.c.deleted_at.is_(None),
-        ),
-    )
-    .where(
+
+def placement_of_surfaces(item_of_content: Callable[[Any], ColumnElement[Any]]) -> PlacementOf:
+    """Finds where surfaces are placed: with their own item, or with that of what they describe.
+
+    `item_of_content` takes the columns of a surface and gives the item with which the content of
+    a record or of a template is seen, null for one that is not.
+    """
+    home = select(func.coalesce(surface.c.item_id, item_of_content(surface.c))).where(
         surface.c.workspace_id == any_(bindparam("workspace_ids", type_=ARRAY(Uuid))),
         surface.c.id == bindparam("id", type_=Uuid),
-        or_(surface.c.record_id.is_(None), record.c.id.is_not(None)),
     )
-    .scalar_subquery()
-)
-"""The item a surface is seen with: its own, or that of its record's database."""
+    return PlacementOf(placed_items().where(item.c.id == home.scalar_subquery()))
 
-visible = PlacementOf(placed_items().where(item.c.id == _HOME))
-"""Where a surface is placed, a record's with its database: `await visible(work, …)`."""
 
 _NESTED = block.alias("nested")
 _HAS_CHILDREN = (
@@ -78,8 +74,27 @@ _SURFACE = PreparedStatement(
     select(surface).where(
         surface.c.workspace_id == bindparam("workspace_id", type_=Uuid),
         surface.c.id == bindparam("surface_id", type_=Uuid),
-    )
+    ),
+    Surface,
 )
+
+
+class BlockRow(Protocol):
+    """A block, and whether others are nested in it."""
+
+    id: Id
+    surface_id: Id
+    parent_block_id: Id | None
+    kind: str
+    position: float
+    content: JsonObject
+    x: float | None
+    y: float | None
+    w: float | None
+    h: float | None
+    created_at: datetime
+    updated_at: datetime
+    has_children: bool
 
 
 def this_block(actor: Actor, surface_id: Id, block_id: Any) -> tuple[ColumnElement[bool], ...]:
@@ -91,13 +106,13 @@ def this_block(actor: Actor, surface_id: Id, block_id: Any) -> tuple[ColumnEleme
     )
 
 
-async def find_surface(work: UnitOfWork, actor: Actor, surface_id: Id, scope: Scope) -> Row[Any]:
+async def find_surface(work: UnitOfWork, actor: Actor, surface_id: Id, scope: Scope) -> Surface:
     """The row of a surface, for an actor with the scope its kind asks for in place of `scope`.
 
     Raises `NotFoundError` and `DeniedError`.
     """
     parameters = {"workspace_id": actor.workspace_id, "surface_id": surface_id}
-    found: Row[Any] | None = await _SURFACE.first(work, parameters)
+    found = await _SURFACE.first(work, parameters)
     if found is None:
         raise NotFoundError("surface")
     require_scope(actor, found.kind, scope)
@@ -117,13 +132,22 @@ async def get_surface(work: UnitOfWork, actor: Actor, surface_id: Id) -> Surface
     return await detail(work, actor, found)
 
 
-async def detail(work: UnitOfWork, actor: Actor, row: Row[Any]) -> SurfaceDetail:
-    """The surface of a row with its blocks."""
-    blocks = await work.rows(
-        select(block).where(
-            block.c.workspace_id == actor.workspace_id, block.c.surface_id == row.id
-        )
+async def blocks_of(work: UnitOfWork, workspace_id: Id, surface_id: Id) -> Sequence[Block]:
+    """All blocks of a surface, in no order."""
+    return await work.rows(
+        select(block).where(block.c.workspace_id == workspace_id, block.c.surface_id == surface_id),
+        of=Block,
     )
+
+
+def has_blocks(workspace_id: ColumnElement[Any], surface_id: ColumnElement[Any]) -> Exists:
+    """Whether the surface that columns name has any block."""
+    return exists().where(block.c.workspace_id == workspace_id, block.c.surface_id == surface_id)
+
+
+async def detail(work: UnitOfWork, actor: Actor, row: Surface) -> SurfaceDetail:
+    """The surface of a row with its blocks."""
+    blocks = await blocks_of(work, actor.workspace_id, row.id)
     return SurfaceDetail.model_construct(
         id=row.id,
         workspace_id=row.workspace_id,
@@ -162,7 +186,7 @@ async def list_blocks(
     )
     if page.after is not None:
         statement = statement.where(tuple_(*_ORDER) > tuple_(*page.after))
-    shown = page.of(await work.rows(statement), lambda row: (row.position, row.id))
+    shown = page.of(await work.rows(statement, of=BlockRow), lambda row: (row.position, row.id))
     return BlockList(blocks=[block_detail(row) for row in shown.items], cursor=shown.cursor)
 
 
@@ -172,22 +196,23 @@ async def get_block(work: UnitOfWork, actor: Actor, surface_id: Id, block_id: Id
     return block_detail(await find_block(work, actor, surface_id, block_id))
 
 
-async def find_block(work: UnitOfWork, actor: Actor, surface_id: Id, block_id: Id) -> Row[Any]:
+async def find_block(work: UnitOfWork, actor: Actor, surface_id: Id, block_id: Id) -> BlockRow:
     """The row of a block, with `has_children`. Raises `NotFoundError`."""
     found = await work.first(
-        select(block, _HAS_CHILDREN).where(*this_block(actor, surface_id, block_id))
+        select(block, _HAS_CHILDREN).where(*this_block(actor, surface_id, block_id)),
+        of=BlockRow,
     )
     if found is None:
         raise NotFoundError("block")
     return found
 
 
-def nested(rows: Sequence[Row[Any]], top: Id | None) -> list[BlockTree]:
+def nested(rows: Sequence[Block], top: Id | None) -> list[BlockTree]:
     """The blocks directly in `top` with what is nested in them, in order.
 
     The rows come from our own typed columns, so the shapes are built without checking them again.
     """
-    inner: dict[Id | None, list[Row[Any]]] = {}
+    inner: dict[Id | None, list[Block]] = {}
     for row in rows:
         inner.setdefault(row.parent_block_id, []).append(row)
 
@@ -198,12 +223,12 @@ def nested(rows: Sequence[Row[Any]], top: Id | None) -> list[BlockTree]:
     return below(top)
 
 
-def block_detail(row: Row[Any]) -> BlockDetail:
+def block_detail(row: BlockRow) -> BlockDetail:
     """A block, of a row with `has_children`."""
     return BlockDetail.model_construct(**_body(row), has_children=row.has_children)
 
 
-def _body(row: Row[Any]) -> dict[str, Any]:
+def _body(row: Block | BlockRow) -> dict[str, Any]:
     return {
         "id": row.id,
         "parent_block_id": row.parent_block_id,
@@ -217,3 +242,39 @@ def _body(row: Row[Any]) -> dict[str, Any]:
         "created_at": row.created_at,
         "updated_at": row.updated_at,
     }
+
+
+async def list_comments(
+    work: UnitOfWork,
+    actor: Actor,
+    surface_id: Id,
+    page: PageRequest,
+    block_id: Id | None = None,
+    parent_comment_id: Id | None = None,
+) -> CommentList:
+    """Comments in the order they were made; of one block, or of one thread with its beginning."""
+    await find_surface(work, actor, surface_id, Scope.BLOCKS_READ)
+    order = (surface_comment.c.created_at, surface_comment.c.id)
+    statement = (
+        select(surface_comment)
+        .where(
+            surface_comment.c.workspace_id == actor.workspace_id,
+            surface_comment.c.surface_id == surface_id,
+        )
+        .order_by(*order)
+        .limit(page.fetch)
+    )
+    if block_id is not None:
+        statement = statement.where(surface_comment.c.block_id == block_id)
+    if parent_comment_id is not None:
+        statement = statement.where(
+            (surface_comment.c.id == parent_comment_id)
+            | (surface_comment.c.parent_comment_id == parent_comment_id)
+        )
+    if page.after is not None:
+        statement = statement.where(tuple_(*order) > tuple_(*page.after))
+    rows = await work.rows(statement, of=SurfaceComment)
+    shown = page.of(rows, lambda row: (row.created_at, row.id))
+    return CommentList(
+        comments=[CommentDetail.model_validate(row) for row in shown.items], cursor=shown.cursor
+    )

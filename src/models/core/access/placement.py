@@ -1,4 +1,4 @@
-"""Where a resource hangs in the tree of items, which decides what a caller may do with it."""
+"""The place of a resource in the tree of items, and the level it gives a caller."""
 
 from dataclasses import dataclass
 

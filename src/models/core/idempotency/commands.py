@@ -1,14 +1,13 @@
 """Finding and keeping the reply to a call that may be repeated (decisions C3)."""
 
 from dataclasses import dataclass
-from typing import Any
 
-from sqlalchemy import BigInteger, Row, bindparam, delete, func, select, update
+from sqlalchemy import BigInteger, bindparam, delete, func, select, update
 from sqlalchemy.dialects.postgresql import insert
 
 from models.core.base import Id
 from models.core.idempotency.rules import WINDOW
-from models.core.idempotency.tables import idempotency_reply
+from models.core.idempotency.tables import IdempotencyReply, idempotency_reply
 from models.core.purging import MAX_ROWS
 from runtime.crypto import KeyRing, UnreadableError
 from runtime.database import UnitOfWork
@@ -42,7 +41,8 @@ async def claim(
                 "A call with this Idempotency-Key is still running; try again soon."
             )
         row = await work.first(
-            select(idempotency_reply).where(idempotency_reply.c.fingerprint == fingerprint)
+            select(idempotency_reply).where(idempotency_reply.c.fingerprint == fingerprint),
+            of=IdempotencyReply,
         )
         if row is not None and row.expires_at > work.now:
             return _found(keys, row, request_hash)
@@ -75,7 +75,7 @@ async def remember(work: UnitOfWork, keys: KeyRing, fingerprint: bytes, reply: R
 async def _take(work: UnitOfWork, fingerprint: bytes, request_hash: bytes) -> Id | None:
     """Write the row of a running call, and its id; None when another call has the key.
 
-    The lock keeps a second call from waiting for the first one's commit: it is told at once.
+    The lock is tried, not waited for: a second call is refused at once.
     """
     parameters = {
         "_id": new_id(),
@@ -110,12 +110,12 @@ _REMEMBER = PreparedStatement(
 )
 
 
-def _found(keys: KeyRing, row: Row[Any], request_hash: bytes) -> Reply | Id:
+def _found(keys: KeyRing, row: IdempotencyReply, request_hash: bytes) -> Reply | Id:
     if row.request_hash != request_hash:
         raise ConflictingMutationError(
             "This Idempotency-Key was used for another request; send a new key."
         )
-    if row.reply is None:
+    if row.status is None or row.reply is None:
         return Id(str(row.id))
     try:
         return Reply(row.status, keys.unseal(row.reply, _place(row.fingerprint)))

@@ -3,7 +3,7 @@
 from sqlalchemy import select
 
 from models.content.items.commands import check_parent
-from models.content.items.tables import item
+from models.content.items.joins import ITEM, live_item_of
 from models.core.access.placement import level_on
 from models.core.access.rules import Actor, Level
 from models.core.base import Id
@@ -18,10 +18,10 @@ from runtime.errors import DeniedError, NotFoundError
 async def check_parent_of_copy(work: UnitOfWork, actor: Actor, database_id: Id) -> None:
     """Check that the actor may create an item beside a database. Raises `DeniedError`."""
     parent_id: Id | None = await work.scalar(
-        select(item.c.parent_item_id)
-        .join(database, database.c.item_id == item.c.id)
+        select(ITEM.parent_item_id)
+        .select_from(database)
+        .join(*live_item_of(database))
         .where(
-            item.c.workspace_id == actor.workspace_id,
             database.c.workspace_id == actor.workspace_id,
             database.c.id == database_id,
         )

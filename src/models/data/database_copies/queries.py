@@ -4,7 +4,7 @@ from typing import Protocol
 
 from sqlalchemy import select
 
-from models.content.items.tables import item
+from models.content.items.joins import ITEM, live_item_of
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.data.databases.queries import get_database
@@ -36,15 +36,13 @@ async def find_source(work: UnitOfWork, workspace_id: Id, database_id: Id) -> So
     found = await work.first(
         select(
             database,
-            *(item.c[name] for name in ("parent_item_id", "icon", "color", "access_mode")),
-            item.c.metadata.label("item_metadata"),
+            *(ITEM[name] for name in ("parent_item_id", "icon", "color", "access_mode")),
+            ITEM.metadata.label("item_metadata"),
         )
-        .join(item, item.c.id == database.c.item_id)
+        .join(*live_item_of(database))
         .where(
             database.c.workspace_id == workspace_id,
-            item.c.workspace_id == workspace_id,
             database.c.id == database_id,
-            item.c.deleted_at.is_(None),
         ),
         of=SourceDatabase,
     )

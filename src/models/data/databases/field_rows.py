@@ -10,7 +10,7 @@ from sqlalchemy import ScalarSelect, Text, Uuid, bindparam, func, select
 from sqlalchemy import cast as sql_cast
 from sqlalchemy.dialects.postgresql import aggregate_order_by
 
-from models.content.items.tables import item
+from models.content.items.joins import live_item_of
 from models.core.base import Id
 from models.data.databases.rules.fields import FieldSpec, FieldSpecs, Option
 from models.data.databases.rules.kinds import FieldKind
@@ -127,10 +127,9 @@ async def fields_by_database(
     """The fields of those of these databases that exist outside the trash."""
     rows = await work.rows(
         select(database.c.id, fields_as_text().label("fields"))
-        .join(item, item.c.id == database.c.item_id)
+        .join(*live_item_of(database))
         .where(
             database.c.workspace_id == workspace_id,
-            item.c.deleted_at.is_(None),
             database.c.id.in_(sorted(database_ids)),
         )
     )

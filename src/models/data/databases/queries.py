@@ -16,8 +16,8 @@ from sqlalchemy import (
     tuple_,
 )
 
-from models.content.items.queries import PlacementOf, closed_items, placed_items
-from models.content.items.tables import item
+from models.content.items.joins import ITEM, live_item_of
+from models.content.items.queries import PlacementOf, closed_items, placed, placement_of, sees_items
 from models.core.access.placement import level_on
 from models.core.access.rules import Actor, Level
 from models.core.base import Id
@@ -33,24 +33,15 @@ from runtime.database import UnitOfWork, columns_of
 from runtime.errors import DeniedError, NotFoundError
 from runtime.prepared_statement import PreparedStatement
 
-visible = PlacementOf(
-    placed_items()
-    .join(database, database.c.item_id == item.c.id)
-    .where(
-        database.c.id == bindparam("id", type_=Uuid),
-        database.c.workspace_id == item.c.workspace_id,
-    )
-)
+visible = placement_of(database)
 """Where a database is placed: `await visible(work, workspace_ids, database_id, user_id)`."""
 
 visible_field = PlacementOf(
-    placed_items()
-    .join(database, database.c.item_id == item.c.id)
+    placed(database)
     .join(field, field.c.database_id == database.c.id)
     .where(
         field.c.id == bindparam("id", type_=Uuid),
-        field.c.workspace_id == item.c.workspace_id,
-        database.c.workspace_id == item.c.workspace_id,
+        field.c.workspace_id == database.c.workspace_id,
     )
 )
 """Where a field's database is placed: `await visible_field(work, workspace_ids, field_id, …)`."""
@@ -72,6 +63,15 @@ async def require_edit(work: UnitOfWork, actor: Actor, database_id: Id, denial: 
         raise NotFoundError("database")
     if level < Level.EDIT:
         raise DeniedError(denial)
+
+
+def seen_databases(actor: Actor, ids: Sequence[Id]) -> Select[Any]:
+    """The ids of those of these databases that the actor sees."""
+    return select(database.c.id).where(
+        database.c.workspace_id == actor.workspace_id,
+        database.c.id == func.any(ids),
+        sees_items(actor, database.c.item_id),
+    )
 
 
 async def get_database(work: UnitOfWork, actor: Actor, database_id: Id) -> DatabaseDetail:
@@ -194,12 +194,10 @@ def fields_of() -> Select[Any]:
     return (
         select(field)
         .join(database, database.c.id == field.c.database_id)
-        .join(item, item.c.id == database.c.item_id)
+        .join(*live_item_of(database))
         .where(
             field.c.workspace_id == workspace_id,
             database.c.workspace_id == workspace_id,
-            item.c.workspace_id == workspace_id,
-            item.c.deleted_at.is_(None),
         )
         .order_by(field.c.position, field.c.key)
     )
@@ -222,17 +220,13 @@ def _details(workspace_id: Id) -> Select[Any]:
     return (
         select(
             database,
-            item.c.parent_item_id,
-            item.c.icon,
-            item.c.position,
-            item.c.archived,
+            ITEM.parent_item_id,
+            ITEM.icon,
+            ITEM.position,
+            ITEM.archived,
         )
-        .join(item, item.c.id == database.c.item_id)
-        .where(
-            database.c.workspace_id == workspace_id,
-            item.c.workspace_id == workspace_id,
-            item.c.deleted_at.is_(None),
-        )
+        .join(*live_item_of(database))
+        .where(database.c.workspace_id == workspace_id)
     )
 
 

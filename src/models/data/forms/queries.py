@@ -6,8 +6,8 @@ from typing import Protocol
 
 from sqlalchemy import ColumnElement, Uuid, and_, bindparam, func, literal, or_, select
 
-from models.content.items.queries import PlacementOf, placed_items, placement
-from models.content.items.tables import item
+from models.content.items.joins import ITEM, live_item_of
+from models.content.items.queries import placement, placement_of
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.data.databases.locks import share_schema
@@ -17,20 +17,13 @@ from models.data.databases.rules.fields import Schema
 from models.data.forms.rules.questions import Question, questions, unmet
 from models.data.forms.shapes import FormDetail, FormField, PublicField, PublicForm, PublicOption
 from models.data.forms.tables import Form, form
-from models.people.workspaces.tables import workspace
+from models.people.workspaces.queries import live_workspace_of
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
 from runtime.prepared_statement import PreparedStatement
 from runtime.schema import Timestamp
 
-visible = PlacementOf(
-    placed_items()
-    .join(form, form.c.item_id == item.c.id)
-    .where(
-        form.c.id == bindparam("id", type_=Uuid),
-        form.c.workspace_id == item.c.workspace_id,
-    )
-)
+visible = placement_of(form)
 """Where a form is placed: `await visible(work, workspace_ids, form_id, user_id)`."""
 
 
@@ -65,15 +58,14 @@ _PUBLIC = PreparedStatement(
     # The only query without a workspace: the public names a form by its item alone.
     select(
         form,
-        func.coalesce(form.c.title, item.c.title).label("shown_title"),
-        and_(takes_answers(bindparam("now", type_=Timestamp)), ~item.c.archived).label("open"),
+        func.coalesce(form.c.title, ITEM.title).label("shown_title"),
+        and_(takes_answers(bindparam("now", type_=Timestamp)), ~ITEM.archived).label("open"),
     )
-    .join(item, and_(item.c.workspace_id == form.c.workspace_id, item.c.id == form.c.item_id))
-    .join(workspace, workspace.c.id == form.c.workspace_id)
+    .join(*live_item_of(form))
+    .join(*live_workspace_of(form))
     .where(
         form.c.item_id == bindparam("item_id", type_=Uuid),
         form.c.public,
-        workspace.c.deleted_at.is_(None),
     ),
     PublicFormRow,
 )

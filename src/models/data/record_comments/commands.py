@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import ARRAY, ColumnElement, Executable, Uuid, func, insert, literal, select, update
+from sqlalchemy import ColumnElement, Executable, insert, select, update
 
 from models.core.access.placement import Placement, level_on
 from models.core.access.rules import Actor, Level
@@ -15,7 +15,7 @@ from models.data.record_comments.shapes import (
     UpdateRecordComment,
 )
 from models.data.record_comments.tables import RecordComment, record_comment
-from models.people.workspaces.tables import workspace_member
+from models.people.members.queries import members_among
 from runtime.database import UnitOfWork
 from runtime.errors import DeniedError, Detail, NotFoundError, ValidationError
 from runtime.ids import new_id
@@ -135,12 +135,7 @@ async def _members(work: UnitOfWork, actor: Actor, mentions: Sequence[Id]) -> li
     people = list(dict.fromkeys(mentions))
     if not people:
         return []
-    rows = await work.rows(
-        select(workspace_member.c.user_id).where(
-            workspace_member.c.workspace_id == actor.workspace_id,
-            workspace_member.c.user_id == func.any(literal(people, ARRAY(Uuid))),
-        )
-    )
+    rows = await work.rows(members_among(actor.workspace_id, people))
     members = {row.user_id for row in rows}
     problems = [
         Detail(f"mentions.{place}", f"{user} is not a member of this workspace")

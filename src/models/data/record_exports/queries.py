@@ -6,8 +6,7 @@ from typing import Any
 
 from sqlalchemy import ARRAY, Uuid, any_, func, literal, select, union_all
 
-from models.content.files.queries import stored_file
-from models.content.files.tables import file
+from models.content.files.queries import file_names, stored_file
 from models.core.access.rules import MANAGERS, Actor, Level
 from models.core.base import Id
 from models.core.pagination import native, plain
@@ -24,8 +23,7 @@ from models.data.records.shapes import RecordQuery
 from models.messages.jobs.queries import find_job, job_actor
 from models.messages.jobs.rules import OPEN_JOB
 from models.messages.jobs.tables import Job
-from models.people.users.tables import app_user
-from models.people.workspaces.tables import workspace_member
+from models.people.members.queries import members_of
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
@@ -84,14 +82,10 @@ async def _names(work: UnitOfWork, workspace_id: Id, ids: set[str]) -> dict[str,
     if not ids:
         return {}
     wanted = any_(literal([Id(one) for one in ids], ARRAY(Uuid)))
-    people = (
-        select(app_user.c.id, func.coalesce(app_user.c.name, app_user.c.email).label("name"))
-        .join(workspace_member, workspace_member.c.user_id == app_user.c.id)
-        .where(workspace_member.c.workspace_id == workspace_id, app_user.c.id == wanted)
-    )
-    files = select(file.c.id, file.c.name).where(
-        file.c.workspace_id == workspace_id, file.c.id == wanted
-    )
+    member = members_of(workspace_id).subquery()
+    name = func.coalesce(member.c.name, member.c.email).label("name")
+    people = select(member.c.user_id.label("id"), name).where(member.c.user_id == wanted)
+    files = file_names(workspace_id, [Id(one) for one in ids])
     rows = await work.rows(union_all(people, files))
     return {str(row.id): row.name for row in rows if row.name is not None}
 

@@ -6,8 +6,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Text, delete, func, insert, literal, select, update
 from sqlalchemy.dialects.postgresql import JSONB
 
-from models.content.surfaces.commands import template_surface
-from models.content.surfaces.tables import surface
+from models.content.surfaces.commands.surfaces import create_content_surface, delete_content_surface
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.core.revisions import next_updated_at
@@ -58,7 +57,7 @@ async def create_template(
             icon=body.icon,
             data=data,
             relations=relations,
-            content_surface_id=await template_surface(work, actor, database_id),
+            content_surface_id=await create_content_surface(work, actor, database_id),
             is_default=body.is_default,
             created_at=work.now,
             updated_at=work.now,
@@ -112,12 +111,7 @@ async def delete_template(
             record_template.c.id == template_id,
         )
     )
-    await work.execute(
-        delete(surface).where(
-            surface.c.workspace_id == actor.workspace_id,
-            surface.c.id == row.content_surface_id,
-        )
-    )
+    await delete_content_surface(work, actor, row.content_surface_id)
     return DeletedRecordTemplate(id=template_id)
 
 

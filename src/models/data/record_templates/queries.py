@@ -4,9 +4,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from sqlalchemy import ARRAY, ColumnElement, Uuid, exists, func, literal, select
+from sqlalchemy import ARRAY, ColumnElement, Uuid, func, literal, select
 
-from models.content.surfaces.tables import block
+from models.content.surfaces.queries import has_blocks
 from models.core.base import Id, JsonObject
 from models.data.record_templates.shapes import RecordTemplateShape
 from models.data.record_templates.tables import RecordTemplate, record_template
@@ -23,13 +23,8 @@ class Prefill:
     content_surface_id: Id | None
 
 
-_FILLED = (
-    exists()
-    .where(
-        block.c.workspace_id == record_template.c.workspace_id,
-        block.c.surface_id == record_template.c.content_surface_id,
-    )
-    .label("filled")
+_FILLED = has_blocks(record_template.c.workspace_id, record_template.c.content_surface_id).label(
+    "filled"
 )
 """Whether a template's surface has blocks."""
 

@@ -1,15 +1,16 @@
 """Reading views: the shared ones of a database, and the personal ones of the caller."""
 
 from collections.abc import Collection, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 from sqlalchemy import ColumnElement, Select, cast, func, or_, select, tuple_
 from sqlalchemy.dialects.postgresql import JSONPATH
 
-from models.content.items.queries import closed_items
+from models.content.items.queries import closed_items, sees_items
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.core.pagination import PageRequest
+from models.data.databases.tables import database
 from models.data.views.rules.kinds import ViewScope
 from models.data.views.shapes import ViewList, ViewShape
 from models.data.views.tables import View, view
@@ -17,6 +18,21 @@ from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
 
 _ORDER = (view.c.position, view.c.id)
+
+
+def seen_views(actor: Actor, ids: Sequence[Id]) -> Select[Any]:
+    """The ids of those of these views that the actor sees, shared ones and their own."""
+    return (
+        select(view.c.id)
+        .join(database, database.c.id == view.c.database_id)
+        .where(
+            view.c.workspace_id == actor.workspace_id,
+            database.c.workspace_id == actor.workspace_id,
+            view.c.id == func.any(ids),
+            or_(view.c.scope == ViewScope.SHARED.value, view.c.owner_user_id == actor.user_id),
+            sees_items(actor, view.c.item_id, database.c.item_id),
+        )
+    )
 
 
 async def shown_views(

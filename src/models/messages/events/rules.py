@@ -9,7 +9,7 @@ class EventKind(StrEnum):
     RECORD_CHANGED = "record_changed"
     """Of a record in the database that is the subject; `RECORD_SUBSCRIPTIONS` listen to it."""
     RECORD_DATE_REACHED = "record_date_reached"
-    """The subject is the one automation that is told."""
+    """The subject is the automation that waits for the date."""
     FORM_SUBMITTED = "form_submitted"
     BUTTON_PRESSED = "button_pressed"
     DATA_SOURCE_FINISHED = "data_source_finished"

@@ -1,4 +1,4 @@
-"""Forgetting jobs that ended long enough ago."""
+"""Deleting jobs that ended long enough ago."""
 
 from datetime import datetime
 

@@ -1,12 +1,14 @@
 """Reading jobs."""
 
-from sqlalchemy import Uuid, bindparam, select
+from typing import Any
 
-from models.core.access.rules import Actor, Principal, PrincipalType, Role
+from sqlalchemy import ColumnElement, Select, Uuid, bindparam, select
+
+from models.core.access.rules import Actor, Principal, PrincipalType
 from models.core.base import Id
 from models.messages.jobs.rules import OPEN_JOB, JobStatus
 from models.messages.jobs.tables import Job, job
-from models.people.workspaces.tables import workspace_member
+from models.people.members.queries import role_of
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, DeniedError, InProgressError, NotFoundError
 from runtime.families import Family
@@ -20,6 +22,15 @@ _JOB = PreparedStatement(
     ),
     Job,
 )
+
+
+JOB = job.c
+"""The columns of jobs in `jobs_of`."""
+
+
+def jobs_of(workspace_id: Id, family: Family, *columns: ColumnElement[Any]) -> Select[Any]:
+    """These columns of the jobs of a family in a workspace, closed ones too."""
+    return select(*columns).where(job.c.workspace_id == workspace_id, job.c.family == family.value)
 
 
 async def find_job(work: UnitOfWork, workspace_id: Id, family: Family, job_id: Id) -> Job:
@@ -60,18 +71,13 @@ async def job_actor(work: UnitOfWork, job: Job) -> Actor:
 
     Raises `DeniedError` for one who left the workspace.
     """
-    role = await work.scalar(
-        select(workspace_member.c.role).where(
-            workspace_member.c.workspace_id == job.workspace_id,
-            workspace_member.c.user_id == job.actor_user_id,
-        )
-    )
+    role = await role_of(work, job.workspace_id, job.actor_user_id)
     if role is None:
         raise DeniedError("Whoever asked for this is no member of the workspace any more.")
     principal = Principal(type=PrincipalType.SYSTEM, id=job.id, user_id=job.actor_user_id)
     return Actor(
         principal=principal,
         workspace_id=job.workspace_id,
-        role=Role(role),
-        scopes=principal.effective_scopes(Role(role)),
+        role=role,
+        scopes=principal.effective_scopes(role),
     )

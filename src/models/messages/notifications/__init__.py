@@ -1,1 +1,1 @@
-"""Notifications: what one member is told about."""
+"""Notifications: messages of the platform to single members of a workspace."""

@@ -41,18 +41,18 @@ async def list_notifications(
     include_archived: bool = False,
 ) -> NotificationList:
     """The user's notifications in these workspaces, newest first."""
-    told = notification.c
-    newest = (told.created_at, told.id)
+    columns = notification.c
+    newest = (columns.created_at, columns.id)
     statement = (
         select(notification)
-        .where(told.user_id == user_id, told.workspace_id.in_(places))
+        .where(columns.user_id == user_id, columns.workspace_id.in_(places))
         .order_by(*(column.desc() for column in newest))
         .limit(page.fetch)
     )
     if unread_only:
-        statement = statement.where(told.read_at.is_(None))
+        statement = statement.where(columns.read_at.is_(None))
     if not include_archived:
-        statement = statement.where(told.archived_at.is_(None))
+        statement = statement.where(columns.archived_at.is_(None))
     if page.after is not None:
         statement = statement.where(tuple_(*newest) < tuple_(*page.after))
     shown = page.of(await work.rows(statement), lambda row: (row.created_at, row.id))

@@ -61,7 +61,7 @@ class NotificationsArchived(Shape):
 
 
 class NotificationBody(Shape):
-    """What one user is told in one workspace."""
+    """A message to one user in one workspace."""
 
     id: Id
     workspace_id: Id

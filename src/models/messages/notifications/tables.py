@@ -13,7 +13,7 @@ from runtime.schema import Timestamp, table_of
 
 
 class Notification(SQLModel, table=True):
-    """What one user is told in one workspace."""
+    """A message to one user in one workspace."""
 
     __tablename__ = "notification"
     __table_args__ = (

@@ -1,4 +1,4 @@
-"""The secret of a workspace, made when it is first asked for."""
+"""Reading the signing secret of a workspace, which the first call creates."""
 
 import os
 

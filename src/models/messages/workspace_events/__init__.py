@@ -1,1 +1,1 @@
-"""The log of a workspace: what happened in it, in order, for whoever follows it."""
+"""The log of a workspace: what happened in it, numbered in the order of commits."""

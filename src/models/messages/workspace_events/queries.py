@@ -1,7 +1,5 @@
 """Reading the workspace log."""
 
-from typing import Any
-
 from sqlalchemy import or_, select
 
 from models.core.access.rules import Actor
@@ -11,7 +9,7 @@ from models.messages.workspace_events.shapes import (
     WorkspaceEventBody,
     WorkspaceEventList,
 )
-from models.messages.workspace_events.tables import workspace_event
+from models.messages.workspace_events.tables import WorkspaceEvent, workspace_event
 from runtime.database import UnitOfWork
 
 
@@ -29,13 +27,14 @@ async def list_events(
             or_(event.audience_user_id.is_(None), event.audience_user_id == actor.user_id),
         )
         .order_by(event.seq)
-        .limit(page.fetch)
+        .limit(page.fetch),
+        of=WorkspaceEvent,
     )
     shown = page.of(rows, lambda row: (row.seq,))
     return WorkspaceEventList(events=[_body(row) for row in shown.items], cursor=shown.cursor)
 
 
-def _body(row: Any) -> WorkspaceEventBody:
+def _body(row: WorkspaceEvent) -> WorkspaceEventBody:
     return WorkspaceEventBody(
         seq=row.seq,
         type=row.type,

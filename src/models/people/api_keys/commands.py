@@ -55,7 +55,7 @@ async def issue_key(
     name: str,
     scopes: Iterable[Scope] = tuple(Scope),
 ) -> str:
-    """The token of a new key that speaks for `user_id`, by default with every scope."""
+    """The token of a new key that acts as `user_id`, by default with every scope."""
     issued = await _issue(
         work,
         keys,

@@ -10,6 +10,7 @@ from models.core.access.rules import Actor
 from models.core.base import Id
 from models.people.api_keys.shapes import ApiKeyBody
 from models.people.api_keys.tables import api_key
+from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
 from runtime.prepared_statement import PreparedStatement
 
@@ -28,6 +29,16 @@ async def list_keys(work: UnitOfWork, actor: Actor) -> list[ApiKeyBody]:
         .limit(2 * MAX_KEYS)
     )
     return [ApiKeyBody.model_validate(row) for row in rows]
+
+
+async def opens(work: UnitOfWork, keys: KeyRing, token: str, workspace_id: Id) -> bool:
+    """Whether a token is that of a key of the workspace that is not revoked."""
+    live = select(api_key.c.id).where(
+        api_key.c.digest.in_(keys.digests(token.encode())),
+        api_key.c.workspace_id == workspace_id,
+        api_key.c.revoked_at.is_(None),
+    )
+    return await work.scalar(live) is not None
 
 
 _PLACE = PreparedStatement(

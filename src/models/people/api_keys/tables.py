@@ -11,7 +11,7 @@ from runtime.schema import Timestamp, table_of
 
 
 class ApiKey(SQLModel, table=True):
-    """A key speaks for `bound_user_id` until it is revoked or expires."""
+    """A key acts as `bound_user_id` until it is revoked or expires."""
 
     __tablename__ = "api_key"
     __table_args__ = (

@@ -1,15 +1,14 @@
-"""Inviting people, and letting them in."""
+"""Creating, revoking and accepting invitations."""
 
 from collections.abc import Mapping
-from typing import Any
 
-from sqlalchemy import Row, func, insert, select, update
+from sqlalchemy import func, insert, select, update
 
 from models.core.access.rules import Actor, Principal, Role
 from models.core.base import Id
 from models.people.invitations.rules import LIFETIME, new_token
 from models.people.invitations.shapes import CreateInvitation, InvitationBody, IssuedInvitation
-from models.people.invitations.tables import invitation
+from models.people.invitations.tables import Invitation, invitation
 from models.people.members.rules import check_role_given, outranks
 from models.people.users.tables import app_user
 from models.people.workspaces.commands import add_member
@@ -98,7 +97,7 @@ async def accept_invitation(
     return await get_workspace(work, principal, found.workspace_id, role)
 
 
-async def _open_invitation(work: UnitOfWork, keys: KeyRing, token: str) -> Row[Any] | None:
+async def _open_invitation(work: UnitOfWork, keys: KeyRing, token: str) -> Invitation | None:
     return await work.first(
         select(invitation)
         .join(workspace, workspace.c.id == invitation.c.workspace_id)
@@ -108,7 +107,8 @@ async def _open_invitation(work: UnitOfWork, keys: KeyRing, token: str) -> Row[A
             workspace.c.deleted_at.is_(None),
             *_OPEN,
         )
-        .with_for_update(of=invitation)
+        .with_for_update(of=invitation),
+        of=Invitation,
     )
 
 

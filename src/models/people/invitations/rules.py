@@ -1,4 +1,4 @@
-"""What an invitation is and how long it holds."""
+"""Tokens of invitations and how long they are valid."""
 
 import secrets
 from datetime import timedelta

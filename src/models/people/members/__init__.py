@@ -1,1 +1,1 @@
-"""Members: who belongs to a workspace, and as what."""
+"""Members: the users of a workspace and their roles."""

@@ -1,4 +1,4 @@
-"""Changing what members are, and letting them go."""
+"""Changing the roles of members, and removing members."""
 
 from sqlalchemy import delete, select, update
 
@@ -15,7 +15,7 @@ from runtime.errors import ConflictError, DeniedError, NotFoundError
 async def update_member(
     work: UnitOfWork, actor: Actor, user_id: Id, body: UpdateMember
 ) -> MemberBody:
-    """Make a member something else.
+    """Change the role of a member.
 
     Raises `NotFoundError`, `DeniedError` for a role above the actor's own, `ConflictError` when
     nobody would own the workspace.

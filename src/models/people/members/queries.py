@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from sqlalchemy import ARRAY, Select, Uuid, any_, bindparam, select, tuple_
+from sqlalchemy import ARRAY, ColumnElement, Select, Uuid, any_, bindparam, literal, select, tuple_
 
 from models.core.access.placement import Placement
 from models.core.access.rules import Actor, Role
@@ -65,15 +65,33 @@ def members_of(workspace_id: Id) -> Select[Any]:
     )
 
 
+def members_among(workspace_id: Any, user_ids: Any) -> Select[Any]:
+    """The ids of those of these users who are members of a workspace.
+
+    `user_ids` is a list or an expression of an array; both may be parameters.
+    """
+    if not isinstance(user_ids, ColumnElement):
+        user_ids = literal(list(user_ids), ARRAY(Uuid))
+    return select(workspace_member.c.user_id).where(
+        workspace_member.c.workspace_id == workspace_id,
+        workspace_member.c.user_id == any_(user_ids),
+    )
+
+
 async def strangers(work: UnitOfWork, workspace_id: Id, user_ids: Collection[Id]) -> set[Id]:
     """Those of these users who are no members of the workspace."""
-    rows = await work.rows(
-        select(workspace_member.c.user_id).where(
-            workspace_member.c.workspace_id == workspace_id,
-            workspace_member.c.user_id.in_(user_ids),
+    rows = await work.rows(members_among(workspace_id, user_ids))
+    return set(user_ids) - {row.user_id for row in rows}
+
+
+async def role_of(work: UnitOfWork, workspace_id: Id, user_id: Id) -> Role | None:
+    """What a user is in a workspace now; None for one who is no member."""
+    role = await work.scalar(
+        select(workspace_member.c.role).where(
+            workspace_member.c.workspace_id == workspace_id, workspace_member.c.user_id == user_id
         )
     )
-    return set(user_ids) - {row.user_id for row in rows}
+    return None if role is None else Role(role)
 
 
 async def members_with(work: UnitOfWork, workspace_id: Id, role: Role) -> list[Id]:

@@ -1,4 +1,4 @@
-"""Who may make whom what (decisions C4)."""
+"""Which roles a member may give and change (decisions C4)."""
 
 from models.core.access.rules import Role
 from runtime.errors import DeniedError
@@ -18,6 +18,6 @@ def check_role_given(giver: Role, role: Role) -> None:
 
 
 def check_touched(giver: Role, current: Role) -> None:
-    """Nobody changes or removes a member above themselves. Raises `DeniedError`."""
+    """Nobody changes or removes a member of a higher role. Raises `DeniedError`."""
     if not outranks(giver, current):
         raise DeniedError(f"The role {giver} cannot change what the {current} is.")

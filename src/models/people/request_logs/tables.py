@@ -10,7 +10,7 @@ from runtime.schema import Timestamp, table_of
 
 
 class RequestLog(SQLModel, table=True):
-    """One call. No foreign keys: a log row outlives what it speaks of and never blocks a call."""
+    """One call. It has no foreign keys: it outlives what it names, and never blocks a call."""
 
     __tablename__ = "request_log"
     __table_args__ = (

@@ -1,1 +1,1 @@
-"""People: whoever an identity provider has vouched for."""
+"""Users, as their identity providers describe them."""

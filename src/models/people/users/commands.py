@@ -1,4 +1,4 @@
-"""Users come and change with what their identity provider says of them."""
+"""Creating and changing users by what their identity provider says of them."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Reading the caller."""
+"""Reading users."""
 
 from collections.abc import Mapping
 
@@ -7,14 +7,19 @@ from sqlalchemy import select
 from models.core.access.rules import Principal, Role, Scope
 from models.core.base import Id
 from models.people.users.shapes import Me, MyScopes, UserBody, WorkspaceScopes
-from models.people.users.tables import app_user
+from models.people.users.tables import AppUser, app_user
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
 
 
+async def find_user(work: UnitOfWork, user_id: Id) -> AppUser | None:
+    """What is known of a user; None for an id that is nobody's."""
+    return await work.first(select(app_user).where(app_user.c.id == user_id), of=AppUser)
+
+
 async def get_me(work: UnitOfWork, principal: Principal) -> Me:
     """The user behind the credential."""
-    row = await work.first(select(app_user).where(app_user.c.id == principal.user_id))
+    row = await find_user(work, principal.user_id)
     if row is None:
         raise NotFoundError("user")
     return Me(

@@ -1,8 +1,6 @@
-"""Making workspaces."""
+"""Creating, changing and deleting workspaces, and adding members."""
 
-from typing import Any
-
-from sqlalchemy import Row, select, update
+from sqlalchemy import select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.exc import IntegrityError
 
@@ -18,7 +16,7 @@ from models.people.workspaces.shapes import (
     UpdateWorkspace,
     WorkspaceEntry,
 )
-from models.people.workspaces.tables import workspace, workspace_member
+from models.people.workspaces.tables import Workspace, workspace, workspace_member
 from runtime.database import UnitOfWork
 from runtime.development_issuer import ISSUER
 from runtime.errors import ConflictError
@@ -101,7 +99,7 @@ async def ensure_first_workspace(
 
 async def _insert(
     work: UnitOfWork, user_id: Id, name: str, slug: str | None, icon: str | None
-) -> Row[Any]:
+) -> Workspace:
     """A workspace with its owner, under the wanted slug or the first free one made of the name."""
     row_id = new_id()
     for candidate in [slug] if slug else _slugs(name, row_id):
@@ -119,7 +117,7 @@ async def _insert(
             .on_conflict_do_nothing()
             .returning(workspace)
         )
-        row = (await work.execute(statement)).first()
+        row = await work.first(statement, of=Workspace)
         if row is not None:
             await add_member(work, row_id, user_id, Role.OWNER)
             return row

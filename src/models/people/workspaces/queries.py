@@ -1,14 +1,13 @@
 """Reading workspaces."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-from sqlalchemy import Row, select
+from sqlalchemy import ColumnElement, FromClause, Subquery, and_, select
 
 from models.core.access.rules import Principal, Role, Scope
 from models.core.base import Id
 from models.people.workspaces.shapes import WorkspaceBody, WorkspaceEntry
-from models.people.workspaces.tables import workspace
+from models.people.workspaces.tables import Workspace, workspace
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
 
@@ -33,7 +32,7 @@ async def get_workspace(
     return entry(rows[0], principal, role)
 
 
-def entry(row: Row[Any], principal: Principal, role: Role) -> WorkspaceEntry:
+def entry(row: Workspace, principal: Principal, role: Role) -> WorkspaceEntry:
     """A workspace row as a caller with this role sees it."""
     held = principal.effective_scopes(role)
     return WorkspaceEntry(
@@ -43,10 +42,25 @@ def entry(row: Row[Any], principal: Principal, role: Role) -> WorkspaceEntry:
     )
 
 
-async def _live(work: UnitOfWork, ids: Sequence[Id]) -> Sequence[Row[Any]]:
+def live_workspace_of(noun: FromClause) -> tuple[FromClause, ColumnElement[bool]]:
+    """The join to the workspace of a noun's rows, unless it was deleted.
+
+    To be spread: `select(…).join(*live_workspace_of(noun))`.
+    """
+    live = and_(workspace.c.id == noun.c.workspace_id, workspace.c.deleted_at.is_(None))
+    return workspace, live
+
+
+def every_workspace() -> Subquery:
+    """The ids of all workspaces, deleted ones too, to join what each of them has."""
+    return select(workspace.c.id).subquery("workspace")
+
+
+async def _live(work: UnitOfWork, ids: Sequence[Id]) -> Sequence[Workspace]:
     return await work.rows(
         select(workspace)
         .where(workspace.c.id.in_(ids), workspace.c.deleted_at.is_(None))
         .order_by(workspace.c.created_at, workspace.c.id)
-        .limit(_MAX_LISTED)
+        .limit(_MAX_LISTED),
+        of=Workspace,
     )

@@ -1,4 +1,4 @@
-"""How a workspace gets its address."""
+"""Slugs of workspaces."""
 
 import re
 import unicodedata

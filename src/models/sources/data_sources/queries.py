@@ -4,10 +4,10 @@ from collections.abc import Collection
 from datetime import datetime
 from typing import Any, Protocol
 
-from sqlalchemy import Select, Uuid, bindparam, select, tuple_
+from sqlalchemy import Select, select, tuple_
 
-from models.content.items.queries import PlacementOf, closed_items, placed_items
-from models.content.items.tables import item
+from models.content.items.joins import ITEM, live_item_of
+from models.content.items.queries import closed_items, placement_of
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.core.pagination import PageRequest
@@ -16,14 +16,7 @@ from models.sources.data_sources.tables import data_source
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
 
-visible = PlacementOf(
-    placed_items()
-    .join(data_source, data_source.c.item_id == item.c.id)
-    .where(
-        data_source.c.id == bindparam("id", type_=Uuid),
-        data_source.c.workspace_id == item.c.workspace_id,
-    )
-)
+visible = placement_of(data_source)
 """Where a data source is placed: `await visible(work, workspace_ids, data_source_id, user_id)`."""
 
 
@@ -62,10 +55,9 @@ def existing_data_sources(workspace_id: Id, data_source_ids: Collection[Id]) -> 
     """The ids of those of these data sources that exist outside the trash."""
     return (
         select(data_source.c.id)
-        .join(item, item.c.id == data_source.c.item_id)
+        .join(*live_item_of(data_source))
         .where(
             data_source.c.workspace_id == workspace_id,
-            item.c.deleted_at.is_(None),
             data_source.c.id.in_(data_source_ids),
         )
     )
@@ -93,11 +85,7 @@ async def list_data_sources(work: UnitOfWork, actor: Actor, page: PageRequest) -
 
 def _data_sources(workspace_id: Id) -> Select[Any]:
     return (
-        select(data_source, item.c.title.label("label"))
-        .join(item, item.c.id == data_source.c.item_id)
-        .where(
-            data_source.c.workspace_id == workspace_id,
-            item.c.workspace_id == workspace_id,
-            item.c.deleted_at.is_(None),
-        )
+        select(data_source, ITEM.title.label("label"))
+        .join(*live_item_of(data_source))
+        .where(data_source.c.workspace_id == workspace_id)
     )

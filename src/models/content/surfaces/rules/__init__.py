@@ -1,1 +1,1 @@
-"""What stands on a surface: kinds of blocks, their contents, how they nest. Pure."""
+"""Kinds of blocks, their contents, how they nest, and what they name. Pure."""

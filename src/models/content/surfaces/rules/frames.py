@@ -1,4 +1,4 @@
-"""Where a block stands on its surface: on a canvas by coordinates, on a dashboard in a grid."""
+"""The position and size of a block: coordinates on a canvas, cells of a grid on a dashboard."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

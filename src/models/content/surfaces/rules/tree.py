@@ -1,4 +1,4 @@
-"""From nested blocks to the rows that are stored: every content checked, everything bounded."""
+"""Planning the rows of nested blocks: checks contents, nesting, depth, number and size."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

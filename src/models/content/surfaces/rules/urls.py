@@ -1,4 +1,4 @@
-"""Addresses in content: only schemes that run nothing where the content is shown."""
+"""URLs in content: only schemes that run no code where the content is shown."""
 
 from typing import Annotated
 from urllib.parse import urlsplit

@@ -1,4 +1,4 @@
-"""Compiled CEL: the library's ways in one place (decisions C11).
+"""Compiled CEL, the only module that calls the library (decisions C11).
 
 The library bounds the iterations of one evaluation and the depth of one text.
 """

@@ -2,13 +2,12 @@
 
 from dataclasses import replace
 
-from sqlalchemy import insert, or_, select, update
+from sqlalchemy import insert, or_, select
 
-from models.content.grants.tables import item_grant
-from models.content.items.commands import create_item_for
+from models.content.grants.commands import grant_manage
+from models.content.items.commands import change_item, create_item_for
 from models.content.items.rules import AccessMode, ItemKind
-from models.content.items.tables import item
-from models.core.access.rules import Actor, Level
+from models.core.access.rules import Actor
 from models.core.base import Id
 from models.core.keys import first_free, slug
 from models.data.database_copies.access import check_relation_targets
@@ -217,20 +216,8 @@ async def _create_item(
         parent_item_id=source.parent_item_id,
         icon=source.icon,
     )
-    await work.execute(
-        update(item)
-        .where(item.c.workspace_id == copy.workspace_id, item.c.id == item_id)
-        .values(color=source.color, metadata=source.item_metadata, access_mode=source.access_mode)
-    )
+    look = {"color": source.color, "metadata": source.item_metadata}
+    await change_item(work, actor, item_id, {**look, "access_mode": source.access_mode})
     if source.access_mode == AccessMode.RESTRICTED:
-        await work.execute(
-            insert(item_grant).values(
-                workspace_id=copy.workspace_id,
-                item_id=item_id,
-                user_id=actor.user_id,
-                level=Level.MANAGE.value,
-                created_at=work.now,
-                updated_at=work.now,
-            )
-        )
+        await grant_manage(work, actor, item_id)
     return item_id

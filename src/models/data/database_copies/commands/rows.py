@@ -4,7 +4,7 @@ The id of a copied row is computed from that of its source (`rules.copied_id`), 
 was copied is stored.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -14,21 +14,20 @@ from sqlalchemy import (
     ColumnElement,
     Insert,
     Select,
-    Table,
     Text,
     Uuid,
     case,
     cast,
     delete,
     func,
-    insert,
     literal,
     select,
 )
 from sqlalchemy.dialects.postgresql import JSONB
 
-from models.content.surfaces.tables import block, surface
+from models.content.surfaces.commands.surfaces import copying_contents
 from models.core.base import Id
+from models.core.row_copies import copying
 from models.data.database_copies.rules import copied_id
 from models.data.databases.rules.fields import FieldSpecs
 from models.data.records.rules.link.sides import side_of
@@ -105,11 +104,11 @@ async def copy_records(
         "data": _without(record.c.data, gone),
         "computed": _without(record.c.computed, [*gone, *timers]),
     }
-    made = _copying(record, values, span.condition).returning(record.c.id).cte("made")
+    made = copying(record, values, span.condition).returning(record.c.id).cte("made")
     filled = select(record.c.content_surface_id).where(
         *span.condition, record.c.content_surface_id.is_not(None)
     )
-    surfaces, blocks = _surfaces(copy, filled)
+    surfaces, blocks = _contents(copy, filled)
     counted = select(func.count()).select_from(made)
     count: int = await work.scalar(counted.add_cte(surfaces.cte("surfaces"), blocks.cte("blocks")))
     return count
@@ -117,23 +116,12 @@ async def copy_records(
 
 async def copy_surfaces(work: UnitOfWork, copy: Copy, ids: Select[Any]) -> None:
     """Copy these surfaces with their blocks."""
-    for statement in _surfaces(copy, ids):
+    for statement in _contents(copy, ids):
         await work.execute(statement)
 
 
-def _surfaces(copy: Copy, ids: Select[Any]) -> tuple[Insert, Insert]:
-    """The statements that copy surfaces and their blocks; block ids are unique per surface."""
-    # An array, so that the index is used although the statistics of grown tables are outdated.
-    these = func.array(ids.scalar_subquery())
-    values = {
-        "id": copy.id_of(surface.c.id),
-        "database_id": literal(copy.copy_id),
-        "record_id": copy.id_of(surface.c.record_id),
-    }
-    own = (surface.c.workspace_id == copy.workspace_id, surface.c.id == func.any(these))
-    on_them = (block.c.workspace_id == copy.workspace_id, block.c.surface_id == func.any(these))
-    of_surface = {"surface_id": copy.id_of(block.c.surface_id)}
-    return _copying(surface, values, own), _copying(block, of_surface, on_them)
+def _contents(copy: Copy, surface_ids: Select[Any]) -> tuple[Insert, Insert]:
+    return copying_contents(copy.workspace_id, surface_ids, copy.copy_id, copy.id_of)
 
 
 async def copy_links(work: UnitOfWork, span: Span, fields: FieldSpecs) -> None:
@@ -161,7 +149,7 @@ async def copy_links(work: UnitOfWork, span: Span, fields: FieldSpecs) -> None:
                 *(_is_made(copy, one) for one in made),
             )
             of_field = {"field_id": case(ids, value=link.field_id)}
-            await work.execute(_copying(record_link, {**values, **of_field}, condition))
+            await work.execute(copying(record_link, {**values, **of_field}, condition))
 
 
 def _is_made(copy: Copy, record_id: ColumnElement[Any]) -> ColumnElement[bool]:
@@ -213,13 +201,3 @@ def _without(column: ColumnElement[Any], keys: Collection[str]) -> ColumnElement
     if not keys:
         return column
     return column.op("-", return_type=JSONB())(literal(sorted(keys), ARRAY(Text)))
-
-
-def _copying(
-    table: Table, values: Mapping[str, ColumnElement[Any]], condition: Sequence[ColumnElement[bool]]
-) -> Insert:
-    """A statement that inserts copies of rows, with all columns but `values` as they are."""
-    columns = [values.get(one.name, one) for one in table.c]
-    found = select(*columns).where(*condition)
-    names = [one.name for one in table.c]
-    return insert(table).from_select(names, found, include_defaults=False)

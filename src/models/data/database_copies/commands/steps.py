@@ -11,8 +11,8 @@ from datetime import datetime
 
 from sqlalchemy import delete, func, select
 
+from models.content.items.joins import ITEM, live_items
 from models.content.items.queries import closed_items
-from models.content.items.tables import item
 from models.core.base import Id, JsonObject
 from models.data.database_copies.commands.completion import publish
 from models.data.database_copies.commands.rows import (
@@ -83,10 +83,9 @@ async def _begin(work: UnitOfWork, job: Job, copy: Copy, fields: FieldSpecs) -> 
     actor = await job_actor(work, job)
     source = await find_source(work, copy.workspace_id, copy.source_id)
     siblings = await work.rows(
-        select(item.c.title).where(
-            item.c.workspace_id == copy.workspace_id,
-            item.c.parent_item_id.is_not_distinct_from(source.parent_item_id),
-            item.c.id.not_in(select(closed_items(actor).c.id)),
+        live_items(copy.workspace_id, ITEM.title).where(
+            ITEM.parent_item_id.is_not_distinct_from(source.parent_item_id),
+            ITEM.id.not_in(select(closed_items(actor).c.id)),
         )
     )
     label = copy_label(source.label, {row.title for row in siblings})

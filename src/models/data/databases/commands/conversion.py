@@ -48,9 +48,9 @@ from models.data.databases.shapes import (
 )
 from models.data.records.tables import record
 from models.messages.jobs.commands import accept_job, record_progress
-from models.messages.jobs.queries import find_job, succeeded_job
+from models.messages.jobs.queries import JOB, find_job, jobs_of, succeeded_job
 from models.messages.jobs.rules import OPEN_JOB
-from models.messages.jobs.tables import Job, job
+from models.messages.jobs.tables import Job
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, InProgressError, ValidationError
 from runtime.families import Family
@@ -156,10 +156,8 @@ _STILL_CONVERTING = (
 async def _accepted(work: UnitOfWork, actor: Actor, field_id: Id, job_id: Id) -> bool:
     """Whether this conversion was accepted already. Raises `InProgressError` while another runs."""
     rows = await work.rows(
-        select(job.c.id, job.c.status).where(
-            job.c.workspace_id == actor.workspace_id,
-            job.c.family == Family.FIELD_CONVERSION.value,
-            job.c.subject_id == field_id,
+        jobs_of(actor.workspace_id, Family.FIELD_CONVERSION, JOB.id, JOB.status).where(
+            JOB.subject_id == field_id
         )
     )
     if any(row.id == job_id for row in rows):

@@ -33,8 +33,8 @@ from models.data.records.rules.query.query import Query
 from models.data.records.rules.query.routes import wanted_indexes
 from models.data.records.tables import record, record_index
 from models.messages.jobs.commands import accept_job
+from models.messages.jobs.queries import JOB, jobs_of
 from models.messages.jobs.rules import OPEN_JOB
-from models.messages.jobs.tables import job
 from runtime.database import UnitOfWork
 from runtime.families import Family
 from runtime.ids import new_id
@@ -115,13 +115,11 @@ async def request_indexes(work: UnitOfWork, actor: Actor, schema: Schema, query:
     if not wanted or named + len(wanted) > MAX_INDEXES or not await _is_large(work, schema):
         return False
     tried = await work.rows(
-        select(job.c.subject_id).where(
-            job.c.workspace_id == schema.workspace_id,
-            job.c.family == Family.FIELD_INDEX.value,
-            job.c.subject_id == any_(literal(list(wanted), ARRAY(Uuid))),
+        jobs_of(schema.workspace_id, Family.FIELD_INDEX, JOB.subject_id).where(
+            JOB.subject_id == any_(literal(list(wanted), ARRAY(Uuid))),
             or_(
-                job.c.status == any_(literal([status.value for status in OPEN_JOB], ARRAY(Text))),
-                job.c.created_at > work.now - PATIENCE,
+                JOB.status == any_(literal([status.value for status in OPEN_JOB], ARRAY(Text))),
+                JOB.created_at > work.now - PATIENCE,
             ),
         )
     )

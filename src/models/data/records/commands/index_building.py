@@ -14,8 +14,9 @@ from models.data.databases.tables import field
 from models.data.records.commands.index import insert_entries
 from models.data.records.rules.query.entries import blank_entries, is_indexable
 from models.data.records.tables import record, record_index
+from models.messages.jobs.queries import JOB, jobs_of
 from models.messages.jobs.rules import OPEN_JOB
-from models.messages.jobs.tables import Job, job
+from models.messages.jobs.tables import Job
 from runtime.database import UnitOfWork
 from runtime.families import Family
 
@@ -104,11 +105,9 @@ async def _sweep(work: UnitOfWork, workspace_id: Id) -> bool:
     named = select(field.c.index_id).where(
         field.c.workspace_id == workspace_id, field.c.index_id.is_not(None)
     )
-    dead = select(job.c.id).where(
-        job.c.workspace_id == workspace_id,
-        job.c.family == Family.FIELD_INDEX.value,
-        job.c.status.not_in(OPEN_JOB),
-        job.c.id.not_in(named),
+    dead = jobs_of(workspace_id, Family.FIELD_INDEX, JOB.id).where(
+        JOB.status.not_in(OPEN_JOB),
+        JOB.id.not_in(named),
     )
     identity = tuple_(*record_index.primary_key)
     swept = 0

@@ -10,8 +10,9 @@ from models.data.records.queries.links import id_array, relation_side, seen_link
 from models.data.records.rules.write.computed_order import Stale
 from models.data.records.tables import record
 from models.messages.jobs.commands import accept_job
+from models.messages.jobs.queries import JOB, jobs_of
 from models.messages.jobs.rules import JobStatus
-from models.messages.jobs.tables import Job, job
+from models.messages.jobs.tables import Job
 from runtime.database import UnitOfWork
 from runtime.families import Family
 from runtime.ids import new_id
@@ -42,13 +43,11 @@ async def request_recomputation(
         "through": None if through is None else str(through),
     }
     same = await work.first(
-        select(job.c.id)
+        jobs_of(workspace_id, Family.RECOMPUTATION, JOB.id)
         .where(
-            job.c.workspace_id == workspace_id,
-            job.c.family == Family.RECOMPUTATION.value,
-            job.c.subject_id == stale.database_id,
-            job.c.status == JobStatus.QUEUED.value,
-            job.c.input == wanted,
+            JOB.subject_id == stale.database_id,
+            JOB.status == JobStatus.QUEUED.value,
+            JOB.input == wanted,
         )
         .limit(1)
         # Held, so that it does not begin before this transaction ends.

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from models.content.surfaces.commands import copy_to_records
+from models.content.surfaces.commands.surfaces import copy_to_records
 from models.core.access.rules import Actor
 from models.data.databases.rules.fields import Schema
 from models.data.record_templates.queries import template_prefills

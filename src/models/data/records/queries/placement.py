@@ -1,22 +1,42 @@
-"""Where a record is that may be in the trash."""
+"""Where a record that may be in the trash is placed, and where the content of a record is."""
 
-from sqlalchemy import Uuid, bindparam, func, literal, or_
+from typing import Any
 
-from models.content.items.queries import PlacementOf, placed_items
-from models.content.items.tables import item
+from sqlalchemy import ColumnElement, Uuid, bindparam, func, literal, or_, select
+
+from models.content.items.queries import PlacementOf, placed
+from models.content.surfaces.queries import placement_of_surfaces
 from models.data.databases.tables import database
+from models.data.records.queries.records import this_record
 from models.data.records.rules.write.writes import TRASH
 from models.data.records.tables import record
 
 restorable = PlacementOf(
-    placed_items()
-    .join(database, database.c.item_id == item.c.id)
+    placed(database)
     .join(record, record.c.database_id == database.c.id)
     .where(
         record.c.id == bindparam("id", type_=Uuid),
-        record.c.workspace_id == item.c.workspace_id,
-        database.c.workspace_id == item.c.workspace_id,
+        record.c.workspace_id == database.c.workspace_id,
         or_(record.c.deleted_at.is_(None), record.c.deleted_at > func.now() - literal(TRASH)),
     )
 )
 """Where the database of a record is placed that can be restored, or need not be."""
+
+
+def _item_of_content(surface: Any) -> ColumnElement[Any]:
+    """The item of the database that a content belongs to; null while its record is in the trash."""
+    live = select(record.c.id).where(*this_record(surface.workspace_id, surface.record_id))
+    return (
+        select(database.c.item_id)
+        .where(
+            database.c.workspace_id == surface.workspace_id,
+            database.c.id == surface.database_id,
+            or_(surface.record_id.is_(None), live.correlate_except(record).exists()),
+        )
+        .correlate_except(database)
+        .scalar_subquery()
+    )
+
+
+visible_surface = placement_of_surfaces(_item_of_content)
+"""Where a surface is placed, a record's content with its database: `await visible_surface(…)`."""

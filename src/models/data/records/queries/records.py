@@ -1,11 +1,12 @@
 """Reading records: one by id, the newest first, or what a query asks for."""
 
+from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Integer, Uuid, bindparam, select
+from sqlalchemy import ColumnElement, Integer, Select, Uuid, bindparam, func, select
 
-from models.content.items.queries import PlacementOf, placed_items
-from models.content.items.tables import item
+from models.content.items.joins import live_item_of
+from models.content.items.queries import PlacementOf, placed, sees_items
 from models.core.access.rules import Actor
 from models.core.base import Id
 from models.core.pagination import PageRequest, page_request
@@ -37,13 +38,11 @@ from runtime.prepared_statement import PreparedStatement
 from runtime.schema import Timestamp
 
 visible = PlacementOf(
-    placed_items()
-    .join(database, database.c.item_id == item.c.id)
+    placed(database)
     .join(record, record.c.database_id == database.c.id)
     .where(
         record.c.id == bindparam("id", type_=Uuid),
-        record.c.workspace_id == item.c.workspace_id,
-        database.c.workspace_id == item.c.workspace_id,
+        record.c.workspace_id == database.c.workspace_id,
         record.c.deleted_at.is_(None),
     )
 )
@@ -68,6 +67,21 @@ def records_of(workspace_id: Any, database_id: Any) -> tuple[ColumnElement[bool]
     )
 
 
+def seen_records(actor: Actor, ids: Sequence[Id]) -> Select[Any]:
+    """The ids of those of these records that the actor sees."""
+    return (
+        select(record.c.id)
+        .join(database, database.c.id == record.c.database_id)
+        .where(
+            record.c.workspace_id == actor.workspace_id,
+            database.c.workspace_id == actor.workspace_id,
+            record.c.id == func.any(ids),
+            record.c.deleted_at.is_(None),
+            sees_items(actor, database.c.item_id),
+        )
+    )
+
+
 class _RecordWithFields(StoredRecord):
     """A record, and the fields of its database as text."""
 
@@ -78,12 +92,10 @@ _THIS = this_record(bindparam("workspace_id", type_=Uuid), bindparam("record_id"
 _RECORD = PreparedStatement(
     select(record, fields_as_text().label("fields"))
     .join(database, database.c.id == record.c.database_id)
-    .join(item, item.c.id == database.c.item_id)
+    .join(*live_item_of(database))
     .where(
         *_THIS,
         database.c.workspace_id == record.c.workspace_id,
-        item.c.workspace_id == record.c.workspace_id,
-        item.c.deleted_at.is_(None),
     ),
     _RecordWithFields,
 )

@@ -2,28 +2,22 @@
 
 from collections.abc import Collection, Iterable, Sequence
 
-from sqlalchemy import ARRAY, Uuid, bindparam, func, literal, or_, select
+from sqlalchemy import ARRAY, Uuid, bindparam
 
-from models.content.files.queries import placing
-from models.content.files.tables import file
-from models.content.items.queries import closed_items
-from models.content.items.tables import item
-from models.core.access.rules import Actor, Level
+from models.content.files.queries import seen_files
+from models.core.access.rules import Actor
 from models.core.base import Id
 from models.data.databases.rules.fields import Schema
 from models.data.databases.rules.kinds import FieldKind
 from models.data.records.rules.write.data import ids_in
 from models.data.records.rules.write.writes import Checked
-from models.people.workspaces.tables import workspace_member
+from models.people.members.queries import members_among
 from runtime.database import UnitOfWork
 from runtime.errors import Detail, NotFoundError
 from runtime.prepared_statement import PreparedStatement
 
 _MEMBERS = PreparedStatement(
-    select(workspace_member.c.user_id).where(
-        workspace_member.c.workspace_id == bindparam("workspace_id", type_=Uuid),
-        workspace_member.c.user_id == func.any(bindparam("ids", type_=ARRAY(Uuid))),
-    )
+    members_among(bindparam("workspace_id", type_=Uuid), bindparam("ids", type_=ARRAY(Uuid)))
 )
 
 
@@ -52,18 +46,7 @@ async def check_references(
 
 
 async def _check_files(work: UnitOfWork, actor: Actor, named: Collection[str]) -> None:
-    places = select(item.c.id).where(placing(file))
-    open_place = places.where(item.c.id.not_in(select(closed_items(actor).c.id))).exists()
-    # A file without a place is at the root of its workspace.
-    seen = or_(open_place, ~places.exists()) if actor.level >= Level.VIEW else open_place
-    rows = await work.rows(
-        select(file.c.id).where(
-            file.c.workspace_id == actor.workspace_id,
-            file.c.id == func.any(literal([Id(entry) for entry in named], ARRAY(Uuid))),
-            file.c.deleted_at.is_(None),
-            seen,
-        )
-    )
+    rows = await work.rows(seen_files(actor, [Id(entry) for entry in named]))
     if len(rows) < len(named):
         raise NotFoundError("file")
 

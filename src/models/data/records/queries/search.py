@@ -4,7 +4,7 @@ from typing import Any
 
 from sqlalchemy import CTE, Select, select
 
-from models.content.items.tables import item
+from models.content.items.joins import ITEM, live_item_of
 from models.core.access.rules import Actor
 from models.data.databases.tables import database
 from models.data.records.tables import record
@@ -19,21 +19,20 @@ def records_titled(actor: Actor, text: str, closed: CTE) -> Select[Any]:
         select(
             record.c.id,
             record.c.title,
-            item.c.id.label("item_id"),
-            item.c.kind.label("item_kind"),
+            ITEM.id.label("item_id"),
+            ITEM.kind.label("item_kind"),
             record.c.database_id,
-            item.c.icon,
+            ITEM.icon,
             record.c.updated_at,
         )
         .join(database, database.c.id == record.c.database_id)
-        .join(item, item.c.id == database.c.item_id)
+        .join(*live_item_of(database))
         .where(
             record.c.workspace_id == actor.workspace_id,
             database.c.workspace_id == actor.workspace_id,
-            item.c.workspace_id == actor.workspace_id,
             record.c.deleted_at.is_(None),
             record.c.archived.is_(False),
             record.c.title.icontains(text, autoescape=True),
-            item.c.id.not_in(select(closed.c.id)),
+            ITEM.id.not_in(select(closed.c.id)),
         )
     )

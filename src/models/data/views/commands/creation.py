@@ -5,8 +5,8 @@ from typing import Any, Protocol
 
 from sqlalchemy import func, insert, select
 
+from models.content.items.joins import ITEM, live_item_of
 from models.content.items.queries import closed_items
-from models.content.items.tables import item
 from models.core.access.rules import Actor, Level
 from models.core.base import Id
 from models.core.keys import first_free, slug
@@ -166,13 +166,12 @@ async def _relates(work: UnitOfWork, actor: Actor, database_id: Id, field_id: Id
     found = await work.first(
         select(field.c.database_id, field.c.kind, field.c.settings)
         .join(database, database.c.id == field.c.database_id)
-        .join(item, item.c.id == database.c.item_id)
+        .join(*live_item_of(database))
         .where(
             field.c.workspace_id == actor.workspace_id,
             database.c.workspace_id == actor.workspace_id,
-            item.c.workspace_id == actor.workspace_id,
             field.c.id == field_id,
-            item.c.id.not_in(select(closed_items(actor).c.id)),
+            ITEM.id.not_in(select(closed_items(actor).c.id)),
         )
     )
     if found is None:

@@ -4,18 +4,18 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import ARRAY, Uuid, any_, bindparam, select, tuple_
+from sqlalchemy import tuple_
 
-from models.content.files.queries import placing
+from models.content.files.queries import file_of_item, unhidden_files
 from models.content.files.rules import AssetClaim, download_url
-from models.content.files.tables import File, file
-from models.content.items.queries import closed_items, find_item, target_of
+from models.content.files.tables import File
+from models.content.items.joins import ITEM, live_items
+from models.content.items.queries import find_item, target_of
 from models.content.items.rules import AccessMode, ItemKind
-from models.content.items.tables import ItemRow, item
-from models.content.surfaces.queries import nested
+from models.content.items.tables import ItemRow
+from models.content.surfaces.queries import blocks_of, nested
 from models.content.surfaces.rules.references import NOUNS, references
 from models.content.surfaces.shapes import BlockTree
-from models.content.surfaces.tables import block
 from models.core.access.rules import Role
 from models.core.base import Id, JsonObject
 from models.core.pagination import page_request
@@ -87,19 +87,17 @@ async def _folder(
     link = visitor.link
     page = page_request(keys, limit, cursor, "share link children", link.id)
     statement = (
-        select(item)
+        live_items(link.workspace_id)
         .where(
-            item.c.workspace_id == link.workspace_id,
-            item.c.parent_item_id == link.workspace_item_id,
-            item.c.access_mode == AccessMode.OPEN.value,
-            item.c.archived.is_(False),
-            item.c.deleted_at.is_(None),
+            ITEM.parent_item_id == link.workspace_item_id,
+            ITEM.access_mode == AccessMode.OPEN.value,
+            ITEM.archived.is_(False),
         )
-        .order_by(item.c.position, item.c.id)
+        .order_by(ITEM.position, ITEM.id)
         .limit(page.fetch)
     )
     if page.after is not None:
-        statement = statement.where(tuple_(item.c.position, item.c.id) > tuple_(*page.after))
+        statement = statement.where(tuple_(ITEM.position, ITEM.id) > tuple_(*page.after))
     found = page.of(await work.rows(statement), lambda row: (row.position, row.id))
     return SharedFolder(
         children=[SharedItem.model_validate(row) for row in found.items], cursor=found.cursor
@@ -120,28 +118,14 @@ async def _file(work: UnitOfWork, keys: KeyRing, visitor: Visitor) -> SharedFile
 
 async def file_of(work: UnitOfWork, link: ShareLink) -> File:
     """The file that a link's item places. Raises `NotFoundError`."""
-    row = await work.first(
-        select(file)
-        .join(item, placing(file))
-        .where(
-            file.c.workspace_id == link.workspace_id,
-            file.c.deleted_at.is_(None),
-            item.c.id == link.workspace_item_id,
-        ),
-        of=File,
-    )
-    if row is None:
-        raise NotFoundError("file")
-    return row
+    return await file_of_item(work, link.workspace_id, link.workspace_item_id)
 
 
 async def _surface(
     work: UnitOfWork, keys: KeyRing, visitor: Visitor, surface_id: Id
 ) -> SharedSurface:
     workspace_id = visitor.link.workspace_id
-    rows = await work.rows(
-        select(block).where(block.c.workspace_id == workspace_id, block.c.surface_id == surface_id)
-    )
+    rows = await blocks_of(work, workspace_id, surface_id)
     urls: dict[str, str] = {}
     if visitor.link.allow_download:
         named = references([row.content for row in rows])
@@ -155,16 +139,8 @@ async def _open_files(work: UnitOfWork, visitor: Visitor, file_ids: Sequence[Id]
     """Which of these files every viewer of the workspace sees."""
     if not file_ids:
         return []
-    any_viewer = closed_items(replace(visitor.actor, role=Role.VIEWER))
-    hidden = select(item.c.id).where(placing(file), item.c.id.in_(select(any_viewer.c.id)))
-    rows = await work.rows(
-        select(file.c.id).where(
-            file.c.workspace_id == visitor.link.workspace_id,
-            file.c.id == any_(bindparam("ids", list(file_ids), type_=ARRAY(Uuid))),
-            file.c.deleted_at.is_(None),
-            ~hidden.exists(),
-        )
-    )
+    any_viewer = replace(visitor.actor, role=Role.VIEWER)
+    rows = await work.rows(unhidden_files(any_viewer, file_ids))
     return [row.id for row in rows]
 
 

@@ -1,9 +1,8 @@
 """Reading share links, as members see them."""
 
-from sqlalchemy import Uuid, bindparam, select, tuple_
+from sqlalchemy import select, tuple_
 
-from models.content.items.queries import PlacementOf, placed_items
-from models.content.items.tables import item
+from models.content.items.queries import placement_of
 from models.core.access.rules import Actor
 from models.core.base import Id
 from models.core.pagination import PageRequest
@@ -11,14 +10,7 @@ from models.workspace.share_links.shapes import ShareLinkBody, ShareLinkList
 from models.workspace.share_links.tables import ShareLink, share_link
 from runtime.database import UnitOfWork, columns_of
 
-visible = PlacementOf(
-    placed_items()
-    .join(share_link, share_link.c.workspace_item_id == item.c.id)
-    .where(
-        share_link.c.id == bindparam("id", type_=Uuid),
-        share_link.c.workspace_id == item.c.workspace_id,
-    )
-)
+visible = placement_of(share_link, "workspace_item_id")
 """Where a link's item is: `await visible(work, workspace_ids, share_link_id, user_id)`."""
 
 

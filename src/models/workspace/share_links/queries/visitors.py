@@ -8,7 +8,7 @@ from sqlalchemy import ColumnElement, Uuid, bindparam, exists, or_, select
 from models.content.items.queries import placement
 from models.core.access.rules import Actor, Principal, PrincipalType, Role
 from models.core.base import Id
-from models.people.workspaces.tables import workspace
+from models.people.workspaces.queries import live_workspace_of
 from models.workspace.share_links.tables import ShareLink, share_link
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
@@ -37,13 +37,12 @@ def is_live() -> tuple[ColumnElement[bool], ...]:
     Its workspace must exist.
     """
     now = bindparam("now", type_=Timestamp)
+    _, live_workspace = live_workspace_of(share_link)
     return (
         share_link.c.id == bindparam("link_id", type_=Uuid),
         share_link.c.revoked_at.is_(None),
         or_(share_link.c.expires_at.is_(None), share_link.c.expires_at > now),
-        exists().where(
-            workspace.c.id == share_link.c.workspace_id, workspace.c.deleted_at.is_(None)
-        ),
+        exists().where(live_workspace),
     )
 
 

@@ -17,7 +17,7 @@ from models.content.items.commands import change_item, create_item_for
 from models.content.items.queries import target_of
 from models.content.items.rules import ItemKind
 from models.content.items.tables import ItemRow
-from models.content.surfaces.commands import copy_surface
+from models.content.surfaces.commands.surfaces import copy_surface
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.core.inputs import read_part

@@ -2,15 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 
-from sqlalchemy import ARRAY, FromClause, Uuid, func, insert, literal, select, update
+from sqlalchemy import ARRAY, FromClause, Uuid, func, literal
 
-from models.content.grants.tables import item_grant
-from models.content.items.commands import check_parent, check_scopes
-from models.content.items.queries import closed_items, find_item, get_item, item_detail, target_of
+from models.content.grants.commands import copy_grants
+from models.content.items.commands import check_parent, check_scopes, copy_looks
+from models.content.items.joins import ITEM, live_items
+from models.content.items.queries import find_item, get_item, item_detail, items_below, target_of
 from models.content.items.rules import ItemKind, copy_stem, copy_title
 from models.content.items.shapes import ItemDetail
-from models.content.items.tables import ItemRow, item
-from models.content.items.tree import subtree
+from models.content.items.tables import ItemRow
 from models.core.access.rules import Actor
 from models.core.base import Id
 from models.data.database_copies.commands.acceptance import accept_copy
@@ -74,18 +74,7 @@ async def copied_item(
 
 async def _visible_below(work: UnitOfWork, actor: Actor, item_id: Id) -> Sequence[ItemRow]:
     """The item and what the actor sees below it, from the top down."""
-    below = subtree(actor.workspace_id, item_id)
-    rows = await work.rows(
-        select(item)
-        .join(below, below.c.id == item.c.id)
-        .where(
-            item.c.workspace_id == actor.workspace_id,
-            item.c.id.not_in(select(closed_items(actor).c.id)),
-        )
-        .order_by(below.c.depth, item.c.position, item.c.id)
-        .limit(MAX_COPIES + 1),
-        of=ItemRow,
-    )
+    rows = await items_below(work, actor, item_id, MAX_COPIES + 1)
     if len(rows) > MAX_COPIES:
         raise UnsupportedError(f"At most {MAX_COPIES} items are copied at once; copy its parts.")
     return rows
@@ -93,11 +82,9 @@ async def _visible_below(work: UnitOfWork, actor: Actor, item_id: Id) -> Sequenc
 
 async def _free_title(work: UnitOfWork, actor: Actor, found: ItemRow) -> str:
     rows = await work.rows(
-        select(item.c.title).where(
-            item.c.workspace_id == actor.workspace_id,
-            item.c.parent_item_id.is_not_distinct_from(found.parent_item_id),
-            item.c.deleted_at.is_(None),
-            item.c.title.startswith(copy_stem(found.title), autoescape=True),
+        live_items(actor.workspace_id, ITEM.title).where(
+            ITEM.parent_item_id.is_not_distinct_from(found.parent_item_id),
+            ITEM.title.startswith(copy_stem(found.title), autoescape=True),
         )
     )
     return copy_title(found.title, {row.title for row in rows})
@@ -116,37 +103,9 @@ async def _copy_own_columns(
     work: UnitOfWork, actor: Actor, root_id: Id, made: Mapping[Id, Id]
 ) -> None:
     """Copy the columns and grants of the items; those below the root keep their order."""
-    pairs, original = _pairs(made), item.alias("original")
-    this = (
-        item.c.workspace_id == actor.workspace_id,
-        original.c.workspace_id == actor.workspace_id,
-        item.c.id == pairs.c.new,
-        original.c.id == pairs.c.old,
-    )
-    copied = ("icon", "color", "access_mode", "metadata", "archived")
-    await work.execute(
-        update(item).where(*this).values({name: original.c[name] for name in copied})
-    )
-    await work.execute(
-        update(item).where(*this, original.c.id != root_id).values(position=original.c.position)
-    )
-    columns = ("workspace_id", "item_id", "user_id", "level", "created_at", "updated_at")
-    await work.execute(
-        insert(item_grant).from_select(
-            columns,
-            select(
-                item_grant.c.workspace_id,
-                pairs.c.new,
-                item_grant.c.user_id,
-                item_grant.c.level,
-                literal(work.now),
-                literal(work.now),
-            ).where(
-                item_grant.c.workspace_id == actor.workspace_id,
-                item_grant.c.item_id == pairs.c.old,
-            ),
-        )
-    )
+    copies = _pairs(made)
+    await copy_looks(work, actor, root_id, copies)
+    await copy_grants(work, actor, copies)
 
 
 def _pairs(made: Mapping[Id, Id]) -> FromClause:

@@ -4,19 +4,16 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from sqlalchemy import select
-
 from models.automation.actions.commands import create_action
 from models.automation.actions.shapes import CreateAction
 from models.automation.automations.commands import create_automation
 from models.automation.automations.shapes import CreateAutomation
+from models.content.files.commands import lock_unplaced
 from models.content.files.queries import stored_file
 from models.content.files.queries import visible as visible_file
-from models.content.files.tables import file
 from models.content.items.commands import create_item_for
 from models.content.items.rules import ItemKind
-from models.content.items.tables import item
-from models.content.surfaces.commands import create_surface
+from models.content.surfaces.commands.surfaces import create_surface
 from models.content.surfaces.queries import detail, find_surface
 from models.content.surfaces.rules.kinds import SurfaceKind
 from models.core.access.placement import level_on
@@ -36,7 +33,7 @@ from models.sources.external_resources.shapes import CreateMount
 from models.workspace.targets.shapes import CreateItem, FileConfig, TargetDetail
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
-from runtime.errors import ConflictError, NotFoundError, ValidationError
+from runtime.errors import NotFoundError, ValidationError
 from runtime.ids import new_id
 
 
@@ -131,21 +128,7 @@ async def _file(creation: Creation) -> tuple[Id, TargetDetail]:
     seen = await visible_file(work, [actor.workspace_id], file_id, actor.user_id)
     if seen is None or level_on(seen, actor.role) < Level.VIEW:
         raise NotFoundError("file")
-    # Locked, so that of two concurrent requests the second finds the item of the first.
-    await work.execute(
-        select(file.c.id)
-        .where(file.c.workspace_id == actor.workspace_id, file.c.id == file_id)
-        .with_for_update()
-    )
-    placed = await work.first(
-        select(item.c.id).where(
-            item.c.workspace_id == actor.workspace_id,
-            item.c.kind == ItemKind.FILE.value,
-            item.c.target_id == file_id,
-        )
-    )
-    if placed is not None:
-        raise ConflictError("The file has an item already. Duplicate that item instead.")
+    await lock_unplaced(work, actor, file_id)
     item_id = await creation.create_item(file_id)
     return item_id, await stored_file(work, actor.workspace_id, file_id, creation.keys)
 

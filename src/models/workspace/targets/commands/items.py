@@ -2,13 +2,10 @@
 
 from collections.abc import Awaitable, Callable
 from datetime import datetime
-from typing import Any
-
-from sqlalchemy.dialects.postgresql import insert
 
 from models.automation.automations.commands import set_label as set_automation_label
 from models.content.files.queries import stored_file
-from models.content.grants.tables import item_grant
+from models.content.grants.commands import grant_manage
 from models.content.items.commands import change_item, check_parent, check_scopes, trash_item
 from models.content.items.queries import find_item, item_detail, placement, target_of
 from models.content.items.rules import AccessMode, ItemKind
@@ -127,15 +124,4 @@ async def _keep_access(work: UnitOfWork, actor: Actor, item_id: Id) -> None:
     """Who restricts an item is not locked out by it."""
     if actor.role in MANAGERS:
         return
-    manage: dict[str, Any] = {"level": Level.MANAGE.value, "updated_at": work.now}
-    await work.execute(
-        insert(item_grant)
-        .values(
-            workspace_id=actor.workspace_id,
-            item_id=item_id,
-            user_id=actor.user_id,
-            created_at=work.now,
-            **manage,
-        )
-        .on_conflict_do_update(index_elements=["workspace_id", "item_id", "user_id"], set_=manage)
-    )
+    await grant_manage(work, actor, item_id)

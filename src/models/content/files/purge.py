@@ -1,4 +1,4 @@
-"""Emptying the trash of items: what was deleted long enough ago goes for good."""
+"""Removing items that have been in the trash for long enough, with all that belongs to them."""
 
 from datetime import datetime
 

@@ -1,4 +1,4 @@
-"""The parts every change of a surface is made of: hold it, store blocks, count, close."""
+"""What every change of a surface does: lock it, check its version, store blocks, count them."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,7 +6,6 @@ from typing import Any
 from sqlalchemy import (
     Float,
     Integer,
-    Row,
     Text,
     Uuid,
     bindparam,
@@ -24,7 +23,7 @@ from models.content.surfaces.queries import require_scope
 from models.content.surfaces.rules.kinds import SurfaceKind
 from models.content.surfaces.rules.tree import PlannedBlock, json_size
 from models.content.surfaces.shapes import MAX_BLOCKS
-from models.content.surfaces.tables import block, surface
+from models.content.surfaces.tables import Surface, block, surface
 from models.core.access.rules import Actor, Scope
 from models.core.base import Id, JsonObject
 from models.core.values import InvalidValueError, check_storable
@@ -45,15 +44,16 @@ def most_blocks(kind: SurfaceKind) -> int:
     return MAX_WIDGETS if kind is SurfaceKind.DASHBOARD else MAX_BLOCKS
 
 
-async def hold_surface(work: UnitOfWork, actor: Actor, surface_id: Id, scope: Scope) -> Row[Any]:
-    """The surface, which nobody else changes until the transaction ends.
+async def hold_surface(work: UnitOfWork, actor: Actor, surface_id: Id, scope: Scope) -> Surface:
+    """The surface, locked until the transaction ends.
 
     Raises `NotFoundError`, `DeniedError` for an actor without the scope.
     """
     found = await work.first(
         select(surface)
         .where(surface.c.workspace_id == actor.workspace_id, surface.c.id == surface_id)
-        .with_for_update(key_share=True)
+        .with_for_update(key_share=True),
+        of=Surface,
     )
     if found is None:
         raise NotFoundError("surface")
@@ -61,7 +61,7 @@ async def hold_surface(work: UnitOfWork, actor: Actor, surface_id: Id, scope: Sc
     return found
 
 
-def check_version(held: Row[Any], expected: int | None) -> None:
+def check_version(held: Surface, expected: int | None) -> None:
     """Raise `ConflictError` when the surface is no longer the one that was read."""
     if expected is not None and expected != held.version:
         raise ConflictError(
@@ -80,8 +80,8 @@ def check_settings(settings: JsonObject, path: str) -> None:
 
 
 async def close_change(
-    work: UnitOfWork, actor: Actor, held: Row[Any], settings: JsonObject | None = None
-) -> Row[Any]:
+    work: UnitOfWork, actor: Actor, held: Surface, settings: JsonObject | None = None
+) -> Surface:
     """Count the blocks, and give the surface its next version and, if given, these settings.
 
     Raises `ValidationError` at `blocks` for more than a surface holds.
@@ -105,7 +105,8 @@ async def close_change(
             settings=surface.c.settings if settings is None else settings,
             updated_at=func.greatest(literal(work.now, Timestamp), surface.c.updated_at),
         )
-        .returning(surface)
+        .returning(surface),
+        of=Surface,
     )
     assert changed is not None
     return changed

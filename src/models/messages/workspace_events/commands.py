@@ -1,4 +1,4 @@
-"""Writing to the log, in the transaction of what it tells."""
+"""Appending to the log of a workspace, in the transaction of what is logged."""
 
 from datetime import datetime
 
@@ -21,9 +21,9 @@ async def append_event(
     *,
     audience_user_id: Id | None = None,
 ) -> None:
-    """Append one event; to be called last, for it makes other writers of this log wait.
+    """Append one event. Call it last: until the commit it blocks other writers of this log.
 
-    They wait so that who follows the log by `seq` misses nothing that was committed later.
+    They wait so that `seq` grows in the order of commits, and a reader of the log misses nothing.
     """
     place = f"workspace-log/{workspace_id}"
     await work.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(place, 0))))

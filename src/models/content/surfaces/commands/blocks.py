@@ -1,11 +1,17 @@
-"""Changing single blocks of a surface: add, change, move, delete."""
+"""Adding, changing, moving and deleting blocks of a surface."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
-from sqlalchemy import Integer, Row, delete, func, literal, select, update
+from sqlalchemy import Integer, delete, func, literal, select, update
 
-from models.content.surfaces.queries import block_detail, find_block, nested, this_block
+from models.content.surfaces.commands.changes import (
+    check_version,
+    close_change,
+    hold_surface,
+    store_blocks,
+)
+from models.content.surfaces.queries import BlockRow, block_detail, find_block, nested, this_block
 from models.content.surfaces.references import check_references
 from models.content.surfaces.rules.frames import Frame, frame_problems
 from models.content.surfaces.rules.kinds import SurfaceKind, may_hold
@@ -25,8 +31,7 @@ from models.content.surfaces.shapes import (
     DeletedBlock,
     UpdateBlock,
 )
-from models.content.surfaces.tables import block
-from models.content.surfaces.writing import check_version, close_change, hold_surface, store_blocks
+from models.content.surfaces.tables import Block, block
 from models.core.access.rules import Actor, Scope
 from models.core.base import Id
 from models.core.problems import refuse
@@ -59,7 +64,7 @@ async def add_blocks(
         raise ConflictError(f"The id {taken.id} is that of a block on this surface already.")
     await store_blocks(work, actor, surface_id, planned)
     changed = await close_change(work, actor, held)
-    rows = await work.rows(select(block).where(*these))
+    rows = await work.rows(select(block).where(*these), of=Block)
     return AddedBlocks(blocks=nested(rows, body.parent_block_id), version=changed.version)
 
 
@@ -135,9 +140,14 @@ async def _place(work: UnitOfWork, actor: Actor, surface_id: Id, parent: Id | No
     )
 
 
+class _BlockAbove(Protocol):
+    id: Id
+    kind: str
+
+
 async def _way_up(
     work: UnitOfWork, actor: Actor, surface_id: Id, block_id: Id
-) -> Sequence[Row[Any]]:
+) -> Sequence[_BlockAbove]:
     """A block, the one it is nested in, and so on to the top; nothing for no block."""
     way = (
         select(block.c.id, block.c.kind, block.c.parent_block_id, literal(0, Integer).label("up"))
@@ -149,10 +159,10 @@ async def _way_up(
             *this_block(actor, surface_id, way.c.parent_block_id)
         )
     )
-    return await work.rows(select(way.c.id, way.c.kind).order_by(way.c.up))
+    return await work.rows(select(way.c.id, way.c.kind).order_by(way.c.up), of=_BlockAbove)
 
 
-async def _height(work: UnitOfWork, actor: Actor, row: Row[Any]) -> int:
+async def _height(work: UnitOfWork, actor: Actor, row: BlockRow) -> int:
     """How many levels a block is with what is nested in it."""
     below = (
         select(block.c.id, literal(1, Integer).label("level"))
@@ -170,7 +180,7 @@ async def _height(work: UnitOfWork, actor: Actor, row: Row[Any]) -> int:
 
 
 async def _destination(
-    work: UnitOfWork, actor: Actor, row: Row[Any], body: UpdateBlock
+    work: UnitOfWork, actor: Actor, row: BlockRow, body: UpdateBlock
 ) -> Place | None:
     """Where a block is moved to, or None for one that stays in its parent."""
     if "parent_block_id" not in body.model_fields_set:
@@ -191,7 +201,7 @@ async def _check_nesting(
     work: UnitOfWork,
     actor: Actor,
     surface: SurfaceKind,
-    row: Row[Any],
+    row: BlockRow,
     body: UpdateBlock,
     moved: Place | None,
 ) -> None:
@@ -228,14 +238,14 @@ def _moved(body: UpdateBlock, moved: Place | None) -> dict[str, Any]:
 _SIDES = ("x", "y", "w", "h")
 
 
-def _framed(surface: SurfaceKind, row: Row[Any], body: UpdateBlock) -> dict[str, Any]:
+def _framed(surface: SurfaceKind, row: BlockRow, body: UpdateBlock) -> dict[str, Any]:
     sides = {side: getattr(body if side in body.model_fields_set else row, side) for side in _SIDES}
     problems = frame_problems(surface, body.kind or row.kind, Frame(**sides))
     refuse([Detail(key, message) for key, message in problems])
     return sides
 
 
-def _rewritten(surface: SurfaceKind, row: Row[Any], body: UpdateBlock) -> dict[str, Any]:
+def _rewritten(surface: SurfaceKind, row: BlockRow, body: UpdateBlock) -> dict[str, Any]:
     """The new kind must take the content, whether that is new too or not."""
     kind = body.kind or row.kind
     if body.content is None and kind == row.kind:

@@ -1,18 +1,24 @@
-"""Making surfaces, replacing what is on them, copying them."""
+"""Creating surfaces, replacing their content, copying and deleting them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from pydantic import ValidationError as ShapeError
-from sqlalchemy import ARRAY, Uuid, column, delete, func, insert, literal, select, update
+from sqlalchemy import (
+    ARRAY,
+    ColumnElement,
+    Insert,
+    Select,
+    Uuid,
+    column,
+    delete,
+    func,
+    insert,
+    literal,
+    select,
+)
 
-from models.content.surfaces.queries import detail, find_surface
-from models.content.surfaces.references import check_references
-from models.content.surfaces.rules.kinds import SurfaceKind
-from models.content.surfaces.rules.tree import TOP, plan_blocks
-from models.content.surfaces.shapes import ReplaceSurface, SurfaceContent, SurfaceDetail
-from models.content.surfaces.tables import block, surface
-from models.content.surfaces.writing import (
+from models.content.surfaces.commands.changes import (
     check_settings,
     check_version,
     close_change,
@@ -20,10 +26,16 @@ from models.content.surfaces.writing import (
     most_blocks,
     store_blocks,
 )
+from models.content.surfaces.queries import detail
+from models.content.surfaces.references import check_references
+from models.content.surfaces.rules.kinds import SurfaceKind
+from models.content.surfaces.rules.tree import TOP, plan_blocks
+from models.content.surfaces.shapes import ReplaceSurface, SurfaceContent, SurfaceDetail
+from models.content.surfaces.tables import block, surface
 from models.core.access.rules import Actor, Scope
 from models.core.base import Id, JsonObject
 from models.core.problems import located, refusal
-from models.data.records.tables import record
+from models.core.row_copies import copying
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
 from runtime.ids import new_id
@@ -87,48 +99,23 @@ async def replace_surface(
     return await detail(work, actor, await close_change(work, actor, held, body.settings))
 
 
-async def content_surface(work: UnitOfWork, actor: Actor, record_id: Id) -> SurfaceDetail:
-    """The content of a record with its blocks, made if it has none. Raises `NotFoundError`."""
-    surface_id = await record_surface(work, actor, record_id)
-    found = await find_surface(work, actor, surface_id, Scope.SURFACES_WRITE)
-    return await detail(work, actor, found)
-
-
-async def record_surface(work: UnitOfWork, actor: Actor, record_id: Id) -> Id:
-    """The content surface of a record, made if it has none: the record then names it.
-
-    Raises `NotFoundError`.
-    """
-    this = (record.c.workspace_id == actor.workspace_id, record.c.id == record_id)
-    held = await work.first(
-        select(record.c.database_id, record.c.content_surface_id)
-        .where(*this, record.c.deleted_at.is_(None))
-        .with_for_update(key_share=True)
-    )
-    if held is None:
-        raise NotFoundError("record")
-    if held.content_surface_id is not None:
-        existing: Id = held.content_surface_id
-        return existing
+async def create_content_surface(
+    work: UnitOfWork, actor: Actor, database_id: Id, record_id: Id | None = None
+) -> Id:
+    """An empty surface for a record of a database, or for a record template without one."""
     made = new_id()
-    await _insert(
-        work,
-        actor,
-        made,
-        SurfaceKind.RECORD,
-        settings={},
-        database_id=held.database_id,
-        record_id=record_id,
-    )
-    await work.execute(update(record).where(*this).values(content_surface_id=made))
+    home = {"database_id": database_id, "record_id": record_id}
+    await _insert(work, actor, made, SurfaceKind.RECORD, settings={}, **home)
     return made
 
 
-async def template_surface(work: UnitOfWork, actor: Actor, database_id: Id) -> Id:
-    """A new surface for a record template of a database."""
-    made = new_id()
-    await _insert(work, actor, made, SurfaceKind.RECORD, settings={}, database_id=database_id)
-    return made
+async def delete_content_surface(work: UnitOfWork, actor: Actor, surface_id: Id) -> None:
+    """Delete a surface with its blocks, for what nothing names any more."""
+    await work.execute(
+        delete(surface).where(
+            surface.c.workspace_id == actor.workspace_id, surface.c.id == surface_id
+        )
+    )
 
 
 async def copy_surface(work: UnitOfWork, actor: Actor, surface_id: Id, new_item_id: Id) -> Id:
@@ -188,24 +175,34 @@ async def _copy_blocks(work: UnitOfWork, actor: Actor, source: Any, target: Any)
 
     Source and target are ids, or columns of ids.
     """
-    kept = [
-        one
-        for one in block.c
-        if one.name not in {"workspace_id", "surface_id", "created_at", "updated_at"}
-    ]
-    given = ["workspace_id", "surface_id", "created_at", "updated_at"]
-    await work.execute(
-        insert(block).from_select(
-            [*given, *(one.name for one in kept)],
-            select(
-                block.c.workspace_id,
-                target,
-                literal(work.now),
-                literal(work.now),
-                *kept,
-            ).where(block.c.workspace_id == actor.workspace_id, block.c.surface_id == source),
-        )
-    )
+    now = literal(work.now)
+    values = {"surface_id": target, "created_at": now, "updated_at": now}
+    these = (block.c.workspace_id == actor.workspace_id, block.c.surface_id == source)
+    await work.execute(copying(block, values, these))
+
+
+def copying_contents(
+    workspace_id: Id,
+    surface_ids: Select[Any],
+    database_id: Id,
+    id_of: Callable[[ColumnElement[Any]], ColumnElement[Any]],
+) -> tuple[Insert, Insert]:
+    """The statements that copy the contents of records, and their blocks, into a database.
+
+    `id_of` gives the id of a copy from that of a surface or record. Blocks keep their ids, which
+    are unique within a surface.
+    """
+    # An array, so that the index is used although the statistics of grown tables are outdated.
+    these = func.array(surface_ids.scalar_subquery())
+    values = {
+        "id": id_of(surface.c.id),
+        "database_id": literal(database_id),
+        "record_id": id_of(surface.c.record_id),
+    }
+    own = (surface.c.workspace_id == workspace_id, surface.c.id == func.any(these))
+    on_them = (block.c.workspace_id == workspace_id, block.c.surface_id == func.any(these))
+    of_surface = {"surface_id": id_of(block.c.surface_id)}
+    return copying(surface, values, own), copying(block, of_surface, on_them)
 
 
 async def _insert(

@@ -1,61 +1,23 @@
-"""What people say about a surface: threads, each begun by one comment and answered by others."""
+"""Writing comments on surfaces: threads, each begun by one comment and answered by others."""
 
 from typing import Any
 
-from sqlalchemy import Row, delete, func, insert, select, tuple_, update
+from sqlalchemy import delete, func, insert, select, update
 
 from models.content.surfaces.queries import find_block, find_surface
 from models.content.surfaces.shapes import (
     CommentDetail,
-    CommentList,
     CreateComment,
     DeletedComment,
     UpdateComment,
 )
-from models.content.surfaces.tables import surface_comment
+from models.content.surfaces.tables import SurfaceComment, surface_comment
 from models.core.access.placement import Placement, level_on
 from models.core.access.rules import Actor, Level, Scope
 from models.core.base import Id
-from models.core.pagination import PageRequest
 from runtime.database import UnitOfWork
 from runtime.errors import DeniedError, NotFoundError, ValidationError
 from runtime.ids import new_id
-
-_ORDER = (surface_comment.c.created_at, surface_comment.c.id)
-
-
-async def list_comments(
-    work: UnitOfWork,
-    actor: Actor,
-    surface_id: Id,
-    page: PageRequest,
-    block_id: Id | None = None,
-    parent_comment_id: Id | None = None,
-) -> CommentList:
-    """Comments in the order they were made; of one block, or of one thread with its beginning."""
-    await find_surface(work, actor, surface_id, Scope.BLOCKS_READ)
-    statement = (
-        select(surface_comment)
-        .where(
-            surface_comment.c.workspace_id == actor.workspace_id,
-            surface_comment.c.surface_id == surface_id,
-        )
-        .order_by(*_ORDER)
-        .limit(page.fetch)
-    )
-    if block_id is not None:
-        statement = statement.where(surface_comment.c.block_id == block_id)
-    if parent_comment_id is not None:
-        statement = statement.where(
-            (surface_comment.c.id == parent_comment_id)
-            | (surface_comment.c.parent_comment_id == parent_comment_id)
-        )
-    if page.after is not None:
-        statement = statement.where(tuple_(*_ORDER) > tuple_(*page.after))
-    shown = page.of(await work.rows(statement), lambda row: (row.created_at, row.id))
-    return CommentList(
-        comments=[CommentDetail.model_validate(row) for row in shown.items], cursor=shown.cursor
-    )
 
 
 async def create_comment(
@@ -145,12 +107,13 @@ def _this(actor: Actor, surface_id: Id, comment_id: Id) -> tuple[Any, ...]:
     )
 
 
-async def _find(work: UnitOfWork, actor: Actor, surface_id: Id, comment_id: Id) -> Row[Any]:
+async def _find(work: UnitOfWork, actor: Actor, surface_id: Id, comment_id: Id) -> SurfaceComment:
     """The comment, held until the transaction ends. Raises `NotFoundError`."""
     found = await work.first(
         select(surface_comment)
         .where(*_this(actor, surface_id, comment_id))
-        .with_for_update(key_share=True)
+        .with_for_update(key_share=True),
+        of=SurfaceComment,
     )
     if found is None:
         raise NotFoundError("comment")

@@ -1,0 +1,31 @@
+"""Parts of statements about items, for nouns that have items: joins, selections, columns."""
+
+from typing import Any
+
+from sqlalchemy import ColumnElement, FromClause, Select, and_, select
+
+from models.content.items.tables import item
+from models.core.base import Id
+
+ITEM = item.c
+"""The columns of items that `live_items`, `live_item_of` and `queries.placed` select."""
+
+
+def live_item_of(noun: FromClause) -> tuple[FromClause, ColumnElement[bool]]:
+    """The join to the item of a noun's rows, unless it is in the trash.
+
+    To be spread: `select(…).join(*live_item_of(noun))`.
+    """
+    live_item = and_(
+        item.c.workspace_id == noun.c.workspace_id,
+        item.c.id == noun.c.item_id,
+        item.c.deleted_at.is_(None),
+    )
+    return item, live_item
+
+
+def live_items(workspace_id: Id, *columns: ColumnElement[Any]) -> Select[Any]:
+    """The items of a workspace outside the trash: these columns of them, or all."""
+    return select(*(columns or (item,))).where(
+        item.c.workspace_id == workspace_id, item.c.deleted_at.is_(None)
+    )

@@ -1,0 +1,1 @@
+"""Writing surfaces, their blocks and their comments."""

@@ -1,0 +1,16 @@
+"""Statements that copy rows within their table."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import ColumnElement, Insert, Table, insert, select
+
+
+def copying(
+    table: Table, values: Mapping[str, ColumnElement[Any]], condition: Sequence[ColumnElement[bool]]
+) -> Insert:
+    """The statement that inserts copies of rows, with all columns but `values` as they are."""
+    columns = [values.get(one.name, one) for one in table.c]
+    names = [one.name for one in table.c]
+    found = select(*columns).where(*condition)
+    return insert(table).from_select(names, found, include_defaults=False)
