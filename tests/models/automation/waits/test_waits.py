@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
-from sqlalchemy import Row, Text, cast, func, insert, literal, select
+from sqlalchemy import Text, cast, func, insert, literal, select
 from sqlalchemy.sql import Executable
 from typing_extensions import override
 
@@ -50,8 +50,10 @@ class _Counting(UnitOfWork):
     read = 0
 
     @override
-    async def rows(self, statement: Executable, parameters: Any = None) -> Sequence[Row[Any]]:
-        found = await super().rows(statement, parameters)
+    async def rows(
+        self, statement: Executable, parameters: Any = None, *, of: Any = None
+    ) -> Sequence[Any]:
+        found = await super().rows(statement, parameters, of=of)
         self.read += sum(len(str(row)) for row in found)
         return found
 
