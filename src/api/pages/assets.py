@@ -23,7 +23,13 @@ _HEADERS: Mapping[str, str] = {
     "Cache-Control": "no-cache",
 }
 
-_ASSETS = {path.name: path.read_bytes() for path in _DIRECTORY.iterdir() if path.suffix in _TYPES}
+_LIBRARY = _DIRECTORY.parent / "static" / "d3-dag.js"
+
+_ASSETS = {
+    path.name: path.read_bytes()
+    for path in (*_DIRECTORY.iterdir(), _LIBRARY)
+    if path.suffix in _TYPES
+}
 _SHELL = (_DIRECTORY / "run.html").read_bytes()
 
 

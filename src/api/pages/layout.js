@@ -15,7 +15,8 @@ export function layout(graph) {
   const edges = graph.edges
     .filter((edge) => plan.nodes.has(edge.from) && plan.nodes.has(edge.to))
     .map((edge) => route(edge, plan, groups));
-  return { nodes: plan.nodes, groups, edges, ...extent([...plan.nodes.values(), ...groups]) };
+  const lanes = [...plan.ways.values()].flat();
+  return { nodes: plan.nodes, groups, edges, ...extent([...plan.nodes.values(), ...groups, ...lanes]) };
 }
 
 /** The nodes of each loop's body: those that `item` leads to and nothing else of the loop does. */
