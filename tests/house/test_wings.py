@@ -21,7 +21,7 @@ from tests.house.source import ROOT
         ("models/content/items/rules.py", "models.data.views.rules", "A wing imports only"),
         ("models/people/users/queries.py", "models.people.members.rules", "Order in people"),
         ("runtime/clock.py", "models.core.base", "Rooms import downwards only"),
-        ("api/kernel/envelope.py", "activities.contracts", "The API knows neither effects"),
+        ("api/kernel/rate_limits.py", "activities.contracts", "The API knows neither effects"),
     ],
     ids=["from-core", "from-content", "inside-people", "from-runtime", "from-api"],
 )

@@ -40,6 +40,11 @@ class ActionRun(SQLModel, table=True):
         ),
         Index("ix_action_run_action_id_started_at_id", "action_id", "started_at", "id"),
         Index("ix_action_run_open", "id", postgresql_where=text("status = 'started'")),
+        Index(
+            "ix_action_run_open_automation_run_id",
+            "automation_run_id",
+            postgresql_where=text("status = 'started' AND automation_run_id IS NOT NULL"),
+        ),
         Index("ix_action_run_completed_at", "completed_at"),
     )
 
