@@ -83,7 +83,8 @@ class AutomationRunActivities:
         """
         async with self._database.statement() as work:
             header = await execution.begin(work, uuid.UUID(run_id))
-        self._starts.begun(uuid.UUID(run_id))
+        relayed = header is not None and header.is_started_by_relay
+        self._starts.begun(uuid.UUID(run_id), by_relay=relayed)
         if header is None:
             return RunBegun(None, QuickNodesReply([], await self._why_not(run_id)))
         if (refusal := header.options.get("refusal")) is not None:

@@ -19,7 +19,7 @@ class RunStarts:
     """What the relay and the activities of one process tell each other.
 
     `on_room` is called when a start that was left in the outbox may have room now,
-    `on_foreign_begin` when a run begins here that another process started.
+    `on_foreign_begin` when a run begins here that the relay of another process started.
     """
 
     def __init__(self) -> None:
@@ -39,10 +39,11 @@ class RunStarts:
         self._until[run_id] = now + LOST_SECONDS
         self._recent[workspace_id] = now + RECENT_SECONDS
 
-    def begun(self, run_id: Id) -> None:
-        """A run began in this process."""
+    def begun(self, run_id: Id, *, by_relay: bool = True) -> None:
+        """A run began in this process; `by_relay` unless a workflow started it."""
         if self._until.pop(run_id, None) is None:
-            self.on_foreign_begin()
+            if by_relay:
+                self.on_foreign_begin()
             return
         self._begun = True
         if self._waits_for_begin:

@@ -235,6 +235,8 @@ def test_other_processes_are_told_of_the_begin_of_a_run_they_started() -> None:
     starts.started(own, new_id())
     starts.begun(own)
     assert not told
+    starts.begun(new_id(), by_relay=False)
+    assert not told
     starts.begun(new_id())
     assert told
 

@@ -18,7 +18,7 @@ from sqlalchemy import (
     select,
 )
 
-from models.automation.automation_runs.rules import ACTIVE_RUN, NodeStatus, is_test
+from models.automation.automation_runs.rules import ACTIVE_RUN, NodeStatus, RunSource, is_test
 from models.automation.automation_runs.tables import automation_run, node_run
 from models.core.access.rules import ROLE_SCOPES, Actor, Principal, PrincipalType, Role
 from models.core.base import Id, JsonObject
@@ -69,6 +69,8 @@ class RunHeader:
     """The runs that led to this one, oldest first."""
     concurrency_key: str | None
     """The key of the slot it holds, if its automation's runs are limited."""
+    parent_run_id: Id | None
+    """The run that starts it and waits for it."""
 
     @property
     def actor(self) -> Actor:
@@ -84,6 +86,11 @@ class RunHeader:
     def is_test(self) -> bool:
         """Whether mocks hold (decisions D3)."""
         return is_test(self.source, self.options)
+
+    @property
+    def is_started_by_relay(self) -> bool:
+        """Whether the outbox starts it, instead of a workflow: its caller's or a schedule's."""
+        return self.parent_run_id is None and self.source != RunSource.SCHEDULE
 
     @property
     def ends_alone(self) -> bool:
@@ -122,6 +129,7 @@ def header_columns() -> tuple[ColumnElement[Any], ...]:
         run.started_at,
         run.chain,
         run.concurrency_key,
+        run.parent_run_id,
     )
 
 
