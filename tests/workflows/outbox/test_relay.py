@@ -1,4 +1,4 @@
-"""Which rows of the outbox a relay takes next (design section 1)."""
+"""Which rows of the outbox a relay takes next, and what makes it look again."""
 
 import asyncio
 import os
