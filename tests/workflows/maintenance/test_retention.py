@@ -29,7 +29,7 @@ class Store:
     calls: list[str] = field(default_factory=list)
     hold: asyncio.Event = field(default_factory=asyncio.Event)
 
-    @activity.defn(name="purge")
+    @activity.defn(name="purge_expired")
     async def purge(self, what: Expired) -> int:
         self.calls.append(what)
         await self.hold.wait()
@@ -39,7 +39,7 @@ class Store:
         self.batches[what] = left - 1
         return 10 if left > 0 else 0
 
-    @activity.defn(name="remove_orphans")
+    @activity.defn(name="remove_orphaned_objects")
     async def remove_orphans(self) -> int:
         self.calls.append("orphans")
         return 3
