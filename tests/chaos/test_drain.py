@@ -19,7 +19,7 @@ from workflows.registry import ROUTES
 pytestmark = [pytest.mark.crash, pytest.mark.takes(seconds=40)]
 
 RUNS = 5
-UNHEARD = """
+IGNORED_SIGNAL = """
 from functools import partial
 import cli.polling, cli.worker_process
 async def is_polled(*_): return False
@@ -102,7 +102,7 @@ async def test_a_stopping_worker_finishes_its_calls(
 
 
 async def test_a_worker_that_is_not_heard_ends_so_that_it_is_replaced(workers: Workers) -> None:
-    worker = await workers.start(prepared=UNHEARD)
+    worker = await workers.start(prepared=IGNORED_SIGNAL)
     assert await worker.ended() == 1
     assert "worker is ready" in worker.log()
     assert "Temporal no longer hears from this worker on: automation, io, bulk." in worker.log()

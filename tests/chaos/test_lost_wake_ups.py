@@ -45,7 +45,7 @@ async def repaired(engine: Engine, repair: str) -> int:
     return counts[0]
 
 
-async def resolve_unheard(engine: Engine, event_key: str, run_id: UUID) -> None:
+async def resolve_without_signal(engine: Engine, event_key: str, run_id: UUID) -> None:
     """Give the nodes of a run their event, of which nobody tells their execution."""
     body = PublishEvent.model_validate({"eventKey": event_key, "data": {"amount": 3}})
     async with engine.database.transaction() as work:
@@ -64,7 +64,7 @@ async def signals(engine: Engine, run_id: UUID) -> int:
 
 async def test_an_event_that_was_not_heard_is_told_again(engine: Engine) -> None:
     automation_id, run_id = await waiting(engine, event(eventKey="unreported"))
-    await resolve_unheard(engine, "unreported", run_id)
+    await resolve_without_signal(engine, "unreported", run_id)
     assert (await sweep(engine, timedelta(minutes=5)))["resent"] == 0
     assert (await engine.get(automation_id, run_id)).status == "waiting"
     assert await repaired(engine, "resent") == 1
@@ -97,7 +97,7 @@ def in_long_loop() -> JsonObject:
 async def test_an_iteration_in_another_execution_is_told_again(engine: Engine) -> None:
     payload = {"items": ["first", "second", *["third"] * 99]}
     automation_id, run_id = await waiting(engine, in_long_loop(), payload)
-    await resolve_unheard(engine, "first", run_id)
+    await resolve_without_signal(engine, "first", run_id)
     assert await repaired(engine, "resent") == 1
     await engine.until(
         automation_id,

@@ -22,7 +22,7 @@ from runtime.fault_injection import FaultPoint, inject_fault
 log = structlog.get_logger()
 
 POLL_SECONDS = 1.0
-"""How often time itself is asked: for bursts that ended, dates reached, lost notifications."""
+"""How often time itself is asked: for debounced changes that are due, dates reached, lost notifications."""
 
 
 class Dispatcher:
