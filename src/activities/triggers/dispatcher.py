@@ -22,7 +22,7 @@ from runtime.fault_injection import FaultPoint, inject_fault
 log = structlog.get_logger()
 
 POLL_SECONDS = 1.0
-"""How often time itself is asked: for debounced changes that are due, dates reached, lost notifications."""
+"""Seconds between two looks without a notification: for debounced changes, dates, lost ones."""
 
 
 class Dispatcher:
