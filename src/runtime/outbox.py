@@ -139,11 +139,6 @@ async def append_all(work: UnitOfWork, intents: Sequence[IntentArguments]) -> No
         await work.execute(insert(outbox).values(**_VALUES), values)
 
 
-async def withdraw_start(work: UnitOfWork, subject_id: uuid.UUID) -> bool:
-    """Take back a start nobody has claimed; False when a relay may already be delivering it."""
-    return bool(await withdraw_starts(work, [subject_id]))
-
-
 async def withdraw_starts(
     work: UnitOfWork, subject_ids: Collection[uuid.UUID]
 ) -> frozenset[uuid.UUID]:

@@ -13,7 +13,7 @@ from temporalio.client import WorkflowExecutionStatus, WorkflowHandle
 from temporalio.testing import ActivityEnvironment, WorkflowEnvironment
 
 from activities.jobs.transactions import JobActivities
-from activities.maintenance.executions import execution_status
+from activities.maintenance.executions import describe_execution
 from activities.maintenance.jobs import Jobs as JobFamily
 from activities.maintenance.reconciler import Reconciler
 from models.core.base import Id
@@ -173,7 +173,7 @@ async def test_a_job_whose_execution_died_is_taken_back(jobs: Jobs) -> None:
 
 async def test_a_job_that_was_never_started_is_started(jobs: Jobs) -> None:
     job_id = await jobs.accept_unstarted(2)
-    assert await execution_status(jobs.engine.client, FAMILY.workflow_id(job_id)) is None
+    assert await describe_execution(jobs.engine.client, FAMILY.workflow_id(job_id)) is None
     assert (await jobs.sweep())["restarted"] == 1
     assert (await jobs.ended(job_id)).status == "succeeded"
 

@@ -29,9 +29,3 @@ async def describe_execution(client: Client, workflow_id: str) -> Execution | No
         raise
     assert described.status is not None, "Temporal always says"
     return Execution(described.status, described.raw_description.pending_workflow_task.attempt)
-
-
-async def execution_status(client: Client, workflow_id: str) -> WorkflowExecutionStatus | None:
-    """The status of an execution; None when Temporal knows none of this id."""
-    found = await describe_execution(client, workflow_id)
-    return None if found is None else found.status

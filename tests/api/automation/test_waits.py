@@ -42,7 +42,7 @@ async def run_of(client: Client, space: Space, graph: Json, *, park: bool = True
     async with space.database.transaction() as work:
         run = await commands.run_now(work, space.actor, uuid.UUID(made["id"]), RunNow())
         # The relay of another test's engine would start it.
-        await outbox.withdraw_start(work, run.id)
+        await outbox.withdraw_starts(work, [run.id])
     if park:
         await wait(space, run.id, graph["nodes"][0])
     return f"{space.path}/automations/{made['id']}/runs/{run.id}"

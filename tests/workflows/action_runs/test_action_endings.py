@@ -30,7 +30,7 @@ from runtime.families import Family
 from runtime.ids import new_id
 from runtime.outbound.client import OutboundClient
 from runtime.outbound.policy import OutboundPolicy
-from runtime.outbox import withdraw_start
+from runtime.outbox import withdraw_starts
 from tests.support import actions
 from tests.support.actions import act, make, states, step
 from tests.support.endpoint import Serve, never, reply
@@ -56,7 +56,7 @@ async def accepted(engine: Engine, action_id: Id) -> ActionRunHeader:
     async with engine.database.transaction() as work:
         row = await runnable_action(work, engine.actor.workspace_id, action_id)
         await accept(work, engine.actor, row, ActionRequest(run_id))
-        assert await withdraw_start(work, run_id)
+        assert await withdraw_starts(work, [run_id])
         return await load_header(work, run_id)
 
 

@@ -23,7 +23,7 @@ from models.automation.automations.shapes import PublishAutomation, UpdateAutoma
 from models.core.base import Id
 from models.data.records.tables import record
 from runtime.families import Family
-from runtime.outbox import withdraw_start
+from runtime.outbox import withdraw_starts
 from tests.support import actions
 from tests.support.actions import act, make, states, step
 from tests.support.endpoint import Serve, never, once, reply
@@ -524,7 +524,7 @@ async def test_an_effect_that_was_repeated_is_written_once(engine: Engine, table
         row = await runnable_action(work, engine.actor.workspace_id, action_id)
         assert await accept(work, engine.actor, row, ActionRequest(run_id))
         assert not await accept(work, engine.actor, row, ActionRequest(run_id))
-        assert await withdraw_start(work, run_id)
+        assert await withdraw_starts(work, [run_id])
         header = await load_header(work, run_id)
     steps = ActionSteps(engine.database, RecordNodes(KEYS).transactions(), {})
     attempt = Attempt(header, header.steps[0])

@@ -227,15 +227,3 @@ async def find_asset(
         if shown is None:
             raise NotFoundError("file")
     return found, claim
-
-
-async def files_exist(work: UnitOfWork, workspace_id: Id, file_ids: Sequence[Id]) -> set[Id]:
-    """Which of these are files of the workspace."""
-    rows = await work.rows(
-        select(file.c.id).where(
-            file.c.workspace_id == workspace_id,
-            file.c.id == any_(bindparam("ids", list(file_ids), type_=ARRAY(Uuid))),
-            file.c.deleted_at.is_(None),
-        )
-    )
-    return {row.id for row in rows}

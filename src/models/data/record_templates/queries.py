@@ -58,21 +58,6 @@ async def template_prefills(
     return {row.id: _prefill(row) for row in rows}
 
 
-async def template_data(
-    work: UnitOfWork, workspace_id: Id, database_id: Id, template_id: Id | None
-) -> JsonObject:
-    """The values a template prefills, by field key; without an id, those of the default one.
-
-    A database without a default prefills nothing. Raises `NotFoundError` for an id that is no
-    template of the database.
-    """
-    if template_id is not None:
-        prefills = await template_prefills(work, workspace_id, database_id, [template_id])
-        return prefills[template_id].data
-    rows = await _prefilling(work, workspace_id, database_id, record_template.c.is_default)
-    return _prefill(rows[0]).data if rows else {}
-
-
 class _PrefillRow(Protocol):
     """A template; `filled` says whether its surface has blocks."""
 

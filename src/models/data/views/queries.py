@@ -130,22 +130,6 @@ def existing_views(workspace_id: Id, view_ids: Collection[Id]) -> Select[Id]:
     return select(view.c.id).where(view.c.workspace_id == workspace_id, view.c.id.in_(view_ids))
 
 
-async def views_using(
-    work: UnitOfWork, workspace_id: Id, database_id: Id, field_key: str
-) -> list[Id]:
-    """Ids of the views of a database whose manifests name a field, whosever they are."""
-    rows = await work.rows(
-        select(view.c.id)
-        .where(
-            view.c.workspace_id == workspace_id,
-            view.c.database_id == database_id,
-            names_field(field_key),
-        )
-        .order_by(*_ORDER)
-    )
-    return [row.id for row in rows]
-
-
 def names_field(field_key: str) -> ColumnElement[bool]:
     """Whether a manifest has the field key as a value anywhere."""
     path = f'$.** ? (@ == "{field_key}")'  # keys are slugs, so nothing needs escaping
