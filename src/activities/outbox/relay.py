@@ -97,9 +97,9 @@ class Relay:
             self._under_way.add(task)
             task.add_done_callback(self._done)
         if len(claimed) < room or len(self._under_way) >= self._limits.rows:
-            await self._rest()
+            await self._wait()
 
-    async def _rest(self) -> None:
+    async def _wait(self) -> None:
         """Wait until there may be something to deliver, and room to deliver it."""
         # wait_for swallows a cancel that meets a wake-up, until Python 3.12 (gh-86296).
         with contextlib.suppress(TimeoutError):
@@ -113,12 +113,14 @@ class Relay:
     async def _claim(self, limit: int) -> Sequence[Outbox]:
         """Delete what was delivered since the last time, and claim what is next."""
         delivered = list(self._delivered)
-        limits, not_begun = replace(self._limits, rows=limit), self._starts.look()
+        limits, not_begun = replace(self._limits, rows=limit), self._starts.begin_claim()
         alone = not self._starts.several_workspaces()
         async with self._database.statement() as work:
             found = await claim(work, limits, not_begun, delivered, alone=alone)
         del self._delivered[: len(delivered)]
-        self._starts.left(waits_for_begin=found.waits_for_begin, waits_for_end=found.waits_for_end)
+        self._starts.end_claim(
+            waits_for_begin=found.waits_for_begin, waits_for_end=found.waits_for_end
+        )
         return found.rows
 
     async def _deliver(self, row: Outbox) -> None:

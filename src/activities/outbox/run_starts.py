@@ -31,7 +31,7 @@ class RunStarts:
         """The workspaces that started runs, and until when they count."""
         self._waits_for_begin = self._waits_for_end = False
         self._begun = self._ended = False
-        """Since the last look at the outbox began."""
+        """Since the last claim began."""
 
     def started(self, run_id: Id, workspace_id: Id) -> None:
         """The relay starts a run of a workspace."""
@@ -61,8 +61,8 @@ class RunStarts:
         self._recent = {space: until for space, until in self._recent.items() if until > now}
         return len(self._recent) > 1
 
-    def look(self) -> Sequence[Id]:
-        """The relay is about to look at the outbox; the runs whose begin is waited for.
+    def begin_claim(self) -> Sequence[Id]:
+        """The relay begins a claim; the runs whose begin is waited for.
 
         Those that began in other processes are among them.
         """
@@ -71,8 +71,8 @@ class RunStarts:
         self._begun = self._ended = False
         return list(self._until)
 
-    def left(self, *, waits_for_begin: bool, waits_for_end: bool) -> None:
-        """The relay has looked, and says what the starts that it left wait for."""
+    def end_claim(self, *, waits_for_begin: bool, waits_for_end: bool) -> None:
+        """The relay ends a claim, and says what the starts that it left wait for."""
         self._waits_for_begin, self._waits_for_end = waits_for_begin, waits_for_end
         if (waits_for_begin and self._begun) or (waits_for_end and self._ended):
             self.on_room()

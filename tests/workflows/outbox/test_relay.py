@@ -221,10 +221,10 @@ def test_a_begin_while_the_relay_looks_is_not_missed() -> None:
     starts.on_room = lambda: woken.append(True)
     run_id = new_id()
     starts.started(run_id, new_id())
-    assert starts.look() == [run_id]
+    assert starts.begin_claim() == [run_id]
     starts.begun(run_id)
     assert not woken
-    starts.left(waits_for_begin=True, waits_for_end=False)
+    starts.end_claim(waits_for_begin=True, waits_for_end=False)
     assert woken
 
 
