@@ -37,8 +37,13 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the files that take longest first, so that all processes end at about the same time."""
-    items.sort(key=_seconds, reverse=True)
+    """Put the files that take longest first, so that all processes end at about the same time.
+
+    Files with an `engine` come after all others: its worker takes the jobs and events that other
+    tests carry out by hand in the database of the same process.
+    """
+    with_engine = {item.path for item in items if "engine" in getattr(item, "fixturenames", ())}
+    items.sort(key=lambda item: (item.path in with_engine, -_seconds(item)))
 
 
 def _seconds(item: pytest.Item) -> int:
