@@ -112,7 +112,9 @@ class Engine:
         self, work: UnitOfWork, automation_id: Id, run_id: Id
     ) -> AutomationRunDetail:
         """Cancel inside the caller's transaction."""
-        return await runs.cancel(work, self.actor, automation_id, run_id)
+        run = await runs.cancel(work, self.actor, automation_id, run_id)
+        await show_waits(work, self.actor, run.node_runs)
+        return run
 
     async def get(self, automation_id: Id, run_id: Id) -> AutomationRunDetail:
         async with self.database.snapshot() as work:

@@ -5,7 +5,7 @@ from uuid import UUID
 
 import pytest
 
-from models.automation.automation_runs.deadlocks import InLine, to_refuse
+from models.automation.automation_runs.deadlocks import WaitingRun, to_refuse
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 RUNS = {name: UUID(int=number) for number, name in enumerate("abcdefgh", 1)}
@@ -19,7 +19,7 @@ def refused(line: str, holders: str, callers: str) -> str:
     one; `callers` who waits for whom, "bc" for b waiting for c.
     """
     in_line = [
-        InLine(RUNS[one[0]], KEYS[one[1]], BEGAN + timedelta(seconds=age))
+        WaitingRun(RUNS[one[0]], KEYS[one[1]], BEGAN + timedelta(seconds=age))
         for age, one in enumerate(line.split())
     ]
     held: dict[tuple[UUID, str], list[UUID]] = {}
