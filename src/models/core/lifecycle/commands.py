@@ -34,8 +34,12 @@ class WorkTable:
     ended: str = "completed_at"
 
     def accepting(self, values: Mapping[str, Any]) -> Insert:
-        """Insert a row, unless there is one of its id."""
-        return insert(self.table).values(**values).on_conflict_do_nothing(index_elements=["id"])
+        """Insert a row, unless there is one of its id.
+
+        No index is named: the id stands in two unique indexes, and a row inserted at the same time
+        may be met in either.
+        """
+        return insert(self.table).values(**values).on_conflict_do_nothing()
 
     def moving(self, target: Any) -> Update:
         """Bring rows, which the caller chooses, to the state `target` where they may reach it."""

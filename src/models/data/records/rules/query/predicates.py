@@ -114,7 +114,7 @@ def _has(field: FieldSpec, elements: tuple[Any, ...], every: bool) -> Expression
 def empty(field: FieldSpec) -> Expression:
     """Whether a record has no value of a field."""
     match value_form(field):
-        case ValueForm.TEXT:
+        case ValueForm.TEXT | ValueForm.OPTION:
             return func.coalesce(extract(field).expression, "") == ""
         case ValueForm.OPTIONS | ValueForm.USERS | ValueForm.FILES | ValueForm.VALUES:
             filled = and_(json_type(field) == "array", json_of(field) != literal([], JSONB))
