@@ -46,6 +46,8 @@ def logged() -> Iterator[list[str]]:
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
     configure_logging("json", "debug")
+    # A replay in the same process silences the SDK.
+    logging.getLogger("temporalio").setLevel(logging.NOTSET)
     # What is logged while this test runs must not keep its configuration.
     structlog.configure(cache_logger_on_first_use=False)
     handler = Kept()
