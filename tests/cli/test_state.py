@@ -40,6 +40,21 @@ def test_a_key_of_the_environment_wins(state: StateDir, monkeypatch: pytest.Monk
     assert state.secrets() == {}
 
 
+@pytest.mark.parametrize("left", [None, {"apiKey": "k"}])
+def test_a_master_secret_that_is_missing_beside_a_database_is_not_replaced(
+    state: StateDir, monkeypatch: pytest.MonkeyPatch, left: dict[str, str] | None
+) -> None:
+    monkeypatch.delenv("WORKSPACE_SECRET_KEY", raising=False)
+    state.postgres_data.mkdir(parents=True)
+    if left is not None:
+        state.remember_secrets(**left)
+    with pytest.raises(StartError, match=r"secrets\.json .* Restore the file from a backup"):
+        state.secret_key()
+    assert state.secrets() == (left or {})
+    monkeypatch.setenv("WORKSPACE_SECRET_KEY", "the same as before")
+    assert state.secret_key() == "the same as before"
+
+
 def test_a_state_directory_has_one_owner(state: StateDir) -> None:
     assert not state.is_owned()
     with state.locked():

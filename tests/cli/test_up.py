@@ -8,13 +8,18 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import httpx2
 import psutil
 import pytest
+
+from cli.supervisor.postgres import EmbeddedPostgres
+from cli.supervisor.state import StateDir
 
 pytestmark = [pytest.mark.crash, pytest.mark.takes(seconds=40)]
 
@@ -154,6 +159,21 @@ def test_every_child_killed_at_once_comes_back(up: Up) -> None:
     assert up.process.poll() is None
 
 
+@contextmanager
+def foreign_lock(directory: Path) -> Iterator[None]:
+    """The process id in the lock of PostgreSQL's socket belongs to another program by now."""
+    state = StateDir(directory)
+    owner = state.postgres_data.stat().st_uid
+    stranger = subprocess.Popen(["/bin/sleep", "600"], user=owner if os.geteuid() == 0 else None)
+    sockets = parse_qs(urlsplit(EmbeddedPostgres(state).url()).query)["host"][0]
+    lock = Path(sockets, ".s.PGSQL.5432.lock")
+    lines = lock.read_text().splitlines()
+    lock.write_text("\n".join([str(stranger.pid), *lines[1:], ""]))
+    yield
+    stranger.kill()
+    stranger.wait()
+
+
 def test_stop_leaves_nothing_and_the_next_start_continues(up: Up, directory: Path) -> None:
     before = up.connection
     pids = [up.pid(name) for name in CHILDREN]
@@ -169,8 +189,10 @@ def test_stop_leaves_nothing_and_the_next_start_continues(up: Up, directory: Pat
         again.process.kill()
         again.process.wait()
         assert not any(ended(pid) for pid in strays)
+        os.kill(again.pid("postgres"), signal.SIGKILL)
     finally:
-        third = launch(directory)
+        with foreign_lock(directory):
+            third = launch(directory)
     assert all(ended(pid) for pid in strays)
     assert third.is_ready()
     assert third.stop() == 0

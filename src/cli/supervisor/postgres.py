@@ -9,6 +9,7 @@ import importlib.util
 import os
 import shutil
 import signal
+import socket
 import stat
 import subprocess
 import tempfile
@@ -50,7 +51,7 @@ class EmbeddedPostgres:
 
     def __init__(self, state: StateDir) -> None:
         self._home = state.postgres
-        self._data = state.postgres / "data"
+        self._data = state.postgres_data
         self._binaries = _binaries()
         self._account: Account | None = service_account(self._data)
         self._sockets = self._socket_directory()
@@ -164,6 +165,19 @@ class EmbeddedPostgres:
                 process.kill()
         psutil.wait_procs(alive, timeout=5)
         (self._data / "postmaster.pid").unlink(missing_ok=True)
+        self._clear_socket_lock()
+
+    def _clear_socket_lock(self) -> None:
+        """Remove the lock of a socket that no server answers on, whoever has its number by now.
+
+        Raises StartError when one answers: it is none of those that ran on our data.
+        """
+        path = self._sockets / _SOCKET
+        if _answers(path):
+            raise StartError(
+                f"Another PostgreSQL serves {path}: stop it, or choose another --state-dir."
+            )
+        path.with_name(f"{_SOCKET}.lock").unlink(missing_ok=True)
 
 
 def _processes_in(directory: Path) -> Sequence[psutil.Process]:
@@ -173,6 +187,20 @@ def _processes_in(directory: Path) -> Sequence[psutil.Process]:
             if process.name().startswith("postgres") and process.cwd() == str(directory.resolve()):
                 found.append(process)
     return found
+
+
+def _answers(path: Path) -> bool:
+    """Whether a server listens on a Unix socket."""
+    with socket.socket(socket.AF_UNIX) as probe:
+        # One that is too busy to accept is there, too.
+        probe.setblocking(False)
+        try:
+            probe.connect(str(path))
+        except (FileNotFoundError, ConnectionRefusedError):
+            return False
+        except BlockingIOError:
+            pass
+    return True
 
 
 def _binaries() -> Path:

@@ -23,6 +23,7 @@ class StateDir:
         self.pids = self.root / "pids"
         self.connection = self.root / "connection.json"
         self.postgres = self.root / "postgres"
+        self.postgres_data = self.postgres / "data"
         self.temporal_database = self.root / "temporal.db"
         self.heartbeat = self.root / "worker.heartbeat"
         self._secrets = self.root / "secrets.json"
@@ -79,11 +80,21 @@ class StateDir:
         return path
 
     def secret_key(self) -> str:
-        """The platform's master secret: the environment's, else this directory's own."""
+        """The platform's master secret: the environment's, else this directory's own.
+
+        It is made once, before the database. Raises StartError when it is missing beside one.
+        """
         if given := os.environ.get("WORKSPACE_SECRET_KEY"):
             return given
         stored = self.secrets()
         if "WORKSPACE_SECRET_KEY" not in stored:
+            if self.postgres_data.exists():
+                raise StartError(
+                    f"{self._secrets} no longer has the master secret, and without it much of the"
+                    f" data in {self.postgres_data} cannot be read: keys, secrets, connections."
+                    " Restore the file from a backup, or set WORKSPACE_SECRET_KEY to the secret it"
+                    " had, or choose another --state-dir for a new platform."
+                )
             stored["WORKSPACE_SECRET_KEY"] = secrets.token_urlsafe(48)
             write_private(self._secrets, stored)
         return str(stored["WORKSPACE_SECRET_KEY"])
