@@ -2,6 +2,7 @@
 
 import gc
 from contextlib import suppress
+from functools import partial
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated
 
@@ -44,11 +45,17 @@ def _serve(app: "FastAPI", host: str, port: int) -> None:
     """Answer requests until a signal; what is under way then is still answered."""
     import uvicorn
 
+    from api.connections import BoundedConnection, ConnectionLimits
+
+    settings = app.state.services.settings
+    limits = ConnectionLimits(settings.receive_seconds, settings.connections_per_address)
     server = uvicorn.Server(
         uvicorn.Config(
             app,
             host=host,
             port=port,
+            http=partial(BoundedConnection, limits),  # type: ignore[arg-type]  # makes the protocol
+            ws="none",
             # The platform writes its own request log.
             access_log=False,
             log_config=None,

@@ -83,6 +83,14 @@ class MethodNotAllowedError(PlatformError):
     status = 405
 
 
+class RequestTimeoutError(PlatformError):
+    """The request arrives too slowly, or not at all (RFC 9110, 15.5.9)."""
+
+    tag = "ApiRequestTimeout"
+    code = "request_timeout"
+    status = 408
+
+
 class ConflictError(PlatformError):
     tag = "ApiConflict"
     code = "conflict"

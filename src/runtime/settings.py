@@ -83,6 +83,16 @@ class Settings(TemporalSettings):
     body_limit: int = Field(default=1 * MIB, ge=1024)
     batch_body_limit: int = Field(default=8 * MIB, ge=1024)
 
+    receive_seconds: float = Field(default=10, gt=0, le=3600)
+    """How long the head of a request may take, and how far behind its rate a body may be."""
+    receive_rate: float = Field(default=1024, gt=0)
+    """Bytes a second at which a body must arrive."""
+    connections_per_address: int = Field(default=256, ge=0)
+    """Connections of one address to a process that serves the API; 0 sets no limit.
+
+    Behind a proxy all of them are the proxy's, which then has to set the limit.
+    """
+
     rate_limit_webhook: float = Field(default=50, ge=0, le=1_000_000)
     """Calls a second of one webhook that a process takes on average; 0 sets no limit."""
     rate_limit_webhook_burst: int = Field(default=200, ge=1, le=1_000_000)

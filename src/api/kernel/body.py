@@ -11,7 +11,12 @@ from dataclasses import dataclass
 
 from starlette.types import Message, Receive, Scope
 
-from runtime.errors import PayloadTooLargeError, PlatformError, UnsupportedMediaTypeError
+from runtime.errors import (
+    PayloadTooLargeError,
+    PlatformError,
+    RequestTimeoutError,
+    UnsupportedMediaTypeError,
+)
 
 _DISCARDED_BYTES = 32 * 1024 * 1024
 _DISCARDING_SECONDS = 2.0
@@ -33,6 +38,32 @@ class Body:
 
 
 NO_BODY = Body()
+
+
+class PacedReceive:
+    """Receives a body whose sender may be behind `rate` bytes a second by so many seconds.
+
+    Only the time that is spent waiting counts. Raises RequestTimeoutError.
+    """
+
+    def __init__(self, receive: Receive, rate: float, seconds: float) -> None:
+        self._receive = receive
+        self._rate = rate
+        self._seconds = self._left = seconds
+
+    async def __call__(self) -> Message:
+        loop = asyncio.get_running_loop()
+        started = loop.time()
+        try:
+            async with asyncio.timeout(self._left):
+                message = await self._receive()
+        except TimeoutError:
+            raise RequestTimeoutError(
+                f"The body arrives at less than {self._rate:g} bytes a second; send it again."
+            ) from None
+        earned = len(message.get("body", b"")) / self._rate
+        self._left = min(self._seconds, self._left - (loop.time() - started) + earned)
+        return message
 
 
 async def read_body(scope: Scope, receive: Receive, limit: int, *, raw: bool = False) -> Body:
@@ -99,7 +130,7 @@ async def _discard(receive: Receive) -> None:
     Many clients do not read while they send, and would miss the refusal when the connection closes.
     """
     left = _DISCARDED_BYTES
-    with suppress(TimeoutError):
+    with suppress(TimeoutError, RequestTimeoutError):
         async with asyncio.timeout(_DISCARDING_SECONDS):
             while left > 0:
                 message = await receive()

@@ -10,6 +10,12 @@ from api.kernel.responses import as_refusal, error_response
 
 _SANE_ID = re.compile(rb"[A-Za-z0-9._:-]{1,128}")
 _NO_STORE = (b"cache-control", b"no-store")
+_NO_SNIFF = (b"x-content-type-options", b"nosniff")
+
+
+def request_headers(request_id: bytes | None = None) -> list[tuple[bytes, bytes]]:
+    """The headers of every answer, for one that says nothing of them itself."""
+    return [(b"x-request-id", request_id or secrets.token_hex(16).encode()), _NO_STORE, _NO_SNIFF]
 
 
 class RequestContext:
@@ -31,9 +37,8 @@ class RequestContext:
             if message["type"] == "http.response.start":
                 started = True
                 headers = message["headers"]
-                headers.append((b"x-request-id", request_id))
-                if not any(name == b"cache-control" for name, _ in headers):
-                    headers.append(_NO_STORE)
+                said = {name for name, _ in headers}
+                headers += [one for one in request_headers(request_id) if one[0] not in said]
             await send(message)
 
         try:

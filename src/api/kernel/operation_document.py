@@ -14,6 +14,7 @@ from runtime.errors import (
     NotFoundError,
     PayloadTooLargeError,
     PlatformError,
+    RequestTimeoutError,
     UnauthorizedError,
     UnavailableError,
     UnsupportedMediaTypeError,
@@ -82,7 +83,7 @@ def _refusals(operation: Operation) -> list[type[PlatformError]]:
     if operation.parameters or operation.chooses_workspace:
         refusals.append(NotFoundError)
     if not _is_read(operation):
-        refusals += [PayloadTooLargeError, UnsupportedMediaTypeError]
+        refusals += [RequestTimeoutError, PayloadTooLargeError, UnsupportedMediaTypeError]
     if access.idempotent:
         refusals += [InProgressError, ConflictingMutationError]
     return refusals

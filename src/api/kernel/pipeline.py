@@ -19,13 +19,21 @@ from starlette.types import Receive, Scope, Send
 from api.kernel.arguments import body_argument, query_arguments
 from api.kernel.authentication import UnsyncedProfileError, authenticate, prove, sync
 from api.kernel.authorization import admit
-from api.kernel.body import NO_BODY, Body, ClientGoneError, announced_body, read_body
+from api.kernel.body import (
+    NO_BODY,
+    Body,
+    ClientGoneError,
+    PacedReceive,
+    announced_body,
+    read_body,
+)
 from api.kernel.credentials import KeyToken, read_credential
 from api.kernel.deferred import Deferred, wait_for_answer
 from api.kernel.idempotency import keep, once
 from api.kernel.operation import Operation
 from api.kernel.request import ApiRequest
 from api.kernel.responses import Data, as_refusal, error_response
+from api.kernel.services import Services
 from api.kernel.sessions import Session
 from api.kernel.uploads import ENVELOPE, uploaded
 from models.core.access.rules import PrincipalType
@@ -43,7 +51,10 @@ _MAX_LOGGED_PATH = 2000
 async def serve(operation: Operation, scope: Scope, receive: Receive, send: Send) -> None:
     """Answer one request; the answer leaves only after its transaction is durable."""
     started = time.perf_counter()
-    request = ApiRequest(scope, receive, scope["app"].state.services)
+    services: Services = scope["app"].state.services
+    settings = services.settings
+    paced = PacedReceive(receive, settings.receive_rate, settings.receive_seconds)
+    request = ApiRequest(scope, paced, services)
     try:
         response = await _Pipeline(operation, request).answer()
     except ClientGoneError:

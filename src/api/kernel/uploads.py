@@ -4,7 +4,6 @@ The pipeline calls `uploaded` before its transaction. Neither memory nor a trans
 the body.
 """
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from hashlib import sha256
@@ -17,12 +16,11 @@ from api.kernel.multipart import FileForm, form_boundary
 from api.kernel.request import ApiRequest
 from models.content.files.commands import new_object_key
 from models.content.files.rules import Content, file_name, media_type
-from runtime.errors import InvalidError, PlatformError, ValidationError
+from runtime.errors import PlatformError, ValidationError
 
 NAME_HEADER = "X-File-Name"
 ENVELOPE = 64 * 1024
 """What a form may add to the bytes of its file."""
-_STALL_SECONDS = 60
 
 
 @asynccontextmanager
@@ -30,7 +28,7 @@ async def uploaded(request: ApiRequest) -> AsyncIterator[None]:
     """Store the body of the request, for the block that writes its row.
 
     An object that gets no row is removed again. Raises ClientGoneError, PayloadTooLargeError,
-    ValidationError for a malformed form, and InvalidError for a body that stalls.
+    ValidationError for a malformed form, and RequestTimeoutError for a body that stalls.
     """
     store = request.services.store
     key = new_object_key(request.actor.workspace_id)
@@ -75,16 +73,11 @@ async def _store(request: ApiRequest, key: str) -> Content:
 
 
 async def _chunks(receive: Receive, limit: int) -> AsyncIterator[bytes]:
-    """The body in chunks. Raises PayloadTooLargeError, InvalidError and ClientGoneError."""
+    """The body in chunks. Raises PayloadTooLargeError, RequestTimeoutError and ClientGoneError."""
     size = 0
     more = True
     while more:
-        try:
-            message = await asyncio.wait_for(receive(), _STALL_SECONDS)
-        except TimeoutError:
-            raise InvalidError(
-                f"Nothing of the body arrived for {_STALL_SECONDS} seconds; send it again."
-            ) from None
+        message = await receive()
         if message["type"] == "http.disconnect":
             raise ClientGoneError
         chunk: bytes = message.get("body", b"")

@@ -10,7 +10,6 @@ import pytest_asyncio
 from fastapi import FastAPI
 from sqlalchemy import text
 
-from api.kernel import uploads
 from models.core.access.rules import Scope
 from runtime.development_issuer import DevelopmentIssuer
 from runtime.settings import Settings
@@ -143,9 +142,14 @@ async def test_encoded_bodies_are_refused(client: Client, space: Space) -> None:
 
 
 async def test_a_body_that_stalls_is_given_up(
-    client: Client, space: Space, settings: Settings, monkeypatch: pytest.MonkeyPatch
+    client: Client,
+    space: Space,
+    app: FastAPI,
+    settings: Settings,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(uploads, "_STALL_SECONDS", 0.1)
+    hurried = settings.model_copy(update={"receive_seconds": 0.1})
+    monkeypatch.setattr(app.state.services, "settings", hurried)
     before = objects(settings)
 
     async def stalling() -> AsyncIterator[bytes]:
@@ -153,7 +157,7 @@ async def test_a_body_that_stalls_is_given_up(
         await asyncio.sleep(30)
 
     answer = await upload(client, space, stalling())  # type: ignore[arg-type]
-    assert (answer.status_code, answer.json()["error"]) == (400, "invalid")
+    assert (answer.status_code, answer.json()["error"]) == (408, "request_timeout")
     assert objects(settings) == before
 
 

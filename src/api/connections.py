@@ -1,0 +1,254 @@
+"""What a connection may cost the server before it holds a whole request.
+
+uvicorn bounds how long a connection is idle between two requests, and nothing else. Here are the
+other bounds: the time for the head of a request, its size, the time for what nobody reads any more,
+how long an answer may stand still, and the connections of one address. How fast a body must arrive
+is `kernel.body`'s, which knows when the application waits for it.
+"""
+
+from asyncio import TimerHandle, Transport
+from collections import Counter
+from enum import Enum
+from ipaddress import IPv6Address, ip_address, ip_network
+from typing import Any, ClassVar
+
+from typing_extensions import override
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+
+from api.kernel.middleware import request_headers
+from api.kernel.responses import error_response
+from runtime.errors import InvalidError, PlatformError, RateLimitedError, RequestTimeoutError
+
+MOST_HEAD_BYTES = 64 * 1024
+"""Of a request line with headers, of the trailers of a body, or between two pieces of a body."""
+_STANDSTILL_SECONDS = 60
+"""How long a client may read nothing of an answer that waits to be sent."""
+_NETWORK_BITS = 64
+"""One host is given this much of an IPv6 address, and chooses the rest itself."""
+
+
+class MalformedRequestError(InvalidError):
+    """The bytes are no HTTP request (RFC 9112)."""
+
+    def __init__(self) -> None:
+        super().__init__("This is no request of HTTP/1.1.")
+
+
+class HeadTooLargeError(PlatformError):
+    """RFC 6585, 5."""
+
+    tag = "ApiHeadersTooLarge"
+    code = "headers_too_large"
+    status = 431
+
+    def __init__(self) -> None:
+        super().__init__(f"The head of a request may have {MOST_HEAD_BYTES // 1024} KiB.")
+
+
+class TooManyConnectionsError(RateLimitedError):
+    headers: ClassVar[dict[str, str]] = {"Retry-After": "2"}
+
+    def __init__(self, most: int) -> None:
+        super().__init__(f"One address may hold {most} connections; use those that are open.")
+
+
+class ConnectionLimits:
+    """The limits of a process, and how many connections each address holds in it."""
+
+    def __init__(self, head_seconds: float, most_per_address: int) -> None:
+        """`most_per_address` 0 sets no limit."""
+        self.head_seconds = head_seconds
+        self.most_per_address = most_per_address
+        self._open: Counter[str] = Counter()
+
+    def enter(self, address: str) -> bool:
+        """Count a connection of an address; False when it has as many as it may."""
+        if self.most_per_address and self._open[address] >= self.most_per_address:
+            return False
+        self._open[address] += 1
+        return True
+
+    def leave(self, address: str) -> None:
+        """Count one less."""
+        self._open[address] -= 1
+        if self._open[address] <= 0:
+            del self._open[address]
+
+
+class _Part(Enum):
+    """Where in a request the connection is."""
+
+    BETWEEN = 0
+    HEAD = 1
+    BODY = 2
+    REFUSED = 3
+    """What still comes is read and thrown away: closed at once, the client would miss the answer
+    (RFC 9112, 9.6)."""
+
+
+class BoundedConnection(HttpToolsProtocol):
+    """A connection of uvicorn's that ends when its client is late, or sends what it may not."""
+
+    def __init__(self, limits: ConnectionLimits, **uvicorn: Any) -> None:
+        super().__init__(**uvicorn)
+        self._limits = limits
+        self._address: str | None = None
+        self._part = _Part.BETWEEN
+        self._head_bytes = 0
+        self._deadline: TimerHandle | None = None
+        self._standstill: TimerHandle | None = None
+
+    @override
+    def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        if self.client is not None:
+            address = _host(self.client[0])
+            if not self._limits.enter(address):
+                self._write(TooManyConnectionsError(self._limits.most_per_address))
+                transport.close()
+                return
+            self._address = address
+        self._watch()
+
+    @override
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self._forget_deadline()
+        if self._standstill is not None:
+            self._standstill.cancel()
+        if self._address is not None:
+            self._limits.leave(self._address)
+
+    @override
+    def data_received(self, data: bytes) -> None:
+        if self._part is _Part.REFUSED:
+            return
+        self._head_bytes += len(data)
+        super().data_received(data)
+        if self._head_bytes > MOST_HEAD_BYTES:
+            self._refuse(HeadTooLargeError())
+        self._watch()
+
+    @override
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._part = _Part.HEAD
+
+    @override
+    def on_header(self, name: bytes, value: bytes) -> None:
+        # Trailers come after the body, and are no headers (RFC 9110, 6.5.1).
+        if self._part is _Part.HEAD:
+            super().on_header(name, value)
+
+    @override
+    def on_headers_complete(self) -> None:
+        super().on_headers_complete()
+        self._part = _Part.BODY
+
+    @override
+    def on_body(self, body: bytes) -> None:
+        super().on_body(body)
+        self._head_bytes = 0
+
+    @override
+    def on_message_complete(self) -> None:
+        super().on_message_complete()
+        self._part = _Part.BETWEEN
+        self._head_bytes = 0
+
+    @override
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if self._part is _Part.BODY:
+            self._watch()
+
+    @override
+    def send_400_response(self, msg: str) -> None:
+        self._refuse(MalformedRequestError())
+
+    @override
+    def _unsupported_upgrade_warning(self) -> None:
+        """Any client may ask for another protocol; it is answered in this one (RFC 9110, 7.8)."""
+
+    @override
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._standstill = self.loop.call_later(_STANDSTILL_SECONDS, self.transport.abort)
+
+    @override
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        if self._standstill is not None:
+            self._standstill.cancel()
+
+    def _watch(self) -> None:
+        """Wait for the client as long as it may take, if it is the client we wait for."""
+        if self.transport.is_closing() or not self._owed():
+            self._forget_deadline()
+        elif self._deadline is None:
+            self._deadline = self.loop.call_later(self._limits.head_seconds, self._late)
+
+    def _forget_deadline(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _owed(self) -> bool:
+        """Whether the rest of a head is due, or of a body that nobody reads any more."""
+        return self._part in {_Part.HEAD, _Part.REFUSED} or not self._answering()
+
+    def _answering(self) -> bool:
+        return self.cycle is not None and not self.cycle.response_complete
+
+    def _late(self) -> None:
+        self._deadline = None
+        if self._part is _Part.REFUSED:
+            self.transport.close()
+        elif self._answering():
+            # We read no further, or could not answer yet.
+            self._watch()
+        elif self._part is _Part.HEAD:
+            seconds = f"{self._limits.head_seconds:g}"
+            self._refuse(RequestTimeoutError(f"The head of a request has {seconds} seconds."))
+        else:
+            self.transport.close()
+
+    def _refuse(self, error: PlatformError) -> None:
+        """End the connection, with the answer if it is the next one the client expects."""
+        if self.transport.is_closing() or self._part is _Part.REFUSED:
+            return
+        if self._answering() and (
+            self._part is not _Part.BODY or self.pipeline or self.cycle.response_started
+        ):
+            self.transport.close()
+            return
+        if self._answering():
+            # Its application finds the client gone.
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+        self._write(error)
+        self.transport.write_eof()
+        self._part = _Part.REFUSED
+        self.flow.resume_reading()
+        self._forget_deadline()
+        self._watch()
+
+    def _write(self, error: PlatformError) -> None:
+        response = error_response(error)
+        lines = [STATUS_LINE[response.status_code], b"connection: close\r\n"]
+        for name, value in (*response.raw_headers, *request_headers()):
+            lines += [name, b": ", value, b"\r\n"]
+        self.transport.write(b"".join([*lines, b"\r\n", bytes(response.body)]))
+
+
+def _host(address: str) -> str:
+    """What stands for the host of an address."""
+    try:
+        ip = ip_address(address.partition("%")[0])
+    except ValueError:
+        return address
+    if not isinstance(ip, IPv6Address):
+        return address
+    if ip.ipv4_mapped is not None:
+        return str(ip.ipv4_mapped)
+    return str(ip_network((ip, _NETWORK_BITS), strict=False))
