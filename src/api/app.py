@@ -1,7 +1,9 @@
 """Makes the ASGI application; `workspace api` serves it, and tests call it."""
 
+import json
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import cached_property
 from typing import Any
 
 from fastapi import FastAPI
@@ -11,6 +13,7 @@ from typing_extensions import override
 from api.kernel.dispatch import Dispatch
 from api.kernel.middleware import RequestContext
 from api.kernel.openapi import TITLE, VERSION, render
+from api.kernel.prepared import Prepared
 from api.kernel.rate_limits import RateLimit
 from api.kernel.request_log import RequestLogWriter
 from api.kernel.resources import RESOURCES
@@ -42,6 +45,12 @@ class WorkspaceApi(FastAPI):
         if self.openapi_schema is None:
             self.openapi_schema = render(self._operations)
         return self.openapi_schema
+
+    @cached_property
+    def document(self) -> Prepared:
+        """The OpenAPI document as it is served. To make it takes a second."""
+        content = json.dumps(self.openapi(), ensure_ascii=False, separators=(",", ":"))
+        return Prepared.of(content.encode(), "application/json", {})
 
 
 def create_app(
@@ -100,11 +109,13 @@ def _services(settings: Settings, database: Database | None) -> Services:
 
 def _lifespan(owns_database: bool, background: Sequence[Background]) -> Any:
     @asynccontextmanager
-    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(app: WorkspaceApi) -> AsyncIterator[None]:
         services: Services = app.state.services
         async with AsyncExitStack() as stack:
             if owns_database:
                 stack.push_async_callback(services.database.close)
+            # Made here, no request waits for it.
+            _ = app.document
             services.request_log.start()
             stack.push_async_callback(services.request_log.stop)
             for run_beside in background:

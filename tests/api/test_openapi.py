@@ -63,12 +63,13 @@ def test_every_route_is_in_the_document_once(app: FastAPI) -> None:
     routed = [
         (method, route.path)
         for route in app.router.routes
-        if isinstance(route, Route)
+        if isinstance(route, Route) and route.include_in_schema
         for method in route.methods or ()
     ]
-    assert len(routed) == len(app.router.routes)
+    assert len(app.router.routes) == sum(len(router.routes) for router in ROUTERS)
     assert set(routed) == described
-    assert len(routed) == len(described) == sum(len(router.routes) for router in ROUTERS)
+    assert len(routed) == len(described)
+    assert all(path.startswith("/v1/") for _, path in described), "the rest is no API"
     ids = [o["operationId"] for methods in DOCUMENT["paths"].values() for o in methods.values()]
     assert len(ids) == len(set(ids))
 
@@ -156,5 +157,4 @@ async def test_the_page_loads_nothing_from_elsewhere(client: Client) -> None:
         answer = await client.get(asset)
         assert answer.status_code == 200
         assert len(answer.content) > 100
-    assert (await client.get("/openapi.json")).json() == DOCUMENT
     assert (await client.get("/docs/..%2f..%2fapp.py")).status_code == 404

@@ -45,12 +45,6 @@ EMPTY = body({})
 _GRAPH = {"nodes": [{"id": "a", "kind": "transform", "config": {"output": {}}}], "edges": []}
 
 EXAMPLES: Mapping[str, Example] = {
-    # service
-    "get_health": GET,
-    "get_readiness": GET,
-    "get_openapi_document": GET,
-    "get_documentation": GET,
-    "get_documentation_asset": GET,
     # callers and workspaces
     "get_me": GET,
     "get_my_scopes": GET,
@@ -163,8 +157,6 @@ EXAMPLES: Mapping[str, Example] = {
     # pages of runs; what watches a run ends with it
     "get_run": GET,
     "watch_run": Example(works=True),
-    "get_run_page": GET,
-    "get_page_asset": GET,
     "retry_automation_run": body({"from": "start", "cancelFirst": True}),
     "cancel_automation_runs": Example(body=lambda _: {}, ends=True),
     "cancel_workspace_automation_runs": Example(body=lambda _: {}, ends=True),

@@ -125,7 +125,6 @@ async def run(url: str, token: str, file: Path) -> tuple[int, str]:
         *("--request-timeout", str(PATIENCE)),
         # How fast calls are generated is no promise of ours.
         *("--suppress-health-check", "too_slow"),
-        *("--exclude-path-regex", "^/docs"),
         *left_out,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,

@@ -5,7 +5,7 @@ the transaction has ended.
 """
 
 import re
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TypeVar
@@ -16,6 +16,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 from typing_extensions import override
 
+from api.kernel.entity_tags import is_current
 from api.kernel.request import ApiRequest
 from models.content.files.rules import Content
 from runtime.errors import PlatformError
@@ -57,7 +58,7 @@ def download(request: ApiRequest, content: Content) -> Response:
     """Answer a GET or HEAD with 200, 304, or 206 for a range. Raises RangeNotSatisfiableError."""
     etag = f'"{content.sha256.hex()}"'
     headers = {**_SAFE, "ETag": etag, "Content-Disposition": _disposition(content.name)}
-    if _is_current(request.headers_named(b"if-none-match"), etag):
+    if is_current(request, etag):
         return Response(status_code=304, headers=headers)
     span, status = _requested_range(request, content.byte_size, etag), 200
     if span is not None and span.start >= content.byte_size:
@@ -89,13 +90,6 @@ async def _chained(first: T, others: AsyncIterator[T]) -> AsyncIterator[T]:
     yield first
     async for one in others:
         yield one
-
-
-def _is_current(values: Sequence[bytes], etag: str) -> bool:
-    """Whether `If-None-Match` names this file, by weak comparison (RFC 9110, 13.1.2)."""
-    given = b",".join(values)[:_LONGEST_HEADER].decode("latin-1")
-    tags = {one.strip().removeprefix("W/") for one in given.split(",")}
-    return bool(tags & {"*", etag})
 
 
 def _requested_range(request: ApiRequest, size: int, etag: str) -> _Range | None:

@@ -43,6 +43,7 @@ def render(routes: Sequence[Route]) -> dict[str, Any]:
         version=VERSION,
         openapi_version="3.1.0",
         summary="Workspaces whose long work is durable.",
+        servers=[{"url": "/", "description": "The server this document was read from."}],
         routes=routes,
     )
     components = document.setdefault("components", {})
@@ -55,9 +56,22 @@ def render(routes: Sequence[Route]) -> dict[str, Any]:
     schemas["Error"] = schema
     components["schemas"] = dict(sorted(schemas.items()))
     for route in routes:
-        for method in route.methods or ():
-            _finish(route, document["paths"][route.path_format][method.lower()])
+        if route.include_in_schema:
+            method = route.operation.method
+            described = document["paths"][route.path_format][method.lower()]
+            _finish(route, described)
+            if method == "PATCH":
+                _drop_defaults(described, schemas)
     return document
+
+
+def _drop_defaults(described: dict[str, Any], schemas: dict[str, Any]) -> None:
+    """A key that is left out of a change stays as it is; with defaults, clients send it."""
+    content = described.get("requestBody", {}).get("content", {})
+    reference = content.get("application/json", {}).get("schema", {}).get("$ref", "")
+    body = schemas.get(reference.removeprefix("#/components/schemas/"), {})
+    for one in body.get("properties", {}).values():
+        one.pop("default", None)
 
 
 def _finish(route: Route, described: dict[str, Any]) -> None:

@@ -47,6 +47,7 @@ class Route(APIRoute):
         batch: bool,
         media_type: str,
         statuses: Sequence[int],
+        documented: bool,
     ) -> None:
         summary, _, description = (endpoint.__doc__ or "").strip().partition("\n")
         super().__init__(
@@ -59,6 +60,7 @@ class Route(APIRoute):
             summary=summary.removesuffix("."),
             description=" ".join(description.split()) or None,
             response_description="Done",
+            include_in_schema=documented,
         )
         bodies = [field.name for field in self.dependant.body_params]
         self.operation = describe_operation(
@@ -117,12 +119,14 @@ class Router:
         batch: bool = False,
         media_type: str = "application/json",
         statuses: Sequence[int] = (),
+        documented: bool = True,
     ) -> None:
         """Declare one operation.
 
         `errors` are refusals beyond those every operation has; `batch` raises the body limit to
         that of batches; `media_type` is that of an endpoint which answers a Response, and
-        `statuses` are its successes beside `status_code`.
+        `statuses` are its successes beside `status_code`. What is no part of the API, such as a
+        page, is not `documented`.
         """
         route = Route(
             path,
@@ -135,6 +139,7 @@ class Router:
             batch=batch,
             media_type=media_type,
             statuses=statuses,
+            documented=documented,
         )
         self.routes.append(route)
 

@@ -4,11 +4,13 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
+from api.kernel.prepared import Prepared
+
 _STATIC = Path(__file__).parent.parent / "static"
 
-POLICY = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:"
+_POLICY = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:"
 
-PAGE = """<!DOCTYPE html>
+_PAGE = """<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -45,11 +47,18 @@ _ASSETS: Mapping[str, str] = {
 
 
 @cache
-def asset(name: str) -> tuple[bytes, str] | None:
-    """The bytes and media type of one of the page's files, or None."""
+def page() -> Prepared:
+    """The page itself."""
+    headers = {"Content-Security-Policy": _POLICY}
+    return Prepared.of(_PAGE.encode(), "text/html; charset=utf-8", headers)
+
+
+@cache
+def asset(name: str) -> Prepared | None:
+    """One of the page's files, or None."""
     media_type = _ASSETS.get(name)
     if media_type is None:
         return None
-    if name == "initialize.js":
-        return _INITIALIZE.encode(), media_type
-    return (_STATIC / name).read_bytes(), media_type
+    own = name == "initialize.js"
+    content = _INITIALIZE.encode() if own else (_STATIC / name).read_bytes()
+    return Prepared.of(content, media_type, {"Cache-Control": "max-age=3600"})

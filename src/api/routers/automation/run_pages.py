@@ -39,13 +39,13 @@ async def watch_run(request: ApiRequest) -> Response:
     return EventStream(request.services.streams, with_keepalive(events))
 
 
-@router.get("/runs/{runId}", access=_OPEN, media_type="text/html; charset=utf-8")
+@router.get("/runs/{runId}", access=_OPEN, documented=False)
 async def get_run_page() -> Response:
     """Look at a run in a browser; the page asks for a key and holds no data itself."""
     return shell()
 
 
-@router.get("/pages/{pageFile}", access=_OPEN, media_type="text/*")
+@router.get("/pages/{pageFile}", access=_OPEN, documented=False)
 async def get_page_asset(request: ApiRequest) -> Response:
     """Read a file of the pages."""
     found = asset(request.path_params["pageFile"])

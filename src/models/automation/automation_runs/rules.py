@@ -28,7 +28,7 @@ class NodeStatus(StrEnum):
 
 
 class RunSource(StrEnum):
-    """What asked for a run: a person, a trigger (decisions C7), or another run."""
+    """What asked for a run: a person, a trigger, or another run."""
 
     MANUAL = "manual"
     TEST = "test"

@@ -34,7 +34,7 @@ class TestRun(Input):
 
 
 class RunScope(Input):
-    """What the bindings of a run from a node read; `trigger` stands for the payload there (D3)."""
+    """What the bindings of a run from a node read; `trigger` stands for the payload there."""
 
     trigger: Any = None
     item: Any = None

@@ -35,7 +35,7 @@ class ItemKind(StrEnum):
 
 
 class AccessMode(StrEnum):
-    """`open` inherits from the parent; `restricted` needs a grant (decisions C4)."""
+    """`open` inherits from the parent; `restricted` needs a grant."""
 
     OPEN = "open"
     RESTRICTED = "restricted"

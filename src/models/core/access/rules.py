@@ -7,7 +7,7 @@ from models.core.base import Id
 
 
 class Scope(StrEnum):
-    """The 49 scopes of the interface."""
+    """What a key or a role may be allowed to do."""
 
     WORKSPACE_READ = "workspace:read"
     WORKSPACE_UPDATE = "workspace:update"

@@ -52,9 +52,8 @@ class FormLayout(Input):
 class Manifest(Input):
     """What a view shows and how.
 
-    `filter`, `sorts`, `search`, `groupBy` and `aggregates` are those of a records query. It is a
-    free-form object (C1): what is named here is checked, further keys are kept for the clients
-    that know them.
+    `filter`, `sorts`, `search`, `groupBy` and `aggregates` are those of a records query. What is
+    named here is checked; further keys are kept for the clients that know them.
     """
 
     model_config = ConfigDict(extra="allow")

@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 
 class NodeKind(StrEnum):
-    """The kinds of node (decisions C8)."""
+    """The kinds of node."""
 
     ACTION = "action"
     HTTP_REQUEST = "http_request"
@@ -52,7 +52,7 @@ class CostClass(StrEnum):
 
 
 class EdgeOutcome(StrEnum):
-    """The ending of a node that an edge stands for (decisions C8)."""
+    """The ending of a node that an edge stands for."""
 
     ALWAYS = "always"
     SUCCESS = "success"
@@ -70,7 +70,7 @@ class EdgeOutcome(StrEnum):
 
 
 class OnError(StrEnum):
-    """What an unhandled node failure does to the branches beside it (decisions C8)."""
+    """What an unhandled node failure does to the branches beside it."""
 
     STOP = "stop"
     CONTINUE = "continue"

@@ -132,7 +132,10 @@ class TestPayload(Input):
 
 
 class Graph(Input):
-    """A graph whose shape is right; `compile_graph` says whether it means something."""
+    """The nodes and edges of an automation.
+
+    Whether they mean something is checked when it is published, and told as `referenceIssues`.
+    """
 
     nodes: Annotated[list[GraphNode], Field(max_length=MAX_NODES, default_factory=list)]
     edges: Annotated[list[GraphEdge], Field(max_length=MAX_EDGES, default_factory=list)]
