@@ -47,6 +47,8 @@ LOCAL_ACTIVITY_SLOTS = 20
 ACTIVITY_SLOTS = 100
 BULK_SLOTS = 4
 CACHED_WORKFLOWS = 500
+STICKY_TIMEOUT = timedelta(seconds=5)
+"""How long a workflow waits for the worker that has it in memory, before any other takes it."""
 
 
 @asynccontextmanager
@@ -110,6 +112,7 @@ def _workers(parts: Parts, queues: Sequence[Queue], failure: asyncio.Future[None
             max_concurrent_workflow_tasks=WORKFLOW_SLOTS,
             max_concurrent_local_activities=LOCAL_ACTIVITY_SLOTS,
             max_cached_workflows=CACHED_WORKFLOWS,
+            sticky_queue_schedule_to_start_timeout=STICKY_TIMEOUT,
             graceful_shutdown_timeout=GRACE,
             on_fatal_error=on_fatal_error,
         ),

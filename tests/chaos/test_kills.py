@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import random
+import time
 from collections.abc import AsyncIterator
 from uuid import UUID
 
@@ -11,7 +12,8 @@ import pytest_asyncio
 
 from tests.chaos.caller import Caller
 from tests.chaos.processes import Up, running_up
-from tests.chaos.story import ended, judge, story
+from tests.chaos.story import PATIENCE, ended, judge, story
+from tests.support.engine import graph, node
 from tests.support.sink import Sink
 
 pytestmark = [pytest.mark.crash, pytest.mark.takes(seconds=40)]
@@ -55,6 +57,19 @@ async def test_a_killed_process_loses_and_doubles_nothing(
     accepted = set(caller.journal.values())
     assert len(accepted) == RUNS
     await judge(up.database_url, UUID(automation_id), UUID(database_id), accepted, sink)
+
+
+async def test_the_call_of_a_killed_worker_is_made_anew_within_ten_seconds(
+    up: Up, caller: Caller, sink: Sink
+) -> None:
+    call = node("call", "http_request", method="POST", url=sink.url("held"), retry=PATIENCE)
+    automation_id = await caller.publish(graph(call))
+    await caller.run(automation_id)
+    await sink.arrived.wait()
+    await up.kill("worker")
+    killed = time.monotonic()
+    assert await ended(up.database_url, UUID(automation_id), 1) == {"succeeded": 1}
+    assert sink.calls[1].at - killed < 10
 
 
 async def _call(caller: Caller, automation_id: str) -> None:

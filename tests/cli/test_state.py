@@ -96,10 +96,16 @@ def test_a_damaged_file_is_told(tmp_path: Path, text: str) -> None:
         read_object(tmp_path / "a.json")
 
 
-def test_a_large_log_is_set_aside(state: StateDir) -> None:
-    state.log("api").write_bytes(b"x" * 11 * 1024 * 1024)
-    assert not state.log("api").exists()
-    assert (state.logs / "api.log.1").exists()
+def test_a_log_that_grew_large_begins_anew_under_its_writer(state: StateDir) -> None:
+    state.rotate_log("api")
+    with state.log("api").open("ab", buffering=0) as writer:
+        writer.write(b"x" * 11 * 1024 * 1024)
+        state.rotate_log("api")
+        writer.write(b"later")
+        state.rotate_log("api")
+    assert state.log("api").read_bytes() == b"later"
+    assert (state.logs / "api.log.1").stat().st_size == 11 * 1024 * 1024
+    assert sorted(path.name for path in state.logs.iterdir()) == ["api.log", "api.log.1"]
 
 
 def test_the_end_of_a_log_is_shown(tmp_path: Path) -> None:

@@ -113,6 +113,19 @@ async def test_a_child_comes_back_though_it_could_not_be_started(
     assert "No space left" in shown.getvalue()
 
 
+async def test_the_log_of_a_running_child_is_bounded(
+    supervisor: Supervisor, state: StateDir, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cli.supervisor.state._LOG_LIMIT", 10_000)
+    monkeypatch.setattr("cli.supervisor.supervisor._PROBE_SECONDS", 0.05)
+    talk = "import time\nwhile True: print('x' * 999, flush=True); time.sleep(0.001)"
+    await supervisor.start(service("a", talk))
+    older = state.log("a").with_name("a.log.1")
+    await eventually(older.exists)
+    assert older.read_text().splitlines()[-1] == "x" * 999
+    assert psutil.pid_exists(pid_of(state, "a"))
+
+
 async def test_a_child_waits_for_what_it_needs(supervisor: Supervisor, state: StateDir) -> None:
     up = True
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -31,11 +31,17 @@ class Call:
 
 @dataclass
 class Sink:
-    """`/ok` answers, `/slow` takes its time, `/flaky` refuses at first, `/broken` always does."""
+    """`/ok` answers, `/slow` takes its time, `/flaky` refuses at first, `/broken` always does.
+
+    `/held` keeps the first call of a key waiting until the second one comes.
+    """
 
     port: int = 0
     calls: list[Call] = field(default_factory=list)
     arrived: asyncio.Event = field(default_factory=asyncio.Event)
+    _again: defaultdict[str, asyncio.Event] = field(
+        default_factory=lambda: defaultdict(asyncio.Event)
+    )
 
     def url(self, path: str) -> str:
         return f"http://127.0.0.1:{self.port}/{path}"
@@ -67,6 +73,10 @@ class Sink:
         self.arrived.set()
         if path == "/slow":
             await asyncio.sleep(SLOW_SECONDS)
+        if path == "/held":
+            if self.counts()[key] > 1:
+                self._again[key].set()
+            await self._again[key].wait()
         if path == "/broken" or (path == "/flaky" and self.counts()[key] <= REFUSALS):
             return b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n"
         return (

@@ -49,6 +49,7 @@ class Child:
     async def start(cls, service: Service, state: StateDir) -> "Child":
         """Start the process. Raises StartError when its program cannot be run."""
         service.before_start()
+        state.rotate_log(service.name)
         with state.log(service.name).open("ab") as log:
             try:
                 process = await asyncio.create_subprocess_exec(

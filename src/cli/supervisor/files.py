@@ -2,6 +2,8 @@
 
 import json
 import os
+import shutil
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +34,20 @@ def read_object(path: Path) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise StartError(f"{path} is damaged: restore it, or start with another --state-dir.")
     return value
+
+
+def rotate(path: Path, limit: int) -> None:
+    """Move what a log holds to `<name>.1` once it is longer than `limit` bytes.
+
+    The file itself stays: a process that writes to it, opened to append, goes on at its beginning.
+    """
+    # A full disk may have room again the next time.
+    with suppress(OSError):
+        if path.stat().st_size <= limit:
+            return
+        with path.open("r+b") as log, path.with_name(f"{path.name}.1").open("wb") as older:
+            shutil.copyfileobj(log, older)
+            log.truncate(0)
 
 
 def tail(path: Path, lines: int = 15) -> str:

@@ -153,10 +153,11 @@ class Platform:
             await asyncio.sleep(0.5)
 
     def _api(self, port: int, base_url: str) -> Service:
+        client = httpx2.AsyncClient(trust_env=False, timeout=2)
+
         async def answers() -> bool:
             try:
-                async with httpx2.AsyncClient(trust_env=False, timeout=2) as client:
-                    return (await client.get(f"{base_url}/readyz")).status_code == 200
+                return (await client.get(f"{base_url}/readyz")).status_code == 200
             except httpx2.TransportError:
                 return False
 

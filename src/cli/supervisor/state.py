@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from cli.supervisor.errors import StartError
-from cli.supervisor.files import read_object, write_private
+from cli.supervisor.files import read_object, rotate, write_private
 
 _LOG_LIMIT = 10 * 1024 * 1024
 
@@ -73,11 +73,12 @@ class StateDir:
         return False
 
     def log(self, name: str) -> Path:
-        """The log file of a child; one that grew large is set aside first."""
-        path = self.logs / f"{name}.log"
-        if path.exists() and path.stat().st_size > _LOG_LIMIT:
-            path.replace(path.with_suffix(".log.1"))
-        return path
+        """The log file of a child."""
+        return self.logs / f"{name}.log"
+
+    def rotate_log(self, name: str) -> None:
+        """Begin a child's log anew when it is large; the one before is kept."""
+        rotate(self.log(name), _LOG_LIMIT)
 
     def secret_key(self) -> str:
         """The platform's master secret: the environment's, else this directory's own.

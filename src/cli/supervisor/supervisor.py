@@ -37,7 +37,7 @@ class Supervisor:
         self._ready.setdefault(service.name, asyncio.Event())
         child = await self._spawn(service)
         if not await self._becomes_ready(child):
-            log = self._state.logs / f"{service.name}.log"
+            log = self._state.log(service.name)
             raise StartError(f"{service.name} did not start. The end of {log}:\n{tail(log)}")
         self._keepers[service.name] = asyncio.create_task(self._keep(child))
 
@@ -46,7 +46,7 @@ class Supervisor:
         child = await self._spawn(service)
         code = await child.wait()
         if code != 0:
-            log = self._state.logs / f"{service.name}.log"
+            log = self._state.log(service.name)
             raise StartError(f"{service.name} failed. The end of {log}:\n{tail(log)}")
         self._children.pop(service.name)
         self._status.set(service.name, "done")
@@ -98,7 +98,7 @@ class Supervisor:
             await self._becomes_ready(child)
 
     async def _watch(self, child: Child) -> int:
-        """Probe a child for as long as it lives; its exit code."""
+        """Probe a child and bound its log for as long as it lives; its exit code."""
         ending = asyncio.ensure_future(child.wait())
         try:
             while True:
@@ -106,6 +106,7 @@ class Supervisor:
                 with suppress(TimeoutError):
                     async with asyncio.timeout(_PROBE_SECONDS):
                         return await asyncio.shield(ending)
+                self._state.rotate_log(child.service.name)
                 self._show(child, ready=await child.service.is_ready())
         finally:
             ending.cancel()
