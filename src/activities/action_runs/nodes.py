@@ -12,7 +12,7 @@ from temporalio import activity
 from activities.automation_runs.node_execution import CalledNode, GatedNode, NodeExecution
 from activities.automation_runs.nodes.invocation import NodeResult
 from activities.automation_runs.nodes.resolution import resolve_parameters, substitute
-from activities.automation_runs.outside_nodes import without_secrets
+from activities.automation_runs.nodes.secrecy import without_credentials
 from activities.automation_runs.runs import RunCache
 from activities.contracts import CalledRun, NodeCall, NodeReply, NodeState, ParkReply, WakeCall
 from models.automation.action_runs.acceptance import (
@@ -115,7 +115,7 @@ async def _accepted(node: GatedNode, parameters: JsonObject) -> ParkReply:
         chain = (*run.chain, run.run_id)
         asking = AskingNode(run.run_id, key.node_id, key.scope_key, chain)
         await accept(work, run.actor, action, ActionRequest(run_id, parameters, asking))
-        shown = without_secrets(parameters)
+        shown = without_credentials(parameters)
         await node_writes.start_node(work, key, node.before, inputs=shown, attempt=1)
     else:
         action = await find_action(work, run.workspace_id, action_id)

@@ -20,6 +20,7 @@ from activities.automation_runs.node_execution import CalledNode, GatedNode, Nod
 from activities.automation_runs.nodes.failures import Failure, failure_of
 from activities.automation_runs.nodes.invocation import Effect, NodeResult, Outgoing
 from activities.automation_runs.nodes.resolution import resolve_parameters, substitute
+from activities.automation_runs.nodes.secrecy import without_credentials
 from activities.automation_runs.runs import RunCache
 from activities.contracts import NodeCall, NodeReply, NodeState
 from activities.database_absence import awaiting_database
@@ -113,7 +114,7 @@ class OutsideNodes:
         parameters = resolved.parameters
         if attempt == 1:
             async with self._nodes.database.statement() as work:
-                shown = without_secrets(parameters)
+                shown = without_credentials(parameters)
                 if await gated_writes.start_with_gate(work, called.key, shown):
                     return _Opened(called, _outgoing(called, parameters, attempt, work.now))
 
@@ -135,7 +136,7 @@ class OutsideNodes:
                 code="interrupted",
                 message="The worker that executed this attempt was lost.",
             )
-        shown = without_secrets(parameters)
+        shown = without_credentials(parameters)
         await node_writes.start_node(node.work, key, node.before, inputs=shown, attempt=attempt)
 
     async def _close(self, called: CalledNode, result: NodeResult, attempt: int) -> NodeReply:
@@ -197,23 +198,6 @@ def _outgoing(
         began_at=began_at,
         last=retry is None or attempt >= retry.max_attempts,
     )
-
-
-def without_secrets(parameters: JsonObject) -> JsonObject:
-    """Parameters as a run may show them: credentials replaced."""
-    shown: dict[str, Any] = dict(parameters)
-    if auth := shown.get("auth"):
-        kind = auth.get("type") if isinstance(auth, dict) else None
-        shown["auth"] = {"type": kind, "redacted": True}
-    if isinstance(headers := shown.get("headers"), dict):
-        shown["headers"] = {
-            name: "[redacted]" if name.lower() in _SECRET_HEADERS else value
-            for name, value in headers.items()
-        }
-    return shown
-
-
-_SECRET_HEADERS = frozenset({"authorization", "cookie", "proxy-authorization", "x-api-key"})
 
 
 @asynccontextmanager

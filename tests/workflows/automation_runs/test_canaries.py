@@ -3,11 +3,14 @@
 Planted secrets go through every flow that takes one; then all tables, histories and logs are read.
 """
 
+import asyncio
 import base64
+import html
 import json
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
+from urllib.parse import quote, quote_plus
 from uuid import uuid4
 
 import pytest
@@ -16,14 +19,15 @@ from sqlalchemy import text
 
 from models.automation.secrets.commands import put_secret
 from models.automation.secrets.shapes import PutSecret
-from models.core.access.rules import Actor
+from models.core.access.rules import Actor, Role
 from models.tables import metadata
 from runtime.database import Database
 from runtime.families import Family
 from runtime.telemetry import configure_logging
-from tests.support.automations import path_of, read
+from tests.support.actions import step
+from tests.support.automations import path_of, publish, read
 from tests.support.client import Client
-from tests.support.endpoint import Serve, reply
+from tests.support.endpoint import Endpoint, Received, Script, Serve, reply
 from tests.support.engine import KEYS, Engine, Json, graph, node
 from tests.support.hooks import make_hook, send
 from tests.support.patience import eventually
@@ -61,8 +65,9 @@ def logged() -> Iterator[list[str]]:
 def spellings(canary: str) -> set[str]:
     """How a text may be written in JSON, in bytes shown as hexadecimal, or encoded."""
     raw = canary.encode()
-    # All but the last characters, which depend on what follows.
-    return {canary, raw.hex(), base64.b64encode(raw).decode()[:-4]}
+    # All but the characters at either end, which depend on what stands before and behind.
+    encoded = {base64.b64encode(b" " * before + raw).decode()[4:-4] for before in range(3)}
+    return {canary, raw.hex(), *encoded}
 
 
 async def rows_with(database: Database, canaries: Iterable[str]) -> list[tuple[str, str]]:
@@ -181,6 +186,92 @@ async def test_the_secrets_of_a_webhook_and_of_what_waits_behind_it(
     token = resume[0].rpartition("/")[2]
     assert endpoint.requests[0].headers["authorization"] == f"Bearer {canary}"
     await nowhere(engine, logged, [run_id], [canary, *secrets, *keys, token, space.token])
+
+
+# ---- services that repeat what they are sent
+
+
+def quarrelsome(canary: str) -> dict[str, str]:
+    """Secrets whose parts, each of them a canary, are easily taken for something else."""
+    lines = "\n".join(f"{canary}{line}{'k' * 30}" for line in range(4))
+    return {
+        "cut": canary * 2,
+        "key": f"-----BEGIN PRIVATE KEY-----\n{lines}\n-----END PRIVATE KEY-----\n",
+        "spaced": f"{canary}  battery staple",
+        "quoted": f'"{canary}" & "{canary}"',
+    }
+
+
+def repeats(status: int, requests: list[Received]) -> Script:
+    """A service that says what it was sent: cut by others, collapsed, and escaped twice."""
+
+    async def answer(writer: asyncio.StreamWriter) -> None:
+        got = requests[-1]
+        sent = got.json()["k"]
+        twice = json.dumps(json.dumps({"got": got.body}))
+        encoded = base64.b64encode(f"key:{sent}".encode()).decode()
+        parts = ("x" * 470 + sent, twice, quote_plus(sent), html.escape(sent), encoded)
+        writer.write(reply(status, "\n".join(parts), type_="text/plain", x_echo=quote(sent)))
+        await writer.drain()
+
+    return answer
+
+
+async def repeating(serve: Serve, status: int) -> Endpoint:
+    endpoint = await serve(b"")
+    endpoint.answers[:] = [repeats(status, endpoint.requests)]
+    return endpoint
+
+
+async def test_a_service_that_repeats_a_secret_tells_nobody(
+    engine: Engine, client: Client, space: Space, serve: Serve, logged: list[str]
+) -> None:
+    canary = f"canary{uuid4().hex}"
+    secrets = quarrelsome(canary)
+    for name, secret in secrets.items():
+        await keep(engine, space.actor, name, secret)
+    bad = {name: await repeating(serve, 400) for name in secrets}
+    good = {name: await repeating(serve, 200) for name in secrets}
+
+    def sends(name: str, endpoints: Mapping[str, Endpoint]) -> Json:
+        value = bind("secret", name)
+        return {"method": "POST", "url": endpoints[name].url, "body": {"k": value}}
+
+    steps = [step(name, "http_request", **sends(name, bad)) for name in secrets]
+    config = {"kind": "sequence", "steps": [{**one, "continueOnError": True} for one in steps[1:]]}
+    config["steps"].append(steps[0])
+    act = {"label": "Act", "kind": "sequence", "config": config}
+    action = read(await client.post(f"{space.path}/actions", json=act), 201)
+    nodes = [node(f"bad-{name}", "http_request", **sends(name, bad)) for name in secrets]
+    nodes += [node(f"good-{name}", "http_request", **sends(name, good)) for name in secrets]
+    nodes.append({"id": "act", "kind": "action", "actionId": action["id"], "input": {}})
+    drawn = {**graph(*nodes), "onError": "continue"}
+    made = await publish(client, space, trigger="manual", graph=drawn)
+    run_id = read(await client.post(f"{path_of(made)}/run", json={}))["id"]
+
+    async def ended() -> bool:
+        shown = read(await client.get(f"{path_of(made)}/runs/{run_id}"))
+        return shown["status"] in ("failed", "succeeded")
+
+    await eventually(ended, what="the end of the run")
+    for name, secret in secrets.items():
+        sent = [got.json()["k"] for got in (*good[name].requests, *bad[name].requests)]
+        assert sent == [secret] * 3
+    _, viewer = await space.member(Role.VIEWER)
+    seen = client.with_token(viewer)
+    run = await seen.get(f"{path_of(made)}/runs/{run_id}")
+    errors = {one["nodeId"]: one.get("error") for one in read(run)["nodeRuns"]}
+    assert errors["bad-cut"].startswith("The server answered 400. What it said is not shown")
+    told = [
+        run,
+        await seen.get(f"{space.path}/actions/{action['id']}/runs"),
+        await client.get(f"{space.path}/notifications"),
+    ]
+    assert "failed" in told[-1].text
+    for answer in told:
+        assert answer.is_success
+        assert [text for text in spellings(canary) if text in answer.text] == []
+    await nowhere(engine, logged, [run_id], [canary])
 
 
 def test_lines_of_libraries_that_quote_requests_are_not_written(logged: list[str]) -> None:

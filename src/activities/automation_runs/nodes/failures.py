@@ -55,7 +55,9 @@ def failure_of(error: Exception) -> Failure:
         case OutboundError():
             return Failure(error.code, error.message, error.retryable)
         case NodeError():
-            return Failure(error.failure_code, error.message, error.retryable, error.retry_after)
+            said = f" It said: {error.quoted}" if error.quoted else ""
+            message = error.message + said
+            return Failure(error.failure_code, message, error.retryable, error.retry_after)
         case PlatformError():
             return Failure(error.code, error.message)
         case pydantic.ValidationError():

@@ -85,9 +85,10 @@ def unexpected(response: OutboundResponse) -> NodeError:
     final = 400 <= status < 500 and status not in RETRYABLE_CLIENT_ERRORS
     return NodeError(
         f"http_{status}",
-        f"The server answered {status}.{_said(response)}",
+        f"The server answered {status}.",
         retryable=not final,
         retry_after=_retry_after(response.headers.get("retry-after")),
+        quoted=_said(response),
     )
 
 
@@ -96,7 +97,7 @@ def _said(response: OutboundResponse) -> str:
     if not (response.is_json or response.content_type == "text/plain"):
         return ""
     words = " ".join(storable(response.text()[:QUOTED_CHARACTERS]).split())
-    return "" if words in _NOTHING else f" It said: {words}"
+    return "" if words in _NOTHING else words
 
 
 def _retry_after(value: str | None) -> float | None:

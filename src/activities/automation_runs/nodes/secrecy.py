@@ -1,12 +1,9 @@
 """Secrets in effects: they replace their marks in requests, and marks replace them in responses."""
 
-import base64
-import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
-from urllib.parse import quote, quote_plus
 
 import pydantic
 
@@ -25,6 +22,13 @@ from models.core.base import JsonObject
 from runtime.crypto import KeyRing
 from runtime.database import Database
 from runtime.errors import PlatformError
+from runtime.redaction import Redaction
+
+REDACTED = "[redacted]"
+RECOGNIZABLE = 6
+"""Characters that credentials have at least to be looked for in what comes back."""
+UNSAID = " What it said is not shown, because the call sends a secret."
+_SECRET_HEADERS = frozenset({"authorization", "cookie", "proxy-authorization", "x-api-key"})
 
 
 class Secrecy:
@@ -39,77 +43,78 @@ class Secrecy:
         return {kind: partial(self._send, effect) for kind, effect in effects.items()}
 
     async def _send(self, effect: Effect, outgoing: Outgoing) -> NodeResult:
-        names = frozenset(marked_names(outgoing.parameters))
-        if not names:
-            return await effect(outgoing)
-        async with self._database.statement() as work:
-            secrets = await secret_values(work, self._keys, outgoing.workspace_id, names)
-        for name in sorted(names - secrets.keys()):
-            raise BindingError(no_secret(name))
+        secrets = await self._named(outgoing)
         parameters = revealed(outgoing.parameters, secrets)
-        redaction = Redaction(secrets, parameters)
+        marks = {secret: SecretMark.of(name) for name, secret in secrets.items()}
+        redaction = Redaction({**dict.fromkeys(credentials(parameters), REDACTED), **marks})
+        if not redaction:
+            return await effect(outgoing)
         try:
             result = await effect(replace(outgoing, parameters=parameters))
         except DATABASE_AWAY:
             raise
         except Exception as error:  # noqa: BLE001  # its text may quote what was sent
-            raise redaction.failure(error) from None
+            raise discreet(error, redaction) from None
         return replace(result, output=redaction.value(result.output))
 
-
-class Redaction:
-    """Puts marks where secrets stand, as they are or as a request spells them."""
-
-    def __init__(self, secrets: Mapping[str, str], parameters: JsonObject) -> None:
-        marks: dict[str, str] = {}
-        for name, secret in secrets.items():
-            escaped = json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]
-            encoded = base64.b64encode(secret.encode()).decode()
-            for text in (secret, quote(secret, safe=""), quote_plus(secret), encoded, *escaped):
-                marks.setdefault(text, SecretMark.of(name))
-        marks.update(_credentials(parameters))
-        # The longest first: one secret may begin with another.
-        self._marks = sorted(marks.items(), key=lambda one: len(one[0]), reverse=True)
-
-    def text(self, text: str) -> str:
-        """The text without secrets."""
-        for secret, mark in self._marks:
-            text = text.replace(secret, mark)
-        return text
-
-    def value(self, value: Any) -> Any:
-        """The JSON value without secrets, in keys and numbers too."""
-        if isinstance(value, str):
-            return self.text(value)
-        if isinstance(value, dict):
-            return {self.text(key): self.value(item) for key, item in value.items()}
-        if isinstance(value, list):
-            return [self.value(item) for item in value]
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            written = json.dumps(value)
-            shown = self.text(written)
-            return value if shown == written else shown
-        return value
-
-    def failure(self, error: Exception) -> Exception:
-        """The same failure, told without secrets."""
-        if not isinstance(error, PlatformError | pydantic.ValidationError):
-            # Nobody expected it, so it will be logged.
-            told = RuntimeError(f"{type(error).__name__}: {self.text(str(error))}")
-            return told.with_traceback(error.__traceback__)
-        failure = failure_of(error)
-        return NodeError(
-            failure.code,
-            self.text(failure.message),
-            retryable=failure.retryable,
-            retry_after=failure.retry_after,
-        )
+    async def _named(self, outgoing: Outgoing) -> Mapping[str, str]:
+        """The secrets that are named, by name. Raises BindingError for one that is gone."""
+        names = frozenset(marked_names(outgoing.parameters))
+        if not names:
+            return {}
+        async with self._database.statement() as work:
+            secrets = await secret_values(work, self._keys, outgoing.workspace_id, names)
+        for name in sorted(names - secrets.keys()):
+            raise BindingError(no_secret(name))
+        return secrets
 
 
-def _credentials(parameters: JsonObject) -> Mapping[str, str]:
-    """Basic credentials, in which a password is not to be recognized."""
+def discreet(error: Exception, redaction: Redaction) -> Exception:
+    """The failure of an effect that sent a secret: what the other side said is left out.
+
+    It may hold the secret spelled in a way that nobody knows, or a part of it.
+    """
+    if not isinstance(error, PlatformError | pydantic.ValidationError):
+        # Nobody expected it, so it will be logged; its text may quote anything.
+        return RuntimeError(type(error).__name__).with_traceback(error.__traceback__)
+    failure = failure_of(error)
+    message = failure.message
+    if isinstance(error, NodeError) and error.quoted:
+        message = error.message + UNSAID
+    return NodeError(
+        failure.code,
+        redaction.text(message),
+        retryable=failure.retryable,
+        retry_after=failure.retry_after,
+    )
+
+
+def credentials(parameters: JsonObject) -> Iterator[str]:
+    """What a call sends to authenticate itself, whether it names a secret or has it from data."""
     auth = parameters.get("auth")
-    if not isinstance(auth, dict) or auth.get("type") != "basic":
-        return {}
-    pair = f"{auth.get('username')}:{auth.get('password')}"
-    return {base64.b64encode(pair.encode()).decode(): "[secret credentials]"}
+    given = dict(auth) if isinstance(auth, dict) else {}
+    if given.get("type") == "basic":
+        given["pair"] = f"{given.get('username')}:{given.get('password')}"
+    values = [given.get(key) for key in ("token", "password", "value", "pair")]
+    for value in values + [value for _, value in _secret_headers(parameters)]:
+        if isinstance(value, str):
+            # Behind the scheme of an Authorization header stands what is secret of it.
+            parts = {value, value.partition(" ")[2]}
+            yield from (part for part in parts if len(part) >= RECOGNIZABLE)
+
+
+def without_credentials(parameters: JsonObject) -> JsonObject:
+    """Parameters as a run may show them."""
+    shown: dict[str, Any] = dict(parameters)
+    if auth := shown.get("auth"):
+        kind = auth.get("type") if isinstance(auth, dict) else None
+        shown["auth"] = {"type": kind, "redacted": True}
+    hidden = {name: REDACTED for name, _ in _secret_headers(parameters)}
+    return {**shown, "headers": {**shown["headers"], **hidden}} if hidden else shown
+
+
+def _secret_headers(parameters: JsonObject) -> Iterator[tuple[str, Any]]:
+    headers = parameters.get("headers")
+    for name, value in headers.items() if isinstance(headers, dict) else ():
+        if name.lower() in _SECRET_HEADERS:
+            yield name, value

@@ -18,7 +18,8 @@ class NodeError(PlatformError):
     """A node failed for a reason its author can act on; `code` tells the classes apart.
 
     `retryable` failures are tried again as the node's `retry` allows; `retry_after` seconds,
-    when given, is what the other side asked for.
+    when given, is what the other side asked for. `quoted` is what it said: it follows the message
+    unless a secret was sent.
     """
 
     tag = "ApiRunError"
@@ -31,8 +32,10 @@ class NodeError(PlatformError):
         *,
         retryable: bool = False,
         retry_after: float | None = None,
+        quoted: str = "",
     ) -> None:
         super().__init__(message)
+        self.quoted = quoted
         self.failure_code = code
         self.retryable = retryable
         self.retry_after = retry_after

@@ -1,0 +1,171 @@
+"""Texts without the secrets that stand in them.
+
+What is redacted is the whole text, before anything of it is cut or its white space collapsed: a
+part of a secret, or one spelled anew, is not recognized any more.
+"""
+
+import base64
+import html
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+from urllib.parse import quote, quote_plus
+
+_ESCAPE = re.compile(
+    r"(?:%[0-9A-Fa-f]{2})+|(?:(?<!\\)\\+u[0-9A-Fa-f]{4})+|(?<!\\)\\+(?:x[0-9A-Fa-f]{2}|[bfnrt])"
+    r"|&(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z]{2,8});|<br ?/?>"
+)
+_UNIT = re.compile(r"\\u([0-9A-Fa-f]{4})")
+_ROUNDS = 6
+"""How often escapes are undone: escaped text may have been escaped again."""
+_LOOSE = str.maketrans("", "", " \t\r\n\v\f\xa0\\+")
+"""What escaping and wrapping add to a text, or change in it."""
+_ALPHABETS = str.maketrans("", "", "-_/=")
+"""What, beside `+`, tells one base64 from another."""
+_TRACEABLE = 8
+"""Characters that a trace has at least: fewer would be found in what has nothing to do with it."""
+
+
+class Redaction:
+    """Puts a mark where a secret stands; `marks` are the marks by secret.
+
+    A secret is marked as it is, escaped once or twice as in JSON, or encoded for a URL, for HTML or
+    in base64. A text in which it can be traced in any other way, such as escaped more often, mixed,
+    in other lines or as a part of longer base64, is replaced by the mark as a whole.
+    """
+
+    def __init__(self, marks: Mapping[str, str]) -> None:
+        spelled: dict[str, str] = {}
+        for secret, mark in marks.items():
+            for text in _spellings(secret):
+                spelled.setdefault(text, mark)
+        # The longest first: one secret may begin with another.
+        self._marks = sorted(spelled.items(), key=lambda one: len(one[0]), reverse=True)
+        self._traces = [
+            (trace, mark)
+            for secret, mark in marks.items()
+            if len(trace := _undone(secret)) >= _TRACEABLE
+        ]
+        self._encoded = [
+            (trace, mark)
+            for secret, mark in marks.items()
+            for trace in _in_base64(secret)
+            if len(trace) >= _TRACEABLE
+        ]
+        traces = [*self._traces, *self._encoded]
+        self._shortest = min((len(trace) for trace, _ in traces), default=None)
+
+    def __bool__(self) -> bool:
+        """Whether there is anything to look for."""
+        return bool(self._marks)
+
+    def text(self, text: str) -> str:
+        """The text without secrets."""
+        for secret, mark in self._marks:
+            text = text.replace(secret, mark)
+        return self._traced(text) or text
+
+    def value(self, value: Any) -> Any:
+        """The JSON value without secrets, in keys and numbers too."""
+        together = "\0".join(_texts(value))
+        return value if self.text(together) == together else self._without(value)
+
+    def _without(self, value: Any) -> Any:
+        if isinstance(value, dict):
+            return {self.text(key): self._without(item) for key, item in value.items()}
+        if isinstance(value, list):
+            return [self._without(item) for item in value]
+        if isinstance(value, str):
+            return self.text(value)
+        written = json.dumps(value)
+        shown = written if _is_plain(value) else self.text(written)
+        return value if shown == written else shown
+
+    def _traced(self, text: str) -> str | None:
+        """The mark of a secret that can be traced in the text."""
+        if self._shortest is None or len(text) < self._shortest:
+            return None
+        undone = _undone(text)
+        for trace, mark in self._traces:
+            if trace in undone:
+                return mark
+        undone = undone.translate(_ALPHABETS)
+        for trace, mark in self._encoded:
+            if trace in undone:
+                return mark
+        return None
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Everything in a JSON value that may be a secret, as text."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield key
+            yield from _texts(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _texts(item)
+    elif not _is_plain(value):
+        yield value if isinstance(value, str) else json.dumps(value)
+
+
+def _is_plain(value: Any) -> bool:
+    return value is None or isinstance(value, bool)
+
+
+def _spellings(secret: str) -> Iterator[str]:
+    """The secret as it is usually written. None of the empty text."""
+    if not secret:
+        return
+    yield secret
+    for ascii_only in (True, False):
+        once = json.dumps(secret, ensure_ascii=ascii_only)[1:-1]
+        yield once
+        yield json.dumps(once, ensure_ascii=ascii_only)[1:-1]
+    raw = secret.encode("utf-8", "surrogatepass")
+    yield quote(raw, safe="")
+    yield quote(raw)
+    yield quote_plus(raw)
+    yield html.escape(secret)
+    yield html.escape(secret, quote=False)
+    yield base64.b64encode(raw).decode()
+    yield base64.urlsafe_b64encode(raw).decode()
+
+
+def _in_base64(secret: str) -> Iterator[str]:
+    """What base64 makes of the secret among other bytes, whose number before it is unknown.
+
+    Without the characters at either end that the neighbours have a part in, and without those that
+    differ between the alphabets.
+    """
+    raw = secret.encode("utf-8", "surrogatepass")
+    for before in range(3):
+        encoded = base64.b64encode(b"\0" * before + raw).decode()
+        own = encoded[-(-before * 8 // 6) : (before + len(raw)) * 8 // 6]
+        yield own.translate(_LOOSE).translate(_ALPHABETS)
+
+
+def _undone(text: str) -> str:
+    """The text with escapes undone, without white space, backslashes and plus signs."""
+    for _ in range(_ROUNDS):
+        undone = _ESCAPE.sub(_undo, text)
+        if undone == text:
+            break
+        text = undone
+    return text.translate(_LOOSE)
+
+
+def _undo(escape: re.Match[str]) -> str:
+    escaped = escape[0]
+    if escaped[0] == "<":
+        return " "
+    if escaped[0] == "&":
+        return html.unescape(escaped)
+    if escaped[0] == "%":
+        raw = bytes.fromhex(escaped.replace("%", ""))
+        return raw.decode("utf-8", "surrogateescape")
+    if units := _UNIT.findall(escaped):
+        return bytes.fromhex("".join(units)).decode("utf-16-be", "surrogatepass")
+    code = escaped.lstrip("\\")
+    return chr(int(code[1:], 16)) if len(code) > 1 else " "

@@ -1,0 +1,124 @@
+"""What comes back from outside is kept without the secrets that were sent (promise I8)."""
+
+import base64
+import html
+import json
+import textwrap
+from collections.abc import Callable
+from urllib.parse import quote, quote_plus
+
+import pytest
+
+from runtime.redaction import Redaction
+
+MARK = "[secret KEY]"
+ODD = 'p&s "w\\rd ü/=+😀'
+SPACES = "correct horse  battery staple"
+PEM = "\n".join(
+    [
+        "-----BEGIN PRIVATE KEY-----",
+        *textwrap.wrap(base64.b64encode(bytes(range(180))).decode(), 64),
+        "-----END PRIVATE KEY-----",
+        "",
+    ]
+)
+SECRETS = pytest.mark.parametrize("secret", [ODD, SPACES, PEM], ids=["odd", "spaces", "pem"])
+
+
+def escaped(text: str) -> str:
+    return json.dumps(text)[1:-1]
+
+
+def in_unicode(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)[1:-1]
+
+
+def base64_of(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
+
+
+def shown(text: str, *secrets: str) -> str:
+    return Redaction({secret: f"[secret {at}]" for at, secret in enumerate(secrets)}).text(text)
+
+
+USUAL: list[Callable[[str], str]] = [
+    str,
+    escaped,
+    in_unicode,
+    lambda text: escaped(escaped(text)),
+    lambda text: in_unicode(in_unicode(text)),
+    quote,
+    quote_plus,
+    lambda text: quote(text, safe=""),
+    html.escape,
+    base64_of,
+    lambda text: base64.urlsafe_b64encode(text.encode()).decode(),
+]
+
+
+@SECRETS
+@pytest.mark.parametrize("spell", USUAL)
+def test_a_secret_is_marked_as_it_is_usually_spelled(
+    secret: str, spell: Callable[[str], str]
+) -> None:
+    found = Redaction({secret: MARK}).text(f"x {spell(secret)} y {spell(secret)}")
+    assert found == f"x {MARK} y {MARK}"
+
+
+OTHER: list[Callable[[str], str]] = [
+    lambda text: escaped(escaped(escaped(text))),
+    lambda text: escaped(text).replace("/", r"\/"),
+    lambda text: quote(escaped(text)),
+    lambda text: quote(quote(text, safe=""), safe=""),
+    lambda text: quote(text, safe="").lower() if text == ODD else quote(text).replace("%0A", "%0a"),
+    lambda text: html.escape(escaped(text)),
+    lambda text: html.escape(html.escape(text)).replace(" ", "&nbsp;"),
+    lambda text: html.escape(text).replace("&#x27;", "&#39;").replace("\n", "<br>\n"),
+    lambda text: " ".join(text.split()),
+    lambda text: text.replace("\n", "\r\n").replace(" ", "\n"),
+    lambda text: escaped(html.escape(text)).replace("&", r"\u0026"),
+    lambda text: base64_of("me:" + text),
+    lambda text: base64_of("m:" + text + "?"),
+    lambda text: base64_of(":" + text + "??"),
+    lambda text: quote(base64.encodebytes(f"me:{text}".encode()).decode()),
+    lambda text: escaped(base64.encodebytes(text.encode()).decode()),
+]
+
+
+@SECRETS
+@pytest.mark.parametrize("spell", OTHER)
+def test_a_text_in_which_a_secret_can_be_traced_is_withheld(
+    secret: str, spell: Callable[[str], str]
+) -> None:
+    if spell(secret) in {usual(secret) for usual in USUAL}:
+        return
+    redaction = Redaction({secret: MARK})
+    assert MARK in redaction.text(f'{{"x": "{spell(secret)}"}}')
+    assert redaction.text(f"x{spell(secret)[:10]}") == f"x{spell(secret)[:10]}"
+
+
+def test_of_two_secrets_the_longer_is_taken_out_whole() -> None:
+    assert shown("abcdef abc", "abc", "abcdef") == "[secret 1] [secret 0]"
+
+
+def test_what_only_resembles_a_secret_stays() -> None:
+    text = 'abc d%20e \\"x\\" &amp; YWJj abcd efgx'
+    assert shown(text, "abcdefgh", "a", "") == text.replace("a", "[secret 1]")
+    assert not Redaction({})
+
+
+def test_a_secret_is_taken_out_of_keys_lists_and_numbers() -> None:
+    value = {"42": [42, 4.2, 1421, True, None, {"a": "x42"}], "b": 7}
+    redaction = Redaction({"42": MARK})
+    assert redaction.value(value) == {
+        MARK: [MARK, 4.2, f"1{MARK}1", True, None, {"a": f"x{MARK}"}],
+        "b": 7,
+    }
+    other = {"b": [7, "x", None]}
+    assert redaction.value(other) is other
+
+
+@pytest.mark.parametrize("piece", ["\\", "%25", '\\"', "&amp;", "%", "\\u00"])
+def test_no_text_takes_long_to_look_through(piece: str) -> None:
+    text = piece * (400_000 // len(piece))
+    assert shown(text, PEM, ODD) == text
