@@ -111,8 +111,12 @@ async def running_platform(state: Path) -> AsyncIterator[Platform]:
     program = Path(sys.executable).with_name("workspace")
     command = [str(program), "up", "--state-dir", str(state)]
     ports = ["--port", "0", "--temporal-port", "0", "--ui-port", "0"]
-    settings = {"WORKSPACE_OUTBOUND_ALLOW": "127.0.0.0/8", "WORKSPACE_RATE_LIMIT_WEBHOOK": "0"}
-    environment = {**os.environ, **settings}
+    limits = dict.fromkeys(("KEY", "RUN_START", "WEBHOOK"), "0")
+    environment = {
+        **os.environ,
+        "WORKSPACE_OUTBOUND_ALLOW": "127.0.0.0/8",
+        **{f"WORKSPACE_RATE_LIMIT_{name}": value for name, value in limits.items()},
+    }
     process = subprocess.Popen([*command, *ports], stdout=subprocess.DEVNULL, env=environment)
     try:
         connection = await _connection(state / "connection.json", process)

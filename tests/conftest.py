@@ -101,6 +101,9 @@ def settings(
         oidc_audience=issuer.audience,
         oidc_jwks=str(issuer.jwks_path),
         object_store=objects.as_uri(),
+        rate_limit_key=0,
+        rate_limit_run_start=0,
+        rate_limit_webhook=0,
     )
 
 

@@ -14,7 +14,7 @@ from api.kernel.dispatch import Dispatch
 from api.kernel.middleware import RequestContext
 from api.kernel.openapi import TITLE, VERSION, render
 from api.kernel.prepared import Prepared
-from api.kernel.rate_limits import RateLimit
+from api.kernel.rate_limits import RateLimits
 from api.kernel.request_log import RequestLogWriter
 from api.kernel.resources import RESOURCES
 from api.kernel.routing import Route, Router
@@ -103,7 +103,7 @@ def _services(settings: Settings, database: Database | None) -> Services:
         sessions=sessions,
         request_log=RequestLogWriter(database),
         store=ObjectStore(settings.object_store),
-        webhook_limit=RateLimit(settings.rate_limit_webhook, settings.rate_limit_webhook_burst),
+        limits=RateLimits(settings),
     )
 
 

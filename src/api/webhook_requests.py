@@ -35,7 +35,7 @@ async def called_webhook(request: ApiRequest) -> Hook:
     Raises TooOftenError and NotFoundError.
     """
     token = request.path_params["webhookToken"]
-    request.services.webhook_limit.take(token)
+    request.quota = request.services.limits.webhooks.take(token)
     hook = await find_hook(request.work, token)
     automation_id = hook.automation_id
     request.caller = Principal(type=PrincipalType.WEBHOOK, id=automation_id, user_id=automation_id)

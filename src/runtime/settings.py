@@ -93,6 +93,15 @@ class Settings(TemporalSettings):
     Behind a proxy all of them are the proxy's, which then has to set the limit.
     """
 
+    rate_limit_key: float = Field(default=100, ge=0, le=1_000_000)
+    """Calls a second that a process takes on average with one API key, of one user's sessions, or
+    through one share link; 0 sets no limit."""
+    rate_limit_key_burst: int = Field(default=200, ge=1, le=1_000_000)
+    """Such calls that a process takes at once."""
+    rate_limit_run_start: float = Field(default=50, ge=0, le=1_000_000)
+    """Calls a second that start runs, of the same callers; 0 sets no limit."""
+    rate_limit_run_start_burst: int = Field(default=100, ge=1, le=1_000_000)
+    """Such calls that a process takes at once."""
     rate_limit_webhook: float = Field(default=50, ge=0, le=1_000_000)
     """Calls a second of one webhook that a process takes on average; 0 sets no limit."""
     rate_limit_webhook_burst: int = Field(default=200, ge=1, le=1_000_000)

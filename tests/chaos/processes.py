@@ -128,7 +128,9 @@ async def running_up(directory: Path) -> AsyncIterator[Up]:
     state = StateDir(directory / "state")
     options = [f"--state-dir={state.root}", "--port=0", "--temporal-port=0", "--ui-port=0"]
     environment = {k: v for k, v in os.environ.items() if k != "DATABASE_URL"} | {
-        "WORKSPACE_OUTBOUND_ALLOW": "127.0.0.0/8"
+        "WORKSPACE_OUTBOUND_ALLOW": "127.0.0.0/8",
+        "WORKSPACE_RATE_LIMIT_KEY": "0",
+        "WORKSPACE_RATE_LIMIT_RUN_START": "0",
     }
     output = directory / "up.log"
     with output.open("wb") as log:

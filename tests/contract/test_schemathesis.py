@@ -59,6 +59,8 @@ def api_process(settings: Settings, directory: Path) -> Iterator[str]:
         "WORKSPACE_SECRET_KEY": settings.secret_key.get_secret_value(),
         "WORKSPACE_OBJECT_STORE": directory.as_uri(),
         "WORKSPACE_LOG_LEVEL": "error",
+        "WORKSPACE_RATE_LIMIT_KEY": "0",
+        "WORKSPACE_RATE_LIMIT_RUN_START": "0",
         "WORKSPACE_RATE_LIMIT_WEBHOOK": "0",
     }
     command = [str(Path(sys.executable).with_name("workspace")), "api", "--port", str(port)]

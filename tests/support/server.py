@@ -66,6 +66,8 @@ async def _listening_process(
             "DATABASE_URL": settings.database_url.get_secret_value(),
             "WORKSPACE_SECRET_KEY": settings.secret_key.get_secret_value(),
             "WORKSPACE_OBJECT_STORE": settings.object_store,
+            "WORKSPACE_RATE_LIMIT_KEY": "0",
+            "WORKSPACE_RATE_LIMIT_RUN_START": "0",
             **environment,
         },
         stdout=asyncio.subprocess.DEVNULL,

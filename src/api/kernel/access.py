@@ -26,7 +26,8 @@ class Access:
     `snapshot` for one that reads rows which must agree with each other. The body of an `upload`
     is no JSON: it goes to the object store, and the endpoint finds what came of it in
     `call.upload`. With `in_trash` the resource may be in the trash. A `raw` operation takes any
-    query and any body, which the endpoint finds in `call.raw_body`.
+    query and any body, which the endpoint finds in `call.raw_body`. What
+    `starts_run` counts for the rate limit of run starts as well.
     """
 
     credential: Credential = "any"
@@ -42,6 +43,7 @@ class Access:
     snapshot: bool = False
     upload: bool = False
     raw: bool = False
+    starts_run: bool = False
 
     def lacking(self, held: frozenset[Scope]) -> str | None:
         """What a credential with these scopes lacks, in words; None when it may come in."""

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from models.people.api_keys.rules import PREFIX, is_well_formed
+from runtime.crypto import fingerprint
 from runtime.errors import UnauthorizedError
 
 _MAX_TOKEN = 8192
@@ -14,6 +15,10 @@ class KeyToken:
     """A well-formed API key."""
 
     token: str
+
+    def caller_name(self) -> bytes:
+        """What stands for the caller, and is no secret."""
+        return fingerprint(self.token.encode())
 
 
 @dataclass(frozen=True, slots=True)

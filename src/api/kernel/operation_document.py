@@ -14,6 +14,7 @@ from runtime.errors import (
     NotFoundError,
     PayloadTooLargeError,
     PlatformError,
+    RateLimitedError,
     RequestTimeoutError,
     UnauthorizedError,
     UnavailableError,
@@ -77,7 +78,7 @@ def _refusals(operation: Operation) -> list[type[PlatformError]]:
     if access.transaction:
         refusals.append(UnavailableError)
     if access.credential != "none":
-        refusals.append(UnauthorizedError)
+        refusals += [UnauthorizedError, RateLimitedError]
     if access.scopes or access.level or access.platform_admin or access.credential in _NARROW:
         refusals.append(DeniedError)
     if operation.parameters or operation.chooses_workspace:

@@ -63,6 +63,8 @@ async def serve(operation: Operation, scope: Scope, receive: Receive, send: Send
         refusal = as_refusal(error)
         request.error = refusal.code
         response = error_response(refusal)
+    if request.quota is not None:
+        response.headers.update(request.quota.headers())
     if request.caller is not None:
         _log(request, response.status_code, started)
     await response(scope, receive, send)
@@ -83,6 +85,10 @@ class _Pipeline:
         if access.credential != "none":
             credential = read_credential(request.scope["headers"])
             self.proof = await prove(request.services, credential)
+            # Before anything is read or asked of the database.
+            request.quota = request.services.limits.take(
+                self.proof.caller_name(), starts_run=access.starts_run
+            )
         if access.upload:
             # So long a body is taken only from a caller who may send it.
             await self._with_profile(self._precheck)

@@ -6,22 +6,39 @@ Each process counts for itself, so several of them together let through several 
 import math
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
 
 from runtime.errors import RateLimitedError
+from runtime.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """What a bucket holds: `remaining` calls of at most `limit`, full again in `reset` seconds."""
+
+    limit: int
+    remaining: int
+    reset: int
+
+    def headers(self) -> dict[str, str]:
+        """The headers that tell it (decisions C3)."""
+        return {
+            "X-RateLimit-Limit": str(self.limit),
+            "X-RateLimit-Remaining": str(self.remaining),
+            "X-RateLimit-Reset": str(self.reset),
+        }
 
 
 class TooOftenError(RateLimitedError):
     """The bucket is empty; `Retry-After` says in how many seconds it no longer is."""
 
-    def __init__(self, per_second: float, seconds: float) -> None:
+    def __init__(self, quota: Quota, seconds: float) -> None:
         super().__init__("This was called too often; try again after the seconds in Retry-After.")
         wait = str(max(1, math.ceil(seconds)))
         self.headers = {  # type: ignore[misc]  # of this refusal, not of its class
             "Retry-After": wait,
-            "X-RateLimit-Limit": f"{per_second:g}",
-            "X-RateLimit-Remaining": "0",
-            "X-RateLimit-Reset": wait,
+            **quota.headers(),
         }
 
 
@@ -41,18 +58,40 @@ class RateLimit:
         self._burst = max(1, burst)
         self._names = names
         self._clock = clock
-        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
+        self._buckets: OrderedDict[Hashable, tuple[float, float]] = OrderedDict()
 
-    def take(self, name: str) -> None:
-        """Count one call. Raises TooOftenError."""
+    def take(self, name: Hashable) -> Quota | None:
+        """Count one call, and what is left; None without a limit. Raises TooOftenError."""
         if self._per_second <= 0:
-            return
+            return None
         now = self._clock()
         left, since = self._buckets.pop(name, (float(self._burst), now))
         left = min(self._burst, left + (now - since) * self._per_second)
         allowed = left >= 1
-        self._buckets[name] = (left - 1 if allowed else left, now)
+        if allowed:
+            left -= 1
+        self._buckets[name] = (left, now)
         if len(self._buckets) > self._names:
             self._buckets.popitem(last=False)
+        reset = math.ceil((self._burst - left) / self._per_second)
+        quota = Quota(self._burst, int(left), reset)
         if not allowed:
-            raise TooOftenError(self._per_second, (1 - left) / self._per_second)
+            raise TooOftenError(quota, (1 - left) / self._per_second)
+        return quota
+
+
+class RateLimits:
+    """The limits of a process: of each caller, of the runs it starts, and of each webhook."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.callers = RateLimit(settings.rate_limit_key, settings.rate_limit_key_burst)
+        self.run_starts = RateLimit(
+            settings.rate_limit_run_start, settings.rate_limit_run_start_burst
+        )
+        self.webhooks = RateLimit(settings.rate_limit_webhook, settings.rate_limit_webhook_burst)
+
+    def take(self, caller: Hashable, *, starts_run: bool) -> Quota | None:
+        """Count a call of a caller; what is left of the narrower limit. Raises TooOftenError."""
+        quota = self.callers.take(caller)
+        started = self.run_starts.take(caller) if starts_run else None
+        return started or quota

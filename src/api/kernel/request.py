@@ -8,6 +8,7 @@ from starlette.requests import Request
 from starlette.types import Receive, Scope
 
 from api.kernel.deferred import Deferred, Poll
+from api.kernel.rate_limits import Quota
 from api.kernel.responses import Data
 from api.kernel.services import Services
 from models.content.files.rules import Content
@@ -32,6 +33,8 @@ class ApiRequest(Request):
         self.ids: Mapping[str, UUID] = {}
         self.placement: Placement | None = None
         self.error: str | None = None
+        self.quota: Quota | None = None
+        """What the caller has left of the rate limit that this request counts for."""
         self.raw_body = b""
         """The body as it was sent, before it is validated."""
         self.idempotency_key: str | None = None

@@ -9,7 +9,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppres
 from dataclasses import dataclass, field
 
 from api.kernel.event_streams import Streams
-from api.kernel.rate_limits import RateLimit
+from api.kernel.rate_limits import RateLimits
 from api.kernel.request_log import RequestLogWriter
 from api.kernel.sessions import SessionVerifier
 from runtime.crypto import KeyRing
@@ -29,7 +29,7 @@ class Services:
     sessions: SessionVerifier | None
     request_log: RequestLogWriter
     store: ObjectStore
-    webhook_limit: RateLimit
+    limits: RateLimits
     streams: Streams = field(default_factory=Streams)
 
 

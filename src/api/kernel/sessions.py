@@ -14,6 +14,7 @@ from joserfc.errors import InvalidKeyIdError, JoseError
 from joserfc.jwk import KeySet
 
 from api.kernel.credentials import unauthorized
+from runtime.crypto import fingerprint
 from runtime.errors import UnavailableError
 
 _ALGORITHMS = ("RS256", "ES256")
@@ -34,6 +35,10 @@ class Session:
     email: str | None
     name: str | None
     platform_admin: bool | None
+
+    def caller_name(self) -> bytes:
+        """What stands for the caller, whatever the session's own token is."""
+        return fingerprint(self.issuer.encode(), self.subject.encode())
 
 
 class SessionVerifier:

@@ -1,8 +1,15 @@
-"""Token buckets: an average, a burst, one bucket per name, and bounded memory."""
+"""Token buckets: an average, a burst, one bucket per name, and bounded memory (decisions C3)."""
+
+from uuid import uuid4
 
 import pytest
+from fastapi import FastAPI
 
-from api.kernel.rate_limits import RateLimit, TooOftenError
+from api.kernel.rate_limits import Quota, RateLimit, RateLimits, TooOftenError
+from runtime.development_issuer import DevelopmentIssuer
+from runtime.settings import Settings
+from tests.support.client import Client
+from tests.support.spaces import Space
 
 
 class Clock:
@@ -64,3 +71,61 @@ def test_names_do_not_pile_up() -> None:
         limit.take(str(number))
     assert len(limit._buckets) == 10
     assert allowed(limit, "999", 1) == 0
+
+
+def test_a_call_says_what_is_left() -> None:
+    clock = Clock()
+    limit = RateLimit(2, 5, clock=clock)
+    assert [limit.take("a") for _ in range(3)] == [Quota(5, 4, 1), Quota(5, 3, 1), Quota(5, 2, 2)]
+    clock.now += 10
+    assert limit.take("a") == Quota(5, 4, 1)
+    assert RateLimit(0, 5).take("a") is None
+
+
+def test_only_the_names_used_last_are_kept() -> None:
+    limit = RateLimit(1, 1, names=2, clock=Clock())
+    assert [allowed(limit, name, 1) for name in ("a", "b", "c", "c", "b", "a")] == [
+        1,
+        1,
+        1,
+        0,
+        0,
+        1,
+    ]
+
+
+@pytest.fixture
+def limited(app: FastAPI, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The application lets a caller through four times, and lets it start two runs."""
+    few = {"rate_limit_key_burst": 4, "rate_limit_run_start_burst": 2}
+    slow = {"rate_limit_key": 0.01, "rate_limit_run_start": 0.01}
+    limits = RateLimits(settings.model_copy(update=few | slow))
+    monkeypatch.setattr(app.state.services, "limits", limits)
+
+
+@pytest.mark.usefixtures("limited")
+async def test_every_caller_is_limited(
+    client: Client, space: Space, issuer: DevelopmentIssuer
+) -> None:
+    answers = [await client.get("/v1/me") for _ in range(5)]
+    assert [one.status_code for one in answers] == [200, 200, 200, 200, 429]
+    shown = ("x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset")
+    assert [answers[0].headers[name] for name in shown] == ["4", "3", "100"]
+    assert [answers[4].headers[name] for name in shown] == ["4", "0", "400"]
+    assert answers[4].headers["retry-after"] == "100"
+    assert answers[4].json()["_tag"] == "ApiRateLimited"
+    assert (await client.with_token(await space.key()).get("/v1/me")).status_code == 200
+    for minutes, status in ((1, 200), (2, 200), (3, 200), (4, 200), (5, 429)):
+        session = client.with_token(issuer.mint(space.email, "Test", lifetime_seconds=minutes * 60))
+        assert (await session.get("/v1/me")).status_code == status
+    assert "x-ratelimit-limit" not in (await client.get("/healthz")).headers
+
+
+@pytest.mark.usefixtures("limited")
+async def test_starts_of_runs_are_limited_more(client: Client, space: Space) -> None:
+    path = f"{space.path}/automations/{uuid4()}/run"
+    answers = [await client.post(path, json={}) for _ in range(3)]
+    assert [one.status_code for one in answers] == [404, 404, 429]
+    assert [one.headers["x-ratelimit-limit"] for one in answers] == ["2"] * 3
+    other = await client.get("/v1/me")
+    assert (other.status_code, other.headers["x-ratelimit-remaining"]) == (200, "0")

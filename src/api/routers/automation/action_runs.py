@@ -23,7 +23,7 @@ READ = Access(scopes=[Scope.ACTIONS_READ], resource="action", level=Level.VIEW)
 EXECUTE = Access(scopes=[Scope.ACTIONS_RUN], resource="action", level=Level.RUN, idempotent=True)
 
 
-@router.post(f"{ACTION}/run", access=EXECUTE)
+@router.post(f"{ACTION}/run", access=replace(EXECUTE, starts_run=True))
 async def run_action(request: ApiRequest, body: RunAction) -> Data[ActionRunDetail]:
     """Run an action.
 
@@ -61,7 +61,13 @@ async def cancel_action_run(request: ApiRequest) -> Data[ActionRunDetail]:
 
 @router.post(
     "/v1/records/{recordId}/buttons/{fieldKey}/run",
-    access=Access(scopes=[Scope.ACTIONS_RUN], resource="record", level=Level.VIEW, idempotent=True),
+    access=Access(
+        scopes=[Scope.ACTIONS_RUN],
+        resource="record",
+        level=Level.VIEW,
+        idempotent=True,
+        starts_run=True,
+    ),
     errors=[DeniedError],
 )
 async def run_button(request: ApiRequest, body: RunAction) -> Data[ActionRunDetail]:

@@ -31,6 +31,7 @@ from runtime.errors import RunError
 router = Router(tags=["automation runs"])
 
 RUN = f"{AUTOMATION}/runs/{{runId}}"
+START = replace(WRITE, starts_run=True)
 WORKSPACE_RUNS = "/v1/workspaces/{workspaceId}/automation-runs"
 
 _Run = TypeVar("_Run", bound=AutomationRunShape)
@@ -42,7 +43,7 @@ def linked(request: ApiRequest, run: _Run) -> _Run:
     return run
 
 
-@router.post(f"{AUTOMATION}/run", access=WRITE, errors=[RunError])
+@router.post(f"{AUTOMATION}/run", access=START, errors=[RunError])
 async def run_automation(request: ApiRequest, body: RunNow) -> Data[AutomationRunDetail]:
     """Run an automation now.
 
@@ -52,7 +53,7 @@ async def run_automation(request: ApiRequest, body: RunNow) -> Data[AutomationRu
     return Data(linked(request, run))
 
 
-@router.post(f"{AUTOMATION}/test-run", access=WRITE, errors=[RunError])
+@router.post(f"{AUTOMATION}/test-run", access=START, errors=[RunError])
 async def test_run_automation(request: ApiRequest, body: TestRun) -> Data[AutomationRunDetail]:
     """Test-run an automation.
 
@@ -63,7 +64,7 @@ async def test_run_automation(request: ApiRequest, body: TestRun) -> Data[Automa
     return Data(linked(request, run))
 
 
-@router.post(f"{AUTOMATION}/run-from-node", access=WRITE, errors=[RunError])
+@router.post(f"{AUTOMATION}/run-from-node", access=START, errors=[RunError])
 async def run_automation_from_node(
     request: ApiRequest, body: RunFromNode
 ) -> Data[AutomationRunDetail]:
@@ -196,7 +197,7 @@ async def list_automation_node_runs(  # the filters of a list
     )
 
 
-@router.post(f"{RUN}/retry", access=WRITE, errors=[RunError])
+@router.post(f"{RUN}/retry", access=START, errors=[RunError])
 async def retry_automation_run(request: ApiRequest, body: RetryRun) -> Data[AutomationRunDetail]:
     """Run an ended run again, from its start or from where it failed.
 

@@ -5,7 +5,8 @@ from typing import Annotated
 from pydantic import Field
 
 from api.kernel.routing import ApiRequest, Data, Router
-from api.routers.automation.automations import AUTOMATION, READ, WRITE
+from api.routers.automation.automation_runs import START
+from api.routers.automation.automations import AUTOMATION, READ
 from models.automation.automation_runs import scheduled_runs
 from models.automation.automations import previews
 from models.automation.automations.shapes import (
@@ -50,7 +51,7 @@ async def preview_schedule(
     return Data(previews.preview_given(body.trigger_config, count, after or request.work.now))
 
 
-@router.post(f"{AUTOMATION}/backfill", access=WRITE, errors=[RunError])
+@router.post(f"{AUTOMATION}/backfill", access=START, errors=[RunError])
 async def backfill_automation(request: ApiRequest, body: Backfill) -> Data[Backfilled]:
     """Run an automation once for every due time of a past period that has no run yet.
 

@@ -6,6 +6,7 @@ from pydantic import Field
 from starlette.responses import Response
 
 from api.kernel.downloads import RangeNotSatisfiableError, download
+from api.kernel.rate_limits import TooOftenError
 from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, Router
 from api.share_link_visits import admit_visitor
 from models.content.files.rules import UNKNOWN_TYPE
@@ -71,7 +72,7 @@ async def revoke_share_link(request: ApiRequest) -> Data[ShareLinkBody]:
     return Data(await commands.revoke_share_link(request.work, request.actor, item_id, link_id))
 
 
-@router.get("/v1/share/{shareLinkId}", access=_PUBLIC)
+@router.get("/v1/share/{shareLinkId}", access=_PUBLIC, errors=[TooOftenError])
 async def open_share_link(
     request: ApiRequest,
     token: Token = None,
@@ -91,7 +92,7 @@ async def open_share_link(
 @router.get(
     "/v1/share/{shareLinkId}/download",
     access=_PUBLIC,
-    errors=[RangeNotSatisfiableError],
+    errors=[RangeNotSatisfiableError, TooOftenError],
     media_type=UNKNOWN_TYPE,
     statuses=[206, 304],
 )
