@@ -1,15 +1,23 @@
 """`workspace doctor`: checks the settings, and that what they name can be reached."""
 
 import asyncio
+import os
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
+from rich.markup import escape
 from rich.table import Table
 
 from cli.console import reported, terminal
+from cli.supervisor.errors import StartError
+from cli.supervisor.files import read_object
+from cli.supervisor.postgres import EmbeddedPostgres
+from cli.supervisor.state import StateDir
 from runtime.settings import Settings, load_settings
 
 
@@ -22,26 +30,73 @@ class Finding:
     remedy: str | None = None
 
 
-def doctor() -> None:
-    """Check the settings, the database and Temporal; exits with 1 when something is wrong."""
+def doctor(
+    state_dir: Annotated[
+        Path, typer.Option(envvar="WORKSPACE_STATE_DIR", help="State directory of a platform.")
+    ] = Path(".state"),
+) -> None:
+    """Check the settings, the database and Temporal; exits with 1 when something is wrong.
+
+    What the environment does not say is taken from the platform that runs on the state directory.
+    """
     with reported():
-        findings = asyncio.run(_examine(load_settings()))
+        findings = asyncio.run(_examine(StateDir(state_dir)))
     table = Table(box=None, padding=(0, 2, 0, 0))
     for column in ("", "checked", "found", "do this"):
         table.add_column(column)
     for finding in findings:
         mark = "[green]ok[/]" if finding.remedy is None else "[red]fault[/]"
-        table.add_row(mark, finding.subject, finding.fact, finding.remedy or "")
+        table.add_row(mark, finding.subject, escape(finding.fact), escape(finding.remedy or ""))
     terminal().print(table)
     raise typer.Exit(1 if any(finding.remedy for finding in findings) else 0)
 
 
-async def _examine(settings: Settings) -> Sequence[Finding]:
+async def _examine(state: StateDir) -> Sequence[Finding]:
+    findings = [Finding("Python", sys.version.split()[0])]
+    known: dict[str, Any] = {}
+    if state.is_owned():
+        findings.append(await _platform(state))
+        known = _known(state)
+    elif "DATABASE_URL" not in os.environ:
+        raise StartError(
+            f"No platform runs on {state.root}: start it with `workspace up`, or choose another"
+            " --state-dir. Of one that runs elsewhere, set DATABASE_URL and the other variables."
+        )
+    settings = load_settings(**known)
     checks: list[Callable[[Settings], Awaitable[Finding]]] = [
         _database, _schema, _object_store, _temporal, _search_attributes,
     ]  # fmt: skip
-    version = sys.version.split()[0]
-    return [Finding("Python", version), *[await check(settings) for check in checks]]
+    return [*findings, *[await check(settings) for check in checks]]
+
+
+def _known(state: StateDir) -> dict[str, Any]:
+    """The settings by which a running platform has its parts, unless the environment has them."""
+    known: dict[str, Any] = {"state_dir": state.root}
+    if "DATABASE_URL" not in os.environ and state.postgres_data.exists():
+        known["database_url"] = EmbeddedPostgres(state).url()
+    if "WORKSPACE_SECRET_KEY" not in os.environ:
+        known["secret_key"] = state.secret_key()
+    address = read_object(state.connection).get("temporalAddress")
+    if "TEMPORAL_ADDRESS" not in os.environ and address:
+        known["temporal_address"] = address
+    return known
+
+
+async def _platform(state: StateDir) -> Finding:
+    import httpx2
+
+    subject = "Platform"
+    url = read_object(state.connection).get("baseUrl")
+    if url is None:
+        return Finding(subject, "has not come up", f"wait, or look into {state.logs}")
+    async with httpx2.AsyncClient(trust_env=False, timeout=5) as client:
+        try:
+            is_ready = (await client.get(f"{url}/readyz")).is_success
+        except httpx2.TransportError:
+            is_ready = False
+    if is_ready:
+        return Finding(subject, f"answers at {url}")
+    return Finding(subject, f"does not answer at {url}", f"look into {state.logs}")
 
 
 async def _database(settings: Settings) -> Finding:

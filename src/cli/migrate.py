@@ -24,6 +24,8 @@ def migrate(
     first_key: Annotated[bool, typer.Option("--first-key", hidden=True)] = False,
 ) -> None:
     """Migrate the database at DATABASE_URL; several at once are safe."""
+    from sqlalchemy.exc import OperationalError
+
     from models.migrations.runner import current, upgrade
 
     with reported():
@@ -31,7 +33,11 @@ def migrate(
             _check()
             return
         url = load_settings().database_url.get_secret_value()
-        upgrade(url)
+        try:
+            upgrade(url)
+        except OperationalError as error:
+            reason = str(error.orig).strip().splitlines()[0]
+            raise StartError(f"The database at DATABASE_URL cannot be used: {reason}.") from None
         typer.echo(f"The database is at revision {current(url)}.")
         if first_key:
             from cli.supervisor.first_workspace import ensure_first_key

@@ -53,6 +53,11 @@ def mint_session(
     return jwt.encode(header, {**standard, **claims}, key, algorithms=["ES256"])
 
 
+def is_issuer(directory: Path) -> bool:
+    """Whether an issuer's key lives in `directory`."""
+    return (directory / _PRIVATE).is_file()
+
+
 def ensure_issuer(directory: Path) -> DevelopmentIssuer:
     """The issuer whose key lives in `directory`, made on the first call (mode 0600)."""
     private = directory / _PRIVATE

@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
+from psycopg import ProgrammingError
+from psycopg.conninfo import conninfo_to_dict
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
@@ -138,6 +140,13 @@ class Settings(TemporalSettings):
     def _is_postgresql(cls, value: SecretStr) -> SecretStr:
         if not value.get_secret_value().startswith(("postgres://", "postgresql://")):
             raise ValueError("must start with postgresql://, for example postgresql://host/name")
+        try:
+            conninfo_to_dict(value.get_secret_value())
+        except ProgrammingError:  # whose text may be a part of the password
+            raise ValueError(
+                "must be a libpq URL: percent-encode what is special in its parts, and name only"
+                " parameters that libpq knows"
+            ) from None
         return value
 
     @field_validator("secret_key")
@@ -175,13 +184,13 @@ class Settings(TemporalSettings):
         }
         missing = [name for name, value in names.items() if not value]
         if missing and len(missing) < len(names):
-            raise ValueError(f"sessions need all three; set {' and '.join(missing)} as well")
+            raise ValueError(f"Sessions need all three; set {' and '.join(missing)} as well")
         return self
 
     @model_validator(mode="after")
     def _mail_is_whole(self) -> "Settings":
         if (self.smtp_url is None) is not (self.smtp_from is None):
-            raise ValueError("mail needs both WORKSPACE_SMTP_URL and WORKSPACE_SMTP_FROM")
+            raise ValueError("Mail needs both WORKSPACE_SMTP_URL and WORKSPACE_SMTP_FROM")
         try:
             _ = self.mail
         except ValueError as error:
@@ -209,25 +218,56 @@ class Settings(TemporalSettings):
         return frozenset(email.lower() for email in self.platform_admins)
 
 
-def load_settings() -> Settings:
-    """The settings of this process's environment; raises SettingsError that names the variable."""
+def load_settings(**known: Any) -> Settings:
+    """The settings of this process's environment, and what is `known` besides, by field.
+
+    Raises SettingsError that names the variables.
+    """
     try:
-        return Settings()
+        return Settings(**known)
     except ValidationError as error:
-        raise SettingsError("\n".join(_sentence(problem) for problem in error.errors())) from None
+        sentences = [_sentence(problem) for problem in error.errors() if _is_cause(problem)]
+        raise SettingsError("\n".join(sentences)) from None
+
+
+def _is_cause(problem: Any) -> bool:
+    """Whether a problem is one by itself: a default may follow from another variable."""
+    return str(problem["type"]) != "default_factory_not_called"
 
 
 def _sentence(problem: Any) -> str:
-    message = str(problem["msg"]).removeprefix("Value error, ")
-    if not problem["loc"]:
-        return message
-    variable = str(problem["loc"][0])
+    variable = str(problem["loc"][0]) if problem["loc"] else ""
+    if problem["type"] == "value_error":
+        words = str(problem["ctx"]["error"]).removesuffix(".")
+        if not variable:
+            return f"{words}."
+    else:
+        words = _WORDS.get(problem["type"], "has a value that it cannot have")
+        given = problem.get("ctx", {})
+        words = words.format(**{name: _plain(value) for name, value in given.items()})
     if not variable.isupper():
         variable = f"WORKSPACE_{variable.upper()}"
     if problem["type"] == "missing":
         return f"Set {variable}: {_PURPOSE.get(variable, 'it has no default')}."
-    return f"Correct {variable}: {message}."
+    return f"Correct {variable}: {words}."
 
+
+def _plain(value: Any) -> Any:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+_WORDS = {
+    "int_parsing": "must be a whole number",
+    "int_parsing_size": "must be a whole number, and a smaller one",
+    "int_from_float": "must be a whole number",
+    "float_parsing": "must be a number",
+    "finite_number": "must be a number",
+    "greater_than": "must be more than {gt}",
+    "greater_than_equal": "must be at least {ge}",
+    "less_than_equal": "must be at most {le}",
+    "literal_error": "must be {expected}",
+}
+"""What a value must be, by the validation library's name of the mistake."""
 
 _PURPOSE = {
     "DATABASE_URL": "the PostgreSQL database, for example postgresql://user@host/workspace",

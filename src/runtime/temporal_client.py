@@ -38,6 +38,8 @@ async def connect(settings: TemporalSettings, *, lazy: bool = False, seconds: fl
     while True:
         try:
             return await Client.connect(**options, lazy=lazy)
+        except ValueError:  # no address at all
+            raise TemporalUnreachableError(options["target_host"]) from None
         except RuntimeError:
             # The SDK has no narrower class for a server that cannot be reached.
             if time.monotonic() + delay > deadline:

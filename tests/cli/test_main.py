@@ -4,6 +4,9 @@ import subprocess
 import sys
 
 import pytest
+from typer.testing import CliRunner
+
+from cli.main import app
 
 MAIN = "import atexit; atexit.register(print, 'finalized'); from cli.main import main; main()"
 
@@ -22,3 +25,18 @@ def test_no_native_thread_meets_an_interpreter_in_its_last_moments() -> None:
         [sys.executable, "-c", MAIN, "--help"], capture_output=True, text=True, check=True
     )
     assert "finalized" not in done.stdout
+
+
+@pytest.mark.parametrize("email", ["", "ada", "ada@", "@example.com", "Ada <ada@example.com>"])
+def test_a_session_is_of_an_address(email: str) -> None:
+    refused = CliRunner().invoke(app, ["session", email])
+    assert refused.exit_code == 2
+    assert "is no e-mail address" in refused.output
+
+
+@pytest.mark.parametrize("port", ["65536", "-1", "http", "80.5"])
+@pytest.mark.parametrize("option", ["--port", "--temporal-port", "--ui-port"])
+def test_a_port_is_a_number_that_ports_have(option: str, port: str) -> None:
+    refused = CliRunner().invoke(app, ["up", f"{option}={port}"])
+    assert refused.exit_code == 2
+    assert f"{port} is no port" in refused.output

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import stat
 import subprocess
@@ -11,7 +12,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import httpx2
@@ -87,6 +87,18 @@ def launch(directory: Path) -> Up:
     return up
 
 
+def command(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """What a command of ours says, and its exit code."""
+    return subprocess.run(
+        [sys.executable, "-m", "cli.main", *arguments],
+        env=environment() | {"COLUMNS": "200"} | variables,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=90,
+    )
+
+
 def environment() -> dict[str, str]:
     ours = ("WORKSPACE_", "TEMPORAL_", "DATABASE_URL")
     return {name: value for name, value in os.environ.items() if not name.startswith(ours)}
@@ -133,13 +145,31 @@ def test_a_ready_platform_says_how_to_reach_it(up: Up) -> None:
 
 
 def test_a_second_start_beside_it_is_refused(up: Up) -> None:
-    command = [sys.executable, "-m", "cli.main", "up", f"--state-dir={up.directory}", "--port=0"]
-    second = subprocess.run(
-        command, env=environment(), capture_output=True, text=True, check=False, timeout=60
-    )
+    second = command("up", f"--state-dir={up.directory}", "--port=0")
     assert second.returncode == 1
     assert "already runs" in second.stderr
     assert up.is_ready()
+
+
+def test_the_doctor_knows_a_running_platform(up: Up, tmp_path: Path) -> None:
+    found = command("doctor", f"--state-dir={up.directory}")
+    assert found.returncode == 0, found.stdout + found.stderr
+    assert re.search(rf"ok +Platform +answers at {up.connection['baseUrl']}", found.stdout)
+    for subject in ("PostgreSQL", "Schema", "Object store", "Temporal", "Search attributes"):
+        assert re.search(rf"^ok +{subject} ", found.stdout, re.MULTILINE)
+    nothing = command("doctor", f"--state-dir={tmp_path}")
+    assert nothing.returncode == 1
+    assert f"No platform runs on {tmp_path}" in nothing.stderr
+
+
+def test_a_session_opens_the_platform_that_made_it(up: Up, tmp_path: Path) -> None:
+    made = command("session", "owner@localhost", f"--state-dir={up.directory}")
+    path = f"/v1/workspaces/{up.connection['workspaceId']}"
+    assert up.get(path, made.stdout.strip()).status_code == 200
+    refused = command("session", "owner@localhost", f"--state-dir={tmp_path}")
+    assert refused.returncode == 1
+    assert "has no key for sessions" in refused.stderr
+    assert not list(tmp_path.iterdir())
 
 
 def test_everything_listens_on_loopback(up: Up) -> None:
@@ -203,17 +233,9 @@ def test_stop_leaves_nothing_and_the_next_start_continues(up: Up, directory: Pat
 
 
 def test_a_platform_that_cannot_start_says_why(tmp_path: Path) -> None:
-    variables: dict[str, Any] = {"DATABASE_URL": "postgresql://nobody@127.0.0.1:1/none"}
-    command = [sys.executable, "-m", "cli.main", "up", f"--state-dir={tmp_path / 'state'}"]
-    options = ["--port=0", "--temporal-port=0", "--ui-port=0"]
-    result = subprocess.run(
-        [*command, *options],
-        env=environment() | variables,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=90,
-    )
+    options = [f"--state-dir={tmp_path / 'state'}", "--port=0", "--temporal-port=0", "--ui-port=0"]
+    result = command("up", *options, DATABASE_URL="postgresql://nobody@127.0.0.1:1/none")
     assert result.returncode == 1
     assert "migrate failed" in result.stderr
-    assert "Traceback" not in result.stderr.split("migrate failed")[0]
+    assert "The database at DATABASE_URL cannot be used" in result.stderr
+    assert "Traceback" not in result.stderr

@@ -1,8 +1,10 @@
 """Settings say which variable to set."""
 
+import re
+
 import pytest
 
-from runtime.settings import SettingsError, load_settings
+from runtime.settings import Settings, SettingsError, load_settings
 
 GOOD = {"DATABASE_URL": "postgresql://h/d", "WORKSPACE_SECRET_KEY": "s" * 32}
 
@@ -52,11 +54,13 @@ def test_objects_are_kept_in_the_state_directory(monkeypatch: pytest.MonkeyPatch
             "https://i",
             "set WORKSPACE_OIDC_AUDIENCE and WORKSPACE_OIDC_JWKS",
         ),
-        ("WORKSPACE_LOG_FORMAT", "xml", "Correct WORKSPACE_LOG_FORMAT"),
-        ("WORKSPACE_BODY_LIMIT", "many", "Correct WORKSPACE_BODY_LIMIT"),
-        ("WORKSPACE_TRASH_DAYS", "29", "Correct WORKSPACE_TRASH_DAYS"),
-        ("WORKSPACE_REQUEST_LOG_DAYS", "0", "Correct WORKSPACE_REQUEST_LOG_DAYS"),
-        ("WORKSPACE_RUN_DAYS", "a year", "Correct WORKSPACE_RUN_DAYS"),
+        ("DATABASE_URL", "postgresql://u:p%zz@h/d", "Correct DATABASE_URL: must be a libpq URL"),
+        ("WORKSPACE_LOG_FORMAT", "xml", "Correct WORKSPACE_LOG_FORMAT: must be 'json' or"),
+        ("WORKSPACE_BODY_LIMIT", "many", "Correct WORKSPACE_BODY_LIMIT: must be a whole number."),
+        ("WORKSPACE_TRASH_DAYS", "29", "Correct WORKSPACE_TRASH_DAYS: must be at least 30."),
+        ("WORKSPACE_RUNNING_CAP", "100001", "RUNNING_CAP: must be at most 100000."),
+        ("WORKSPACE_RATE_LIMIT_WEBHOOK", "-1", "RATE_LIMIT_WEBHOOK: must be at least 0."),
+        ("WORKSPACE_RATE_LIMIT_WEBHOOK", "x", "RATE_LIMIT_WEBHOOK: must be a number."),
         ("WORKSPACE_OBJECT_STORE", "/var/objects", "must be file:///directory or s3://"),
         ("WORKSPACE_OBJECT_STORE", "file://host/objects", "must be file:///directory or s3://"),
         ("WORKSPACE_OBJECT_STORE", "https://h/objects", "must be file:///directory or s3://"),
@@ -74,6 +78,21 @@ def test_mistakes_name_the_variable(
         load_settings()
     assert part in str(refused.value)
     assert "short-secret" not in str(refused.value)
+
+
+@pytest.mark.parametrize("garbage", ["", "?", "-1", "1.5", "nan", "9" * 5000])
+def test_mistakes_are_told_in_plain_words(monkeypatch: pytest.MonkeyPatch, garbage: str) -> None:
+    for name, field in Settings.model_fields.items():
+        variable = field.validation_alias
+        monkeypatch.setenv(
+            variable if isinstance(variable, str) else f"WORKSPACE_{name.upper()}", garbage
+        )
+    with pytest.raises(SettingsError) as refused:
+        load_settings()
+    for sentence in str(refused.value).splitlines():
+        assert re.match(r"(Set|Correct) [A-Z_]+: .*[^.]\.$", sentence), sentence
+        assert not re.search("[Ii]nput|[Vv]alid|string|integer|cannot have", sentence), sentence
+    assert "WORKSPACE_OBJECT_STORE" not in str(refused.value) or garbage
 
 
 def test_mail_is_set_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,9 +3,19 @@
 import socket
 from collections.abc import Collection
 
+import typer
+
 from cli.supervisor.errors import StartError
 
 LOOPBACK = "127.0.0.1"
+_HIGHEST = 65_535
+
+
+def port_number(text: str) -> int:
+    """What a person gave as a port. Raises BadParameter, for the command line, with the range."""
+    if str(text).isdecimal() and int(text) <= _HIGHEST:
+        return int(text)
+    raise typer.BadParameter(f"{text} is no port: a number up to {_HIGHEST}, or 0 for a free one.")
 
 
 def choose_port(

@@ -62,12 +62,14 @@ class StateDir:
             os.close(handle)
 
     def is_owned(self) -> bool:
-        """Whether a platform runs on this directory."""
+        """Whether a platform runs on this directory. Raises StartError when it cannot be told."""
         try:
             with (self.root / "lock").open("rb") as file:
                 fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return False
+        except PermissionError:
+            raise StartError(f"{self.root} belongs to another account.") from None
         except BlockingIOError:
             return True
         return False
