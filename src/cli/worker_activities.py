@@ -25,6 +25,7 @@ from activities.jobs.families import job_families
 from activities.jobs.transactions import JobActivities
 from activities.maintenance.action_runs import ActionRuns
 from activities.maintenance.automation_runs import AutomationRuns
+from activities.maintenance.families import WorkFamily
 from activities.maintenance.jobs import Jobs
 from activities.maintenance.reconciler import Reconciler
 from activities.maintenance.retention import Periods, RetentionActivities
@@ -93,7 +94,7 @@ def activities_of(parts: Parts) -> Mapping[Queue, Sequence[Callable[..., Any]]]:
 
 def _sweeps(parts: Parts, jobs: JobActivities) -> list[Callable[..., Any]]:
     """What makes rows and Temporal agree again; a family of work adds its registration here."""
-    families = [AutomationRuns(), ActionRuns(), Jobs(jobs)]
+    families: list[WorkFamily[Any]] = [AutomationRuns(), ActionRuns(), Jobs(jobs)]
     schedules = Schedules(parts.database, parts.client, SCHEDULED)
     return [
         Reconciler(parts.database, parts.client, families).reconcile,

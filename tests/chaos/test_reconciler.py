@@ -18,7 +18,7 @@ from temporalio.testing import ActivityEnvironment
 from activities.maintenance import reconciler as maintenance
 from activities.maintenance.automation_runs import AutomationRuns
 from activities.maintenance.executions import Execution
-from activities.maintenance.families import WorkFamily
+from activities.maintenance.families import RowT, WorkFamily
 from activities.maintenance.reconciler import Reconciler
 from models.automation.automation_runs.end_effects import failure_run_id
 from models.automation.automation_runs.start_intents import append_starts
@@ -242,7 +242,7 @@ async def test_one_run_that_cannot_be_judged_does_not_stop_the_sweep(
     poison, other = [await lost_run(engine, automation.id) for _ in range(2)]
     whole = Reconciler.repair
 
-    async def repair(self: Reconciler, family: WorkFamily, row: Any) -> str | None:
+    async def repair(self: Reconciler, family: WorkFamily[RowT], row: RowT) -> str | None:
         if row.id == poison:
             raise ApplicationError("nobody knows why")
         return await whole(self, family, row)

@@ -15,7 +15,6 @@ from sqlalchemy import (
     DateTime,
     Integer,
     MetaData,
-    Row,
     Table,
     Text,
     Uuid,
@@ -29,7 +28,7 @@ from temporalio.testing import ActivityEnvironment, WorkflowEnvironment
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 from typing_extensions import override
 
-from activities.maintenance.families import AbnormalEnd, EndKind, SweepContext, WorkFamily
+from activities.maintenance.families import AbnormalEnd, EndKind, SweepContext, WorkFamily, WorkRow
 from activities.maintenance.reconciler import Reconciler
 from activities.outbox.deliveries import ExecutionDeliveries, Route
 from models.core.lifecycle import commands as lifecycle
@@ -125,20 +124,20 @@ class Errand:
 # ---- the registration
 
 
-class ErrandFamily(WorkFamily):
+class ErrandFamily(WorkFamily[WorkRow]):
     def __init__(self) -> None:
-        super().__init__("errands", ERRANDS)
+        super().__init__("errands", ERRANDS, WorkRow)
 
     @override
-    def workflow_id(self, row: Row[Any]) -> str:
+    def workflow_id(self, row: WorkRow) -> str:
         return FAMILY.workflow_id(row.id)
 
     @override
-    async def restart(self, work: UnitOfWork, row: Row[Any]) -> None:
+    async def restart(self, work: UnitOfWork, row: WorkRow) -> None:
         await lifecycle.start(work, FAMILY, row.workspace_id, row.id, REQUEST)
 
     @override
-    async def close(self, context: SweepContext, row: Row[Any], end: AbnormalEnd) -> bool:
+    async def close(self, context: SweepContext, row: WorkRow, end: AbnormalEnd) -> bool:
         status = Status.STOPPED if end.kind is EndKind.CANCELLED else Status.BROKEN
         async with context.database.transaction() as work:
             closed = await lifecycle.finish(work, ERRANDS, [row.id], status, error=end.reason)

@@ -1,8 +1,8 @@
 """Action runs for the reconciler: those that a node asked for end with it."""
 
-from typing import Any
+from typing import Any, Protocol
 
-from sqlalchemy import Row, Select, and_, select
+from sqlalchemy import Select, and_, select
 from temporalio.client import WorkflowExecutionStatus
 from typing_extensions import override
 
@@ -13,6 +13,7 @@ from activities.maintenance.families import (
     SweepContext,
     Verdict,
     WorkFamily,
+    WorkRow,
 )
 from models.automation.action_runs.acceptance import append_start
 from models.automation.action_runs.closing import NODE_ENDED
@@ -21,6 +22,7 @@ from models.automation.action_runs.rules import ActionRunStatus
 from models.automation.action_runs.tables import ACTION_RUNS, action_run
 from models.automation.automation_runs.rules import OPEN_NODE, OPEN_RUN
 from models.automation.automation_runs.tables import automation_run, node_run
+from models.core.base import Id
 from runtime.database import UnitOfWork
 from runtime.families import Family
 
@@ -32,11 +34,20 @@ _NODE = and_(
 )
 
 
-class ActionRuns(WorkFamily):
+class RunRow(WorkRow, Protocol):
+    """A run, and the states of the automation run and of the node that asked for it."""
+
+    action_id: Id
+    automation_run_id: Id | None
+    run_status: str | None
+    node_status: str | None
+
+
+class ActionRuns(WorkFamily[RunRow]):
     """Runs of actions, asked for by a person or by a node of an automation run."""
 
     def __init__(self) -> None:
-        super().__init__("action_runs", ACTION_RUNS)
+        super().__init__("action_runs", ACTION_RUNS, RunRow)
 
     @override
     def rows(self) -> Select[Any]:
@@ -52,18 +63,18 @@ class ActionRuns(WorkFamily):
         ).select_from(action_run.outerjoin(automation_run, _RUN).outerjoin(node_run, _NODE))
 
     @override
-    def workflow_id(self, row: Row[Any]) -> str:
+    def workflow_id(self, row: RunRow) -> str:
         return Family.ACTION_RUN.workflow_id(row.id)
 
     @override
-    def abandoned(self, row: Row[Any]) -> str | None:
+    def abandoned(self, row: RunRow) -> str | None:
         if row.automation_run_id is None:
             return None
         awaited = row.run_status in OPEN_RUN and row.node_status in OPEN_NODE
         return None if awaited else NODE_ENDED
 
     @override
-    def judge(self, row: Row[Any], found: Execution | None) -> Verdict:
+    def judge(self, row: RunRow, found: Execution | None) -> Verdict:
         timed_out = found is not None and found.status is WorkflowExecutionStatus.TIMED_OUT
         if row.automation_run_id is not None and (found is None or timed_out):
             # The run of the node starts it and sets its time, as long as it is open itself.
@@ -71,13 +82,13 @@ class ActionRuns(WorkFamily):
         return super().judge(row, found)
 
     @override
-    async def restart(self, work: UnitOfWork, row: Row[Any]) -> None:
+    async def restart(self, work: UnitOfWork, row: RunRow) -> None:
         # What was done is in the rows, so that an execution that is gone can begin anew.
         summary = "Restarted by the reconciler"
         await append_start(work, row.workspace_id, row.action_id, row.id, summary)
 
     @override
-    async def close(self, context: SweepContext, row: Row[Any], end: AbnormalEnd) -> bool:
+    async def close(self, context: SweepContext, row: RunRow, end: AbnormalEnd) -> bool:
         cancelled = end.kind is EndKind.CANCELLED
         status = ActionRunStatus.CANCELLED if cancelled else ActionRunStatus.FAILED
         async with context.database.transaction() as work:

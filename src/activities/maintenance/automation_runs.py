@@ -1,10 +1,11 @@
 """Automation runs for the reconciler: slots, callers, deadlocks, lost signals and orphans too."""
 
 from collections.abc import Mapping
+from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
-from sqlalchemy import Row, Select, and_, exists, select
+from sqlalchemy import Select, and_, exists, select
 from temporalio import activity
 from typing_extensions import override
 
@@ -16,6 +17,7 @@ from activities.maintenance.families import (
     SweepContext,
     Verdict,
     WorkFamily,
+    WorkRow,
 )
 from activities.maintenance.lost_signals import resend_signals
 from activities.maintenance.orphans import end_orphans
@@ -26,6 +28,7 @@ from models.automation.automation_runs.cancellation import cancel_runs
 from models.automation.automation_runs.rules import OPEN_RUN, RunStatus
 from models.automation.automation_runs.start_intents import append_starts
 from models.automation.automation_runs.tables import AUTOMATION_RUNS, automation_run
+from models.core.base import Id
 from runtime.database import UnitOfWork
 from runtime.families import Family
 
@@ -49,11 +52,20 @@ _IN_LINE = and_(_run.admitted_at.is_(None), _run.parent_run_id.is_(None))
 """Runs that have no execution yet because they wait for a slot."""
 
 
-class AutomationRuns(WorkFamily):
+class RunRow(WorkRow, Protocol):
+    """A run, and whether those who wait for it still do."""
+
+    parent_run_id: Id | None
+    admitted_at: datetime | None
+    no_longer_awaited: bool
+    action_ended: bool
+
+
+class AutomationRuns(WorkFamily[RunRow]):
     """Runs of automations."""
 
     def __init__(self) -> None:
-        super().__init__("automation_runs", AUTOMATION_RUNS)
+        super().__init__("automation_runs", AUTOMATION_RUNS, RunRow)
 
     @override
     def rows(self) -> Select[Any]:
@@ -68,15 +80,15 @@ class AutomationRuns(WorkFamily):
         ).where(~_IN_LINE)
 
     @override
-    def workflow_id(self, row: Row[Any]) -> str:
+    def workflow_id(self, row: RunRow) -> str:
         return Family.AUTOMATION_RUN.workflow_id(row.id)
 
     @override
-    def abandoned(self, row: Row[Any]) -> str | None:
+    def abandoned(self, row: RunRow) -> str | None:
         return _UNAWAITED if row.no_longer_awaited else None
 
     @override
-    def judge(self, row: Row[Any], found: Execution | None) -> Verdict:
+    def judge(self, row: RunRow, found: Execution | None) -> Verdict:
         queued = row.status == RunStatus.QUEUED
         if found is None and queued and row.parent_run_id is not None:
             # Who waits for a run starts it, as long as it is open itself.
@@ -87,11 +99,11 @@ class AutomationRuns(WorkFamily):
         return super().judge(row, found)
 
     @override
-    async def restart(self, work: UnitOfWork, row: Row[Any]) -> None:
+    async def restart(self, work: UnitOfWork, row: RunRow) -> None:
         await append_starts(work, [row.id])
 
     @override
-    async def close(self, context: SweepContext, row: Row[Any], end: AbnormalEnd) -> bool:
+    async def close(self, context: SweepContext, row: RunRow, end: AbnormalEnd) -> bool:
         async with context.database.transaction() as work:
             if row.no_longer_awaited or (row.action_ended and row.status == RunStatus.QUEUED):
                 runs = [row.id]

@@ -4,12 +4,13 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
-from typing import Any
+from typing import Any, Generic, Protocol, TypeVar
 
-from sqlalchemy import Row, Select, select
+from sqlalchemy import Select, select
 from temporalio.client import Client, WorkflowExecutionStatus
 
 from activities.maintenance.executions import Execution
+from models.core.base import Id
 from models.core.lifecycle.commands import WorkTable
 from runtime.database import Database, UnitOfWork
 
@@ -52,27 +53,42 @@ class SweepContext:
     grace: timedelta
 
 
-class WorkFamily:
-    """A family whose rows are started, executed and closed the plain way; others override."""
+class WorkRow(Protocol):
+    """What a row of every family has."""
 
-    def __init__(self, name: str, kind: WorkTable) -> None:
+    id: Id
+    workspace_id: Id
+    status: str
+
+
+RowT = TypeVar("RowT", bound=WorkRow)
+
+
+class WorkFamily(Generic[RowT]):
+    """A family whose rows are started, executed and closed the plain way; others override.
+
+    `row` is the class whose attributes are the columns that `rows` selects.
+    """
+
+    def __init__(self, name: str, kind: WorkTable, row: type[RowT]) -> None:
         self.name = name
         self.kind = kind
+        self.row = row
 
     def rows(self) -> Select[Any]:
         """The rows to look at, with the columns that the other methods need."""
         return select(self.kind.table)
 
-    def workflow_id(self, row: Row[Any]) -> str:
+    def workflow_id(self, row: RowT) -> str:
         """The id of a row's execution."""
         raise NotImplementedError
 
-    def abandoned(self, row: Row[Any]) -> str | None:
+    def abandoned(self, row: RowT) -> str | None:
         """Why nobody waits for an open row any more, which is then cancelled; mostly None."""
         del row
         return None
 
-    def judge(self, row: Row[Any], found: Execution | None) -> Verdict:
+    def judge(self, row: RowT, found: Execution | None) -> Verdict:
         """What to do about an open row, given its execution; None when Temporal knows of none."""
         if found is None:
             never_began = row.status == self.kind.lifecycle.initial
@@ -80,11 +96,11 @@ class WorkFamily:
         running = found.status is WorkflowExecutionStatus.RUNNING
         return Verdict.LEAVE if running else Verdict.CLOSE
 
-    async def restart(self, work: UnitOfWork, row: Row[Any]) -> None:
+    async def restart(self, work: UnitOfWork, row: RowT) -> None:
         """Have the execution of a row started, or told to begin. Idempotent by id."""
         raise NotImplementedError
 
-    async def close(self, context: SweepContext, row: Row[Any], end: AbnormalEnd) -> bool:
+    async def close(self, context: SweepContext, row: RowT, end: AbnormalEnd) -> bool:
         """Close a row; False when it was closed before."""
         raise NotImplementedError
 

@@ -1,13 +1,14 @@
 """Jobs for the reconciler: what one that died has done is taken back."""
 
-from typing import Any
+from typing import Any, Protocol
 
-from sqlalchemy import Row, Select, select
+from sqlalchemy import Select, select
 from temporalio import activity
 from typing_extensions import override
 
 from activities.jobs.transactions import DONE, MORE, JobActivities
-from activities.maintenance.families import AbnormalEnd, EndKind, SweepContext, WorkFamily
+from activities.maintenance.families import AbnormalEnd, EndKind, SweepContext, WorkFamily, WorkRow
+from models.core.base import Id
 from models.messages.jobs.commands import start_job
 from models.messages.jobs.rules import JobStatus
 from models.messages.jobs.tables import JOBS, job
@@ -15,11 +16,18 @@ from runtime.database import UnitOfWork
 from runtime.families import Family
 
 
-class Jobs(WorkFamily):
+class JobRow(WorkRow, Protocol):
+    """A job, without what its chunks keep."""
+
+    family: str
+    subject_id: Id
+
+
+class Jobs(WorkFamily[JobRow]):
     """Jobs of every family."""
 
     def __init__(self, jobs: JobActivities) -> None:
-        super().__init__("jobs", JOBS)
+        super().__init__("jobs", JOBS, JobRow)
         self._jobs = jobs
 
     @override
@@ -27,16 +35,16 @@ class Jobs(WorkFamily):
         return select(job.c.id, job.c.workspace_id, job.c.family, job.c.status, job.c.subject_id)
 
     @override
-    def workflow_id(self, row: Row[Any]) -> str:
+    def workflow_id(self, row: JobRow) -> str:
         return Family(row.family).workflow_id(row.id)
 
     @override
-    async def restart(self, work: UnitOfWork, row: Row[Any]) -> None:
+    async def restart(self, work: UnitOfWork, row: JobRow) -> None:
         summary, family = "Restarted by the reconciler", Family(row.family)
         await start_job(work, family, row.workspace_id, row.id, row.subject_id, summary)
 
     @override
-    async def close(self, context: SweepContext, row: Row[Any], end: AbnormalEnd) -> bool:
+    async def close(self, context: SweepContext, row: JobRow, end: AbnormalEnd) -> bool:
         del context
         cancelled = end.kind is EndKind.CANCELLED
         status = JobStatus.CANCELLED if cancelled else JobStatus.FAILED

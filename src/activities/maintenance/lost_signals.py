@@ -4,10 +4,9 @@ from collections.abc import Sequence
 from datetime import timedelta
 from itertools import groupby
 from operator import attrgetter
-from typing import Any
 
 import structlog
-from sqlalchemy import Row, and_, exists, select
+from sqlalchemy import and_, exists, select
 from temporalio import activity
 from temporalio.service import RPCError
 
@@ -15,7 +14,7 @@ from activities.maintenance.executions import describe_execution
 from activities.maintenance.families import SweepContext
 from models.automation.automation_runs.rules import OPEN_RUN, NodeStatus
 from models.automation.automation_runs.tables import automation_run, node_run
-from models.automation.waits.store import wake
+from models.automation.waits.store import HostedWait, wake
 from models.automation.waits.tables import run_wait
 from runtime.database import Database
 from runtime.outbox import Intent, outbox
@@ -56,7 +55,7 @@ async def resend_signals(context: SweepContext) -> int:
     return resent
 
 
-async def _resolved(database: Database, grace: timedelta) -> Sequence[Row[Any]]:
+async def _resolved(database: Database, grace: timedelta) -> Sequence[HostedWait]:
     """The resolved waits of nodes that are still waiting, those of one execution together."""
     names = ("workspace_id", "run_id", "node_id", "scope_key", "workflow_id")
     async with database.transaction() as work:
@@ -70,5 +69,6 @@ async def _resolved(database: Database, grace: timedelta) -> Sequence[Row[Any]]:
                 _wait.resolved_at < work.now - grace,
                 ~_UNDELIVERED,
             )
-            .order_by(_wait.workflow_id)
+            .order_by(_wait.workflow_id),
+            of=HostedWait,
         )

@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import Any
 
 import structlog
-from sqlalchemy import Row, exists
+from sqlalchemy import exists
 from temporalio import activity
 from temporalio.client import Client, WorkflowExecutionStatus
 
@@ -17,9 +17,11 @@ from activities.maintenance.executions import Execution, describe_execution
 from activities.maintenance.families import (
     AbnormalEnd,
     EndKind,
+    RowT,
     SweepContext,
     Verdict,
     WorkFamily,
+    WorkRow,
 )
 from models.core.base import Id
 from runtime.database import Database
@@ -55,7 +57,7 @@ class Reconciler:
         self,
         database: Database,
         client: Client,
-        families: Sequence[WorkFamily],
+        families: Sequence[WorkFamily[Any]],
         *,
         grace: timedelta = GRACE,
         batch: int = BATCH,
@@ -76,7 +78,7 @@ class Reconciler:
             counts |= {f"{family.name}_{repair}": count for repair, count in swept.items()}
         return counts
 
-    async def _sweep(self, family: WorkFamily) -> dict[str, int]:
+    async def _sweep(self, family: WorkFamily[RowT]) -> dict[str, int]:
         counts = dict.fromkeys(_REPAIRS, 0)
         async for row in self._open_rows(family):
             activity.heartbeat()
@@ -92,14 +94,14 @@ class Reconciler:
             counts[name] = await repair()
         return counts
 
-    async def _open_rows(self, family: WorkFamily) -> AsyncIterator[Row[Any]]:
+    async def _open_rows(self, family: WorkFamily[RowT]) -> AsyncIterator[RowT]:
         last: Id | None = None
         while rows := await self._open_rows_after(family, last):
             for row in rows:
                 yield row
             last = rows[-1].id
 
-    async def _open_rows_after(self, family: WorkFamily, last: Id | None) -> Sequence[Row[Any]]:
+    async def _open_rows_after(self, family: WorkFamily[RowT], last: Id | None) -> Sequence[RowT]:
         """The next open rows in the order of their ids, none when there are no more."""
         kind, columns = family.kind, family.kind.table.c
         undelivered = exists().where(
@@ -115,9 +117,9 @@ class Reconciler:
             )
             if last is not None:
                 statement = statement.where(columns.id > last)
-            return await work.rows(statement)
+            return await work.rows(statement, of=family.row)
 
-    async def repair(self, family: WorkFamily, row: Row[Any]) -> str | None:
+    async def repair(self, family: WorkFamily[RowT], row: RowT) -> str | None:
         """Make a row and its execution agree; what was done, None for nothing."""
         reason = family.abandoned(row)
         if reason is not None:
@@ -134,11 +136,11 @@ class Reconciler:
             case _:
                 return None if found is None else _poisoned(row, found)
 
-    async def _close(self, family: WorkFamily, row: Row[Any], end: AbnormalEnd) -> str | None:
+    async def _close(self, family: WorkFamily[RowT], row: RowT, end: AbnormalEnd) -> str | None:
         return "closed" if await family.close(self._context, row, end) else None
 
 
-def _poisoned(row: Row[Any], found: Execution) -> str | None:
+def _poisoned(row: WorkRow, found: Execution) -> str | None:
     """Report work whose workflow task fails again and again; it goes on when its code can."""
     if found.attempt < POISONED:
         return None

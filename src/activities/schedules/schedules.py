@@ -32,6 +32,7 @@ from models.automation.automations.schedules import (
 from models.core.base import Id
 from runtime.clock import utc_now
 from runtime.database import Database
+from runtime.outbox import Outbox
 
 _TIMEOUT = timedelta(seconds=5)
 
@@ -44,7 +45,7 @@ class Schedules:
         self._client = client
         self._route = route
 
-    async def deliver(self, row: Any) -> None:
+    async def deliver(self, row: Outbox) -> None:
         """Deliver an intent of the outbox."""
         await self.synchronize(row.subject_id)
 

@@ -4,11 +4,11 @@ from collections import defaultdict
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from sqlalchemy import Row, Select, select
+from sqlalchemy import Select, select
 
 from models.automation.action_runs.rules import RUN_TRANSITIONS, ActionRunStatus
 from models.automation.action_runs.shapes import ActionRunDetail, StepResult
-from models.automation.action_runs.tables import action_run, action_step
+from models.automation.action_runs.tables import ActionRun, ActionStep, action_run, action_step
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from runtime.database import UnitOfWork
@@ -18,10 +18,10 @@ from runtime.families import Family
 
 async def load_run(
     work: UnitOfWork, workspace_id: Id, action_id: Id, run_id: Id, *, lock: bool = False
-) -> Row[Any]:
+) -> ActionRun:
     """The row of a run of this action. Raises `NotFoundError`."""
     statement = _runs(workspace_id, action_id).where(action_run.c.id == run_id)
-    row = await work.first(statement.with_for_update() if lock else statement)
+    row = await work.first(statement.with_for_update() if lock else statement, of=ActionRun)
     if row is None:
         raise NotFoundError("run")
     return row
@@ -47,7 +47,9 @@ async def list_runs(
 ) -> list[ActionRunDetail]:
     """The runs of an action, newest first."""
     newest = (action_run.c.started_at.desc(), action_run.c.id.desc())
-    rows = await work.rows(_runs(actor.workspace_id, action_id).order_by(*newest).limit(limit))
+    rows = await work.rows(
+        _runs(actor.workspace_id, action_id).order_by(*newest).limit(limit), of=ActionRun
+    )
     steps = await _steps_of(work, actor.workspace_id, [row.id for row in rows])
     return [_detail(row, steps[row.id]) for row in rows]
 
@@ -60,19 +62,20 @@ def _runs(workspace_id: Id, action_id: Id) -> Select[Any]:
 
 async def _steps_of(
     work: UnitOfWork, workspace_id: Id, run_ids: Collection[Id]
-) -> dict[Id, list[Row[Any]]]:
+) -> dict[Id, list[ActionStep]]:
     rows = await work.rows(
         select(action_step)
         .where(action_step.c.workspace_id == workspace_id, action_step.c.run_id.in_(run_ids))
-        .order_by(action_step.c.run_id, action_step.c.position)
+        .order_by(action_step.c.run_id, action_step.c.position),
+        of=ActionStep,
     )
-    found: dict[Id, list[Row[Any]]] = defaultdict(list)
+    found: dict[Id, list[ActionStep]] = defaultdict(list)
     for row in rows:
         found[row.run_id].append(row)
     return found
 
 
-def _detail(row: Row[Any], steps: Sequence[Row[Any]]) -> ActionRunDetail:
+def _detail(row: ActionRun, steps: Sequence[ActionStep]) -> ActionRunDetail:
     return ActionRunDetail(
         id=row.id,
         action_id=row.action_id,
@@ -88,7 +91,7 @@ def _detail(row: Row[Any], steps: Sequence[Row[Any]]) -> ActionRunDetail:
     )
 
 
-def _step_result(row: Row[Any]) -> StepResult:
+def _step_result(row: ActionStep) -> StepResult:
     return StepResult(
         step_id=row.step_id,
         index=row.position,
@@ -102,7 +105,7 @@ def _step_result(row: Row[Any]) -> StepResult:
     )
 
 
-def _metadata(row: Row[Any]) -> JsonObject:
+def _metadata(row: ActionRun) -> JsonObject:
     """The execution that carries the run out, and the node that asked for it if one did."""
     own = {"temporalWorkflowId": Family.ACTION_RUN.workflow_id(row.id)}
     if row.automation_run_id is None:

@@ -23,6 +23,7 @@ from models.data.records.rules.query.routes import (
     sample,
 )
 from models.data.records.rules.query.summaries import (
+    GroupRow,
     figures_of,
     figures_statement,
     groups_of,
@@ -65,7 +66,9 @@ async def find_records(
             row = await work.first(figures_statement(schema, query, route))
             figures = figures_of(query, row)
         if query.levels:
-            groups = groups_of(query, await work.rows(groups_statement(schema, query, route)))
+            groups = groups_of(
+                query, await work.rows(groups_statement(schema, query, route), of=GroupRow)
+            )
     shown = page.of(rows, query.order.position)
     return QueryResult(
         records=await record_details(work, actor, schema, shown.items, query.shown_fields),

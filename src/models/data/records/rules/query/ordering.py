@@ -34,7 +34,7 @@ from models.data.databases.rules.registry import value_form
 from models.data.records.rules.query.entries import ENTRY_TEXT
 from models.data.records.rules.query.extraction import Expression, extract
 from models.data.records.shapes import Sort
-from models.data.records.tables import record
+from models.data.records.tables import Record, record
 from runtime.errors import ValidationError
 
 _SORTABLE = frozenset(
@@ -133,7 +133,7 @@ class Order:
             expression.label(f"sort_{place}") for place, expression in enumerate([*known, *others])
         ]
 
-    def position(self, row: Any) -> tuple[Any, ...]:
+    def position(self, row: Record) -> tuple[Any, ...]:
         """What a cursor remembers of a row."""
         if not self.columns:
             return (row.created_at, row.id)

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
-from sqlalchemy import FromClause, Row, Select, Subquery, func, literal, select, true, tuple_
+from sqlalchemy import FromClause, Select, Subquery, func, literal, select, true, tuple_
 
 from models.core.base import JsonObject
 from models.data.databases.rules.fields import Schema
@@ -23,7 +23,7 @@ def figures_statement(schema: Schema, query: Query, route: Route) -> Select[Any]
     return select(*_figures(query, inputs)).select_from(inputs)
 
 
-def figures_of(query: Query, row: Row[Any] | None) -> JsonObject:
+def figures_of(query: Query, row: object) -> JsonObject:
     """The figures of a row by their names."""
     assert row is not None, "an aggregate has a row even without records"
     return {
@@ -82,6 +82,13 @@ def _inputs(schema: Schema, query: Query, route: Route, *, grouped: bool) -> Sub
     return found.subquery("found")
 
 
+class GroupRow(Protocol):
+    """A group; its values and figures are columns numbered by place: `level_0`, `figure_0`."""
+
+    is_outer: int
+    records: int
+
+
 @dataclass(frozen=True, slots=True)
 class Groups:
     """The groups an answer shows, and whether there are more."""
@@ -90,7 +97,7 @@ class Groups:
     truncated: bool
 
 
-def groups_of(query: Query, rows: Sequence[Row[Any]]) -> Groups:
+def groups_of(query: Query, rows: Sequence[GroupRow]) -> Groups:
     """The groups of these rows, inner ones inside their outer ones."""
     shown: list[RecordGroup] = []
     two_levels = len(query.levels) > 1
@@ -107,7 +114,7 @@ def groups_of(query: Query, rows: Sequence[Row[Any]]) -> Groups:
 
 
 def _group(
-    query: Query, row: Row[Any], place: int, groups: list[RecordGroup] | None
+    query: Query, row: GroupRow, place: int, groups: list[RecordGroup] | None
 ) -> RecordGroup:
     key, value = query.levels[place].shown(getattr(row, f"level_{place}"))
     return RecordGroup(
