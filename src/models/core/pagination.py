@@ -13,7 +13,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Generic, TypeVar
 
+from sqlalchemy import ColumnElement, Select, tuple_
+
 from runtime.crypto import KeyRing, fingerprint
+from runtime.database import UnitOfWork
 from runtime.errors import ValidationError
 
 DEFAULT_LIMIT = 30
@@ -38,7 +41,8 @@ class Page(Generic[Item]):
 class PageRequest:
     """What a list query is asked for.
 
-    Queries fetch `fetch` rows after `after` (the sort values of the last row shown, None at the
+    Most lists are in the order of some of their columns: `ascending` and `descending` read them.
+    Others fetch `fetch` rows after `after` (the sort values of the last row shown, None at the
     start) and end with `page.of(rows, lambda row: (row.created_at, row.id))`.
     """
 
@@ -51,6 +55,37 @@ class PageRequest:
     def fetch(self) -> int:
         """One row more than is shown: it tells whether there is a next page."""
         return self.limit + 1
+
+    async def ascending(
+        self, work: UnitOfWork, rows: Select[Any], *order: ColumnElement[Any], of: type[Row]
+    ) -> Page[Row]:
+        """The page of `rows` in the order of these columns, which are among those selected.
+
+        `of` as in `UnitOfWork.rows`.
+        """
+        if self.after is not None:
+            rows = rows.where(tuple_(*order) > tuple_(*self.after))
+        return await self._read(work, rows.order_by(*order), order, of)
+
+    async def descending(
+        self, work: UnitOfWork, rows: Select[Any], *order: ColumnElement[Any], of: type[Row]
+    ) -> Page[Row]:
+        """As `ascending`, the other way round."""
+        if self.after is not None:
+            rows = rows.where(tuple_(*order) < tuple_(*self.after))
+        return await self._read(
+            work, rows.order_by(*(column.desc() for column in order)), order, of
+        )
+
+    async def _read(
+        self,
+        work: UnitOfWork,
+        rows: Select[Any],
+        order: Sequence[ColumnElement[Any]],
+        of: type[Row],
+    ) -> Page[Row]:
+        found = await work.rows(rows.limit(self.fetch), of=of)
+        return self.of(found, lambda row: tuple(getattr(row, str(c.key)) for c in order))
 
     def of(
         self,

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any, Protocol
 
-from sqlalchemy import Select, select, tuple_
+from sqlalchemy import Select, select
 
 from models.automation.actions.shapes import ActionDetail, ActionList
 from models.automation.actions.tables import action
@@ -58,15 +58,10 @@ async def find_action(work: UnitOfWork, workspace_id: Id, action_id: Id) -> Acti
 
 async def list_actions(work: UnitOfWork, actor: Actor, page: PageRequest) -> ActionList:
     """The actions the actor sees, newest first."""
-    statement = (
-        _actions(actor.workspace_id)
-        .where(action.c.item_id.not_in(select(closed_items(actor).c.id)))
-        .order_by(action.c.created_at.desc(), action.c.id.desc())
-        .limit(page.fetch)
+    statement = _actions(actor.workspace_id).where(
+        action.c.item_id.not_in(select(closed_items(actor).c.id))
     )
-    if page.after is not None:
-        statement = statement.where(tuple_(action.c.created_at, action.c.id) < tuple_(*page.after))
-    shown = page.of(await work.rows(statement, of=ActionRow), lambda row: (row.created_at, row.id))
+    shown = await page.descending(work, statement, action.c.created_at, action.c.id, of=ActionRow)
     return ActionList(
         actions=[ActionDetail.model_validate(row) for row in shown.items], cursor=shown.cursor
     )

@@ -6,11 +6,10 @@ from pydantic import TypeAdapter
 from sqlalchemy import (
     ColumnElement,
     FromClause,
-    Row,
     Select,
+    and_,
     func,
     select,
-    tuple_,
 )
 
 from models.automation.automation_runs.rules import RunSource
@@ -25,7 +24,12 @@ from models.automation.automations.shapes import (
     AutomationVersionList,
     AutomationVersionShape,
 )
-from models.automation.automations.tables import automation, automation_graph, automation_version
+from models.automation.automations.tables import (
+    Automation,
+    automation,
+    automation_graph,
+    automation_version,
+)
 from models.automation.automations.webhook_secrets import webhook_secret_place
 from models.content.items.joins import live_item_of
 from models.content.items.queries import closed_items, placement_of
@@ -76,7 +80,7 @@ async def detail(
     )
     shows_secret = await _may_edit(work, actor, automation_id)
     return AutomationDetail(
-        **_summary(row).model_dump(),
+        **AutomationSummary.model_validate(row).model_dump(),
         trigger_config=row.trigger_config,
         graph=row.graph,
         webhook_path=f"/v1/hooks/{row.webhook_token}",
@@ -102,23 +106,21 @@ async def summary(work: UnitOfWork, actor: Actor, automation_id: Id) -> Automati
     row = await work.first(_summaries(actor.workspace_id).where(automation.c.id == automation_id))
     if row is None:
         raise NotFoundError("automation")
-    return _summary(row)
+    return AutomationSummary.model_validate(row)
 
 
 async def list_automations(work: UnitOfWork, actor: Actor, page: PageRequest) -> AutomationList:
     """The automations the actor sees, newest first."""
-    statement = (
-        _summaries(actor.workspace_id)
-        .where(automation.c.item_id.not_in(select(closed_items(actor).c.id)))
-        .order_by(automation.c.created_at.desc(), automation.c.id.desc())
+    statement = _summaries(actor.workspace_id).where(
+        automation.c.item_id.not_in(select(closed_items(actor).c.id))
     )
-    if page.after is not None:
-        statement = statement.where(
-            tuple_(automation.c.created_at, automation.c.id) < tuple_(*page.after)
-        )
-    rows = await work.rows(statement.limit(page.fetch))
-    shown = page.of(rows, lambda row: (row.created_at, row.id))
-    return AutomationList(automations=[_summary(row) for row in shown.items], cursor=shown.cursor)
+    shown = await page.descending(
+        work, statement, automation.c.created_at, automation.c.id, of=Automation
+    )
+    return AutomationList(
+        automations=[AutomationSummary.model_validate(row) for row in shown.items],
+        cursor=shown.cursor,
+    )
 
 
 async def list_versions(
@@ -198,8 +200,10 @@ def _summaries(workspace_id: Id) -> Select[Any]:
             current.c.id.label("version_id"),
             current.c.version,
             current.c.trigger,
-            current.c.checksum.label("current_checksum"),
-            published.c.checksum.label("published_checksum"),
+            and_(
+                automation.c.draft_version_id.is_not(None),
+                current.c.checksum.is_distinct_from(published.c.checksum),
+            ).label("has_unpublished_changes"),
             triggered.label("last_triggered_at"),
         )
         .join(*live_item_of(automation))
@@ -210,14 +214,4 @@ def _summaries(workspace_id: Id) -> Select[Any]:
         )
         .outerjoin(published, published.c.id == automation.c.published_version_id)
         .where(automation.c.workspace_id == workspace_id)
-    )
-
-
-def _summary(row: Row[Any]) -> AutomationSummary:
-    return AutomationSummary.model_validate(
-        {
-            **row._mapping,
-            "has_unpublished_changes": row.draft_version_id is not None
-            and row.current_checksum != row.published_checksum,
-        }
     )

@@ -6,7 +6,7 @@ from sqlalchemy import ARRAY, Text, bindparam, func, select
 
 from models.automation.secrets.rules import secret_place
 from models.automation.secrets.shapes import SecretBody, SecretList
-from models.automation.secrets.tables import workspace_secret
+from models.automation.secrets.tables import WorkspaceSecret, workspace_secret
 from models.core.access.rules import Actor
 from models.core.base import Id
 from models.core.pagination import PageRequest
@@ -18,14 +18,10 @@ from runtime.prepared_statement import PreparedStatement
 async def list_secrets(work: UnitOfWork, actor: Actor, page: PageRequest) -> SecretList:
     """The secrets of the workspace by name, without their values."""
     shown = workspace_secret.c
-    statement = (
-        select(shown.name, shown.created_at, shown.updated_at)
-        .where(shown.workspace_id == actor.workspace_id)
-        .order_by(shown.name)
+    statement = select(shown.name, shown.created_at, shown.updated_at).where(
+        shown.workspace_id == actor.workspace_id
     )
-    if page.after is not None:
-        statement = statement.where(shown.name > page.after[0])
-    found = page.of(await work.rows(statement.limit(page.fetch)), lambda row: (row.name,))
+    found = await page.ascending(work, statement, shown.name, of=WorkspaceSecret)
     secrets = [SecretBody.model_validate(row) for row in found.items]
     return SecretList(secrets=secrets, cursor=found.cursor)
 

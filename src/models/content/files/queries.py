@@ -15,7 +15,6 @@ from sqlalchemy import (
     literal,
     or_,
     select,
-    tuple_,
 )
 
 from models.content.files.rules import AssetClaim, download_url, read_asset_token
@@ -163,15 +162,8 @@ async def list_files(work: UnitOfWork, actor: Actor, page: PageRequest) -> Store
     shared = and_(literal(actor.level >= Level.VIEW), file.c.private.is_(False))
     seen = or_(literal(actor.role in MANAGERS), shared, own)
     at_root = and_(seen, ~places.exists())
-    statement = (
-        _files(actor.workspace_id)
-        .where(or_(opened.exists(), at_root))
-        .order_by(file.c.created_at.desc(), file.c.id.desc())
-        .limit(page.fetch)
-    )
-    if page.after is not None:
-        statement = statement.where(tuple_(file.c.created_at, file.c.id) < tuple_(*page.after))
-    shown = page.of(await work.rows(statement, of=File), lambda row: (row.created_at, row.id))
+    statement = _files(actor.workspace_id).where(or_(opened.exists(), at_root))
+    shown = await page.descending(work, statement, file.c.created_at, file.c.id, of=File)
     return StoredFileList(
         files=[as_stored_file(row, page.keys) for row in shown.items], cursor=shown.cursor
     )

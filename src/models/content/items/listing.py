@@ -1,8 +1,8 @@
 """Listing items: the children of one in their order, or those of the workspace, newest first."""
 
-from typing import Any, Literal
+from typing import Literal
 
-from sqlalchemy import ColumnElement, select, tuple_
+from sqlalchemy import ColumnElement, select
 
 from models.content.items.queries import closed_items, item_detail, placement
 from models.content.items.rules import ItemKind
@@ -38,25 +38,12 @@ async def list_items(
     if kind is not None:
         statement = statement.where(item.c.kind == kind.value)
     if parent_id is None:
-        statement, place = statement.order_by(item.c.id.desc()), _newest
-        if page.after is not None:
-            statement = statement.where(item.c.id < page.after[0])
+        # Ids of items are made in the order of time.
+        shown = await page.descending(work, statement, item.c.id, of=ItemRow)
     else:
-        statement, place = statement.order_by(item.c.position, item.c.id), _in_order
-        statement = statement.where(await _children_of(work, actor, parent_id))
-        if page.after is not None:
-            statement = statement.where(tuple_(item.c.position, item.c.id) > tuple_(*page.after))
-    shown = page.of(await work.rows(statement.limit(page.fetch), of=ItemRow), place)
+        children = statement.where(await _children_of(work, actor, parent_id))
+        shown = await page.ascending(work, children, item.c.position, item.c.id, of=ItemRow)
     return ItemList(items=[item_detail(row) for row in shown.items], cursor=shown.cursor)
-
-
-def _newest(row: ItemRow) -> tuple[Any, ...]:
-    """Ids of items are made in the order of time."""
-    return (row.id,)
-
-
-def _in_order(row: ItemRow) -> tuple[Any, ...]:
-    return (row.position, row.id)
 
 
 async def _children_of(

@@ -14,7 +14,6 @@ from sqlalchemy import (
     exists,
     func,
     select,
-    tuple_,
 )
 
 from models.content.items.queries import PlacementOf, placed_items
@@ -172,21 +171,14 @@ async def list_blocks(
     await find_surface(work, actor, surface_id, Scope.BLOCKS_READ)
     if parent_block_id is not None:
         await find_block(work, actor, surface_id, parent_block_id)
-    statement = (
-        select(block, _HAS_CHILDREN)
-        .where(
-            block.c.workspace_id == actor.workspace_id,
-            block.c.surface_id == surface_id,
-            block.c.parent_block_id.is_(None)
-            if parent_block_id is None
-            else block.c.parent_block_id == parent_block_id,
-        )
-        .order_by(*_ORDER)
-        .limit(page.fetch)
+    statement = select(block, _HAS_CHILDREN).where(
+        block.c.workspace_id == actor.workspace_id,
+        block.c.surface_id == surface_id,
+        block.c.parent_block_id.is_(None)
+        if parent_block_id is None
+        else block.c.parent_block_id == parent_block_id,
     )
-    if page.after is not None:
-        statement = statement.where(tuple_(*_ORDER) > tuple_(*page.after))
-    shown = page.of(await work.rows(statement, of=BlockRow), lambda row: (row.position, row.id))
+    shown = await page.ascending(work, statement, *_ORDER, of=BlockRow)
     return BlockList(blocks=[block_detail(row) for row in shown.items], cursor=shown.cursor)
 
 
@@ -255,14 +247,9 @@ async def list_comments(
     """Comments in the order they were made; of one block, or of one thread with its beginning."""
     await find_surface(work, actor, surface_id, Scope.BLOCKS_READ)
     order = (surface_comment.c.created_at, surface_comment.c.id)
-    statement = (
-        select(surface_comment)
-        .where(
-            surface_comment.c.workspace_id == actor.workspace_id,
-            surface_comment.c.surface_id == surface_id,
-        )
-        .order_by(*order)
-        .limit(page.fetch)
+    statement = select(surface_comment).where(
+        surface_comment.c.workspace_id == actor.workspace_id,
+        surface_comment.c.surface_id == surface_id,
     )
     if block_id is not None:
         statement = statement.where(surface_comment.c.block_id == block_id)
@@ -271,10 +258,7 @@ async def list_comments(
             (surface_comment.c.id == parent_comment_id)
             | (surface_comment.c.parent_comment_id == parent_comment_id)
         )
-    if page.after is not None:
-        statement = statement.where(tuple_(*order) > tuple_(*page.after))
-    rows = await work.rows(statement, of=SurfaceComment)
-    shown = page.of(rows, lambda row: (row.created_at, row.id))
+    shown = await page.ascending(work, statement, *order, of=SurfaceComment)
     return CommentList(
         comments=[CommentDetail.model_validate(row) for row in shown.items], cursor=shown.cursor
     )

@@ -13,7 +13,6 @@ from sqlalchemy import (
     func,
     literal,
     select,
-    tuple_,
 )
 
 from models.content.items.joins import ITEM, live_item_of
@@ -87,18 +86,12 @@ async def get_database(work: UnitOfWork, actor: Actor, database_id: Id) -> Datab
 
 async def list_databases(work: UnitOfWork, actor: Actor, page: PageRequest) -> DatabaseList:
     """The databases the actor sees, newest first."""
-    statement = (
-        _details(actor.workspace_id)
-        .where(database.c.item_id.not_in(select(closed_items(actor).c.id)))
-        .order_by(database.c.created_at.desc(), database.c.id.desc())
-        .limit(page.fetch)
+    statement = _details(actor.workspace_id).where(
+        database.c.item_id.not_in(select(closed_items(actor).c.id))
     )
-    if page.after is not None:
-        statement = statement.where(
-            tuple_(database.c.created_at, database.c.id) < tuple_(*page.after)
-        )
-    rows = await work.rows(statement, of=_DatabaseWithItem)
-    shown = page.of(rows, lambda row: (row.created_at, row.id))
+    shown = await page.descending(
+        work, statement, database.c.created_at, database.c.id, of=_DatabaseWithItem
+    )
     database_ids = [row.id for row in shown.items]
     fields = await _shown_fields(work, actor.workspace_id, database_ids)
     views = await shown_views(work, actor, database_ids)

@@ -16,16 +16,10 @@ async def list_changes(
     work: UnitOfWork, workspace_id: Id, record_id: Id, page: PageRequest
 ) -> RecordHistory:
     """The changes of a record, newest first."""
-    statement = (
-        select(record_change)
-        .where(record_change.c.workspace_id == workspace_id, record_change.c.record_id == record_id)
-        .order_by(record_change.c.id.desc())
-        .limit(page.fetch)
+    statement = select(record_change).where(
+        record_change.c.workspace_id == workspace_id, record_change.c.record_id == record_id
     )
-    if page.after is not None:
-        statement = statement.where(record_change.c.id < page.after[0])
-    rows = await work.rows(statement, of=RecordChange)
-    shown = page.of(rows, lambda row: (row.id,))
+    shown = await page.descending(work, statement, record_change.c.id, of=RecordChange)
     return RecordHistory(changes=[_shape(row) for row in shown.items], cursor=shown.cursor)
 
 

@@ -1,6 +1,6 @@
 """Reading comments on records."""
 
-from sqlalchemy import ColumnElement, or_, select, tuple_
+from sqlalchemy import ColumnElement, or_, select
 
 from models.core.base import Id
 from models.core.pagination import PageRequest
@@ -26,20 +26,12 @@ async def list_comments(
         _ANSWER.c.parent_comment_id == record_comment.c.id,
         _ANSWER.c.deleted_at.is_(None),
     )
-    statement = (
-        select(record_comment)
-        .where(
-            *of_record(workspace_id, record_id),
-            or_(record_comment.c.deleted_at.is_(None), answers.exists()),
-        )
-        .order_by(record_comment.c.created_at, record_comment.c.id)
-        .limit(page.fetch)
+    statement = select(record_comment).where(
+        *of_record(workspace_id, record_id),
+        or_(record_comment.c.deleted_at.is_(None), answers.exists()),
     )
-    if page.after is not None:
-        position = tuple_(record_comment.c.created_at, record_comment.c.id)
-        statement = statement.where(position > tuple_(*page.after))
-    rows = await work.rows(statement, of=RecordComment)
-    shown = page.of(rows, lambda row: (row.created_at, row.id))
+    oldest = (record_comment.c.created_at, record_comment.c.id)
+    shown = await page.ascending(work, statement, *oldest, of=RecordComment)
     return RecordCommentList(
         comments=[comment_detail(row) for row in shown.items], cursor=shown.cursor
     )

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 from typing import Any, Protocol
 
-from sqlalchemy import ColumnElement, Select, cast, func, or_, select, tuple_
+from sqlalchemy import ColumnElement, Select, cast, func, or_, select
 from sqlalchemy.dialects.postgresql import JSONPATH
 
 from models.content.items.queries import closed_items, sees_items
@@ -55,16 +55,8 @@ async def list_views(
     work: UnitOfWork, actor: Actor, database_id: Id, page: PageRequest
 ) -> ViewList:
     """The views of a database that the actor sees, in order; standalone ones are items."""
-    statement = (
-        select(view)
-        .where(view.c.database_id == database_id, *_listed(actor))
-        .order_by(*_ORDER)
-        .limit(page.fetch)
-    )
-    if page.after is not None:
-        statement = statement.where(tuple_(*_ORDER) > tuple_(*page.after))
-    rows = await work.rows(statement, of=View)
-    shown = page.of(rows, lambda row: (row.position, row.id))
+    statement = select(view).where(view.c.database_id == database_id, *_listed(actor))
+    shown = await page.ascending(work, statement, *_ORDER, of=View)
     return ViewList(
         views=[ViewShape.model_validate(row) for row in shown.items], cursor=shown.cursor
     )

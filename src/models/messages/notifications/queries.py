@@ -2,13 +2,13 @@
 
 from collections.abc import Collection, Mapping
 
-from sqlalchemy import select, tuple_
+from sqlalchemy import select
 
 from models.core.access.rules import Principal, Role, Scope
 from models.core.base import Id
 from models.core.pagination import PageRequest
 from models.messages.notifications.shapes import NotificationBody, NotificationList
-from models.messages.notifications.tables import notification
+from models.messages.notifications.tables import Notification, notification
 from runtime.database import UnitOfWork
 from runtime.errors import DeniedError, NotFoundError
 
@@ -43,19 +43,14 @@ async def list_notifications(
     """The user's notifications in these workspaces, newest first."""
     columns = notification.c
     newest = (columns.created_at, columns.id)
-    statement = (
-        select(notification)
-        .where(columns.user_id == user_id, columns.workspace_id.in_(places))
-        .order_by(*(column.desc() for column in newest))
-        .limit(page.fetch)
+    statement = select(notification).where(
+        columns.user_id == user_id, columns.workspace_id.in_(places)
     )
     if unread_only:
         statement = statement.where(columns.read_at.is_(None))
     if not include_archived:
         statement = statement.where(columns.archived_at.is_(None))
-    if page.after is not None:
-        statement = statement.where(tuple_(*newest) < tuple_(*page.after))
-    shown = page.of(await work.rows(statement), lambda row: (row.created_at, row.id))
+    shown = await page.descending(work, statement, *newest, of=Notification)
     return NotificationList(
         notifications=[NotificationBody.model_validate(row) for row in shown.items],
         cursor=shown.cursor,

@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 
-from sqlalchemy import ARRAY, Uuid, any_, bindparam, select, tuple_
+from sqlalchemy import ARRAY, Uuid, any_, bindparam, select
 
 from models.core.access.placement import Placement
 from models.core.access.rules import Actor
 from models.core.base import Id
 from models.core.pagination import PageRequest
 from models.people.invitations.shapes import InvitationBody, InvitationList
-from models.people.invitations.tables import invitation
+from models.people.invitations.tables import Invitation, invitation
 from runtime.database import UnitOfWork
 from runtime.prepared_statement import PreparedStatement
 
@@ -31,17 +31,10 @@ async def visible(
 
 async def list_invitations(work: UnitOfWork, actor: Actor, page: PageRequest) -> InvitationList:
     """The invitations to the workspace, newest first, without their tokens."""
-    statement = (
-        select(invitation)
-        .where(invitation.c.workspace_id == actor.workspace_id)
-        .order_by(invitation.c.created_at.desc(), invitation.c.id.desc())
-        .limit(page.fetch)
+    statement = select(invitation).where(invitation.c.workspace_id == actor.workspace_id)
+    shown = await page.descending(
+        work, statement, invitation.c.created_at, invitation.c.id, of=Invitation
     )
-    if page.after is not None:
-        statement = statement.where(
-            tuple_(invitation.c.created_at, invitation.c.id) < tuple_(*page.after)
-        )
-    shown = page.of(await work.rows(statement), lambda row: (row.created_at, row.id))
     return InvitationList(
         invitations=[InvitationBody.model_validate(row) for row in shown.items],
         cursor=shown.cursor,

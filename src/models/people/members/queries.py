@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from sqlalchemy import ARRAY, ColumnElement, Select, Uuid, any_, bindparam, literal, select, tuple_
+from sqlalchemy import ARRAY, ColumnElement, Select, Uuid, any_, bindparam, literal, select
 
 from models.core.access.placement import Placement
 from models.core.access.rules import Actor, Role
@@ -11,7 +11,7 @@ from models.core.base import Id
 from models.core.pagination import PageRequest
 from models.people.members.shapes import MemberBody, MemberList
 from models.people.users.tables import app_user
-from models.people.workspaces.tables import workspace_member
+from models.people.workspaces.tables import WorkspaceMember, workspace_member
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
 from runtime.prepared_statement import PreparedStatement
@@ -34,15 +34,9 @@ async def visible(
 
 async def list_members(work: UnitOfWork, actor: Actor, page: PageRequest) -> MemberList:
     """The members of the workspace, longest first."""
-    statement = members_of(actor.workspace_id).order_by(
-        workspace_member.c.created_at, workspace_member.c.user_id
-    )
-    if page.after is not None:
-        statement = statement.where(
-            tuple_(workspace_member.c.created_at, workspace_member.c.user_id) > tuple_(*page.after)
-        )
-    rows = await work.rows(statement.limit(page.fetch))
-    shown = page.of(rows, lambda row: (row.created_at, row.user_id))
+    members, columns = members_of(actor.workspace_id), workspace_member.c
+    longest = (columns.created_at, columns.user_id)
+    shown = await page.ascending(work, members, *longest, of=WorkspaceMember)
     return MemberList(
         members=[MemberBody.model_validate(row) for row in shown.items], cursor=shown.cursor
     )

@@ -4,7 +4,7 @@ from collections.abc import Collection
 from datetime import datetime
 from typing import Any, Protocol
 
-from sqlalchemy import Select, select, tuple_
+from sqlalchemy import Select, select
 
 from models.content.items.joins import ITEM, live_item_of
 from models.content.items.queries import closed_items, placement_of
@@ -65,18 +65,12 @@ def existing_data_sources(workspace_id: Id, data_source_ids: Collection[Id]) -> 
 
 async def list_data_sources(work: UnitOfWork, actor: Actor, page: PageRequest) -> DataSourceList:
     """The data sources the actor sees, newest first."""
-    statement = (
-        _data_sources(actor.workspace_id)
-        .where(data_source.c.item_id.not_in(select(closed_items(actor).c.id)))
-        .order_by(data_source.c.created_at.desc(), data_source.c.id.desc())
-        .limit(page.fetch)
+    statement = _data_sources(actor.workspace_id).where(
+        data_source.c.item_id.not_in(select(closed_items(actor).c.id))
     )
-    if page.after is not None:
-        statement = statement.where(
-            tuple_(data_source.c.created_at, data_source.c.id) < tuple_(*page.after)
-        )
-    rows = await work.rows(statement, of=DataSourceRow)
-    shown = page.of(rows, lambda row: (row.created_at, row.id))
+    shown = await page.descending(
+        work, statement, data_source.c.created_at, data_source.c.id, of=DataSourceRow
+    )
     return DataSourceList(
         data_sources=[DataSourceDetail.model_validate(row) for row in shown.items],
         cursor=shown.cursor,

@@ -1,6 +1,6 @@
 """Reading share links, as members see them."""
 
-from sqlalchemy import select, tuple_
+from sqlalchemy import select
 
 from models.content.items.queries import placement_of
 from models.core.access.rules import Actor
@@ -18,21 +18,13 @@ async def list_share_links(
     work: UnitOfWork, actor: Actor, item_id: Id, page: PageRequest
 ) -> ShareLinkList:
     """The links of an item, newest first, revoked ones included, without any token."""
-    statement = (
-        select(share_link)
-        .where(
-            share_link.c.workspace_id == actor.workspace_id,
-            share_link.c.workspace_item_id == item_id,
-        )
-        .order_by(share_link.c.created_at.desc(), share_link.c.id.desc())
-        .limit(page.fetch)
+    statement = select(share_link).where(
+        share_link.c.workspace_id == actor.workspace_id,
+        share_link.c.workspace_item_id == item_id,
     )
-    if page.after is not None:
-        statement = statement.where(
-            tuple_(share_link.c.created_at, share_link.c.id) < tuple_(*page.after)
-        )
-    rows = await work.rows(statement, of=ShareLink)
-    shown = page.of(rows, lambda row: (row.created_at, row.id))
+    shown = await page.descending(
+        work, statement, share_link.c.created_at, share_link.c.id, of=ShareLink
+    )
     return ShareLinkList(share_links=[link_body(row) for row in shown.items], cursor=shown.cursor)
 
 
