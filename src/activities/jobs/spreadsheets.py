@@ -8,8 +8,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from openpyxl import Workbook
-from openpyxl.cell import WriteOnlyCell
 from pydantic_core import from_json
 
 from models.data.record_exports.rules import Cell, csv_cell, sheet_text
@@ -42,6 +40,10 @@ def _write_csv(rows: Iterable[Sequence[Cell]], target: Path) -> None:
 
 
 def _write_xlsx(rows: Iterable[Sequence[Cell]], width: int, target: Path) -> None:
+    # Few workers write one, and importing it takes a tenth of the start of each.
+    from openpyxl import Workbook  # noqa: PLC0415
+    from openpyxl.cell import WriteOnlyCell  # noqa: PLC0415
+
     book = Workbook(write_only=True)
     sheet = book.create_sheet("Records")
     # One cell object per column: a row is written before the next one begins.
