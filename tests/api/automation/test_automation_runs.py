@@ -90,32 +90,6 @@ async def test_a_broken_draft_cannot_be_tested(client: Client, space: Space) -> 
     assert await row_counts(space) == before
 
 
-async def test_versions_of_others_are_refused_alike(
-    client: Client, space: Space, foreign: Space
-) -> None:
-    made = await publish(client, space)
-    other = await publish(client, space)
-    theirs = await publish(client.with_token(foreign.token), foreign)
-    before = await row_counts(space)
-    for operation, body in (("test-run", {}), ("run-from-node", {"nodeId": "wait"})):
-        answers = [
-            await client.post(
-                f"{path_of(made)}/{operation}", json={**body, "automationVersionId": str(id_)}
-            )
-            for id_ in (other["versionId"], theirs["versionId"], uuid4())
-        ]
-        assert {refusal(answer) for answer in answers} == {(400, "validation_error")}
-        assert len({answer.content for answer in answers}) == 1
-        assert answers[0].json()["details"][0]["path"] == "automationVersionId"
-    publishing = [
-        await client.post(f"{path_of(made)}/publish", json={"versionId": str(id_)})
-        for id_ in (other["versionId"], theirs["versionId"], uuid4())
-    ]
-    assert {refusal(answer) for answer in publishing} == {(400, "validation_error")}
-    assert publishing[0].json()["details"][0]["path"] == "versionId"
-    assert await row_counts(space) == before
-
-
 async def test_a_replay_is_of_a_run_of_this_automation(client: Client, space: Space) -> None:
     made = await publish(client, space)
     other = await publish(client, space)

@@ -4,10 +4,12 @@ import asyncio
 from typing import Any
 from uuid import uuid4
 
+import pytest
 from sqlalchemy import func, select, update
 
 from models.automation.automations.tables import automation, automation_graph, automation_version
 from models.content.items.tables import item
+from models.core.access.rules import Role
 from tests.support.automations import (
     create,
     numbered,
@@ -91,21 +93,40 @@ async def test_restore_opens_a_draft_and_puts_the_open_one_away(
     assert again["graph"]["nodes"][0]["config"] == {"output": {"number": 2}}
 
 
-async def test_restore_of_what_is_not_its_own_is_refused(
-    client: Client, space: Space, foreign: Space
+@pytest.mark.parametrize("operation", ["restore", "publish", "export", "test-run", "run-from-node"])
+async def test_a_version_of_another_automation_is_told_only_where_that_is_seen(
+    client: Client, space: Space, foreign: Space, operation: str
 ) -> None:
-    made = await publish(client, space)
-    other = await publish(client, space)
+    made, other, hidden = [await publish(client, space) for _ in range(3)]
     theirs = await publish(client.with_token(foreign.token), foreign)
+    body = {"accessMode": "restricted", "grants": []}
+    read(await client.put(f"/v1/items/{hidden['itemId']}/access", json=body))
+    _, token = await space.member(Role.EDITOR)
+    member = client.with_token(token)
+
+    async def name(version_id: Any) -> Any:
+        path = path_of(made)
+        match operation:
+            case "restore":
+                return await restore(member, made, version_id)
+            case "publish":
+                return await member.post(f"{path}/publish", json={"versionId": str(version_id)})
+            case "export":
+                return await member.get(f"{path}/export", params={"versionId": str(version_id)})
+        body = {"automationVersionId": str(version_id)}
+        if operation == "run-from-node":
+            body["nodeId"] = "wait"
+        return await member.post(f"{path}/{operation}", json=body)
+
     before = await row_counts(space)
-    answer = await restore(client, made, other["versionId"])
-    assert refusal(answer) == (400, "validation_error")
-    assert "no such version" in answer.json()["message"]
-    unknown = [
-        await restore(client, made, version_id) for version_id in (theirs["versionId"], uuid4())
-    ]
-    assert {refusal(answer) for answer in unknown} == {(404, "not_found")}
-    assert unknown[0].content == unknown[1].content
+    seen = await name(other["versionId"])
+    assert refusal(seen) == (400, "validation_error")
+    (detail,) = seen.json()["details"]
+    named = "automationVersionId" if "run" in operation else "versionId"
+    assert detail == {"path": named, "message": "This version is another automation's."}
+    unseen = [await name(one) for one in (hidden["versionId"], theirs["versionId"], uuid4())]
+    assert {refusal(answer) for answer in unseen} == {(404, "not_found")}
+    assert len({answer.content for answer in unseen}) == 1
     assert await row_counts(space) == before
 
 

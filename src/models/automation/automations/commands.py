@@ -99,7 +99,7 @@ async def update_automation(
     if body.label is not None:
         await rename_item(work, actor, owner.item_id, body.label)
     if body.graph is not None or body.trigger_config is not None or body.trigger is not None:
-        before = await _current(work, owner)
+        before = await _current(work, actor, owner)
         trigger_config = before.trigger_config
         if body.trigger_config is not None or body.trigger not in {None, before.trigger}:
             trigger_config = _trigger(body.trigger, body.trigger_config)
@@ -165,7 +165,7 @@ async def validate(
 ) -> AutomationValidation:
     """What is wrong with a graph, without saving it."""
     found = await summary(work, actor, automation_id)
-    before = await versions.content_of(work, automation_id, found.version_id)
+    before = await versions.content_of(work, actor, automation_id, found.version_id)
     trigger_config = before.trigger_config
     if body.trigger_config is not None:
         trigger_config = _trigger(None, body.trigger_config)
@@ -175,10 +175,10 @@ async def validate(
     return AutomationValidation(valid=not compiled.issues, reference_issues=list(compiled.issues))
 
 
-async def _current(work: UnitOfWork, owner: LockedAutomation) -> Content:
+async def _current(work: UnitOfWork, actor: Actor, owner: LockedAutomation) -> Content:
     version_id = owner.draft_version_id or owner.published_version_id
     assert version_id is not None, "an automation always has a draft or a published version"
-    return await versions.content_of(work, owner.id, version_id)
+    return await versions.content_of(work, actor, owner.id, version_id)
 
 
 def _trigger(kind: str | None, config: JsonObject | None) -> JsonObject:

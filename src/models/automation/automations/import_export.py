@@ -77,10 +77,10 @@ async def export_automation(
 ) -> AutomationDocument:
     """Export a version: without `version_id` the draft, or else the published version.
 
-    Raises NotFoundError, and ValidationError for a version that is not this automation's.
+    Raises NotFoundError, and ValidationError for a version of another automation.
     """
     found = await summary(work, actor, automation_id)
-    content = await versions.content_of(work, automation_id, version_id or found.version_id)
+    content = await versions.content_of(work, actor, automation_id, version_id or found.version_id)
     return AutomationDocument(
         exported_at=work.now,
         label=found.label,

@@ -16,6 +16,7 @@ from models.automation.automation_runs.rules import RunSource
 from models.automation.automation_runs.tables import automation_run
 from models.automation.automations.graphs import compile_in
 from models.automation.automations.rules.graph.shapes import Graph
+from models.automation.automations.rules.webhook_secrets import webhook_secret_place
 from models.automation.automations.shapes import (
     AutomationDetail,
     AutomationList,
@@ -30,7 +31,6 @@ from models.automation.automations.tables import (
     automation_graph,
     automation_version,
 )
-from models.automation.automations.webhook_secrets import webhook_secret_place
 from models.content.items.joins import live_item_of
 from models.content.items.queries import closed_items, placement_of
 from models.core.access.placement import level_on

@@ -110,10 +110,10 @@ async def newest(work: UnitOfWork, actor: Actor, automation_id: Id) -> RunnableV
 async def named(
     work: UnitOfWork, actor: Actor, automation_id: Id, version_id: Id
 ) -> RunnableVersion:
-    """The version of that id. Raises ValidationError for another automation's."""
+    """The version of that id. Raises as `foreign_version`."""
     row = await _read(work, actor, automation_id, _NAMED, version_id)
     if row is None:
-        raise foreign_version("automationVersionId")
+        raise await foreign_version(work, actor, version_id, "automationVersionId")
     return row
 
 

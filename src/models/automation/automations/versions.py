@@ -10,16 +10,18 @@ from datetime import datetime, timedelta
 from sqlalchemy import ScalarSelect, insert, select, update
 
 from models.automation.automations import graphs
+from models.automation.automations.queries import visible
 from models.automation.automations.rules.graph.compiler import Compiled
 from models.automation.automations.rules.graph.shapes import Graph
 from models.automation.automations.schedules import require_future
 from models.automation.automations.shapes import VersionStatus
 from models.automation.automations.tables import automation, automation_graph, automation_version
 from models.content.items.joins import live_item_of
-from models.core.access.rules import Actor
+from models.core.access.placement import level_on
+from models.core.access.rules import Actor, Level
 from models.core.base import Id, JsonObject
 from runtime.database import UnitOfWork
-from runtime.errors import ConflictError, NotFoundError, ValidationError
+from runtime.errors import ConflictError, NotFoundError, PlatformError, ValidationError
 from runtime.ids import new_id
 
 
@@ -90,8 +92,8 @@ async def lock(work: UnitOfWork, actor: Actor, automation_id: Id) -> LockedAutom
     return LockedAutomation(*tuple(row))
 
 
-async def content_of(work: UnitOfWork, automation_id: Id, version_id: Id) -> Content:
-    """The content of a version of this automation. Raises ValidationError for any other version."""
+async def content_of(work: UnitOfWork, actor: Actor, automation_id: Id, version_id: Id) -> Content:
+    """The content of a version of this automation. Raises as `foreign_version` for any other."""
     row = await work.first(
         select(automation_graph.c.trigger_config, automation_graph.c.graph)
         .join(
@@ -105,7 +107,7 @@ async def content_of(work: UnitOfWork, automation_id: Id, version_id: Id) -> Con
         )
     )
     if row is None:
-        raise foreign_version()
+        raise await foreign_version(work, actor, version_id)
     return Content(row.trigger_config, Graph.model_validate(row.graph))
 
 
@@ -129,11 +131,9 @@ async def write_draft(
 async def restore(work: UnitOfWork, actor: Actor, owner: LockedAutomation, version_id: Id) -> None:
     """Open a draft with the content of an earlier version, and archive the open draft (D3).
 
-    Raises NotFoundError for a version that the workspace does not have, ValidationError when it is
-    another automation's or no longer compiles.
+    Raises as `foreign_version`, and ValidationError when the version no longer compiles.
     """
-    await _require_known(work, actor, version_id)
-    content = await content_of(work, owner.id, version_id)
+    content = await content_of(work, actor, owner.id, version_id)
     compiled = await _require_compiled(work, actor, owner, content)
     checksum = await _store(work, actor, owner, content, compiled)
     if owner.draft_version_id is not None:
@@ -146,9 +146,9 @@ async def publish(
 ) -> None:
     """Make a version the published one. Open runs keep the version they were accepted with.
 
-    Raises ValidationError when the version is another automation's or has reference issues.
+    Raises as `foreign_version`, and ValidationError when the version has reference issues.
     """
-    content = await content_of(work, owner.id, version_id)
+    content = await content_of(work, actor, owner.id, version_id)
     compiled = await _require_compiled(work, actor, owner, content)
     require_future(content.trigger_config, work.now)
     await graphs.keep_plan(work, owner.id, _checksum_of(version_id), compiled)
@@ -182,9 +182,24 @@ async def discard_draft(work: UnitOfWork, owner: LockedAutomation) -> None:
     await _point(work, owner)
 
 
-def foreign_version(path: str = "versionId") -> ValidationError:
-    """The error for a version that is not of this automation, at `path`."""
-    return ValidationError.at(path, "This automation has no such version.")
+async def foreign_version(
+    work: UnitOfWork, actor: Actor, version_id: Id, path: str = "versionId"
+) -> PlatformError:
+    """The error for a version that is not of this automation, at `path`.
+
+    It is a ValidationError when the actor sees the automation whose version it is, and a
+    NotFoundError otherwise: what nobody has and what the actor may not see are the same.
+    """
+    owner_id = await work.scalar(
+        select(automation_version.c.automation_id).where(
+            automation_version.c.workspace_id == actor.workspace_id,
+            automation_version.c.id == version_id,
+        )
+    )
+    found = owner_id and await visible(work, [actor.workspace_id], owner_id, actor.user_id)
+    if found is None or level_on(found, actor.role) < Level.VIEW:
+        return NotFoundError("version")
+    return ValidationError.at(path, "This version is another automation's.")
 
 
 def issues_error(compiled: Compiled) -> ValidationError:
@@ -194,15 +209,6 @@ def issues_error(compiled: Compiled) -> ValidationError:
     return ValidationError(
         f"The automation has {len(issues)} issue(s): {first}. See details.", compiled.details
     )
-
-
-async def _require_known(work: UnitOfWork, actor: Actor, version_id: Id) -> None:
-    known = select(automation_version.c.id).where(
-        automation_version.c.workspace_id == actor.workspace_id,
-        automation_version.c.id == version_id,
-    )
-    if await work.scalar(known) is None:
-        raise NotFoundError("version")
 
 
 async def _compiled(

@@ -6,6 +6,7 @@ from datetime import timedelta
 
 from sqlalchemy import update
 
+from models.automation.automations.rules.webhook_secrets import webhook_secret_place
 from models.automation.automations.tables import automation
 from models.automation.automations.versions import lock
 from models.core.access.rules import Actor
@@ -15,11 +16,6 @@ from runtime.database import UnitOfWork
 
 OVERLAP = timedelta(hours=24)
 """How long the previous secret is valid after a rotation (decisions C7)."""
-
-
-def webhook_secret_place(automation_id: Id) -> str:
-    """The place that a sealed webhook secret is bound to."""
-    return f"automation|{automation_id}|sealed_webhook_secret"
 
 
 def sealed_webhook_secret(keys: KeyRing, automation_id: Id) -> bytes:

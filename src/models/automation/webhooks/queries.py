@@ -15,9 +15,9 @@ from models.automation.automations.rules.triggers.configs import (
     WebhookTrigger,
     read_trigger,
 )
+from models.automation.automations.rules.webhook_secrets import webhook_secret_place
 from models.automation.automations.runnable_versions import RunnableVersion
 from models.automation.automations.tables import automation, automation_graph
-from models.automation.automations.webhook_secrets import webhook_secret_place
 from models.automation.secrets.rules import secret_place
 from models.automation.secrets.tables import workspace_secret
 from models.core.base import Id, JsonObject
