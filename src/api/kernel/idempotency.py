@@ -1,6 +1,7 @@
 """A request repeated under its `Idempotency-Key` has one effect and one answer (decisions C3).
 
-The pipeline runs an endpoint through `once`, and stores the answer of a job by `keep`.
+The pipeline runs an endpoint through `once`, and stores the answer of a job by `keep`, a refusal by
+`refused`.
 """
 
 import json
@@ -10,10 +11,12 @@ from typing import Any
 from starlette.responses import Response
 
 from api.kernel.deferred import Deferred
-from api.kernel.request import ApiRequest
-from models.core.idempotency.commands import Reply, claim, forget, remember
-from models.core.idempotency.rules import read_key
+from api.kernel.request import ApiRequest, Claim
+from api.kernel.responses import error_response
+from models.core.idempotency.commands import Reply, claim, forget, keep_refusal, remember
+from models.core.idempotency.rules import is_kept, read_key
 from runtime.crypto import fingerprint
+from runtime.errors import PlatformError
 
 
 async def once(
@@ -21,56 +24,82 @@ async def once(
 ) -> Response | Deferred:
     """The stored answer if the request was made before, else the answer of performing it now.
 
-    Endpoints refuse by raising, which rolls the claim back: only successes are stored. The answer
-    of a job is stored by `keep` when it is there.
+    An endpoint refuses by raising, which rolls the claim back; `refused` then stores the refusal.
+    The answer of a job is stored by `keep` when it is there.
     """
     key = read_key(request.headers_named(b"idempotency-key"))
     if key is None:
         return await perform()
     request.idempotency_key = key
+    scope = _scope_of(request, key)
     digest = fingerprint(
         request.scope["query_string"],
         json.dumps(value, sort_keys=True, separators=(",", ":")).encode(),
     )
-    claimed = await claim(request.work, request.services.keys, _scope_of(request), digest)
+    claimed = await claim(request.work, request.services.keys, scope, digest)
     if isinstance(claimed, Reply):
-        request.replayed = True
-        return Response(
-            claimed.body,
-            claimed.status,
-            {"Idempotency-Replayed": "true"},
-            media_type="application/json",
-        )
+        return _replayed(request, claimed)
+    request.claim = Claim(scope, digest)
     request.new_id = claimed
     response = await perform()
     if isinstance(response, Response):
-        await remember(request.work, request.services.keys, _scope_of(request), _reply(response))
+        await remember(request.work, request.services.keys, scope, _reply(response))
     return response
 
 
 async def keep(request: ApiRequest, response: Response | None) -> None:
-    """Store the answer of a job; None stands for a refusal and frees the key."""
-    if request.idempotency_key is None:
+    """Store the answer of a job; None frees the key."""
+    claimed, request.claim = request.claim, None
+    if claimed is None:
         return
     async with request.services.database.transaction() as work:
         if response is None:
-            await forget(work, _scope_of(request))
+            await forget(work, claimed.fingerprint)
         else:
-            await remember(work, request.services.keys, _scope_of(request), _reply(response))
+            await remember(work, request.services.keys, claimed.fingerprint, _reply(response))
+
+
+async def refused(request: ApiRequest, refusal: PlatformError) -> Response:
+    """The answer of a call whose transaction was rolled back, stored under its key.
+
+    Raises the refusal itself where none is to be stored, and InProgressError.
+    """
+    claimed = request.claim
+    if claimed is None or not is_kept(refusal):
+        raise refusal
+    request.error = refusal.code
+    response = error_response(refusal)
+    given = _reply(response)
+    async with request.services.database.transaction() as work:
+        kept = await keep_refusal(
+            work, request.services.keys, claimed.fingerprint, claimed.request_hash, given
+        )
+    return response if kept is given else _replayed(request, kept)
+
+
+def _replayed(request: ApiRequest, reply: Reply) -> Response:
+    request.replayed = True
+    if reply.status >= 400:
+        request.error = json.loads(reply.body)["error"]
+    return Response(
+        reply.body,
+        reply.status,
+        {"Idempotency-Replayed": "true"},
+        media_type="application/json",
+    )
 
 
 def _reply(response: Response) -> Reply:
     return Reply(response.status_code, bytes(response.body))
 
 
-def _scope_of(request: ApiRequest) -> bytes:
+def _scope_of(request: ApiRequest, key: str) -> bytes:
     """What a key stands for: one caller, method and path."""
-    assert request.idempotency_key is not None
     principal = request.principal
     return fingerprint(
         principal.type.encode(),
         principal.id.bytes,
         request.method.encode(),
         request.scope["path"].encode("utf-8", "replace"),
-        request.idempotency_key.encode(),
+        key.encode(),
     )

@@ -29,7 +29,7 @@ from api.kernel.body import (
 )
 from api.kernel.credentials import KeyToken, read_credential
 from api.kernel.deferred import Deferred, wait_for_answer
-from api.kernel.idempotency import keep, once
+from api.kernel.idempotency import keep, once, refused
 from api.kernel.operation import Operation
 from api.kernel.request import ApiRequest
 from api.kernel.responses import Data, as_refusal, error_response
@@ -37,6 +37,7 @@ from api.kernel.services import Services
 from api.kernel.sessions import Session
 from api.kernel.uploads import ENVELOPE, uploaded
 from models.core.access.rules import PrincipalType
+from models.core.idempotency.rules import is_kept
 from models.people.request_logs.commands import LogEntry
 from runtime.clock import utc_now
 from runtime.database import UnitOfWork
@@ -81,6 +82,12 @@ class _Pipeline:
 
     async def answer(self) -> Response:
         """Every step. Raises the refusal of the first that refuses, and ClientGoneError."""
+        try:
+            return await self._steps()
+        except PlatformError as refusal:
+            return await refused(self.request, refusal)
+
+    async def _steps(self) -> Response:
         request, access = self.request, self.operation.access
         if access.credential != "none":
             credential = read_credential(request.scope["headers"])
@@ -185,8 +192,8 @@ class _Pipeline:
             found = await wait_for_answer(self.request.services.database, deferred)
         except InProgressError:
             raise
-        except PlatformError:
-            await keep(self.request, None)
+        except PlatformError as refusal:
+            await keep(self.request, error_response(refusal) if is_kept(refusal) else None)
             raise
         response = self._encoded(found)
         assert isinstance(response, Response)

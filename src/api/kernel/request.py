@@ -1,6 +1,7 @@
 """The request that an endpoint gets: with its transaction, caller, ids and services."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TypeVar, cast
 from uuid import UUID
 
@@ -21,6 +22,14 @@ from runtime.ids import new_id
 T = TypeVar("T")
 
 
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A key of one caller, method and path, and the request it was sent with."""
+
+    fingerprint: bytes
+    request_hash: bytes
+
+
 class ApiRequest(Request):
     """What the steps of the pipeline find out is set here.
 
@@ -38,6 +47,8 @@ class ApiRequest(Request):
         self.raw_body = b""
         """The body as it was sent, before it is validated."""
         self.idempotency_key: str | None = None
+        self.claim: Claim | None = None
+        """What the idempotency key of the request is claimed for."""
         self.new_id: UUID = new_id()
         """The id of what the request makes; repeated under its idempotency key it has the same."""
         self.replayed = False

@@ -189,13 +189,15 @@ async def test_fifty_starts_without_a_key_are_fifty_runs(client: Client, space: 
     assert (await row_counts(space))["automation_run"] == 50
 
 
-async def test_a_refused_start_can_be_repeated_with_its_key(client: Client, space: Space) -> None:
+async def test_a_refused_start_stays_refused_under_its_key(client: Client, space: Space) -> None:
     made = await create(client, space, enabled=True)
     headers = {"Idempotency-Key": uuid4().hex}
     refused = await client.post(f"{path_of(made)}/run", json={}, headers=headers)
     assert refusal(refused) == (409, "run_error")
     await client.post(f"{path_of(made)}/publish", json={})
-    assert read(await client.post(f"{path_of(made)}/run", json={}, headers=headers))
+    again = await client.post(f"{path_of(made)}/run", json={}, headers=headers)
+    assert (again.status_code, again.content) == (409, refused.content)
+    assert read(await client.post(f"{path_of(made)}/run", json={}))
 
 
 async def test_a_repeated_cancel_gives_the_first_answer(client: Client, space: Space) -> None:

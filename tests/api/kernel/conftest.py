@@ -78,7 +78,7 @@ async def run_probe(request: ApiRequest, body: Probe) -> Data[Echo]:
 @router.post(
     "/v1/workspaces/{workspaceId}/errands",
     access=Access(scopes=[Scope.RECORDS_READ], idempotent=True),
-    errors=[errors.ConflictError, errors.InProgressError],
+    errors=[errors.ConflictError, errors.InProgressError, errors.UpstreamError],
 )
 async def run_errand(request: ApiRequest, body: Wish) -> Data[Echo]:
     """Have a job do it, and answer with what became of the job."""

@@ -5,12 +5,14 @@ from typing import Any
 from uuid import uuid4
 
 import httpx2
+import pytest
 from sqlalchemy import select
 
 from models.core.base import Id
 from models.messages.jobs.commands import close_job, hold_job
 from models.messages.jobs.rules import JobStatus
 from models.messages.jobs.tables import job
+from runtime import errors
 from tests.support.client import Client
 from tests.support.patience import eventually
 from tests.support.spaces import Space
@@ -83,12 +85,28 @@ async def test_a_key_is_for_one_request_while_its_job_runs(probes: Client, space
     assert (again.status_code, again.json()["data"]["value"]) == (200, str(job_id))
 
 
-async def test_a_refusal_after_the_commit_frees_the_key(probes: Client, space: Space) -> None:
+async def test_a_refusal_after_the_commit_is_the_answer(probes: Client, space: Space) -> None:
     headers = {"Idempotency-Key": uuid4().hex}
     first = asked(probes, space, headers=headers)
     await accepted(space, 1)
     await end(space, JobStatus.FAILED)
-    assert (await first).status_code == 409
+    refused = await first
+    assert refused.status_code == 409
+    again = await asked(probes, space, headers=headers)
+    assert again.headers["idempotency-replayed"] == "true"
+    assert (again.status_code, again.content) == (409, refused.content)
+    assert len(await jobs(space)) == 1
+
+
+async def test_a_failure_of_ours_after_the_commit_frees_the_key(
+    probes: Client, space: Space, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    headers = {"Idempotency-Key": uuid4().hex}
+    first = asked(probes, space, headers=headers)
+    await accepted(space, 1)
+    monkeypatch.setattr(errors, "ConflictError", errors.UpstreamError)
+    await end(space, JobStatus.FAILED)
+    assert (await first).status_code == 502
     second = asked(probes, space, headers=headers)
     await accepted(space, 2)
     await end(space, JobStatus.SUCCEEDED)

@@ -10,6 +10,8 @@ from sqlalchemy import func, select, update
 from models.core.access.rules import Role
 from models.core.idempotency.tables import idempotency_reply
 from models.people.users.tables import app_user
+from runtime.errors import InvalidError
+from tests.api.kernel.conftest import REFUSALS
 from tests.support.client import Client
 from tests.support.spaces import Space
 from tests.support.watched import WatchedDatabase
@@ -89,8 +91,15 @@ async def test_keys_are_each_callers_own(client: Client, space: Space, foreign: 
     assert len({mine.content, theirs.content, elsewhere.content}) == 3
 
 
-@pytest.mark.parametrize("refusal", ["run_error", "conflict", "unsupported", "invalid", "bug"])
-async def test_a_refused_call_leaves_nothing_and_frees_its_key(
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        *("validation_error", "invalid", "unauthorized", "denied", "not_found", "rate_limited"),
+        *("payload_too_large", "unsupported_media_type", "in_progress", "upstream_error"),
+        *("unavailable", "bug"),
+    ],
+)
+async def test_what_can_be_put_right_leaves_nothing_and_frees_its_key(
     probes: Client, probe_path: str, database: WatchedDatabase, refusal: str
 ) -> None:
     name = uuid4().hex
@@ -101,6 +110,32 @@ async def test_a_refused_call_leaves_nothing_and_frees_its_key(
     other = await probes.post(probe_path, json={"name": name}, headers=_key(name))
     assert other.status_code == 200
     assert await _effects(database, name) == 1
+
+
+@pytest.mark.parametrize(
+    "refusal", ["run_error", "conflict", "unsupported", "conflicting_mutation"]
+)
+async def test_what_the_state_refused_stays_the_answer(
+    probes: Client,
+    probe_path: str,
+    database: WatchedDatabase,
+    monkeypatch: pytest.MonkeyPatch,
+    refusal: str,
+) -> None:
+    name = uuid4().hex
+    body = {"name": name, "raises": refusal}
+    refused = await probes.post(probe_path, json=body, headers=_key(name))
+    assert refused.status_code in {409, 422}
+    assert "idempotency-replayed" not in refused.headers
+    # The state that refused it changes.
+    monkeypatch.setitem(REFUSALS, refusal, InvalidError)
+    again = await probes.post(probe_path, json=body, headers=_key(name))
+    assert (again.status_code, again.content) == (refused.status_code, refused.content)
+    assert again.headers["idempotency-replayed"] == "true"
+    assert await _effects(database, name) == 0
+    other = await probes.post(probe_path, json={"name": name}, headers=_key(name))
+    assert (other.status_code, other.json()["error"]) == (422, "conflicting_mutation")
+    assert (await probes.post(probe_path, json=body)).status_code == 400
 
 
 async def test_a_reply_is_replayed_until_its_window_ends(

@@ -37,9 +37,7 @@ async def claim(
     while (taken := await _take(work, fingerprint, request_hash)) is None:
         lock = select(func.pg_try_advisory_xact_lock(_lock(fingerprint)))
         if not await work.scalar(lock):
-            raise InProgressError(
-                "A call with this Idempotency-Key is still running; try again soon."
-            )
+            raise _running()
         row = await work.first(
             select(idempotency_reply).where(idempotency_reply.c.fingerprint == fingerprint),
             of=IdempotencyReply,
@@ -57,7 +55,7 @@ async def claim(
 
 
 async def forget(work: UnitOfWork, fingerprint: bytes) -> None:
-    """Free the key of a call that was refused after its commit."""
+    """Free the key of a call whose refusal after its commit is not kept."""
     await work.execute(
         delete(idempotency_reply).where(
             idempotency_reply.c.fingerprint == fingerprint, idempotency_reply.c.reply.is_(None)
@@ -70,6 +68,28 @@ async def remember(work: UnitOfWork, keys: KeyRing, fingerprint: bytes, reply: R
     sealed = keys.seal(reply.body, _place(fingerprint))
     parameters = {"of": fingerprint, "status": reply.status, "reply": sealed}
     await _REMEMBER.execute(work, parameters)
+
+
+async def keep_refusal(
+    work: UnitOfWork, keys: KeyRing, fingerprint: bytes, request_hash: bytes, refusal: Reply
+) -> Reply:
+    """Keep what a call was refused with, whose transaction and claim were rolled back.
+
+    Another call may have used the key meanwhile: its answer is then that of both. Raises
+    InProgressError while the other has none.
+    """
+    if await _take(work, fingerprint, request_hash) is None:
+        found = await claim(work, keys, fingerprint, request_hash)
+        if isinstance(found, Reply):
+            return found
+        raise _running()
+    await remember(work, keys, fingerprint, refusal)
+    return refusal
+
+
+def _running() -> InProgressError:
+    """The refusal of a call whose key another call is using right now."""
+    return InProgressError("A call with this Idempotency-Key is still running; try again soon.")
 
 
 async def _take(work: UnitOfWork, fingerprint: bytes, request_hash: bytes) -> Id | None:

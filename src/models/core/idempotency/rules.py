@@ -2,11 +2,14 @@
 
 from datetime import timedelta
 
-from runtime.errors import ValidationError
+from runtime.errors import InProgressError, PlatformError, ValidationError
 
 HEADER = "Idempotency-Key"
 WINDOW = timedelta(hours=24)
 MAX_LENGTH = 255
+
+_UNDECIDED = frozenset({400, 401, 403, 404, 408, 413, 415, 429})
+"""What is wrong with a request or its caller, and may be put right before the call is repeated."""
 
 
 def read_key(values: list[bytes]) -> str | None:
@@ -19,3 +22,10 @@ def read_key(values: list[bytes]) -> str | None:
     if not 1 <= len(value) <= MAX_LENGTH or not all(0x20 <= byte < 0x7F for byte in value):
         raise ValidationError.at(HEADER, "The key is 1 to 255 printable ASCII characters.")
     return value.decode("ascii")
+
+
+def is_kept(refusal: PlatformError) -> bool:
+    """Whether a refusal is the call's answer for the window: what the state of things decided."""
+    if isinstance(refusal, InProgressError):
+        return False
+    return refusal.status < 500 and refusal.status not in _UNDECIDED
