@@ -10,7 +10,7 @@ WORKERS ?= 2
 # Options for `workspace up`, for example: make up UP="--port 0 --state-dir /tmp/trial"
 UP ?=
 UV ?= uv
-PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+PIP := $(BIN)/python -m pip --disable-pip-version-check
 
 # The sandbox loads a workflow's module for every run; without bytecode it would compile it, too.
 unexport PYTHONDONTWRITEBYTECODE
@@ -27,9 +27,11 @@ $(INSTALLED): requirements-dev.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 		echo "$(PYTHON) is not Python 3.11 or newer: name one that is, as in make setup PYTHON=python3.12"; \
 		exit 1; }
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP) install --require-hashes -r requirements-dev.lock
-	$(PIP) install --no-deps --no-build-isolation -e .
+	@test -x $(BIN)/python || { echo "1/3 Make $(VENV)"; $(PYTHON) -m venv $(VENV); }
+	@echo "2/3 Install $$(grep -c == requirements-dev.lock) packages into $(VENV): some minutes"
+	@$(PIP) install --require-hashes -r requirements-dev.lock
+	@echo "3/3 Install the platform itself"
+	@$(PIP) install --quiet --no-deps --no-build-isolation -e .
 	@touch $@
 
 up: setup ## Start the whole platform and keep it running until Ctrl-C.

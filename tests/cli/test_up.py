@@ -151,6 +151,10 @@ def test_a_second_start_beside_it_is_refused(up: Up) -> None:
     assert up.is_ready()
 
 
+def test_nothing_private_may_be_called_unless_the_operator_says_so(up: Up) -> None:
+    assert "WORKSPACE_OUTBOUND_ALLOW" not in psutil.Process(up.pid("worker")).environ()
+
+
 def test_the_doctor_knows_a_running_platform(up: Up, tmp_path: Path) -> None:
     found = command("doctor", f"--state-dir={up.directory}")
     assert found.returncode == 0, found.stdout + found.stderr

@@ -1,4 +1,4 @@
-"""A service that fails twice before it answers, on the one local port that workers may call."""
+"""A service that fails twice before it answers, on the one local port the workers may call."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -15,18 +15,24 @@ RATE = 1.5
 class FlakyEndpoint:
     """Counts requests; `failed_once` is set when the first of them has been refused."""
 
-    port: int
+    port: int = 0
+    """A free one, once it is serving."""
     requests: int = 0
     failed_once: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
+    def address(self) -> str:
+        return f"{LOOPBACK}:{self.port}"
+
+    @property
     def url(self) -> str:
-        return f"http://{LOOPBACK}:{self.port}/rate"
+        return f"http://{self.address}/rate"
 
     @asynccontextmanager
     async def serving(self) -> AsyncIterator[None]:
         """Listen for the length of the block."""
-        server = await asyncio.start_server(self._handle, LOOPBACK, self.port)
+        server = await asyncio.start_server(self._handle, LOOPBACK, 0)
+        self.port = server.sockets[0].getsockname()[1]
         try:
             yield
         finally:

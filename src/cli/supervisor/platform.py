@@ -61,7 +61,7 @@ class Platform:
         if self._options.temporal_address is None:
             ui_url = f"http://{LOOPBACK}:{ports['temporalUi']}"
         sessions = development_sessions(self._state)
-        self._environment = self._shared_environment(temporal_address, ui_url, ports["demo"])
+        self._environment = self._shared_environment(temporal_address, ui_url)
         self._environment |= sessions.environment
         await together(self._start_database(), self._start_temporal(ports, temporal_address))
         await together(
@@ -97,24 +97,16 @@ class Platform:
         ports: dict[str, int] = {}
         for name, (requested, option) in wanted.items():
             ports[name] = choose_port(requested, known.get(name), option, ports.values())
-        # Nothing listens there but the demo, and workers may call it.
-        ports["demo"] = choose_port(0, known.get("demo"), "", ports.values())
         self._state.remember_ports(ports)
         return ports
 
-    def _shared_environment(
-        self, temporal_address: str, ui_url: str, demo_port: int
-    ) -> dict[str, str]:
+    def _shared_environment(self, temporal_address: str, ui_url: str) -> dict[str, str]:
         environment = dict(os.environ)
         if self._options.temporal_address is None:
             # A profile for some other Temporal must not add its TLS or key to ours.
             environment = {k: v for k, v in environment.items() if not k.startswith("TEMPORAL_")}
             environment["TEMPORAL_CONFIG_FILE"] = os.devnull
-        allowed = filter(
-            None, [os.environ.get("WORKSPACE_OUTBOUND_ALLOW"), f"{LOOPBACK}:{demo_port}"]
-        )
         environment |= {
-            "WORKSPACE_OUTBOUND_ALLOW": ",".join(allowed),
             "TEMPORAL_ADDRESS": temporal_address,
             "WORKSPACE_SECRET_KEY": self._state.secret_key(),
             "WORKSPACE_STATE_DIR": str(self._state.root),
