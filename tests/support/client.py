@@ -8,7 +8,8 @@ import httpx2
 from jsonschema_rs import Draft202012Validator, Registry
 from typing_extensions import override
 
-_COMMON = {405: "method_not_allowed", 404: "not_found"}
+_COMMON = {401, 404, 405, 429, 503}
+"""What may be answered where no operation is, or none that the document shows."""
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _DOCUMENT = "urn:openapi"
 

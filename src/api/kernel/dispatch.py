@@ -4,23 +4,31 @@ Starlette's router compares a path with one route after the other, here with ove
 one walks down a tree of segments (docs/adr/0025).
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NoReturn
 
+from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from api.kernel.operation import Operation
+from api.kernel.access import Access
+from api.kernel.operation import Operation, describe_operation
 from api.kernel.pipeline import serve
+from api.kernel.request import ApiRequest
 from api.kernel.routing import Route
-from runtime.errors import MethodNotAllowedError, NotFoundError
+from runtime.errors import MethodNotAllowedError, NotFoundError, PlatformError
+from runtime.ids import parse_id
 
 
 class UnknownMethodError(MethodNotAllowedError):
     """The path has operations, but none of this method; `Allow` names theirs (RFC 9110, 15.5.6)."""
 
-    def __init__(self, methods: Sequence[str]) -> None:
+    def __init__(self, operations: Sequence[Operation]) -> None:
         super().__init__("This path does not know that method.")
+        methods = {operation.method for operation in operations}
         self.headers = {"Allow": ", ".join(sorted(methods))}  # type: ignore[misc]  # of this path
+        self.is_public = all(one.access.credential == "none" for one in operations)
+        """Anybody may call the operations of the path."""
 
 
 @dataclass(slots=True)
@@ -35,7 +43,9 @@ class _Node:
 class Dispatch:
     """Serves HTTP requests; every other scope is left to `lifespan`.
 
-    Where a path fits two templates, the segment that is spelled out wins, whatever the method.
+    Where a path fits two templates that know the method, the segment that is spelled out wins. What
+    is not served is refused by the pipeline, so that a caller is known before it is told so. Ids in
+    the path are in canonical form from here on: whatever is found, locked or kept by them is one.
     """
 
     def __init__(self, routes: Sequence[Route], lifespan: ASGIApp) -> None:
@@ -48,21 +58,29 @@ class Dispatch:
         if scope["type"] != "http":
             await self._lifespan(scope, receive, send)
             return
-        operation, scope["path_params"] = self.find(scope["method"], scope["path"])
+        try:
+            operation, values = self.find(scope["method"], scope["path"])
+        except (NotFoundError, UnknownMethodError) as refusal:
+            operation, values = _refusing(refusal), {}
+        for name in operation.ids:
+            value = values[name]
+            canonical = value.lower()
+            if canonical != value and parse_id(value) is not None:
+                values[name] = canonical
+                scope["path"] = scope["path"].replace(value, canonical)
+        scope["path_params"] = values
         await serve(operation, scope, receive, send)
 
-    def find(self, method: str, path: str) -> tuple[Operation, Mapping[str, str]]:
+    def find(self, method: str, path: str) -> tuple[Operation, dict[str, str]]:
         """The operation, and the parameters in the path.
 
         Raises NotFoundError and UnknownMethodError.
         """
-        found = _walk(self._root, path.split("/"), 0)
+        segments = path.split("/")
+        found = _walk(self._root, segments, 0, method)
         if found is None:
-            raise NotFoundError("path")
-        node, values = found
-        operation = node.operations.get(method)
-        if operation is None:
-            raise UnknownMethodError(tuple(node.operations))
+            raise _unserved(self._root, segments)
+        operation, values = found
         return operation, dict(zip(operation.parameters, reversed(values), strict=True))
 
     def _add(self, route: Route) -> None:
@@ -78,15 +96,73 @@ class Dispatch:
             raise RuntimeError(f"{operation.method} {route.path} is declared twice.")
 
 
-def _walk(node: _Node, segments: Sequence[str], at: int) -> tuple[_Node, list[str]] | None:
-    """The end of a path, with the values of its parameters from the last to the first."""
+def _walk(
+    node: _Node, segments: Sequence[str], at: int, method: str
+) -> tuple[Operation, list[str]] | None:
+    """The operation of a path, with the values of its parameters from the last to the first."""
     if at == len(segments):
-        return (node, []) if node.operations else None
+        operation = node.operations.get(method)
+        return None if operation is None else (operation, [])
     segment = segments[at]
     literal = node.literals.get(segment)
-    found = None if literal is None else _walk(literal, segments, at + 1)
+    found = None if literal is None else _walk(literal, segments, at + 1, method)
     if found is None and node.parameter is not None and segment:
-        found = _walk(node.parameter, segments, at + 1)
+        found = _walk(node.parameter, segments, at + 1, method)
         if found is not None:
             found[1].append(segment)
     return found
+
+
+def _unserved(root: _Node, segments: Sequence[str]) -> NotFoundError | UnknownMethodError:
+    """Why a path is not served: a word in the place of an id is no path that has methods."""
+    operations = [
+        operation
+        for node, values in _ends(root, segments, ())
+        for operation in node.operations.values()
+        if all(
+            parse_id(value) is not None
+            for name, value in zip(operation.parameters, values, strict=True)
+            if name in operation.ids
+        )
+    ]
+    return UnknownMethodError(operations) if operations else NotFoundError("path")
+
+
+def _ends(
+    node: _Node, segments: Sequence[str], values: tuple[str, ...]
+) -> Iterator[tuple[_Node, tuple[str, ...]]]:
+    """Every place where a path may end, with the values of its parameters."""
+    if not segments:
+        yield node, values
+        return
+    segment, rest = segments[0], segments[1:]
+    if (literal := node.literals.get(segment)) is not None:
+        yield from _ends(literal, rest, values)
+    if node.parameter is not None and segment:
+        yield from _ends(node.parameter, rest, (*values, segment))
+
+
+def _refusing(refusal: PlatformError) -> Operation:
+    """An operation that refuses once its caller is known; a public path has no caller to know."""
+
+    async def refuse(_: ApiRequest) -> NoReturn:
+        raise refusal
+
+    is_public = isinstance(refusal, UnknownMethodError) and refusal.is_public
+    return replace(_PUBLIC_REFUSAL if is_public else _REFUSAL, endpoint=refuse)
+
+
+async def _nothing(request: ApiRequest) -> Response:
+    raise NotImplementedError
+
+
+_REFUSAL = describe_operation(
+    _nothing,
+    access=Access(raw=True),
+    status=404,
+    parameters=(),
+    body_name=None,
+    batch=False,
+    method="GET",
+)
+_PUBLIC_REFUSAL = replace(_REFUSAL, access=Access(raw=True, credential="none", transaction=False))

@@ -1,6 +1,7 @@
 """Every operation is found by its method and path, and nothing else is."""
 
 import re
+from uuid import uuid4
 
 import pytest
 
@@ -46,12 +47,33 @@ def test_what_is_unknown_is_not_found(path: str) -> None:
         Dispatch(OPERATIONS, _nothing).find("GET", path)
 
 
-def test_a_path_that_is_spelled_out_is_no_id_whatever_the_method() -> None:
-    dispatch = dispatch_of(("DELETE", "/v1/things/{thingId}"), ("GET", "/v1/things/count"))
-    with pytest.raises(UnknownMethodError) as refused:
-        dispatch.find("DELETE", "/v1/things/count")
-    assert refused.value.headers == {"Allow": "GET"}
-    assert dispatch.find("DELETE", "/v1/things/counted")[1] == {"thingId": "counted"}
+def test_the_segment_that_is_spelled_out_wins_where_both_know_the_method() -> None:
+    dispatch = dispatch_of(
+        ("DELETE", "/v1/things/{thingId}"),
+        ("GET", "/v1/things/{thingId}"),
+        ("GET", "/v1/things/count"),
+    )
+    assert dispatch.find("GET", "/v1/things/count")[1] == {}
+    assert dispatch.find("DELETE", "/v1/things/count")[1] == {"thingId": "count"}
+
+
+def test_a_word_in_the_place_of_an_id_has_no_methods() -> None:
+    dispatch = dispatch_of(
+        ("DELETE", "/v1/things/{thingId}"),
+        ("GET", "/v1/things/{thingId}"),
+        ("GET", "/v1/things/count"),
+        ("GET", "/v1/names/{name}"),
+    )
+    with pytest.raises(NotFoundError):
+        dispatch.find("POST", "/v1/things/copy")
+    for path, allowed in (
+        (f"/v1/things/{uuid4()}", "DELETE, GET"),
+        ("/v1/things/count", "GET"),
+        ("/v1/names/anything", "GET"),
+    ):
+        with pytest.raises(UnknownMethodError) as refused:
+            dispatch.find("POST", path)
+        assert refused.value.headers == {"Allow": allowed}
 
 
 def test_a_segment_that_leads_nowhere_may_still_be_an_id() -> None:

@@ -1,5 +1,7 @@
 """Every refusal in one shape, the framework's too (decisions C2; reliability D1, 10 to 13)."""
 
+from uuid import uuid4
+
 import pytest
 from fastapi import FastAPI
 
@@ -68,6 +70,30 @@ async def test_unknown_methods_are_not_allowed(client: Client, method: str) -> N
         assert answer.json()["error"] == "method_not_allowed"
     assert answer.headers["allow"] == "GET"
     assert (await client.request(method, "/nope")).status_code == 404
+
+
+async def test_what_is_not_served_is_told_to_known_callers(client: Client, space: Space) -> None:
+    unknown = (
+        ("GET", "/v1/nope"),
+        ("POST", "/v1/items/search"),
+        ("GET", f"{space.path}/nope"),
+        ("GET", f"/v1/items/{uuid4()}/duplicate/x"),
+        ("GET", "/"),
+    )
+    unallowed = (
+        ("PUT", "/v1/me"),
+        ("PUT", f"/v1/items/{uuid4()}"),
+        ("GET", f"/v1/items/{uuid4()}/move"),
+    )
+    for asked, status in ((unknown, 404), (unallowed, 405)):
+        for method, path in asked:
+            for token in (None, "svc_sk_typo", f"{space.token[:-1]}"):
+                refused = await client.with_token(token).request(method, path)
+                assert refused.status_code == 401, path
+                assert refused.headers["www-authenticate"] == "Bearer"
+            answer = await client.request(method, path, params={"a": "b"}, content=b"not json")
+            assert answer.status_code == status, path
+    assert (await client.with_token(None).put("/healthz")).status_code == 405
 
 
 async def test_allow_names_every_method_of_a_path(client: Client, space: Space) -> None:

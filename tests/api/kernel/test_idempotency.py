@@ -67,6 +67,23 @@ async def test_fifty_at_once_have_one_effect(client: Client, space: Space) -> No
     assert len(listed.json()["data"]) == 2
 
 
+async def test_an_id_in_another_spelling_is_the_same_request(
+    probes: Client, probe_path: str, space: Space, database: WatchedDatabase
+) -> None:
+    name = uuid4().hex
+    first = await probes.post(probe_path, json={"name": name}, headers=_key(name))
+    start, _, probed = probe_path.rpartition("/")
+    for path in (
+        f"{start}/{probed.upper()}",
+        probe_path.replace(str(space.id), str(space.id).upper()),
+        f"{start}/{probed.replace('-', '%2d').upper()}",
+    ):
+        again = await probes.post(path, json={"name": name}, headers=_key(name))
+        assert (again.status_code, again.content) == (200, first.content)
+        assert again.headers["idempotency-replayed"] == "true"
+    assert await _effects(database, name) == 1
+
+
 async def test_a_key_with_another_body_or_query_is_a_conflict(client: Client, space: Space) -> None:
     path = f"{space.path}/api-keys"
     await client.post(path, json={"name": "a", "scopes": []}, headers=_key("k"))
