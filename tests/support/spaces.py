@@ -4,17 +4,18 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from uuid import UUID, uuid4
 
-from sqlalchemy import delete
+from sqlalchemy import delete, select
 
 from models.core.access.rules import Actor, Principal, PrincipalType, Role, Scope
 from models.people.api_keys.commands import issue_key
 from models.people.users.commands import sync_profile
+from models.people.users.tables import app_user
 from models.people.workspaces.commands import add_member, create_workspace
 from models.people.workspaces.shapes import CreateWorkspace
 from models.people.workspaces.tables import workspace_member
 from runtime.crypto import KeyRing
 from runtime.database import Database, UnitOfWork
-from runtime.development_issuer import ISSUER
+from runtime.development_issuer import ISSUER, DevelopmentIssuer
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,13 @@ class Space:
                 work, self.keys, workspace_id=self.id, user_id=user_id, name=role
             )
         return user_id, token
+
+    async def session(self, user_id: UUID, issuer: DevelopmentIssuer) -> str:
+        """A session of a member."""
+        async with self.database.reading() as work:
+            found = select(app_user.c.email, app_user.c.name).where(app_user.c.id == user_id)
+            (row,) = await work.rows(found)
+        return issuer.mint(row.email, row.name)
 
     async def remove(self, user_id: UUID) -> None:
         """Take a member out of the workspace."""

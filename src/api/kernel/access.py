@@ -18,16 +18,16 @@ Credential = Literal["any", "session", "key", "none"]
 class Access:
     """The demands of one operation (decisions C2, C4).
 
-    All of `scopes` are needed. One of `any_scope` is enough to reach
-    the command, which knows by the kind of the resource which of them it must be.
-    `resource` names what the path parameter `<resource>Id` must identify: something visible in
-    the caller's workspace, on which the caller needs `level`. `transaction=False` is for
-    operations that must answer without a database; `writes` for a GET that counts its use,
-    `snapshot` for one that reads rows which must agree with each other. The body of an `upload`
-    is no JSON: it goes to the object store, and the endpoint finds what came of it in
-    `call.upload`. With `in_trash` the resource may be in the trash. A `raw` operation takes any
-    query and any body, which the endpoint finds in `call.raw_body`. What
-    `starts_run` counts for the rate limit of run starts as well.
+    All of `scopes` are needed. One of `any_scope` is enough to reach the command, which knows by
+    the kind of the resource which of them it must be. `resource` names what the path parameter
+    `<resource>Id` must identify: something visible in the caller's workspace, on which the caller
+    needs `level`. Where none is named, a guest needs the level of a writer on some item.
+    `transaction=False` is for operations that must answer without a database; `writes` for a GET
+    that counts its use, `snapshot` for one that reads rows which must agree with each other. The
+    body of an `upload` is no JSON: it goes to the object store, and the endpoint finds what came of
+    it in `call.upload`. With `in_trash` the resource may be in the trash. A `raw` operation takes
+    any query and any body, which the endpoint finds in `call.raw_body`. What `starts_run` counts
+    for the rate limit of run starts as well.
     """
 
     credential: Credential = "any"

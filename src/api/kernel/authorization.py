@@ -11,6 +11,7 @@ from api.kernel.authentication import Caller
 from api.kernel.operation import Operation
 from api.kernel.request import ApiRequest
 from api.kernel.resources import IN_TRASH, RESOURCES
+from models.content.grants.queries import holds_grant
 from models.core.access.placement import level_on
 from models.core.access.rules import Actor, Level, PrincipalType, Role
 from runtime.errors import DeniedError, NotFoundError, ValidationError
@@ -33,6 +34,8 @@ async def admit(operation: Operation, request: ApiRequest, caller: Caller) -> No
     request.ids = _parse_ids(operation, request)
     if access.resource is not None:
         await _find(access, request, caller, places)
+    elif access.level >= Level.EDIT and request.actor.role is Role.GUEST:
+        await _require_grant(access, request)
 
 
 def _enter_workspace(request: ApiRequest, caller: Caller, workspace_id: UUID | None) -> None:
@@ -143,6 +146,12 @@ async def _find(
         raise NotFoundError(noun)
     if level < access.level:
         raise DeniedError(f"This needs {access.level.name.lower()} access to the {noun}.")
+
+
+async def _require_grant(access: Access, request: ApiRequest) -> None:
+    """A guest makes things only beside what was granted to them. Raises DeniedError."""
+    if not await holds_grant(request.work, request.actor, access.level):
+        raise DeniedError(f"A guest needs {access.level.name.lower()} access to an item for this.")
 
 
 def _noun(parameter: str) -> str:

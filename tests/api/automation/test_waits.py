@@ -17,6 +17,7 @@ from models.automation.waits.wait_lifecycle import NewWait
 from models.core.access.rules import Role, Scope
 from runtime import outbox
 from runtime.database import UnitOfWork
+from runtime.development_issuer import DevelopmentIssuer
 from runtime.families import Family
 from runtime.outbox import Intent
 from tests.support.automations import publish, read, refusal, row_counts
@@ -88,11 +89,14 @@ def signals(monkeypatch: pytest.MonkeyPatch) -> Signals:
 
 
 async def test_an_assignee_without_scopes_decides(
-    client: Client, space: Space, signals: Signals
+    client: Client, space: Space, signals: Signals, issuer: DevelopmentIssuer
 ) -> None:
     user_id, token = await space.member(Role.GUEST)
     path = await run_of(client, space, approval(assignees=[str(user_id)]))
-    guest = client.with_token(token)
+    by_key = await client.with_token(token).post(f"{path}/nodes/ask/resume", json=APPROVE)
+    assert refusal(by_key) == (403, "denied")
+    assert "automations:write" in by_key.text
+    guest = client.with_token(await space.session(user_id, issuer))
     run = read(await guest.post(f"{path}/nodes/ask/resume", json={**APPROVE, "comment": "Ok."}))
     # Who may not read the automation sees the node and nothing else.
     assert (run["status"], run["triggerPayload"], run["output"]) == ("waiting", {}, None)

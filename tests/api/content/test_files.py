@@ -181,10 +181,15 @@ async def test_files_need_their_scopes_and_roles(client: Client, space: Space) -
     viewer = client.with_token(token)
     assert (await viewer.get(path)).status_code == 200
     assert (await viewer.delete(path)).status_code == 403
-    _, token = await space.member(Role.GUEST)
+    user_id, token = await space.member(Role.GUEST)
     guest = client.with_token(token)
     assert (await guest.get(path)).status_code == 404
     assert (await guest.get(f"{space.path}/files")).json()["data"]["files"] == []
+    assert (await upload(guest, space)).status_code == 403
+    await grant(space, await place(space, made["fileId"]), user_id, Level.COMMENT)
+    assert (await upload(guest, space)).status_code == 403
+    other = await stored(client, space)
+    await grant(space, await place(space, other["fileId"]), user_id, Level.EDIT)
     own = await stored(guest, space)
     assert (await guest.get(f"{space.path}/files/{own['fileId']}")).status_code == 200
 

@@ -20,9 +20,10 @@ router = Router(tags=["automation runs"])
 async def resume_node(request: ApiRequest, body: ResumeNode) -> Data[AutomationRunDetail]:
     """Decide an approval, or resume a node that waits for an event.
 
-    Assignees and members with the node's role may decide; others need automations:write and edit
-    access. A response to a node that does not wait yet is kept until it does. The first resolution
-    counts: the same response again changes nothing, any other is a conflict.
+    Assignees and members with the node's role may decide in a session; others need
+    automations:write and edit access, and an API key always needs that scope. A response to a node
+    that does not wait yet is kept until it does. The first resolution counts: the same response
+    again changes nothing, any other is a conflict.
     """
     run = await commands.resume(
         request.work,

@@ -22,7 +22,7 @@ _ASSET = "/v1/assets/{fileId}/{assetToken}"
 
 @router.post(
     _FILES,
-    access=Access(scopes=[Scope.FILES_WRITE], idempotent=True, upload=True),
+    access=Access(scopes=[Scope.FILES_WRITE], level=Level.EDIT, idempotent=True, upload=True),
     status_code=201,
 )
 async def upload_file(
@@ -31,7 +31,7 @@ async def upload_file(
     """Store a file.
 
     Send its bytes as they are, with its name in `name` or `X-File-Name`, or as the only part,
-    named `file`, of a form.
+    named `file`, of a form. A guest needs edit access to some item, which the file is then for.
     """
     return Data(
         await commands.record_upload(

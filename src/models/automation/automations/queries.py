@@ -78,15 +78,16 @@ async def detail(
         row.trigger_config,
         read_graph(row.graph),
     )
-    shows_secret = await _may_edit(work, actor, automation_id)
+    # Whoever knows the path may call the webhook.
+    shows_webhook = await _may_edit(work, actor, automation_id)
     return AutomationDetail(
         **AutomationSummary.model_validate(row).model_dump(),
         trigger_config=row.trigger_config,
         graph=row.graph,
-        webhook_path=f"/v1/hooks/{row.webhook_token}",
+        webhook_path=f"/v1/hooks/{row.webhook_token}" if shows_webhook else None,
         webhook_secret=(
             keys.unseal(row.sealed_webhook_secret, webhook_secret_place(automation_id)).decode()
-            if shows_secret
+            if shows_webhook
             else None
         ),
         reference_issues=list(compiled.issues),

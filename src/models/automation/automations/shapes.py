@@ -103,11 +103,14 @@ class AutomationSummary(Shape):
 
 
 class AutomationDetail(AutomationSummary):
-    """One automation with the graph of its draft, or of its published version without one."""
+    """One automation with the graph of its draft, or of its published version without one.
+
+    Only who may edit it is shown its webhook.
+    """
 
     trigger_config: JsonObject
     graph: JsonObject
-    webhook_path: str
+    webhook_path: str | None
     webhook_secret: str | None
     reference_issues: list[ReferenceIssue]
 

@@ -25,7 +25,7 @@ from models.automation.waits.rules.scope_keys import is_scope_of
 from models.automation.waits.shapes import PublishEvent, ResumeNode
 from models.automation.waits.tables import RunWait, automation_event, run_wait
 from models.core.access.placement import level_on
-from models.core.access.rules import Actor, Level, Scope
+from models.core.access.rules import Actor, Level, PrincipalType, Scope
 from models.core.base import Id, JsonObject
 from runtime.clock import utc_now
 from runtime.database import UnitOfWork
@@ -50,9 +50,13 @@ async def resume(  # where a node is
 ) -> AutomationRunDetail:
     """Decide an approval, or give a node the event it waits for; the run with its node runs.
 
-    Who is asked may decide whatever else they may do, and is then shown what they may see; others
-    need automations:write and edit access. Response once more, the same changes nothing.
+    Who is asked may decide by a session whatever else they may do, and is then shown what they may
+    see; others need automations:write and edit access. A key needs automations:write whoever it is
+    bound to: it decides for nobody it was not made to decide for. Response once more, the same
+    changes nothing.
     """
+    if actor.principal.type is not PrincipalType.SESSION:
+        _require_scope(actor)
     asked = await asks(work, actor, automation_id, run_id, node_id, body.scope_key)
     if not asked:
         await _require_edit(work, actor, automation_id)
@@ -169,13 +173,18 @@ def _has_url(graph: RunGraph, node_id: str) -> bool:
 
 async def _require_edit(work: UnitOfWork, actor: Actor, automation_id: Id) -> None:
     """Raises DeniedError, and NotFoundError for an automation the actor does not see."""
-    if Scope.AUTOMATIONS_WRITE not in actor.scopes:
-        raise DeniedError(f"The credential lacks the scope {Scope.AUTOMATIONS_WRITE}.")
+    _require_scope(actor)
     level = await _level(work, actor, automation_id)
     if level < Level.VIEW:
         raise NotFoundError("automation")
     if level < Level.EDIT:
         raise DeniedError("This needs edit access to the automation.")
+
+
+def _require_scope(actor: Actor) -> None:
+    """Raises DeniedError."""
+    if Scope.AUTOMATIONS_WRITE not in actor.scopes:
+        raise DeniedError(f"The credential lacks the scope {Scope.AUTOMATIONS_WRITE}.")
 
 
 async def _may_read(work: UnitOfWork, actor: Actor, automation_id: Id) -> bool:

@@ -21,6 +21,16 @@ class _GrantRow(Protocol):
     name: str | None
 
 
+async def holds_grant(work: UnitOfWork, actor: Actor, level: Level) -> bool:
+    """Whether the actor was granted this level on any item of the workspace."""
+    held = select(item_grant.c.item_id).where(
+        item_grant.c.workspace_id == actor.workspace_id,
+        item_grant.c.user_id == actor.user_id,
+        item_grant.c.level >= level,
+    )
+    return bool(await work.scalar(select(held.exists())))
+
+
 async def item_access(work: UnitOfWork, actor: Actor, item_id: Id) -> ItemAccess:
     """The access mode and the grants of one item. Raises `NotFoundError`."""
     mode = await work.scalar(
