@@ -17,6 +17,7 @@ from pathlib import Path
 import httpx2
 from temporalio.client import Client
 
+from bench.classes import class_waits
 from bench.concurrent import concurrent_runs
 from bench.copies import copy_rates
 from bench.endpoint import endpoint
@@ -114,7 +115,10 @@ async def _nodes(m: Measuring) -> list[Figure]:
 
 
 async def _fairness(m: Measuring) -> list[Figure]:
-    return await fairness(m.platform, m.rounds)
+    return [
+        *await fairness(m.platform, m.rounds),
+        *await class_waits(m.platform, m.rounds.shared_by(2)),
+    ]
 
 
 async def _concurrent(m: Measuring) -> list[Figure]:

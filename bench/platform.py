@@ -37,11 +37,14 @@ class Platform:
     def automations(self) -> str:
         return f"/v1/workspaces/{self.connection['workspaceId']}/automations"
 
-    async def publish(self, label: str, graph: dict[str, Any]) -> str:
+    async def publish(
+        self, label: str, graph: dict[str, Any], trigger: dict[str, Any] | None = None
+    ) -> str:
         """A published, enabled automation; its id."""
-        created = await self.post(
-            self.automations, {"label": label, "enabled": True, "graph": graph}
-        )
+        body = {"label": label, "enabled": True, "graph": graph}
+        if trigger is not None:
+            body["triggerConfig"] = trigger
+        created = await self.post(self.automations, body)
         await self.post(f"{self.automations}/{created['id']}/publish", {})
         return str(created["id"])
 

@@ -25,11 +25,10 @@ async def webhook_rate(
 ) -> Figure:
     """Calls a second, each a run of its own, both while no worker runs."""
     figure = Figure("signed webhook accepted vs committed INSERT", "1/s", at_least=0.40)
-    hook = await _hook(platform)
+    hook = await publish_hook(platform)
 
     async def ours() -> httpx2.Response:
-        headers = _signed(hook["webhookSecret"])
-        return await platform.http.post(hook["webhookPath"], content=BODY, headers=headers)
+        return await call_hook(platform, hook)
 
     async def theirs() -> httpx2.Response:
         return await floor.post("/rows", json={"body": json.loads(BODY)})
@@ -44,7 +43,14 @@ async def webhook_rate(
     return figure
 
 
-async def _hook(platform: Platform) -> dict[str, Any]:
+async def call_hook(platform: Platform, hook: dict[str, Any]) -> httpx2.Response:
+    """One signed call of an automation of `publish_hook`."""
+    headers = _signed(hook["webhookSecret"])
+    return await platform.http.post(hook["webhookPath"], content=BODY, headers=headers)
+
+
+async def publish_hook(platform: Platform) -> dict[str, Any]:
+    """A published automation that a webhook starts."""
     body = {
         "label": "Webhook",
         "enabled": True,

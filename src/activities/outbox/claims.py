@@ -1,9 +1,10 @@
-"""Which rows of the outbox are next: in turn between workspaces, in order inside each."""
+"""Which rows of the outbox are next: in turn between workspaces, by urgency and age inside each."""
 
+import typing
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, cast
+from typing import Any
 
 from sqlalchemy import (
     ARRAY,
@@ -15,17 +16,16 @@ from sqlalchemy import (
     Label,
     Select,
     Subquery,
-    Text,
     Uuid,
     bindparam,
-    column,
+    cast,
     delete,
     false,
     func,
     select,
     true,
+    tuple_,
     update,
-    values,
 )
 
 from models.automation.automation_runs.rules import RunStatus
@@ -37,6 +37,9 @@ from runtime.prepared_statement import PreparedStatement
 
 CLAIM = timedelta(seconds=10)
 """How long a claim holds if its relay never comes back."""
+AGE_FACTOR = 3
+"""Inside a workspace a start goes before a less urgent one that has waited less than so many times
+as long. So none waits more than so many times as long as one that is a step more urgent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +99,7 @@ async def claim(
             "delivered": delivered,
         },
     )
-    rows = cast("Sequence[Outbox]", [row for row in found if row.id is not None])
+    rows = typing.cast("Sequence[Outbox]", [row for row in found if row.id is not None])
     return Claim(rows, found[0].waits_for_begin, found[0].waits_for_end)
 
 
@@ -135,7 +138,8 @@ def _lines() -> CTE:
     """
     first = _first_of_each()
     parts = (first.c.workspace_id, first.c.intent)
-    turn = func.row_number().over(partition_by=parts, order_by=(first.c.urgency, first.c.id))
+    order = (first.c.age.desc(), first.c.urgency, first.c.id)
+    turn = func.row_number().over(partition_by=parts, order_by=order)
     starting = (
         select(automation_run.c.workspace_id)
         .where(
@@ -199,8 +203,8 @@ def _left(lines: CTE, chosen: CTE) -> Subquery:
 
 
 def _first_of_each() -> Subquery:
-    """The first rows of every intent of every workspace, and how many more runs it may have
-    running. It reads only the head of each line, however long the line is."""
+    """The first rows of every urgency of every intent of every workspace, and how many more runs
+    it may have running. It reads only the head of each line, however long the line is."""
     running = (
         select(automation_run.c.workspace_id, func.count().label("number"))
         .where(automation_run.c.status == RunStatus.RUNNING)
@@ -208,42 +212,52 @@ def _first_of_each() -> Subquery:
         .subquery("running")
     )
     room = bindparam("cap", type_=Integer) - func.coalesce(running.c.number, 0)
-    intents = values(column("intent", Text), name="intents").data([(one.value,) for one in Intent])
-    spaces = _workspaces()
+    lines = _nonempty_lines()
     line = (
-        select(outbox.c.id, outbox.c.workspace_id, outbox.c.intent, URGENCY.label("urgency"))
+        select(
+            *(outbox.c.id, outbox.c.workspace_id, outbox.c.intent),
+            URGENCY.label("urgency"),
+            _weighed_age().label("age"),
+        )
         .where(
-            outbox.c.workspace_id == spaces.c.workspace_id,
-            outbox.c.intent == intents.c.intent,
+            outbox.c.workspace_id == lines.c.workspace_id,
+            outbox.c.intent == lines.c.intent,
+            lines.c.urgency == URGENCY,
             (outbox.c.claimed_until.is_(None)) | (outbox.c.claimed_until < func.now()),
         )
-        .order_by(URGENCY, outbox.c.id)
+        .order_by(outbox.c.id)
         .limit(bindparam("limit", type_=Integer))
-        .correlate(spaces, intents)
+        .correlate(lines)
         .lateral("line")
     )
-    every = (
-        spaces.outerjoin(running, running.c.workspace_id == spaces.c.workspace_id)
-        .join(intents, true())
-        .join(line, true())
+    every = lines.outerjoin(running, running.c.workspace_id == lines.c.workspace_id).join(
+        line, true()
     )
     return select(*line.c, room.label("room")).select_from(every).subquery("first")
 
 
-def _workspaces() -> CTE:
-    """The workspaces that have rows, each found by one step along the index."""
-    first = select(outbox.c.workspace_id).order_by(outbox.c.workspace_id).limit(1)
-    found = select(first.scalar_subquery().label("workspace_id")).cte("spaces", recursive=True)
+def _weighed_age() -> ColumnElement[float]:
+    """How long a row has waited, in seconds, times AGE_FACTOR for each step of its urgency."""
+    waited = func.greatest(func.extract("epoch", func.now() - outbox.c.created_at), 0)
+    return waited * func.power(AGE_FACTOR, -cast(URGENCY, Integer))
+
+
+def _nonempty_lines() -> CTE:
+    """The workspaces, intents and urgencies that have rows, each found by one step along the
+    index."""
+    key = (outbox.c.workspace_id, outbox.c.intent, URGENCY.label("urgency"))
+    order = (outbox.c.workspace_id, outbox.c.intent, URGENCY)
+    first = select(*key).order_by(*order).limit(1).subquery()
+    found = select(*first.c).cte("found", recursive=True)
     beyond = (
-        select(outbox.c.workspace_id)
-        .where(outbox.c.workspace_id > found.c.workspace_id)
-        .order_by(outbox.c.workspace_id)
+        select(*key)
+        .where(tuple_(*order) > tuple_(*found.c))
+        .order_by(*order)
         .limit(1)
         .correlate(found)
+        .lateral("beyond")
     )
-    return found.union_all(
-        select(beyond.scalar_subquery()).where(found.c.workspace_id.is_not(None))
-    )
+    return found.union_all(select(*beyond.c).select_from(found.join(beyond, true())))
 
 
 _CLAIM = PreparedStatement(_claim_statement(), _ClaimedRow)

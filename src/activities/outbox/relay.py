@@ -5,8 +5,8 @@ between leaves a claim that expires; the workflow id makes the repeated delivery
 
 Fairness between workspaces comes from four mechanisms:
 
-1. A claim takes one row of each workspace in turn; inside a workspace urgent starts go first, then
-   older ones (claims.py).
+1. A claim takes one row of each workspace in turn; inside a workspace urgent starts go first, but
+   age raises urgency, so that none waits more than a few times as long as another (claims.py).
 2. A relay starts a run only while fewer than STARTING of those it started have not begun, and only
    one of a workspace while others start runs too. Temporal keeps no turns among what it queues, so
    the lines stay in the outbox.

@@ -5,6 +5,7 @@ import os
 import uuid
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from typing import Any
 
 import psycopg
@@ -138,6 +139,21 @@ async def test_what_a_person_waits_for_goes_first(quiet: Database) -> None:
     taker = relay(quiet)
     taken = [await claimed(taker, 1) for _ in range(5)]
     assert [row.subject_id for (row,) in taken] == [*asked_for, *triggered]
+
+
+@pytest.mark.parametrize(("age", "first"), [(25, "asked for"), (35, "triggered")])
+async def test_age_raises_urgency(quiet: Database, age: int, first: str) -> None:
+    workspace_id = new_id()
+    (triggered,) = await intend(quiet, workspace_id, Intent.START, 1, priority=3)
+    (asked_for,) = await intend(quiet, workspace_id, Intent.START, 1, priority=2)
+    async with quiet.transaction() as work:
+        for subject, seconds in ((triggered, age), (asked_for, 10)):
+            since = {"created_at": work.now - timedelta(seconds=seconds)}
+            await work.execute(update(outbox).where(outbox.c.subject_id == subject).values(since))
+    names = {triggered: "triggered", asked_for: "asked for"}
+    taker = relay(quiet)
+    taken = [names[row.subject_id] for _ in range(2) for row in await claimed(taker, 1)]
+    assert taken == [first, *({*names.values()} - {first})]
 
 
 async def test_the_line_stays_with_us_until_runs_begin(quiet: Database) -> None:
