@@ -65,6 +65,12 @@ async def test_a_record_is_created_changed_found_and_deleted(engine: Engine, tab
     )
     assert run.status == "succeeded", run.error
     nodes = by_node(run)
+    moments = [run.started_at]
+    for name in ("make", "change", "find", "drop"):
+        assert nodes[name].completed_at > nodes[name].started_at
+        moments += [nodes[name].started_at, nodes[name].completed_at]
+    assert moments == sorted(moments)
+    assert moments[-1] <= run.completed_at
     made = nodes["make"].output
     assert (made["created"], made["record"]["title"]) == (True, "One")
     assert nodes["change"].output["record"]["data"]["price"] == 4

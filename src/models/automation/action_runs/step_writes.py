@@ -9,6 +9,7 @@ from models.automation.action_runs.rules import OPEN_STEP, StepStatus
 from models.automation.action_runs.tables import action_step
 from models.automation.automation_runs.node_writes import ERROR_LIMIT
 from models.core.base import Id, JsonObject
+from runtime.clock import utc_now
 from runtime.database import UnitOfWork
 
 
@@ -66,7 +67,8 @@ async def _write(
     if status is not StepStatus.SKIPPED:
         values["started_at"] = func.coalesce(action_step.c.started_at, work.now)
     if status is not StepStatus.RUNNING:
-        values["completed_at"] = work.now
+        # Not when the transaction began: the step is what it has done since then.
+        values["completed_at"] = utc_now()
     await work.execute(
         update(action_step)
         .where(

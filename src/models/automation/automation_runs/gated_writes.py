@@ -55,9 +55,9 @@ async def complete_with_gate(work: Work, key: NodeKey, completion: Completion) -
     """
     values = {
         **identity(key),
-        "started_at": work.now,
+        "started_at": key.began_at,
         "input": None,
-        **completion.values(work),
+        **completion.values(),
     }
     return await _COMPLETE.execute(work, values) > 0
 
@@ -67,7 +67,7 @@ async def start_with_gate(work: Work, key: NodeKey, inputs: JsonObject) -> bool:
 
     Returns False when nothing was written: the run is closed, or the node has begun before.
     """
-    values = {**identity(key), **running(work, inputs, 1), "started_at": work.now}
+    values = {**identity(key), **running(work, inputs, 1), "started_at": key.began_at}
     return await _START.execute(work, values) > 0
 
 
@@ -76,6 +76,6 @@ async def complete_started(work: Work, key: NodeKey, completion: Completion) -> 
 
     Returns False when nothing was written: the run is closed, or the node has ended before.
     """
-    values = {f"new_{name}": value for name, value in completion.values(work).items()}
+    values = {f"new_{name}": value for name, value in completion.values().items()}
     place = {"run_id": key.run_id, "of_node_id": key.node_id, "of_scope_key": key.scope_key}
     return await _COMPLETE_STARTED.execute(work, {**place, **values}) > 0

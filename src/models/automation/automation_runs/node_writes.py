@@ -1,7 +1,12 @@
-"""Writing node runs, behind the gate that the caller has passed."""
+"""Writing node runs, behind the gate that the caller has passed.
+
+A node has begun before the transaction that writes it, which reads what the node needs first. It
+ends when its end is written, and not when that transaction began.
+"""
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import insert, select, update
@@ -11,6 +16,7 @@ from models.automation.automation_runs.gate import NodeRow
 from models.automation.automation_runs.rules import OPEN_NODE, NodeStatus
 from models.automation.automation_runs.tables import node_run, node_run_attempt
 from models.core.base import Id, JsonObject
+from runtime.clock import utc_now
 from runtime.database import UnitOfWork, Work
 
 ERROR_LIMIT = 2_000
@@ -19,13 +25,14 @@ ERROR_LIMIT = 2_000
 
 @dataclass(frozen=True, slots=True)
 class NodeKey:
-    """One node in one scope of a run."""
+    """One node in one scope of a run; `began_at` is when whoever holds this turned to it."""
 
     workspace_id: Id
     run_id: Id
     node_id: str
     scope_key: str
     kind: str
+    began_at: datetime = field(default_factory=utc_now, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +45,14 @@ class Completion:
     case_key: str | None = None
     attempt: int = 1
 
-    def values(self, work: Work) -> JsonObject:
+    def values(self) -> JsonObject:
         values: JsonObject = {
             "status": NodeStatus.SUCCEEDED,
             "attempt": self.attempt,
             "outcome": self.outcome,
             "case_key": self.case_key,
             "output": self.output,
-            "completed_at": work.now,
+            "completed_at": utc_now(),
         }
         return values if self.inputs is None else {**values, "input": self.inputs}
 
@@ -54,7 +61,7 @@ async def complete_node(
     work: UnitOfWork, key: NodeKey, before: NodeRow, completion: Completion
 ) -> None:
     """Write a node's success."""
-    await _write(work, key, before, completion.values(work))
+    await _write(work, key, before, completion.values())
 
 
 async def fail_node(
@@ -72,7 +79,7 @@ async def fail_node(
         "attempt": attempt,
         "error": message[:ERROR_LIMIT],
         "error_code": code,
-        "completed_at": work.now,
+        "completed_at": utc_now(),
     }
     await _write(work, key, before, values)
 
@@ -123,7 +130,7 @@ async def record_attempt(
             error=message[:ERROR_LIMIT],
             error_code=code,
             started_at=started,
-            completed_at=work.now,
+            completed_at=utc_now(),
         )
         .on_conflict_do_nothing()
     )
@@ -149,7 +156,7 @@ async def close_nodes(work: UnitOfWork, run_ids: Collection[Id]) -> None:
 
 async def _write(work: UnitOfWork, key: NodeKey, before: NodeRow, values: JsonObject) -> None:
     if before.status is None:
-        statement: Any = insert(node_run).values(**identity(key), started_at=work.now, **values)
+        statement: Any = insert(node_run).values(**identity(key), started_at=key.began_at, **values)
     else:
         statement = (
             update(node_run).where(*_this(key), node_run.c.status.in_(OPEN_NODE)).values(**values)
