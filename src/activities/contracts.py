@@ -176,6 +176,8 @@ class ParkReply(NodeReply):
 
     reminder_seconds: float | None = None
     """How often those who are asked are reminded."""
+    reminded: int = 0
+    """How many times they have been."""
     called: CalledRun | None = None
     """The run whose end is the node's."""
 

@@ -21,6 +21,7 @@ from activities.automation_runs.runs import RunCache
 from activities.automation_runs.transactions import AutomationRunActivities
 from activities.automation_runs.waits import WaitActivities
 from activities.called_runs import CalledRunActivities
+from activities.endings import EndingActivities
 from activities.jobs.families import job_families
 from activities.jobs.transactions import JobActivities
 from activities.maintenance.action_runs import ActionRuns
@@ -80,6 +81,7 @@ def activities_of(parts: Parts) -> Mapping[Queue, Sequence[Callable[..., Any]]]:
             *WaitActivities(parts.database, known).all(),
             *ActionNodeActivities(parts.database, known).all(),
             *CalledRunActivities(parts.database).all(),
+            EndingActivities(parts.database).read_end,
             *actions.all(),
             ScheduleFires(parts.database).accept,
             *_sweeps(parts, jobs),

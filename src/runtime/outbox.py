@@ -43,6 +43,10 @@ class Intent(StrEnum):
     """Make the schedule of the subject what our rows say it is."""
 
 
+RESTARTS = "restarts"
+"""The key of `StartRequest`, and of the memo of an execution that was started so."""
+
+
 class StartRequest(TypedDict):
     """What a request to start an execution says beside its id; operators see all of it."""
 
@@ -50,6 +54,9 @@ class StartRequest(TypedDict):
     resourceId: str
     source: NotRequired[str]
     priority: NotRequired[int]
+    restarts: NotRequired[int]
+    """For work that begins anew from its row: how many executions ended before this one without
+    closing it, with this one."""
 
 
 class SignalRequest(TypedDict):

@@ -58,7 +58,8 @@ async def run_called(
             task_queue=Queue.AUTOMATION,
             run_timeout=attempts.timeout,
             retry_policy=attempts.retry,
-            id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
+            # One that ended before, as after a reset of ours, ends again at once as its row did.
+            id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE,
             parent_close_policy=_PARENT_CLOSE[outlives],
             cancellation_type=_CANCELLATION[outlives],
             static_summary=called.request["summary"],

@@ -22,7 +22,7 @@ from models.messages.jobs.rules import OPEN_JOB, JobStatus
 from models.messages.jobs.tables import job
 from runtime.database import Database, UnitOfWork
 from runtime.errors import ConflictError
-from runtime.families import Family
+from runtime.families import Family, Queue
 from runtime.ids import new_id
 from runtime.outbox import outbox
 from tests.support.counting import Counting
@@ -186,6 +186,43 @@ async def test_a_zombie_chunk_changes_nothing(jobs: Jobs) -> None:
     assert await environment.run(activities.advance_job, str(job_id)) == "closed"
     assert await environment.run(activities.undo_job, str(job_id), "failed") == "closed"
     assert await jobs.row(job_id) == ended
+
+
+@pytest.mark.parametrize(
+    ("raises", "status"),
+    [
+        ({}, WorkflowExecutionStatus.COMPLETED),
+        ({0: [ConflictError("Somebody else was faster.")]}, WorkflowExecutionStatus.FAILED),
+    ],
+)
+async def test_an_execution_ends_as_its_row_however_often_it_is_executed(
+    jobs: Jobs, raises: dict[int, list[Exception]], status: WorkflowExecutionStatus
+) -> None:
+    jobs.counting.raises = raises
+    job_id = await jobs.accept(1)
+    ended = await jobs.ended(job_id)
+
+    async def has_ended() -> bool:
+        return (await jobs.execution(job_id).describe()).status is status
+
+    await eventually(has_ended, what="the end of the execution")
+    first = (await jobs.execution(job_id).describe()).run_id
+    await jobs.engine.client.start_workflow(
+        "Recomputation", str(job_id), id=FAMILY.workflow_id(job_id), task_queue=Queue.AUTOMATION
+    )
+    await eventually(has_ended, what="the end of the other execution")
+    assert (await jobs.execution(job_id).describe()).run_id != first
+    assert await jobs.row(job_id) == ended
+
+
+async def test_a_job_whose_execution_is_gone_goes_on(jobs: Jobs) -> None:
+    job_id = await jobs.accept_unstarted(3)
+    async with jobs.engine.database.transaction() as work:
+        going = {"status": "running", "progress": {"done": 1}, "started_at": work.now}
+        await work.execute(update(job).where(job.c.id == job_id).values(going))
+    assert (await jobs.sweep())["restarted"] == 1
+    assert (await jobs.ended(job_id)).status == "succeeded"
+    assert jobs.counting.calls == [1, 2]
 
 
 async def test_an_execution_tells_nothing_but_ids(jobs: Jobs) -> None:

@@ -10,6 +10,8 @@ from uuid import UUID
 import pytest
 from sqlalchemy import delete, insert, select, update
 from structlog.testing import capture_logs
+from temporalio.api.common.v1 import WorkflowExecution
+from temporalio.api.workflowservice.v1 import ResetWorkflowExecutionRequest
 from temporalio.client import Client, WorkflowExecutionStatus, WorkflowHandle
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError
@@ -18,11 +20,11 @@ from temporalio.testing import ActivityEnvironment
 from activities.maintenance import reconciler as maintenance
 from activities.maintenance.automation_runs import AutomationRuns
 from activities.maintenance.executions import Execution
-from activities.maintenance.families import RowT, WorkFamily
+from activities.maintenance.families import MOST_RESTARTS, RowT, Verdict, WorkFamily, WorkRow
 from activities.maintenance.reconciler import Reconciler
 from models.automation.automation_runs.end_effects import failure_run_id
 from models.automation.automation_runs.start_intents import append_starts
-from models.automation.automation_runs.tables import automation_run
+from models.automation.automation_runs.tables import AUTOMATION_RUNS, automation_run, node_run
 from runtime.families import Family
 from runtime.ids import new_id
 from runtime.outbox import outbox
@@ -115,7 +117,7 @@ async def test_a_young_run_is_left_alone(engine: Engine) -> None:
 
 
 async def lost_run(engine: Engine, automation_id: UUID, **changes: Any) -> UUID:
-    """A queued run that neither the outbox nor Temporal knows of."""
+    """A queued run that the outbox does not know of; nor does Temporal, unless `id` says so."""
     async with engine.database.transaction() as work:
         like = await work.first(
             select(automation_run)
@@ -127,18 +129,83 @@ async def lost_run(engine: Engine, automation_id: UUID, **changes: Any) -> UUID:
         empty = dict.fromkeys(("output", "error", "started_at", "completed_at"))
         fresh = {"id": new_id(), "status": "queued"}
         values = {**like._mapping, **empty, **LONG_AGO, **fresh, **changes}
+        await work.execute(delete(node_run).where(node_run.c.run_id == values["id"]))
+        await work.execute(delete(automation_run).where(automation_run.c.id == values["id"]))
         await work.execute(insert(automation_run).values(values))
         await work.execute(delete(outbox).where(outbox.c.subject_id == values["id"]))
     return UUID(str(values["id"]))
 
 
-async def test_a_run_whose_execution_is_gone_is_closed(engine: Engine) -> None:
+async def test_a_run_whose_execution_is_gone_goes_on(engine: Engine) -> None:
     automation = await engine.publish(short())
     await engine.ended(automation.id, await engine.start(automation.id))
     run_id = await lost_run(engine, automation.id, status="running")
-    assert (await sweep(engine))["closed"] == 1
-    run = await engine.get(automation.id, run_id)
-    assert (run.status, run.error) == ("failed", "The execution is gone from Temporal.")
+    assert (await sweep(engine))["restarted"] == 1
+    assert (await engine.ended(automation.id, run_id)).status == "succeeded"
+
+
+ENDED = {
+    "succeeded": WorkflowExecutionStatus.COMPLETED,
+    "failed": WorkflowExecutionStatus.FAILED,
+    "cancelled": WorkflowExecutionStatus.CANCELED,
+}
+"""How executions end whose rows ended so."""
+
+
+@pytest.mark.parametrize(("status", "end"), [("queued", "succeeded"), ("running", "failed")])
+async def test_a_row_that_was_put_back_goes_on_in_another_execution(
+    engine: Engine, status: str, end: str
+) -> None:
+    automation = await engine.publish(graph(node("halt", "stop", result=end)))
+    run_id = await engine.start(automation.id)
+    await engine.ended(automation.id, run_id)
+    await _has_status(engine, run_id, ENDED[end])
+    await lost_run(engine, automation.id, id=run_id, status=status)
+    assert (await sweep(engine))["restarted"] == 1
+    assert (await engine.ended(automation.id, run_id)).status == end
+    await _has_status(engine, run_id, ENDED[end])
+
+
+@pytest.mark.parametrize("end", ["succeeded", "failed"])
+async def test_an_execution_that_repeats_its_last_transaction_ends_as_its_row(
+    engine: Engine, end: str
+) -> None:
+    automation = await engine.publish(graph(node("halt", "stop", result=end)))
+    run_id = await engine.start(automation.id)
+    await engine.ended(automation.id, run_id)
+    await _has_status(engine, run_id, ENDED[end])
+    # One that is reset finds its row as one does whose reply was lost.
+    handle = execution(engine, run_id)
+    request = ResetWorkflowExecutionRequest(
+        namespace=engine.client.namespace,
+        workflow_execution=WorkflowExecution(workflow_id=handle.id),
+        reason="Its reply was lost.",
+        workflow_task_finish_event_id=4,
+        request_id=str(new_id()),
+    )
+    first = (await handle.describe()).run_id
+    await engine.client.workflow_service.reset_workflow_execution(request)
+    await _has_status(engine, run_id, ENDED[end])
+    assert (await handle.describe()).run_id != first
+
+
+@pytest.mark.parametrize(
+    ("found", "verdict"),
+    [
+        (None, Verdict.RESTART),
+        (Execution(WorkflowExecutionStatus.RUNNING, 0), Verdict.LEAVE),
+        (Execution(WorkflowExecutionStatus.COMPLETED, 0), Verdict.RESTART),
+        (Execution(WorkflowExecutionStatus.COMPLETED, 0, MOST_RESTARTS), Verdict.CLOSE),
+        (Execution(WorkflowExecutionStatus.FAILED, 0, failure="failed"), Verdict.RESTART),
+        (Execution(WorkflowExecutionStatus.FAILED, 0, failure="KeyError"), Verdict.CLOSE),
+        (Execution(WorkflowExecutionStatus.TERMINATED, 0), Verdict.CLOSE),
+        (Execution(WorkflowExecutionStatus.CANCELED, 0), Verdict.CLOSE),
+        (Execution(WorkflowExecutionStatus.TIMED_OUT, 0), Verdict.CLOSE),
+    ],
+)
+def test_what_becomes_of_an_open_row(found: Execution | None, verdict: Verdict) -> None:
+    row: Any = None
+    assert WorkFamily("work", AUTOMATION_RUNS, WorkRow).judge(row, found) is verdict
 
 
 async def test_a_run_that_was_never_started_is_started(engine: Engine) -> None:
@@ -210,18 +277,23 @@ async def test_an_execution_without_a_run_is_terminated(engine: Engine) -> None:
     assert (await engine.get(automation_id, run_id)).status == "waiting"
 
 
-async def test_an_open_execution_of_a_closed_run_is_cancelled(engine: Engine) -> None:
+@pytest.mark.parametrize("status", ENDED)
+async def test_an_open_execution_of_a_closed_run_ends_as_its_row(
+    engine: Engine, status: str
+) -> None:
     automation_id, run_id = await parked(engine)
     async with engine.database.transaction() as work:
         await work.execute(
             update(automation_run)
             .where(automation_run.c.id == run_id)
-            .values(status="cancelled", completed_at=work.now)
+            .values(status=status, completed_at=work.now)
         )
     await _listed(engine, execution(engine, run_id).id)
+    await sweep(engine, grace=timedelta(minutes=5))
+    assert (await execution(engine, run_id).describe()).status is WorkflowExecutionStatus.RUNNING
     await sweep(engine)
-    await _has_status(engine, run_id, WorkflowExecutionStatus.CANCELED)
-    assert (await engine.get(automation_id, run_id)).status == "cancelled"
+    await _has_status(engine, run_id, ENDED[status])
+    assert (await engine.get(automation_id, run_id)).status == status
 
 
 async def _listed(engine: Engine, workflow_id: str) -> None:

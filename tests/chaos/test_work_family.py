@@ -28,7 +28,15 @@ from temporalio.testing import ActivityEnvironment, WorkflowEnvironment
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 from typing_extensions import override
 
-from activities.maintenance.families import AbnormalEnd, EndKind, SweepContext, WorkFamily, WorkRow
+from activities.maintenance.executions import Execution
+from activities.maintenance.families import (
+    AbnormalEnd,
+    EndKind,
+    SweepContext,
+    WorkFamily,
+    WorkRow,
+    next_restart,
+)
 from activities.maintenance.reconciler import Reconciler
 from activities.outbox.deliveries import ExecutionDeliveries, Route
 from models.core.lifecycle import commands as lifecycle
@@ -126,15 +134,16 @@ class Errand:
 
 class ErrandFamily(WorkFamily[WorkRow]):
     def __init__(self) -> None:
-        super().__init__("errands", ERRANDS, WorkRow)
+        super().__init__("errands", ERRANDS, WorkRow, FAMILY)
 
     @override
     def workflow_id(self, row: WorkRow) -> str:
         return FAMILY.workflow_id(row.id)
 
     @override
-    async def restart(self, work: UnitOfWork, row: WorkRow) -> None:
-        await lifecycle.start(work, FAMILY, row.workspace_id, row.id, REQUEST)
+    async def restart(self, work: UnitOfWork, row: WorkRow, found: Execution | None) -> None:
+        request: StartRequest = {**REQUEST, "restarts": next_restart(found)}
+        await lifecycle.start(work, FAMILY, row.workspace_id, row.id, request)
 
     @override
     async def close(self, context: SweepContext, row: WorkRow, end: AbnormalEnd) -> bool:
@@ -231,6 +240,7 @@ async def test_it_is_accepted_started_and_finished(errands: Errands) -> None:
         "errands_restarted": 0,
         "errands_closed": 0,
         "errands_poisoned": 0,
+        "errands_terminated": 0,
     }
 
 

@@ -12,6 +12,7 @@ from activities.action_runs.steps import ENDED, OUTSIDE, ActionSteps, Attempt, S
 from activities.automation_runs.nodes.failures import Failure
 from activities.contracts import CalledRun
 from activities.database_absence import awaiting_database
+from activities.endings import CLOSED
 from activities.heartbeats import heartbeats
 from models.automation.action_runs.closing import NODE_ENDED
 from models.automation.action_runs.execution import (
@@ -31,7 +32,6 @@ from models.core.base import Id
 from runtime.database import Database
 from runtime.fault_injection import FaultPoint, inject_fault
 
-CLOSED = "closed"
 OVERDUE = "The attempt did not end within its time, or its worker was lost."
 
 

@@ -128,8 +128,12 @@ class LoopNodes:
             return LoopReply(ITERATING, ready)
 
         async def body(node: GatedNode) -> LoopReply:
-            await loops.pause_loop(node.work, called.key, seconds)
-            return LoopReply(NodeReply(NodeState.WAITING, seconds=seconds), ready)
+            if await loops.has_begun(node.work, called.key, index):
+                return LoopReply(ITERATING, ready)
+            pause = node.before.seconds_left(node.work.now) if node.before.waits else seconds
+            if not node.before.waits:
+                await loops.pause_loop(node.work, called.key, seconds)
+            return LoopReply(NodeReply(NodeState.WAITING, seconds=pause), ready)
 
         return await self._nodes.behind_gate(called, body)
 

@@ -18,7 +18,7 @@ from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 from activities.automation_runs.graphs import ExecutableNode
 from activities.automation_runs.node_execution import CalledNode, GatedNode, NodeExecution
 from activities.automation_runs.nodes.failures import Failure, failure_of
-from activities.automation_runs.nodes.invocation import Effect, NodeResult, Outgoing
+from activities.automation_runs.nodes.invocation import Effect, Outgoing
 from activities.automation_runs.nodes.resolution import resolve_parameters, substitute
 from activities.automation_runs.nodes.secrecy import without_credentials
 from activities.automation_runs.runs import RunCache
@@ -36,14 +36,19 @@ CLOSING_SECONDS = 1.0
 CLOSING_SHARE = 0.2
 """What an effect leaves of its activity's time, so that its end is written and its reason kept:
 so many seconds, and no more than this part."""
+LOST_CODE, LOST = "interrupted", "The worker that executed this attempt was lost."
 
 
 @dataclass(frozen=True, slots=True)
 class _Opened:
-    """A node that is shown as running and may now do its work."""
+    """A node that is shown as running and may now do its work.
+
+    `attempt` counts over all executions of the run; each of them counts its own from 1.
+    """
 
     called: CalledNode
     outgoing: Outgoing
+    attempt: int
 
 
 _Result = TypeVar("_Result")
@@ -85,7 +90,8 @@ class OutsideNodes:
             return await self._attempt(call, self._effects[kind], activity.info().attempt)
 
     async def _attempt(self, call: NodeCall, effect: Effect, attempt: int) -> NodeReply:
-        opened = await self._guarded(call, lambda called: self._open(called, attempt))
+        tried: set[datetime] = set()
+        opened = await self._guarded(call, lambda called: self._open(called, attempt, tried))
         if isinstance(opened, NodeReply):
             if opened.state is NodeState.FAILED:
                 raise ApplicationError("node_failed", type="node_failed", non_retryable=True)
@@ -96,51 +102,49 @@ class OutsideNodes:
                 result = await awaiting_database(lambda: effect(opened.outgoing))
         except Exception as error:  # noqa: BLE001  # whatever the effect raises is its failure
             node = opened.called.node
-            raise await self._failed(call, node, failure_of(error), attempt) from None
+            raise await self._failed(call, node, failure_of(error), opened.attempt) from None
         inject_fault(FaultPoint.AFTER_CALL_BEFORE_END, call.run_id)
-        return await self._guarded(call, lambda called: self._close(called, result, attempt))
+        return await self._guarded(
+            call, lambda called: self._nodes.complete_started(called, result, opened.attempt)
+        )
 
     async def _guarded(
         self, call: NodeCall, work: Callable[[CalledNode], Awaitable[_Result]]
     ) -> _Result | NodeReply:
         return await awaiting_database(lambda: self._nodes.guarded(call, work))
 
-    async def _open(self, called: CalledNode, attempt: int) -> _Opened | NodeReply:
+    async def _open(
+        self, called: CalledNode, attempt: int, tried: set[datetime]
+    ) -> _Opened | NodeReply:
+        """Show an attempt as running. `tried` are the moments at which this one may have been."""
         substituted = substitute(called.run, called.node)
         if substituted is not None:
             return await self._nodes.complete_with_gate(called, substituted, None)
-        resolved = await resolve_parameters(self._nodes.database, called)
-
-        parameters = resolved.parameters
+        parameters = (await resolve_parameters(self._nodes.database, called)).parameters
+        shown = without_credentials(parameters)
         if attempt == 1:
             async with self._nodes.database.statement() as work:
-                shown = without_credentials(parameters)
+                tried.add(work.now)
                 if await gated_writes.start_with_gate(work, called.key, shown):
-                    return _Opened(called, _outgoing(called, parameters, attempt, work.now))
+                    outgoing = _outgoing(called, parameters, attempt, called.key.began_at)
+                    return _Opened(called, outgoing, attempt)
 
-        async def body(node: GatedNode) -> _Opened:
-            await self._begin_again(node, parameters, attempt)
-            began = node.before.started_at or node.work.now
-            return _Opened(called, _outgoing(called, parameters, attempt, began))
+        async def body(node: GatedNode) -> _Opened | NodeReply:
+            before, now = node.before, node.work.now
+            number = max(attempt, before.attempt or 0)
+            if before.attempt is not None and before.attempt_started_at not in tried:
+                await _record_lost(node, before.attempt)
+                number = max(attempt, before.attempt + 1)
+            if number > _attempts(called.node):
+                return await node.fail(LOST_CODE, LOST)
+            tried.add(now)
+            await node_writes.start_node(
+                node.work, called.key, before, inputs=shown, attempt=number
+            )
+            began = before.started_at or called.key.began_at
+            return _Opened(called, _outgoing(called, parameters, number, began), number)
 
         return await self._nodes.behind_gate(called, body)
-
-    async def _begin_again(self, node: GatedNode, parameters: JsonObject, attempt: int) -> None:
-        key = node.called.key
-        if node.before.attempt not in (None, attempt):
-            # Known attempts are recorded; this one's worker went away without a word.
-            await node_writes.record_attempt(
-                node.work,
-                key,
-                attempt=node.before.attempt,
-                code="interrupted",
-                message="The worker that executed this attempt was lost.",
-            )
-        shown = without_credentials(parameters)
-        await node_writes.start_node(node.work, key, node.before, inputs=shown, attempt=attempt)
-
-    async def _close(self, called: CalledNode, result: NodeResult, attempt: int) -> NodeReply:
-        return await self._nodes.complete_started(called, result, attempt)
 
     async def _failed(
         self, call: NodeCall, node: ExecutableNode, failure: Failure, attempt: int
@@ -149,8 +153,7 @@ class OutsideNodes:
 
         Only the code enters history: messages stay in PostgreSQL (promise I8).
         """
-        attempts = node.retry.max_attempts if node.retry else 1
-        final = not failure.retryable or attempt >= attempts
+        final = not failure.retryable or attempt >= _attempts(node)
         if final:
             await awaiting_database(lambda: self._nodes.fail(call, failure))
         else:
@@ -187,16 +190,28 @@ OUTSIDE_NODES: Mapping[str, Callable[[OutsideNodes, NodeCall], Awaitable[NodeRep
 """The activity of each outside kind."""
 
 
+def _attempts(node: ExecutableNode) -> int:
+    """How often a node is tried at most."""
+    return node.retry.max_attempts if node.retry else 1
+
+
+async def _record_lost(node: GatedNode, attempt: int) -> None:
+    """Record an attempt whose end nobody has written; one that ended in order is recorded."""
+    await node_writes.record_attempt(
+        node.work, node.called.key, attempt=attempt, code=LOST_CODE, message=LOST
+    )
+
+
 def _outgoing(
     called: CalledNode, parameters: JsonObject, attempt: int, began_at: datetime
 ) -> Outgoing:
-    key, retry = called.key, called.node.retry
+    key = called.key
     return Outgoing(
         workspace_id=key.workspace_id,
         parameters=parameters,
         key=f"{key.run_id}:{key.node_id}:{key.scope_key}",
         began_at=began_at,
-        last=retry is None or attempt >= retry.max_attempts,
+        last=attempt >= _attempts(called.node),
     )
 
 

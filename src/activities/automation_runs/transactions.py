@@ -30,6 +30,7 @@ from activities.contracts import (
     RunBegun,
     SuspendCall,
 )
+from activities.endings import CLOSED
 from activities.outbox.run_starts import RunStarts
 from models.automation.automation_runs import execution
 from models.automation.automation_runs.errors import RunClosedError
@@ -39,8 +40,6 @@ from models.automation.automations.rules.planner.plan_state import PlanState
 from models.automation.automations.rules.planner.protocol import NodeRef
 from runtime.database import Database, UnitOfWork
 from runtime.fault_injection import FaultPoint, inject_fault
-
-CLOSED = "closed"
 
 
 class AutomationRunActivities:
@@ -82,7 +81,7 @@ class AutomationRunActivities:
         the recorded ends of nodes that ended before.
         """
         async with self._database.statement() as work:
-            header = await execution.begin(work, uuid.UUID(run_id))
+            header, now = await execution.begin(work, uuid.UUID(run_id)), work.now
         relayed = header is not None and header.is_started_by_relay
         self._starts.begun(uuid.UUID(run_id), by_relay=relayed)
         if header is None:
@@ -90,7 +89,7 @@ class AutomationRunActivities:
         if (refusal := header.options.get("refusal")) is not None:
             return RunBegun(None, QuickNodesReply([], await self._refuse(run_id, refusal)))
         run = await self._runs.open(header)
-        plan, limit = run.plan, self._limit.total_seconds()
+        plan, limit = run.plan, (self._limit - (now - header.started_at)).total_seconds()
         plan_state = run.plan_states[""] = PlanState(plan)
         reused = [_reused_end(one) for one in read_reused(header.options)]
         for end in reused:
@@ -216,11 +215,12 @@ class AutomationRunActivities:
         return status, written
 
     @activity.defn(name="time_out_automation_run")
-    async def expire(self, run_id: str) -> None:
-        """Close a run that has lasted longer than runs may; no change to a closed run."""
-        reason = f"The run lasted longer than {_spelled(self._limit)}."
+    async def expire(self, run_id: str) -> str:
+        """Close a run that has lasted longer than runs may; `closed` when it had ended before."""
+        reason, status = f"The run lasted longer than {_spelled(self._limit)}.", RunStatus.TIMED_OUT
         async with self._database.transaction() as work:
-            await execution.abandon(work, uuid.UUID(run_id), RunStatus.TIMED_OUT, reason)
+            written = await execution.abandon(work, uuid.UUID(run_id), status, reason)
+        return status if written else CLOSED
 
     @activity.defn(name="close_cancelled_automation_run")
     async def close_cancelled(self, run_id: str) -> None:

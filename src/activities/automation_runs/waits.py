@@ -3,7 +3,7 @@
 import contextlib
 import uuid
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from temporalio import activity
@@ -138,16 +138,24 @@ class _Beginning:
 
 
 def _delay(beginning: _Beginning) -> _Body:
-    called, parameters = beginning.called, beginning.parameters
+    parameters = beginning.parameters
     seconds = seconds_to_wait(parameters, beginning.now)
 
     async def body(node: GatedNode) -> NodeReply:
-        await node_writes.park_node(
-            node.work, called.key, node.before, inputs=parameters, seconds=seconds
-        )
-        return ParkReply(NodeState.WAITING, seconds=seconds)
+        return await _parked(node, parameters, seconds)
 
     return body
+
+
+async def _parked(node: GatedNode, parameters: JsonObject, seconds: float | None) -> ParkReply:
+    """Show a node as waiting; one that was shown so before keeps its due time."""
+    if node.before.waits:
+        seconds = node.before.seconds_left(node.work.now)
+    else:
+        await node_writes.park_node(
+            node.work, node.called.key, node.before, inputs=parameters, seconds=seconds
+        )
+    return ParkReply(NodeState.WAITING, seconds=seconds)
 
 
 def _approval(beginning: _Beginning) -> _Body:
@@ -156,14 +164,21 @@ def _approval(beginning: _Beginning) -> _Body:
 
     async def body(node: GatedNode) -> NodeReply:
         reply = await wait(node)
-        if reply.state is not NodeState.WAITING:
+        if not isinstance(reply, ParkReply):
             return reply
         await approval_requests.ask(node.work, _request(beginning.called))
-        return ParkReply(
-            NodeState.WAITING, seconds=reply.seconds, reminder_seconds=config.reminder_seconds
-        )
+        every = config.reminder_seconds
+        return replace(reply, reminder_seconds=every, reminded=_reminded(node, every))
 
     return body
+
+
+def _reminded(node: GatedNode, every: float | None) -> int:
+    """How often those who are asked have been reminded, if the node waited before."""
+    began = node.before.started_at
+    if every is None or began is None:
+        return 0
+    return int((node.work.now - began).total_seconds() // every)
 
 
 def _event(beginning: _Beginning) -> _Body:
@@ -182,10 +197,7 @@ def _for_somebody(beginning: _Beginning, seconds: float | None) -> _Body:
             return await node.complete(
                 NodeResult(resolution.output, resolution.outcome), parameters
             )
-        await node_writes.park_node(
-            node.work, called.key, node.before, inputs=parameters, seconds=seconds
-        )
-        return ParkReply(NodeState.WAITING, seconds=seconds)
+        return await _parked(node, parameters, seconds)
 
     return body
 
@@ -204,9 +216,8 @@ def _call(beginning: _Beginning) -> _Body:
         if not config.wait:
             output = {"runId": str(call.run_id), "status": RunStatus.QUEUED.value}
             return await node.complete(NodeResult(output), parameters)
-        await node_writes.park_node(node.work, key, node.before, inputs=parameters, seconds=None)
         run = CalledRun(str(call.run_id), str(header.workspace_id), dict(started))
-        return ParkReply(NodeState.WAITING, seconds=None, called=run)
+        return replace(await _parked(node, parameters, None), called=run)
 
     return body
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 from temporalio import activity
 
+from activities.endings import CLOSED
 from activities.heartbeats import heartbeats
 from models.core.base import Id, JsonObject
 from models.messages.jobs.commands import close_job, hold_job, record_failure, record_progress
@@ -14,7 +15,7 @@ from runtime.database import Database, UnitOfWork
 from runtime.errors import PlatformError
 from runtime.families import Family
 
-DONE, MORE, FAILED, CLOSED = "done", "more", "failed", "closed"
+DONE, MORE, FAILED = "done", "more", "failed"
 
 
 class Chunks(ABC):

@@ -14,6 +14,7 @@ from activities.maintenance.families import (
     Verdict,
     WorkFamily,
     WorkRow,
+    next_restart,
 )
 from models.automation.action_runs.acceptance import append_start
 from models.automation.action_runs.closing import NODE_ENDED
@@ -47,7 +48,7 @@ class ActionRuns(WorkFamily[RunRow]):
     """Runs of actions, asked for by a person or by a node of an automation run."""
 
     def __init__(self) -> None:
-        super().__init__("action_runs", ACTION_RUNS, RunRow)
+        super().__init__("action_runs", ACTION_RUNS, RunRow, Family.ACTION_RUN)
 
     @override
     def rows(self) -> Select[Any]:
@@ -82,10 +83,9 @@ class ActionRuns(WorkFamily[RunRow]):
         return super().judge(row, found)
 
     @override
-    async def restart(self, work: UnitOfWork, row: RunRow) -> None:
-        # What was done is in the rows, so that an execution that is gone can begin anew.
-        summary = "Restarted by the reconciler"
-        await append_start(work, row.workspace_id, row.action_id, row.id, summary)
+    async def restart(self, work: UnitOfWork, row: RunRow, found: Execution | None) -> None:
+        summary, restarts = "Restarted by the reconciler", next_restart(found)
+        await append_start(work, row.workspace_id, row.action_id, row.id, summary, restarts)
 
     @override
     async def close(self, context: SweepContext, row: RunRow, end: AbnormalEnd) -> bool:

@@ -1,4 +1,4 @@
-"""Automation runs for the reconciler: slots, callers, deadlocks, lost signals and orphans too."""
+"""Automation runs for the reconciler: slots, callers, deadlocks and lost signals too."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -18,15 +18,15 @@ from activities.maintenance.families import (
     Verdict,
     WorkFamily,
     WorkRow,
+    next_restart,
 )
 from activities.maintenance.lost_signals import resend_signals
-from activities.maintenance.orphans import end_orphans
 from models.automation.action_runs.rules import ActionRunStatus
 from models.automation.action_runs.tables import action_run
-from models.automation.automation_runs import deadlocks, execution, slots
+from models.automation.automation_runs import deadlocks, execution, slots, suspension
 from models.automation.automation_runs.cancellation import cancel_runs
 from models.automation.automation_runs.rules import OPEN_RUN, RunStatus
-from models.automation.automation_runs.start_intents import append_starts
+from models.automation.automation_runs.start_intents import append_restart, append_starts
 from models.automation.automation_runs.tables import AUTOMATION_RUNS, automation_run
 from models.core.base import Id
 from runtime.database import UnitOfWork
@@ -65,7 +65,7 @@ class AutomationRuns(WorkFamily[RunRow]):
     """Runs of automations."""
 
     def __init__(self) -> None:
-        super().__init__("automation_runs", AUTOMATION_RUNS, RunRow)
+        super().__init__("automation_runs", AUTOMATION_RUNS, RunRow, Family.AUTOMATION_RUN)
 
     @override
     def rows(self) -> Select[Any]:
@@ -90,17 +90,23 @@ class AutomationRuns(WorkFamily[RunRow]):
     @override
     def judge(self, row: RunRow, found: Execution | None) -> Verdict:
         queued = row.status == RunStatus.QUEUED
-        if found is None and queued and row.parent_run_id is not None:
-            # Who waits for a run starts it, as long as it is open itself.
-            return Verdict.CLOSE if row.action_ended else Verdict.LEAVE
+        if found is None and row.parent_run_id is not None:
+            if not row.action_ended:
+                # Who waits for a run starts it, as long as it is open itself.
+                return Verdict.LEAVE
+            return Verdict.CLOSE if queued else Verdict.RESTART
         if found is not None and found.sleeps and queued and row.admitted_at is not None:
             # It has not heard that it got a slot.
             return Verdict.RESTART
         return super().judge(row, found)
 
     @override
-    async def restart(self, work: UnitOfWork, row: RunRow) -> None:
-        await append_starts(work, [row.id])
+    async def restart(self, work: UnitOfWork, row: RunRow, found: Execution | None) -> None:
+        if row.status == RunStatus.QUEUED and (found is None or found.sleeps):
+            await append_starts(work, [row.id])
+        else:
+            await suspension.forget(work, row.id)
+            await append_restart(work, row.id, next_restart(found))
 
     @override
     async def close(self, context: SweepContext, row: RunRow, end: AbnormalEnd) -> bool:
@@ -116,7 +122,6 @@ class AutomationRuns(WorkFamily[RunRow]):
             "admitted": partial(_admit, context),
             "refused": partial(_break_deadlocks, context),
             "resent": partial(resend_signals, context),
-            "terminated": partial(end_orphans, context),
         }
 
 

@@ -13,6 +13,10 @@ from activities.maintenance.executions import Execution
 from models.core.base import Id
 from models.core.lifecycle.commands import WorkTable
 from runtime.database import Database, UnitOfWork
+from runtime.families import Family
+
+MOST_RESTARTS = 3
+"""Executions of a row that may end one after the other without closing it."""
 
 Extra = Callable[[], Awaitable[int]]
 """A further repair of a family; gives how often it was made."""
@@ -23,7 +27,7 @@ class Verdict(StrEnum):
 
     LEAVE = "leave"
     RESTART = "restart"
-    """Its execution never began."""
+    """It has no execution that could end it, and its row says where to go on."""
     CLOSE = "close"
     """Its execution ended without closing it."""
 
@@ -64,16 +68,23 @@ class WorkRow(Protocol):
 RowT = TypeVar("RowT", bound=WorkRow)
 
 
+def next_restart(found: Execution | None) -> int:
+    """How many executions of a row came before the one that is started now."""
+    return 1 if found is None else found.restarts + 1
+
+
 class WorkFamily(Generic[RowT]):
     """A family whose rows are started, executed and closed the plain way; others override.
 
     `row` is the class whose attributes are the columns that `rows` selects.
     """
 
-    def __init__(self, name: str, kind: WorkTable, row: type[RowT]) -> None:
+    def __init__(self, name: str, kind: WorkTable, row: type[RowT], *families: Family) -> None:
+        """`families` are those whose executions have their rows in the table."""
         self.name = name
         self.kind = kind
         self.row = row
+        self.families = families
 
     def rows(self) -> Select[Any]:
         """The rows to look at, with the columns that the other methods need."""
@@ -89,15 +100,24 @@ class WorkFamily(Generic[RowT]):
         return None
 
     def judge(self, row: RowT, found: Execution | None) -> Verdict:
-        """What to do about an open row, given its execution; None when Temporal knows of none."""
-        if found is None:
-            never_began = row.status == self.kind.lifecycle.initial
-            return Verdict.RESTART if never_began else Verdict.CLOSE
-        running = found.status is WorkflowExecutionStatus.RUNNING
-        return Verdict.LEAVE if running else Verdict.CLOSE
+        """What to do about an open row, given its execution; None when Temporal knows of none.
 
-    async def restart(self, work: UnitOfWork, row: RowT) -> None:
-        """Have the execution of a row started, or told to begin. Idempotent by id."""
+        All that is needed to go on stands in the rows. So an execution that is gone begins anew,
+        and so does one that came to an end of which its row, put back by a restore, knows nothing.
+        """
+        del row
+        if found is None:
+            return Verdict.RESTART
+        if found.status is WorkflowExecutionStatus.RUNNING:
+            return Verdict.LEAVE
+        again = found.reported_an_end and found.restarts < MOST_RESTARTS
+        return Verdict.RESTART if again else Verdict.CLOSE
+
+    async def restart(self, work: UnitOfWork, row: RowT, found: Execution | None) -> None:
+        """Have the execution of a row started, or told to begin. Idempotent by id.
+
+        The request of a start says `next_restart(found)`.
+        """
         raise NotImplementedError
 
     async def close(self, context: SweepContext, row: RowT, end: AbnormalEnd) -> bool:

@@ -7,13 +7,21 @@ from temporalio import activity
 from typing_extensions import override
 
 from activities.jobs.transactions import DONE, MORE, JobActivities
-from activities.maintenance.families import AbnormalEnd, EndKind, SweepContext, WorkFamily, WorkRow
+from activities.maintenance.executions import Execution
+from activities.maintenance.families import (
+    AbnormalEnd,
+    EndKind,
+    SweepContext,
+    WorkFamily,
+    WorkRow,
+    next_restart,
+)
 from models.core.base import Id
 from models.messages.jobs.commands import start_job
 from models.messages.jobs.rules import JobStatus
 from models.messages.jobs.tables import JOBS, job
 from runtime.database import UnitOfWork
-from runtime.families import Family
+from runtime.families import JOB_FAMILIES, Family
 
 
 class JobRow(WorkRow, Protocol):
@@ -27,7 +35,7 @@ class Jobs(WorkFamily[JobRow]):
     """Jobs of every family."""
 
     def __init__(self, jobs: JobActivities) -> None:
-        super().__init__("jobs", JOBS, JobRow)
+        super().__init__("jobs", JOBS, JobRow, *JOB_FAMILIES)
         self._jobs = jobs
 
     @override
@@ -39,9 +47,10 @@ class Jobs(WorkFamily[JobRow]):
         return Family(row.family).workflow_id(row.id)
 
     @override
-    async def restart(self, work: UnitOfWork, row: JobRow) -> None:
+    async def restart(self, work: UnitOfWork, row: JobRow, found: Execution | None) -> None:
         summary, family = "Restarted by the reconciler", Family(row.family)
-        await start_job(work, family, row.workspace_id, row.id, row.subject_id, summary)
+        restarts = next_restart(found)
+        await start_job(work, family, row.workspace_id, row.id, row.subject_id, summary, restarts)
 
     @override
     async def close(self, context: SweepContext, row: JobRow, end: AbnormalEnd) -> bool:

@@ -1,54 +1,69 @@
-"""Ends open executions whose run is closed or does not exist (promise I7)."""
+"""Ends open executions whose row is closed or does not exist (promise I7)."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import structlog
 from sqlalchemy import select
 from temporalio import activity
 from temporalio.service import RPCError
 
-from activities.maintenance.families import SweepContext
-from models.automation.automation_runs.rules import OPEN_RUN
-from models.automation.automation_runs.tables import automation_run
+from activities.maintenance.families import SweepContext, WorkFamily
+from models.core.base import Id
 from runtime.ids import parse_id
 
 log = structlog.get_logger()
 
-TYPES = ("AutomationRun", "LoopChunk")
-"""The workflows whose id begins with the family and the id of a run."""
 
-
-async def end_orphans(context: SweepContext) -> int:
+async def end_orphans(context: SweepContext, families: Sequence[WorkFamily[Any]]) -> dict[str, int]:
     """Terminate open executions whose row does not exist, cancel those whose row is closed.
 
-    Gives how many were terminated.
+    A row that closed within the grace is left: its execution may be about to end by itself. Gives
+    how many were terminated, by the name of the family.
     """
-    terminated = 0
+    known = {value.value: family for family in families for value in family.families}
+    terminated = dict.fromkeys((family.name for family in families), 0)
     started_before = (activity.info().started_time - context.grace).isoformat()
-    query = (
-        f"WorkflowType IN {TYPES} AND ExecutionStatus = 'Running'"
-        f" AND StartTime < '{started_before}'"
-    )
+    query = f"ExecutionStatus = 'Running' AND StartTime < '{started_before}'"
     async for listed in context.client.list_workflows(query):
         activity.heartbeat()
         try:
-            terminated += await _end(context, listed.id)
+            ended = await _end(context, known, listed.id)
         except RPCError:
             # It has ended meanwhile, or the next sweep comes back to it.
             log.warning("an execution could not be reconciled", workflow=listed.id)
+            continue
+        if ended is not None:
+            terminated[ended.name] += 1
     return terminated
 
 
-async def _end(context: SweepContext, workflow_id: str) -> bool:
-    """Whether the execution was terminated."""
-    # `automation-run/{runId}`, and below it the parts of its long loops.
-    run_id = parse_id(workflow_id.split("/")[1]) if "/" in workflow_id else None
-    async with context.database.transaction() as work:
-        status = await work.scalar(
-            select(automation_run.c.status).where(automation_run.c.id == run_id)
-        )
+async def _end(
+    context: SweepContext, known: Mapping[str, WorkFamily[Any]], workflow_id: str
+) -> WorkFamily[Any] | None:
+    """The family of the execution if it was terminated.
+
+    An id is `<family>/<row id>`, and below it are the parts of a run's long loops.
+    """
+    name, _, rest = workflow_id.partition("/")
+    family, row_id = known.get(name), parse_id(rest.partition("/")[0])
+    if family is None or row_id is None:
+        return None
     handle = context.client.get_workflow_handle(workflow_id)
-    if status is None:
-        await handle.terminate(reason="No run of this id exists.")
-        return True
-    if status not in OPEN_RUN:
+    fate = await _fate(context, family, row_id)
+    if fate is None:
+        await handle.terminate(reason="There is no row of this id.")
+        return family
+    if fate:
         await handle.cancel()
-    return False
+    return None
+
+
+async def _fate(context: SweepContext, family: WorkFamily[Any], row_id: Id) -> bool | None:
+    """Whether the execution of a row has nothing left to do; None without a row."""
+    kind = family.kind
+    columns = kind.table.c
+    async with context.database.transaction() as work:
+        closed = ~kind.is_open & (columns[kind.ended] <= work.now - context.grace)
+        row = await work.first(select(closed.label("closed")).where(columns.id == row_id))
+        return None if row is None else bool(row.closed)

@@ -23,6 +23,7 @@ from activities.maintenance.families import (
     WorkFamily,
     WorkRow,
 )
+from activities.maintenance.orphans import end_orphans
 from models.core.base import Id
 from runtime.database import Database
 from runtime.outbox import Intent, outbox
@@ -46,6 +47,7 @@ _ENDS = {
 }
 _DIED = AbnormalEnd(EndKind.FAILED, "The execution failed.")
 _GONE = AbnormalEnd(EndKind.FAILED, "The execution is gone from Temporal.")
+"""For families that cannot go on from their rows."""
 
 _REPAIRS = ("restarted", "closed", "poisoned")
 
@@ -76,7 +78,8 @@ class Reconciler:
         for family in self._families:
             swept = await self._sweep(family)
             counts |= {f"{family.name}_{repair}": count for repair, count in swept.items()}
-        return counts
+        terminated = await end_orphans(self._context, self._families)
+        return counts | {f"{name}_terminated": count for name, count in terminated.items()}
 
     async def _sweep(self, family: WorkFamily[RowT]) -> dict[str, int]:
         counts = dict.fromkeys(_REPAIRS, 0)
@@ -128,7 +131,7 @@ class Reconciler:
         match family.judge(row, found):
             case Verdict.RESTART:
                 async with self._context.database.transaction() as work:
-                    await family.restart(work, row)
+                    await family.restart(work, row, found)
                 return "restarted"
             case Verdict.CLOSE:
                 end = _GONE if found is None else _ENDS.get(found.status, _DIED)

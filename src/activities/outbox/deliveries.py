@@ -16,8 +16,13 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from runtime.families import Family
 from runtime.fault_injection import FaultPoint, inject_fault
-from runtime.outbox import Intent, Outbox
+from runtime.outbox import RESTARTS, Intent, Outbox
 from runtime.search_attributes import search_attributes
+
+_REUSE = {
+    False: WorkflowIDReusePolicy.REJECT_DUPLICATE,
+    True: WorkflowIDReusePolicy.ALLOW_DUPLICATE,
+}
 
 START_TIMEOUT = timedelta(seconds=5)
 
@@ -52,7 +57,7 @@ class ExecutionDeliveries:
         """Start the execution of a row, which takes its id from the row's own."""
         inject_fault(FaultPoint.AFTER_COMMIT_BEFORE_START, row.subject_id)
         family = Family(row.family)
-        route = self._routes[family]
+        route, restarts = self._routes[family], row.request.get(RESTARTS)
         with contextlib.suppress(WorkflowAlreadyStartedError):
             await self._client.start_workflow(
                 route.workflow,
@@ -60,7 +65,9 @@ class ExecutionDeliveries:
                 id=family.workflow_id(row.subject_id),
                 task_queue=route.task_queue,
                 id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
-                id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
+                # Work begins anew only when its row is open and its execution has ended.
+                id_reuse_policy=_REUSE[restarts is not None],
+                memo=None if restarts is None else {RESTARTS: restarts},
                 request_eager_start=True,
                 static_summary=row.request.get("summary"),
                 priority=Priority(

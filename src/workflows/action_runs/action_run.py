@@ -14,9 +14,10 @@ with workflow.unsafe.imports_passed_through():
         Turn,
     )
     from activities.contracts import CalledRun
+    from activities.endings import CLOSED
     from runtime.families import Queue
     from workflows.called_runs import run_called
-    from workflows.endings import show_end
+    from workflows.endings import end_as_row
     from workflows.policies import HEARTBEAT_TIMEOUT, STEP_TIMEOUT, node_retry
     from workflows.transactions import transact
 
@@ -33,11 +34,11 @@ class ActionRun:
         try:
             status = await self._execute(run_id)
         except asyncio.CancelledError:
-            # After a cancel through the API the row is closed already and this changes nothing.
+            # After a cancel through the API, or after its end, the row is closed already and this
+            # changes nothing.
             await transact(ActionRunActivities.close_cancelled_action_run, run_id)
-            raise
-        show_end(status, "The action run failed.")
-        return status
+            status = CLOSED
+        return await end_as_row(status, "The action run")
 
     async def _execute(self, run_id: str) -> str:
         info = workflow.info()

@@ -10,12 +10,13 @@ from temporalio import workflow
 with workflow.unsafe.imports_passed_through():
     from activities.automation_runs.transactions import AutomationRunActivities
     from activities.contracts import WAITS_FOR_SLOT, FinishCall
+    from activities.endings import CLOSED
     from models.automation.automations.rules.planner.plan import Plan
     from models.automation.automations.rules.planner.protocol import EndRun
     from workflows.automation_runs.deadline import RunEnded, expire
     from workflows.automation_runs.graph_execution import GraphExecution, Place
     from workflows.automation_runs.waits import Waits
-    from workflows.endings import show_end
+    from workflows.endings import end_as_row
     from workflows.transactions import summary_of, transact
 
 
@@ -37,15 +38,14 @@ class AutomationRun:
         except RunEnded as ended:
             status = str(ended)
         except asyncio.CancelledError:
-            # Someone cancelled the workflow itself; after a cancel through the API the row is
-            # closed already and this changes nothing.
+            # Someone cancelled the workflow itself; after a cancel through the API, or after its
+            # end, the row is closed already and this changes nothing.
             await transact(AutomationRunActivities.close_cancelled, run_id)
-            raise
+            status = CLOSED
         finally:
             if self._execution is not None:
                 self._execution.stop()
-        show_end(status, self._reason(status))
-        return status
+        return await end_as_row(status, "The run", self._place())
 
     @workflow.signal(name="resolve_node")
     def resolve_node(self, node_id: str, scope_key: str) -> None:
@@ -63,7 +63,7 @@ class AutomationRun:
             self._admitted = False
             begun = await transact(AutomationRunActivities.begin, self._run_id)
         if begun.plan is None:
-            raise RunEnded(begun.batch.ended or "closed")
+            raise RunEnded(begun.batch.ended or CLOSED)
         plan = Plan.from_json(begun.plan)
         self._limit, self._began = begun.limit_seconds, workflow.time()
         execution = GraphExecution(Place(self._run_id), plan, self._waits, self._keep_deadline)
@@ -83,8 +83,7 @@ class AutomationRun:
         call = FinishCall.of(self._run_id, ending, execution.plan_state.skipped)
         return await transact(AutomationRunActivities.finish, call)
 
-    def _reason(self, status: str) -> str:
-        """What an operator reads of a run that did not succeed; the rest is in its row."""
+    def _place(self) -> str:
+        """Where the run ended, for operators; the rest is in its row."""
         decisive = None if self._execution is None else self._execution.decisive
-        where = "" if decisive is None else f" at {summary_of(decisive)}"
-        return f"The run {status.replace('_', ' ')}{where}."
+        return "" if decisive is None else f" at {summary_of(decisive)}"

@@ -7,7 +7,6 @@ from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
     from activities.automation_runs.transactions import AutomationRunActivities
-    from models.automation.automation_runs.rules import RunStatus
     from workflows.transactions import transact
 
 ALLOWANCE = 1.0001
@@ -22,5 +21,4 @@ async def expire(run_id: str, limit_seconds: float, began: float) -> NoReturn:
     """Close the run when it has lasted so long since it began. Raises RunEnded then."""
     left = limit_seconds * ALLOWANCE - (workflow.time() - began)
     await workflow.sleep(timedelta(seconds=max(0.0, left)), summary="Deadline of the run")
-    await transact(AutomationRunActivities.expire, run_id)
-    raise RunEnded(RunStatus.TIMED_OUT)
+    raise RunEnded(await transact(AutomationRunActivities.expire, run_id))

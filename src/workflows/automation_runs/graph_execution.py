@@ -26,6 +26,7 @@ with workflow.unsafe.imports_passed_through():
         QuickNodesReply,
         SuspendCall,
     )
+    from activities.endings import CLOSED
     from models.automation.automations.rules.graph.kinds import CostClass, NodeKind
     from models.automation.automations.rules.planner.costs import costs_of
     from models.automation.automations.rules.planner.plan import Plan, PlanNode
@@ -134,7 +135,7 @@ class GraphExecution:
 
     def _apply(self, end: NodeEnd) -> None:
         if end.reply.state is NodeState.CLOSED:
-            raise RunEnded("closed")
+            raise RunEnded(CLOSED)
         if end.iterations is not None:
             self._tasks.pop(end.ref, None)
         self._table.end(end)

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import timedelta
 from uuid import UUID
 
 from temporalio import workflow
@@ -19,6 +20,9 @@ with workflow.unsafe.imports_passed_through():
 
 CHUNK_ITEMS = 500
 """Iterations of one child; it is no longer than its history allows, too."""
+FIRST_PAUSE = timedelta(seconds=1)
+LONGEST_PAUSE = timedelta(minutes=1)
+"""Between two tries to start a child whose predecessor of the same id is about to end."""
 LONGEST_ID = 900
 """Bytes of a workflow id; Temporal takes 1,000."""
 
@@ -46,25 +50,38 @@ def _parts(iterations: Iterations) -> Iterator[Iterations]:
 
 
 async def _run_chunk(node: PlanNode, call: ChunkCall, number: int) -> ChunkReply:
-    """Run one child. One ended from outside counts as failed; cancelling this cancels it."""
-    reply = ChunkReply(NodeState.FAILED)
-    try:
-        reply = await workflow.execute_child_workflow(
-            "LoopChunk",
-            call,
-            id=f"{chunks_id(call.loop)}/{number}",
-            task_queue=Queue.AUTOMATION,
-            result_type=ChunkReply,
-            id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
-            parent_close_policy=workflow.ParentClosePolicy.REQUEST_CANCEL,
-            cancellation_type=workflow.ChildWorkflowCancellationType.TRY_CANCEL,
-            static_summary=_summary(node, call.iterations),
-            search_attributes=workflow.info().typed_search_attributes,
-        )
-    except (ChildWorkflowError, WorkflowAlreadyStartedError):
-        task = asyncio.current_task()
-        if task is not None and task.cancelling():
-            raise asyncio.CancelledError from None
+    """Run one child. One ended from outside counts as failed; cancelling this cancels it.
+
+    A child of this id that has ended, as after a reset of ours, finds in the rows what it did. One
+    that has not is told to end, because the execution that started it is gone.
+    """
+    pause = FIRST_PAUSE
+    while True:
+        try:
+            return await _execute(node, call, number)
+        except WorkflowAlreadyStartedError:
+            await workflow.sleep(pause)
+            pause = min(pause * 2, LONGEST_PAUSE)
+        except ChildWorkflowError:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise asyncio.CancelledError from None
+            return ChunkReply(NodeState.FAILED)
+
+
+async def _execute(node: PlanNode, call: ChunkCall, number: int) -> ChunkReply:
+    reply: ChunkReply = await workflow.execute_child_workflow(
+        "LoopChunk",
+        call,
+        id=f"{chunks_id(call.loop)}/{number}",
+        task_queue=Queue.AUTOMATION,
+        result_type=ChunkReply,
+        id_reuse_policy=WorkflowIDReusePolicy.ALLOW_DUPLICATE,
+        parent_close_policy=workflow.ParentClosePolicy.REQUEST_CANCEL,
+        cancellation_type=workflow.ChildWorkflowCancellationType.TRY_CANCEL,
+        static_summary=_summary(node, call.iterations),
+        search_attributes=workflow.info().typed_search_attributes,
+    )
     return reply
 
 

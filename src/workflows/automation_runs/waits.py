@@ -103,7 +103,7 @@ class Waits:
         ref = NodeRef(call.node_id, call.scope_key)
         resolution = self._resolution_of(ref)
         until = None if reply.seconds is None else workflow.time() + reply.seconds
-        reminders = 0
+        reminders = reply.reminded
         while True:
             left = None if until is None else max(0.0, until - workflow.time())
             pause = _shortest(left, reply.reminder_seconds if reminders < MAX_REMINDERS else None)

@@ -7,10 +7,10 @@ from temporalio import workflow
 from temporalio.exceptions import ActivityError, is_cancelled_exception
 
 with workflow.unsafe.imports_passed_through():
-    from activities.jobs.transactions import FAILED, MORE, JobActivities
+    from activities.jobs.transactions import DONE, FAILED, MORE, JobActivities
     from models.messages.jobs.rules import JobStatus
     from runtime.families import Family, Queue
-    from workflows.endings import show_end
+    from workflows.endings import end_as_row
     from workflows.policies import DATABASE_RETRY, HEARTBEAT_TIMEOUT, JOB_RETRY, JOB_TIMEOUT
 
 
@@ -23,11 +23,10 @@ async def _finish(job_id: str) -> str:
     except (ActivityError, asyncio.CancelledError) as error:
         cancelled = is_cancelled_exception(error)
         outcome, status = FAILED, JobStatus.CANCELLED if cancelled else JobStatus.FAILED
-    if outcome != FAILED:
-        return outcome
-    outcome = await asyncio.shield(_undo(job_id, status))
-    show_end(status, "The job failed, and what it had done is taken back.")
-    return outcome
+    if outcome == FAILED:
+        outcome = await asyncio.shield(_undo(job_id, status))
+        outcome = status if outcome == DONE else outcome
+    return await end_as_row(outcome, "The job", ", and what it had done is taken back")
 
 
 async def _advance(job_id: str) -> str:

@@ -99,10 +99,17 @@ def _steps(workspace_id: Id, action: ActionRow, run_id: Id) -> list[JsonObject]:
 
 
 async def append_start(
-    work: UnitOfWork, workspace_id: Id, action_id: Id, run_id: Id, summary: str
+    work: UnitOfWork,
+    workspace_id: Id,
+    action_id: Id,
+    run_id: Id,
+    summary: str,
+    restarts: int = 0,
 ) -> None:
     """The intent that starts a run; operators read `summary`."""
     request = start_request(action_id, summary)
+    if restarts:
+        request["restarts"] = restarts
     await lifecycle.start(work, Family.ACTION_RUN, workspace_id, run_id, request)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ARRAY, ColumnElement, Text, bindparam, case, func, literal, select, update
+from sqlalchemy import ARRAY, ColumnElement, Text, bindparam, func, literal, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from models.automation.automation_runs import end_effects, slots
@@ -29,6 +29,7 @@ from models.automation.automation_runs.run_header import (
 )
 from models.automation.automation_runs.tables import AUTOMATION_RUNS, automation_run, node_run
 from models.core.base import Id, JsonObject
+from runtime.clock import utc_now
 from runtime.database import UnitOfWork, Work
 from runtime.prepared_statement import PreparedStatement
 from runtime.schema import Timestamp
@@ -43,7 +44,8 @@ _BEGIN = PreparedStatement(
         _run.admitted_at.is_not(None),
     )
     .values(
-        status=case((_run.status == RunStatus.QUEUED, RunStatus.RUNNING), else_=_run.status),
+        # One that waits begins anew: its execution has come to none of its waits yet.
+        status=RunStatus.RUNNING.value,
         started_at=func.coalesce(_run.started_at, bindparam("now", type_=Timestamp)),
     )
     .returning(*header_columns())
@@ -51,7 +53,7 @@ _BEGIN = PreparedStatement(
 
 
 async def begin(work: Work, run_id: Id) -> RunHeader | None:
-    """`queued → running`; None when the run is closed or waits for a slot.
+    """`queued → running`, or anew; None when the run is closed or waits for a slot.
 
     Repeating it changes nothing.
     """
@@ -105,7 +107,7 @@ async def finish(
     ended = await work.first(
         AUTOMATION_RUNS.moving(status)
         .where(automation_run.c.id == run_id)
-        .values(output=output, error=error, completed_at=work.now)
+        .values(output=output, error=error, completed_at=utc_now())
         .returning(*end_effects.ENDED)
     )
     if ended is None:
@@ -185,7 +187,7 @@ async def succeed_and_follow(work: UnitOfWork, run: RunHeader, leaves: Sequence[
     parameters = {
         "run_id": run.run_id,
         "leaves": list(leaves),
-        "now": work.now,
+        "now": utc_now(),
         "reused": within_limit({row.node_id: row.output for row in outputs if row.succeeded}),
     }
     written = await _SUCCEED_WITH_REUSED.execute(work, parameters) > 0

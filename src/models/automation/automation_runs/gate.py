@@ -10,7 +10,7 @@ from datetime import datetime
 from sqlalchemy import ARRAY, Text, and_, bindparam, func, literal, select
 
 from models.automation.automation_runs.errors import RunClosedError
-from models.automation.automation_runs.rules import ACTIVE_RUN
+from models.automation.automation_runs.rules import ACTIVE_RUN, NodeStatus
 from models.automation.automation_runs.tables import automation_run, node_run
 from models.core.base import Id
 from runtime.database import UnitOfWork
@@ -26,6 +26,19 @@ class NodeRow:
     outcome: str | None
     case_key: str | None
     started_at: datetime | None = None
+    attempt_started_at: datetime | None = None
+    due_at: datetime | None = None
+
+    @property
+    def waits(self) -> bool:
+        """Whether the node was parked before, by an execution that is gone or was reset."""
+        return self.status == NodeStatus.WAITING
+
+    def seconds_left(self, now: datetime) -> float | None:
+        """How long a parked node waits on; None for one that time does not wake."""
+        if self.due_at is None:
+            return None
+        return max(0.0, (self.due_at - now).total_seconds())
 
 
 _OWN = and_(
@@ -40,6 +53,8 @@ _GATE = (
         node_run.c.outcome,
         node_run.c.case_key,
         node_run.c.started_at,
+        node_run.c.attempt_started_at,
+        node_run.c.due_at,
     )
     .select_from(automation_run.outerjoin(node_run, _OWN))
     .where(

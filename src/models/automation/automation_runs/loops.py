@@ -157,6 +157,18 @@ async def keep_progress(work: UnitOfWork, key: NodeKey, progress: JsonObject) ->
     await _change(work, key, NodeStatus.RUNNING, output=progress)
 
 
+async def has_begun(work: UnitOfWork, key: NodeKey, index: int) -> bool:
+    """Whether an iteration of a loop has begun, in an execution before this one."""
+    scope_key = NodeRef(key.node_id, key.scope_key).iteration(index)
+    inside = func.starts_with(_node.scope_key, f"{scope_key}/")
+    begun = select(_node.node_id).where(
+        _node.workspace_id == key.workspace_id,
+        _node.run_id == key.run_id,
+        (_node.scope_key == scope_key) | inside,
+    )
+    return await work.first(begun.limit(1)) is not None
+
+
 async def pause_loop(work: UnitOfWork, key: NodeKey, seconds: float) -> None:
     """Write that a loop waits before its next iteration."""
     moment = work.now_after(seconds)

@@ -122,6 +122,14 @@ async def append_starts(work: UnitOfWork, run_ids: Sequence[Id]) -> None:
             await outbox.append(work, **_admitted_intent(row))
 
 
+async def append_restart(work: UnitOfWork, run_id: Id, restarts: int) -> None:
+    """Start a run anew that has begun before, whoever waits for it; see `StartRequest`."""
+    for row in await _ACCEPTED.rows(work, {"run_ids": [run_id]}):
+        intent = start_intent(row.workspace_id, row.id, row, RunSource(row.source))
+        intent["request"] = {**start_request(row, RunSource(row.source)), "restarts": restarts}
+        await outbox.append(work, **intent)
+
+
 def _admitted_intent(row: _AcceptedRun) -> outbox.IntentArguments:
     return {
         "intent": outbox.Intent.SIGNAL,

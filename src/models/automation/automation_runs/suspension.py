@@ -60,6 +60,11 @@ async def suspend(work: UnitOfWork, run_id: Id, key: str, child_keys: Sequence[s
     return True
 
 
+async def forget(work: UnitOfWork, run_id: Id) -> None:
+    """Forget the executions of a run that begins anew."""
+    await work.execute(delete(suspended_execution).where(_suspended.run_id == run_id))
+
+
 def _all_suspended(run_id: Id) -> ColumnElement[bool]:
     """Whether the run's own execution and all below it are suspended."""
     top = select(literal(Family.AUTOMATION_RUN.workflow_id(run_id)).label("id")).cte(

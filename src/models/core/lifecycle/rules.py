@@ -5,6 +5,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Generic, TypeVar
 
+REPORTED_FAILURES = frozenset({"failed", "timed_out"})
+"""The final states that an execution reports as a failure of that type (ADR 0020)."""
+
 Status = TypeVar("Status", bound=StrEnum)
 
 

@@ -39,8 +39,14 @@ async def accept_job(
     return True
 
 
-async def start_job(
-    work: UnitOfWork, family: Family, workspace_id: Id, job_id: Id, subject_id: Id, summary: str
+async def start_job(  # the parts of a request
+    work: UnitOfWork,
+    family: Family,
+    workspace_id: Id,
+    job_id: Id,
+    subject_id: Id,
+    summary: str,
+    restarts: int = 0,
 ) -> None:
     """Have the execution of an accepted job started."""
     request: StartRequest = {
@@ -49,6 +55,8 @@ async def start_job(
         "source": "api",
         "priority": 2,
     }
+    if restarts:
+        request["restarts"] = restarts
     await lifecycle.start(work, family, workspace_id, job_id, request)
 
 

@@ -1,0 +1,43 @@
+"""How the row of an execution ended, for an execution that finds it closed."""
+
+from collections.abc import Mapping
+
+from sqlalchemy import select
+from temporalio import activity
+
+from models.automation.action_runs.tables import ACTION_RUNS
+from models.automation.automation_runs.tables import AUTOMATION_RUNS
+from models.core.base import Id
+from models.core.lifecycle.commands import WorkTable
+from models.messages.jobs.tables import JOBS
+from runtime.database import Database
+from runtime.families import JOB_FAMILIES, Family
+
+CLOSED = "closed"
+"""What an activity replies that finds a row closed, or no row."""
+
+_TABLES: Mapping[Family, WorkTable] = {
+    Family.AUTOMATION_RUN: AUTOMATION_RUNS,
+    Family.ACTION_RUN: ACTION_RUNS,
+    **dict.fromkeys(JOB_FAMILIES, JOBS),
+}
+
+
+class EndingActivities:
+    """What an execution asks that ends without having written the end of its row."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    @activity.defn(name="read_end")
+    async def read_end(self, workflow_id: str) -> str:
+        """The final status of the row of an execution, whose id is `<family>/<row id>`.
+
+        `closed` for a row that is open after all, or is not there.
+        """
+        family, _, row_id = workflow_id.partition("/")
+        kind = _TABLES[Family(family)]
+        columns = kind.table.c
+        own = select(columns.status).where(columns.id == Id(row_id), ~kind.is_open)
+        async with self._database.transaction() as work:
+            return await work.scalar(own) or CLOSED
