@@ -11,7 +11,7 @@ import typer
 from cli.console import reported
 from cli.memory_limit import bound_memory
 from cli.shutdown import ANSWER_SECONDS
-from cli.supervisor.ports import port_number
+from cli.supervisor.ports import port_option
 from runtime.settings import load_settings
 
 if TYPE_CHECKING:
@@ -23,12 +23,7 @@ _KEEP_ALIVE_SECONDS = 75
 
 def api(
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[
-        int,
-        typer.Option(
-            parser=port_number, metavar="PORT", envvar="WORKSPACE_PORT", help="Port to listen on."
-        ),
-    ] = 8000,
+    port: Annotated[int, port_option("Port to listen on.", envvar="WORKSPACE_PORT")] = 8000,
 ) -> None:
     """Serve the API."""
     # Looking for cycles among what is being imported takes a third of the time of a start.

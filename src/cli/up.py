@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from cli.console import reported
-from cli.supervisor.ports import port_number
+from cli.supervisor.ports import port_option
 
 
 def up(
@@ -16,29 +16,13 @@ def up(
         Path, typer.Option(envvar="WORKSPACE_STATE_DIR", help="Where all data are kept.")
     ] = Path(".state"),
     port: Annotated[
-        int,
-        typer.Option(
-            parser=port_number,
-            metavar="PORT",
-            envvar="WORKSPACE_PORT",
-            help="Port of the API; 0 for a free one.",
-        ),
+        int, port_option("Port of the API; 0 for a free one.", envvar="WORKSPACE_PORT")
     ] = 8000,
     temporal_port: Annotated[
-        int,
-        typer.Option(
-            parser=port_number,
-            metavar="PORT",
-            help="Port of the embedded Temporal; 0 for a free one.",
-        ),
+        int, port_option("Port of the embedded Temporal; 0 for a free one.")
     ] = 7233,
     ui_port: Annotated[
-        int,
-        typer.Option(
-            parser=port_number,
-            metavar="PORT",
-            help="Port of the embedded Temporal's UI; 0 for a free one.",
-        ),
+        int, port_option("Port of the embedded Temporal's UI; 0 for a free one.")
     ] = 8233,
     database_url: Annotated[
         str | None,

@@ -2,6 +2,7 @@
 
 import socket
 from collections.abc import Collection
+from typing import Any
 
 import typer
 
@@ -11,8 +12,12 @@ LOOPBACK = "127.0.0.1"
 _HIGHEST = 65_535
 
 
-def port_number(text: str) -> int:
-    """What a person gave as a port. Raises BadParameter, for the command line, with the range."""
+def port_option(text: str, envvar: str | None = None) -> Any:
+    """An option of the command line that takes a port."""
+    return typer.Option(parser=_port, metavar="PORT", envvar=envvar, help=text)
+
+
+def _port(text: str) -> int:
     if str(text).isdecimal() and int(text) <= _HIGHEST:
         return int(text)
     raise typer.BadParameter(f"{text} is no port: a number up to {_HIGHEST}, or 0 for a free one.")
