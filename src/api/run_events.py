@@ -6,6 +6,7 @@ The run is read again and again, and what changed is sent.
 import asyncio
 from collections.abc import AsyncIterator, Collection
 
+import anyio
 from fastapi.sse import format_sse_event
 
 from api.kernel.responses import as_refusal
@@ -57,10 +58,13 @@ async def run_events(
     while loop.time() < deadline and not services.streams.closing:
         begun = loop.time()
         try:
-            async with services.database.snapshot() as work:
-                if loops is None:
-                    loops = await loops_of(work, workspace_id, run_id)
-                now = await queries.state(work, workspace_id, run_id, loops)
+            # A page that is closed meanwhile cancels this, and a connection whose statement is
+            # cancelled is lost to its pool, and to PostgreSQL an accident.
+            with anyio.CancelScope(shield=True):
+                async with services.database.snapshot() as work:
+                    if loops is None:
+                        loops = await loops_of(work, workspace_id, run_id)
+                    now = await queries.state(work, workspace_id, run_id, loops)
         except Exception as error:  # noqa: BLE001  # the answer has begun, so it can only end
             as_refusal(error)
             return

@@ -4,6 +4,7 @@ The wheel brings good binaries and a launcher with effects we do not want: it ad
 opens every directory above the data to everyone, and starts a server nobody supervises.
 """
 
+import asyncio
 import hashlib
 import importlib.util
 import os
@@ -32,6 +33,8 @@ DATABASE = "workspace"
 _SOCKET = ".s.PGSQL.5432"
 # sun_path of sockaddr_un, less its closing zero (unix(7)); macOS has four bytes less.
 _LONGEST_SOCKET_PATH = 103
+_STATUS_LINE = 7
+"""Of postmaster.pid, from 0: LOCK_FILE_LINE_PM_STATUS of PostgreSQL's miscadmin.h."""
 _SETTINGS = {
     "listen_addresses": "",
     "unix_socket_permissions": "0700",
@@ -109,6 +112,9 @@ class EmbeddedPostgres:
 
     async def is_ready(self) -> bool:
         """Whether the server answers a query."""
+        # One that is asked before it is ready writes that into its log each time, as FATAL.
+        if not await asyncio.to_thread(self._says_ready):
+            return False
         try:
             async with await psycopg.AsyncConnection.connect(
                 self.url("postgres", "postgres"), connect_timeout=2
@@ -117,6 +123,14 @@ class EmbeddedPostgres:
         except psycopg.Error:
             return False
         return True
+
+    def _says_ready(self) -> bool:
+        """Whether the server wrote down that it is ready, as `pg_ctl start` waits for."""
+        try:
+            lines = (self._data / "postmaster.pid").read_text(encoding="utf-8").splitlines()
+        except OSError:
+            return False
+        return len(lines) > _STATUS_LINE and lines[_STATUS_LINE].strip() == "ready"
 
     def _command(self, program: str, *arguments: str) -> list[str]:
         command = [str(self._binaries / program), *arguments]

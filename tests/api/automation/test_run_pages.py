@@ -3,13 +3,16 @@
 import asyncio
 import json
 import re
+import uuid
 from collections.abc import Iterator
 from typing import Any
 
+import anyio
 import httpx2
 import pytest
 from fastapi import FastAPI
 from fastapi.sse import format_sse_event
+from sqlalchemy import func, select
 
 from api import run_events
 from api.kernel import event_streams
@@ -17,6 +20,7 @@ from api.kernel.event_streams import Streams
 from models.automation.automation_runs import execution
 from models.automation.automation_runs.rules import RunStatus
 from models.core.access.rules import Role, Scope
+from runtime.database import UnitOfWork
 from tests.support.automations import DAY, publish, read, refusal
 from tests.support.client import Client
 from tests.support.patience import eventually
@@ -295,6 +299,32 @@ async def test_streams_hold_no_connection_and_are_counted(
     answers = await asyncio.gather(*watching)
     assert all(events(answer)[-1][0] == "end" for answer in answers)
     assert streams.open == 0
+
+
+async def test_a_page_that_is_closed_cuts_no_read_off(
+    client: Client, app: FastAPI, space: Space, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = await started(client, space)
+    workspace_id, run_id = space.actor.workspace_id, uuid.UUID(run["id"])
+    state, begun, read_whole = run_events.queries.state, asyncio.Event(), asyncio.Event()
+
+    async def slow(work: UnitOfWork, *arguments: Any) -> Any:
+        begun.set()
+        await work.scalar(select(func.pg_sleep(0.2)))
+        found = await state(work, *arguments)
+        read_whole.set()
+        return found
+
+    async def watch() -> None:
+        async for _ in run_events.run_events(app.state.services, workspace_id, run_id):
+            pass
+
+    monkeypatch.setattr(run_events.queries, "state", slow)
+    async with anyio.create_task_group() as page:
+        page.start_soon(watch)
+        await begun.wait()
+        page.cancel_scope.cancel()
+    assert read_whole.is_set()
 
 
 async def test_a_stopping_process_lets_its_streams_end(
