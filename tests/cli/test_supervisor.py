@@ -3,8 +3,10 @@
 import asyncio
 import os
 import signal
+import sqlite3
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import closing
 from dataclasses import replace
 from io import StringIO
 from pathlib import Path
@@ -19,6 +21,7 @@ from cli.supervisor.files import read_object, write_private
 from cli.supervisor.state import StateDir
 from cli.supervisor.status import Status
 from cli.supervisor.supervisor import Supervisor
+from cli.supervisor.temporal import temporal_service
 
 STAY = "import time; time.sleep(600)"
 STUBBORN = (
@@ -178,12 +181,18 @@ def is_zombie(pid: int) -> bool:
         return True
 
 
-async def test_a_child_that_ends_at_the_start_shows_its_log(supervisor: Supervisor) -> None:
+async def test_a_child_that_ends_at_the_start_shows_its_log(
+    supervisor: Supervisor, state: StateDir
+) -> None:
     async def never() -> bool:
         return False
 
-    with pytest.raises(StartError, match="no such setting"):
-        await supervisor.start(service("a", "raise SystemExit('no such setting')", is_ready=never))
+    state.log("a").write_text("a line of an earlier start\n")
+    broken = service("a", "raise SystemExit('no such setting')", is_ready=never)
+    with pytest.raises(StartError, match="no such setting") as told:
+        await supervisor.start(replace(broken, damage=lambda: "Its data are damaged.\n"))
+    assert str(told.value).startswith("a did not start. Its data are damaged.\n")
+    assert "earlier" not in str(told.value)
 
 
 async def test_a_program_that_is_missing_is_told(supervisor: Supervisor) -> None:
@@ -218,3 +227,18 @@ async def test_strays_are_ended_and_strangers_are_not(state: StateDir) -> None:
     assert list(state.pids.iterdir()) == []
     stranger.kill()
     await stranger.wait()
+
+
+@pytest.mark.parametrize("place", [0, 2 * 4096])
+def test_a_damaged_database_of_temporal_is_named(state: StateDir, place: int) -> None:
+    temporal = temporal_service(state, 1, 2)
+    assert temporal.damage() == ""
+    with closing(sqlite3.connect(state.temporal_database)) as database:
+        database.execute("CREATE TABLE one (words TEXT)")
+        database.executemany("INSERT INTO one VALUES (?)", [("x" * 1000,)] * 100)
+        database.commit()
+    assert temporal.damage() == ""
+    with state.temporal_database.open("r+b") as file:
+        file.seek(place)
+        file.write(b"garbage" * 100)
+    assert temporal.damage().startswith(f"{state.temporal_database} is damaged (")

@@ -31,6 +31,8 @@ class Service:
     needs: tuple[str, ...] = ()
     """Services that must be ready before this one is started or started again."""
     before_start: Callable[[], None] = field(default=_nothing)
+    damage: Callable[[], str] = field(default=str)
+    """What is wrong with its data and what to do, looked for when it did not start; or nothing."""
     stop_signal: signal.Signals = signal.SIGTERM
     stop_seconds: float = 10
     directory: Path = field(default_factory=Path.cwd)
@@ -39,8 +41,12 @@ class Service:
 class Child:
     """A running process of a service."""
 
-    def __init__(self, service: Service, process: asyncio.subprocess.Process, record: Path) -> None:
+    def __init__(
+        self, service: Service, process: asyncio.subprocess.Process, record: Path, log_begin: int
+    ) -> None:
         self.service = service
+        self.log_begin = log_begin
+        """Where in its log the lines of this process begin."""
         self.pid = process.pid
         self._process = process
         self._record = record
@@ -51,6 +57,7 @@ class Child:
         service.before_start()
         state.rotate_log(service.name)
         with state.log(service.name).open("ab") as log:
+            log_begin = log.tell()
             try:
                 process = await asyncio.create_subprocess_exec(
                     *service.command,
@@ -76,7 +83,7 @@ class Child:
                     "stopSignal": service.stop_signal.value,
                 },
             )
-        return cls(service, process, record)
+        return cls(service, process, record, log_begin)
 
     @property
     def is_running(self) -> bool:

@@ -50,11 +50,11 @@ def rotate(path: Path, limit: int) -> None:
             log.truncate(0)
 
 
-def tail(path: Path, lines: int = 15) -> str:
-    """The last lines of a log, for the person who must find out what went wrong."""
+def tail(path: Path, lines: int = 15, since: int = 0) -> str:
+    """The last lines of a log from a byte on, for the person who must find out what went wrong."""
     try:
         with path.open("rb") as file:
-            file.seek(max(0, path.stat().st_size - 16_384))
+            file.seek(max(since, path.stat().st_size - 16_384))
             text = file.read().decode(errors="replace")
     except FileNotFoundError:
         return ""

@@ -37,8 +37,7 @@ class Supervisor:
         self._ready.setdefault(service.name, asyncio.Event())
         child = await self._spawn(service)
         if not await self._becomes_ready(child):
-            log = self._state.log(service.name)
-            raise StartError(f"{service.name} did not start. The end of {log}:\n{tail(log)}")
+            raise StartError(f"{service.name} did not start. {service.damage()}{self._told(child)}")
         self._keepers[service.name] = asyncio.create_task(self._keep(child))
 
     async def run_once(self, service: Service) -> None:
@@ -46,8 +45,7 @@ class Supervisor:
         child = await self._spawn(service)
         code = await child.wait()
         if code != 0:
-            log = self._state.log(service.name)
-            raise StartError(f"{service.name} failed. The end of {log}:\n{tail(log)}")
+            raise StartError(f"{service.name} failed. {self._told(child)}")
         self._children.pop(service.name)
         self._status.set(service.name, "done")
 
@@ -66,6 +64,10 @@ class Supervisor:
         """End every child at once."""
         for child in self._children.values():
             child.kill()
+
+    def _told(self, child: Child) -> str:
+        log = self._state.log(child.service.name)
+        return f"The end of {log}:\n{tail(log, since=child.log_begin)}"
 
     async def _spawn(self, service: Service) -> Child:
         self._status.set(service.name, "starting")

@@ -4,8 +4,10 @@ import importlib.resources
 import json
 import os
 import shutil
+import sqlite3
 import sysconfig
 from collections.abc import Awaitable, Callable
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -43,6 +45,24 @@ def temporal_service(state: StateDir, port: int, ui_port: int) -> Service:
         # Settings of the person's own Temporal clients do not concern this server.
         environment={k: v for k, v in os.environ.items() if not k.startswith("TEMPORAL_")},
         is_ready=temporal_probe(f"{LOOPBACK}:{port}"),
+        damage=lambda: _damage(state.temporal_database),
+    )
+
+
+def _damage(path: Path) -> str:
+    if not path.exists():
+        return ""
+    try:
+        with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as database:
+            [found] = database.execute("PRAGMA quick_check(1)").fetchone()
+    except sqlite3.DatabaseError as error:
+        found = str(error)
+    if found == "ok":
+        return ""
+    words = " ".join(found.split())
+    return (
+        f"{path} is damaged ({words}): put a backup of it in its place, or remove it and the files"
+        f" beside it whose names begin alike; temporal/RUNBOOK.md says what that means for runs.\n"
     )
 
 
