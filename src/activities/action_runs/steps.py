@@ -35,6 +35,7 @@ from models.automation.automations.rules.graph.kinds import NodeKind
 from models.automation.automations.rules.language.bindings import BindingContext, resolve
 from models.core.base import JsonObject
 from models.core.expressions.rules.expressions import compile_expression
+from runtime.bounded_processes import beside_loop
 from runtime.database import Database, UnitOfWork
 from runtime.fault_injection import FaultPoint, inject_fault
 
@@ -163,13 +164,15 @@ class ActionSteps:
             if row.status in ENDED:
                 return ENDED[row.status]
             context = await _context(work, header, step)
-            if row.status is StepStatus.PENDING and not _wanted(step, context):
+            if row.status is StepStatus.PENDING and not await beside_loop(
+                lambda: _wanted(step, context)
+            ):
                 await step_writes.skip_step(work, header.run_id, step.id)
                 return StepReply(StepState.SKIPPED)
             if row.status is StepStatus.RUNNING and step.kind is ActionKind.RUN_AUTOMATION:
                 return StepReply(StepState.WAITING)
             sends = replace(context, sends_secrets=step.kind in OUTSIDE)
-            parameters = resolve(step.parameters, sends)
+            parameters = await beside_loop(lambda: resolve(step.parameters, sends))
             if step.kind in OUTSIDE:
                 await step_writes.start_step(work, header.run_id, step.id, attempt.number)
                 return _outgoing(attempt, row, parameters, work)

@@ -29,6 +29,7 @@ from models.automation.automations.rules.planner.protocol import NodeRef
 from models.core.base import Id, JsonObject
 from models.core.expressions.rules.errors import BindingError
 from models.core.expressions.rules.expressions import compile_expression
+from runtime.bounded_processes import beside_loop
 
 ITERATING = NodeReply(NodeState.ITERATING)
 
@@ -151,7 +152,8 @@ class LoopNodes:
         context = await binding_context(
             self._nodes.database, called.run, called.node.reads, scope_key
         )
-        result = compile_expression(config.while_).evaluate(context.variables())
+        condition = compile_expression(config.while_)
+        result = await beside_loop(lambda: condition.evaluate(context.variables()))
         if not isinstance(result, bool):
             raise NodeError("binding_error", "while: The expression must give true or false.")
         return result

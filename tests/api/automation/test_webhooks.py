@@ -17,6 +17,7 @@ from models.core.access.rules import Role, Scope
 from models.people.request_logs.tables import request_log
 from runtime.outbox import outbox
 from runtime.prepared_statement import PreparedStatement
+from tests.support.attacks import COMPARED, REPLACED
 from tests.support.automations import create, numbered, path_of, publish, read, refusal
 from tests.support.client import Client
 from tests.support.hooks import Json, make_hook, send, signed
@@ -477,6 +478,28 @@ async def test_a_call_the_filter_lets_go_starts_nothing(
     assert await runs_of(space, made) == 0
     assert read(await send(stranger, made, {"action": "opened"}), 202)["status"] == "queued"
     assert await runs_of(space, made) == 1
+
+
+@pytest.mark.parametrize("text", [COMPARED, f"{REPLACED} == trigger.body.n"])
+async def test_a_filter_that_grows_without_end_lets_nothing_through(
+    client: Client, space: Space, stranger: Client, text: str
+) -> None:
+    made = await make_hook(client, space, filter=text)
+    assert read(await send(stranger, made, {"n": "a"}), 202)["status"] == "filtered"
+    assert await runs_of(space, made) == 0
+
+
+async def test_a_deduplication_key_that_is_all_of_the_body_starts_nothing(
+    client: Client, space: Space, stranger: Client
+) -> None:
+    dedupe = {"source": "path", "name": "$..*", "windowSeconds": 60}
+    made = await make_hook(client, space, dedupe=dedupe)
+    nested: Any = 1
+    for _ in range(50):
+        nested = {"a": nested, "b": [0] * 1_000}
+    answer = await send(stranger, made, nested)
+    assert refusal(answer) == (400, "expression_limit")
+    assert await runs_of(space, made) == 0
 
 
 async def test_a_call_is_logged_without_its_token(

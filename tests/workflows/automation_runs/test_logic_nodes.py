@@ -7,6 +7,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from activities.automation_runs.nodes import logic
 from models.automation.automations.rules.graph.kinds import NodeKind
+from tests.support.attacks import COMPARED, DOUBLED, FORMULA
 from tests.support.engine import Engine, by_node, graph, node
 from tests.support.run_rows import error_codes, states
 
@@ -50,6 +51,23 @@ async def test_a_condition_chooses_its_branch(
     assert states(run) == {"check": "failed" if failed else "succeeded", taken: "succeeded", **rest}
     assert by_node(run)["check"].output == output
     assert await error_codes(engine, run) == ({"check": "binding_error"} if failed else {})
+
+
+@pytest.mark.parametrize("text", [DOUBLED, FORMULA], ids=["doubled", "formula"])
+async def test_what_grows_without_end_fails_its_node_alone(engine: Engine, text: str) -> None:
+    segment = f"{{{{ {text} }}}}"
+    attacks = {
+        "made": node("made", "transform", output={"x": binding("expression", text)}),
+        "written": node("written", "transform", output={"x": binding("template", segment)}),
+        "asked": node("asked", "condition", expression=COMPARED),
+        "chosen": node("chosen", "switch", cases=[{"key": "a", "expression": COMPARED}]),
+    }
+    edges = [(name, "rest", "failure") for name in attacks]
+    run = await engine.run(
+        graph(*attacks.values(), node("rest", "transform", output={}), edges=edges)
+    )
+    assert run.status == "succeeded", run.error
+    assert await error_codes(engine, run) == dict.fromkeys(attacks, "expression_limit")
 
 
 @pytest.mark.parametrize(

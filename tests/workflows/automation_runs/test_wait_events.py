@@ -18,6 +18,7 @@ from runtime.crypto import KeyRing
 from runtime.database import Database
 from runtime.errors import DeniedError, NotFoundError, ValidationError
 from runtime.outbox import outbox
+from tests.support.attacks import COMPARED
 from tests.support.engine import KEYS, Engine, Json, by_node, graph, node, running_engine
 from tests.support.postgres import migrated_database
 from tests.support.spaces import make_space
@@ -140,6 +141,14 @@ async def test_a_filter_lets_data_through_or_not(engine: Engine) -> None:
     assert await publish(engine, "sized", size=11) == 1
     run = await engine.ended(*place)
     assert by_node(run)["hear"].output["data"] == {"size": 11}
+
+
+async def test_a_filter_that_grows_without_end_lets_no_data_through(engine: Engine) -> None:
+    place = await waiting(engine, event(eventKey="endless", filter=COMPARED))
+    with pytest.raises(ValidationError, match="time or memory"):
+        await resume(engine, place, "hear", data={"list": []})
+    assert await publish(engine, "endless", list=[]) == 0
+    assert (await engine.get(*place)).status == "waiting"
 
 
 @pytest.mark.parametrize("text", ["data.size >", "1 + 1", "record.x"])

@@ -16,6 +16,7 @@ from models.data.records.commands.records import write_batch
 from models.data.records.shapes import RecordBatch
 from models.messages.notifications.tables import notification
 from runtime.errors import ValidationError
+from tests.support.attacks import COMPARED
 from tests.support.engine import Engine, graph, node
 from tests.support.patience import eventually
 from tests.support.triggers import Listening
@@ -146,7 +147,7 @@ async def test_filters_decide_which_records_start_a_run(goods: Listening, given:
 async def test_a_failing_filter_is_notified_once_and_affects_no_other_automation(
     goods: Listening,
 ) -> None:
-    broken = await goods.automation("record_created", filter="record.data.price > 10.0")
+    broken = await goods.automation("record_created", filter="record.data.price + 1 > 11")
     sound = await goods.automation("record_created")
     await goods.create("A")
     await goods.create("B")
@@ -156,6 +157,19 @@ async def test_a_failing_filter_is_notified_once_and_affects_no_other_automation
     (notice,) = await notices(goods, "automation_failed", broken)
     assert notice.user_id == goods.actor.user_id
     assert "price" in notice.body
+
+
+async def test_a_filter_that_grows_without_end_matches_nothing_and_is_notified(
+    goods: Listening,
+) -> None:
+    attack = await goods.automation("record_created", filter=COMPARED)
+    sound = await goods.automation("record_created", filter="record.data.price > 10")
+    await goods.create("A")
+    await goods.create("B", price=11)
+    assert await goods.payloads(attack) == []
+    assert [told["record"]["title"] for told in await goods.payloads(sound)] == ["B"]
+    (notice,) = await notices(goods, "automation_failed", attack)
+    assert "time or memory" in notice.body
 
 
 async def notices(goods: Listening, kind: str, automation_id: Any) -> Any:
@@ -209,7 +223,7 @@ async def test_beginning_to_match_is_heard_once_per_time(goods: Listening) -> No
 
 
 async def test_a_record_on_which_the_filter_failed_did_not_match_before(goods: Listening) -> None:
-    subscriber = await goods.automation("record_matches", filter="record.data.price > 10.0")
+    subscriber = await goods.automation("record_matches", filter="record.data.price + 1 > 11")
     one = await goods.create("A")
     await goods.set(one.id, price=11)
     (told,) = await goods.payloads(subscriber)

@@ -14,6 +14,7 @@ from models.automation.automations.rules.graph.kinds import NodeKind
 from models.automation.automations.rules.language.bindings import BindingContext, resolve
 from models.automation.automations.rules.language.secret_marks import SENDERS
 from models.core.base import JsonObject
+from runtime.bounded_processes import beside_loop
 from runtime.database import Database
 
 SIMULATED = frozenset(
@@ -49,7 +50,8 @@ async def resolve_parameters(database: Database, called: CalledNode) -> Resolved
     node = called.node
     context = await binding_context(database, called.run, node.reads, called.key.scope_key)
     context = replace(context, sends_secrets=node.kind in SENDERS)
-    return ResolvedNode(resolve(node.parameters, context), context)
+    parameters = await beside_loop(lambda: resolve(node.parameters, context))
+    return ResolvedNode(parameters, context)
 
 
 def substitute(run: OpenRun, node: ExecutableNode) -> NodeResult | None:

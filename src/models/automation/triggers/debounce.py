@@ -23,6 +23,7 @@ from models.core.base import Id, JsonObject
 from models.core.expressions.rules.errors import BindingError
 from models.data.records.rules.events import bounded
 from models.messages.events.tables import TriggerEvent, automation_subscription, trigger_event
+from runtime.bounded_processes import beside_loop
 from runtime.database import UnitOfWork
 from runtime.prepared_statement import PreparedStatement
 
@@ -174,7 +175,8 @@ async def _start_run(work: UnitOfWork, row: DueChange) -> None:
     if found is None or str(subject_of(found.config)) != row.change["record"]["databaseId"]:
         return
     try:
-        matches = matches_change(found.config, row.change, Asked(found.fields, work.now))
+        asked = Asked(found.fields, work.now)
+        matches = await beside_loop(lambda: matches_change(found.config, row.change, asked))
     except BindingError as error:
         await notify_filter_failed(work, found, error.message)
         return

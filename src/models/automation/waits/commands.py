@@ -27,6 +27,7 @@ from models.automation.waits.tables import RunWait, automation_event, run_wait
 from models.core.access.placement import level_on
 from models.core.access.rules import Actor, Level, PrincipalType, Scope
 from models.core.base import Id, JsonObject
+from runtime.bounded_processes import beside_loop
 from runtime.clock import utc_now
 from runtime.database import UnitOfWork
 from runtime.errors import DeniedError, NotFoundError, ValidationError
@@ -107,7 +108,9 @@ async def publish_event(work: UnitOfWork, actor: Actor, body: PublishEvent) -> i
     await _keep(work, actor, body, response)
     by_resolution: dict[str, Resolution] = {}
     waits = await _waits_for(work, actor.workspace_id, body.event_key)
-    passed = [wait for wait in waits if _passes(wait, response, by_resolution)]
+    passed = await beside_loop(
+        lambda: [wait for wait in waits if _passes(wait, response, by_resolution)]
+    )
     if passed:
         await store.end_waits(work, passed, by_resolution[EdgeOutcome.ALWAYS], response)
     return len(passed)
@@ -130,7 +133,9 @@ async def _respond(
     if wait.outcome is not None:
         raise NotResumableError(f"The node was resolved before this: {wait.outcome}.")
     earlier = store.read_responses(wait)
-    resolution = resolve(wait.kind, wait.terms, run.created_by_user_id, earlier, response)
+    resolution = await beside_loop(
+        lambda: resolve(wait.kind, wait.terms, run.created_by_user_id, earlier, response)
+    )
     await store.update_wait(work, key, responses=store.stored([*earlier, response]))
     if resolution is None:
         return 0
@@ -155,7 +160,8 @@ async def _keep_early(
     if status is not None and status not in OPEN_NODE:
         raise NotResumableError("The node has ended already.")
     earlier = [] if wait is None else store.read_responses(wait)
-    check_early(kind, graph.parameters(address.node_id), run.created_by_user_id, earlier, response)
+    parameters, starter = graph.parameters(address.node_id), run.created_by_user_id
+    await beside_loop(lambda: check_early(kind, parameters, starter, earlier, response))
     key = NodeKey(run.workspace_id, run.id, address.node_id, address.scope_key, kind)
     if wait is None:
         await store.insert_wait(work, key, responses=store.stored([response]))

@@ -7,6 +7,7 @@ from models.automation.waits import store
 from models.automation.waits.rules.resolution import replay, terms_of, timed_out
 from models.automation.waits.rules.responses import Resolution
 from models.core.base import Id, JsonObject
+from runtime.bounded_processes import beside_loop
 from runtime.database import UnitOfWork
 
 
@@ -46,7 +47,9 @@ async def begin(work: UnitOfWork, wait: NewWait) -> Resolution | None:
     received = [] if row is None else store.read_responses(row)
     if wait.event_key is not None:
         received += await store.events_before(work, key, wait.event_key)
-    counted, resolution = replay(key.kind, wait.terms, wait.starter, received)
+    counted, resolution = await beside_loop(
+        lambda: replay(key.kind, wait.terms, wait.starter, received)
+    )
     values = {
         "workflow_id": wait.workflow_id,
         "terms": wait.terms,

@@ -17,7 +17,7 @@ from typing import Any
 
 from models.core.expressions.rules import coalesce
 from models.core.expressions.rules.cel_text import dotted, names, selections, tokens, with_doubles
-from models.core.expressions.rules.errors import ExpressionError
+from models.core.expressions.rules.errors import ExpressionError, ExpressionLimitError
 from models.core.expressions.rules.programs import Program, Type, environment
 from models.core.filters.forms import ValueForm
 from models.core.values import (
@@ -113,8 +113,9 @@ class CompiledFormula:
     def evaluate(self, values: Mapping[str, Any]) -> Any | None:
         """The value for a record's values by field key, in its stored form.
 
-        None when an empty value leads to none, when the evaluation fails or goes over its budget,
-        and when the result is not of the expected kind: a formula never refuses a write.
+        None when an empty value leads to none, when the evaluation fails, and when the result is
+        not of the expected kind. Raises ExpressionLimitError for one that takes too much, and
+        WouldBlockError as `Program.run`.
         """
         data = {each.name: each.read(values.get(each.key)) for each in self.inputs}
         missing = frozenset(
@@ -122,6 +123,8 @@ class CompiledFormula:
         )
         try:
             return _RESULTS[self.result](_program(self.text, self.inputs, missing).run(data))
+        except ExpressionLimitError:
+            raise
         except (ExpressionError, InvalidValueError):
             return None
 

@@ -26,6 +26,7 @@ from models.data.records.tables import record, record_link
 from models.messages.jobs.tables import job
 from runtime.families import Family
 from runtime.ids import new_id
+from tests.support.attacks import GROWING
 from tests.support.client import Client
 from tests.support.related import add, add_field, change, computed, make_database, relate
 from tests.support.spaces import Space
@@ -265,6 +266,30 @@ async def test_a_formula_that_fails_gives_null_and_refuses_nobody(
     assert await computed(client, made) == {"share": None, "first": None}
     changed = await change(client, made, data={"price": 4, "tags": ["b"]})
     assert changed["computed"] == {"share": 0.25, "first": "b"}
+
+
+@pytest.mark.parametrize("text", GROWING.values(), ids=GROWING.keys())
+async def test_a_formula_that_grows_without_end_is_not_saved(
+    client: Client, lines: str, text: str
+) -> None:
+    body = {"label": "Bomb", "kind": "formula", "settings": {"expression": text}}
+    answer = await client.post(f"/v1/databases/{lines}/fields", json=body)
+    assert answer.status_code == 400, answer.text
+    (detail,) = answer.json()["details"]
+    assert detail["path"] == "settings.expression"
+    assert "select less" in detail["message"] or "time or memory" in detail["message"]
+
+
+async def test_a_record_with_which_a_formula_grows_without_end_is_not_written(
+    client: Client, lines: str
+) -> None:
+    await formula(client, lines, "Bomb", "record.tags" + ".map(x,[x,x])" * 30)
+    made = await add(client, lines, data={"price": 1})
+    tags = {"data": {"tags": ["a", "b"]}}
+    answer = await client.patch(f"/v1/records/{made}", json=tags)
+    assert answer.status_code == 400, answer.text
+    assert [detail["path"] for detail in answer.json()["details"]] == ["data.bomb"]
+    assert (await change(client, made, data={"price": 2}))["data"]["price"] == 2
 
 
 async def test_a_machine_that_stands_still_leaves_no_formula_to_a_job(

@@ -11,3 +11,16 @@ class BindingError(InvalidError):
 
 class ExpressionError(BindingError):
     """A CEL expression does not compile, or its evaluation failed."""
+
+
+class ExpressionLimitError(ExpressionError):
+    """The evaluation takes too much time or memory, or gives too much."""
+
+    code = "expression_limit"
+
+    def __init__(
+        self,
+        message: str = "The expression takes more time or memory than one may; let it read less of "
+        "the data, or split it up.",
+    ) -> None:
+        super().__init__(message)

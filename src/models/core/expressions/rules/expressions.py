@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Protocol
 
-from models.core.expressions.rules.cel_text import names, selections
+from models.core.expressions.rules.cel_text import selections
 from models.core.expressions.rules.errors import ExpressionError
-from models.core.expressions.rules.json_values import readable
 from models.core.expressions.rules.programs import MAX_LENGTH, Program, Type, environment
+from models.core.expressions.rules.reads import Reads
 
 __all__ = ["MAX_LENGTH", "VARIABLES", "Expression", "ExpressionError", "compile_expression"]
 
@@ -56,13 +56,12 @@ def _compiled(text: str) -> Expression | str:
 
 
 class _CelExpression:
-    __slots__ = ("_program", "_text", "_used")
+    __slots__ = ("_program", "_reads", "_text")
 
     def __init__(self, text: str, program: Program) -> None:
         self._text = text
         self._program = program
-        used = names(text)
-        self._used = tuple(name for name in VARIABLES if name in used)
+        self._reads = Reads(text, VARIABLES)
 
     def reads(self, variable: str) -> frozenset[str] | None:
         return selections(self._text, variable)
@@ -72,5 +71,4 @@ class _CelExpression:
         return self._program.type in ("BOOL", "DYN")
 
     def evaluate(self, variables: Mapping[str, Any]) -> Any:
-        # CEL copies a variable whole when it is read, so the others are not even looked at.
-        return self._program.run({name: readable(variables.get(name)) for name in self._used})
+        return self._program.run(self._reads.take(variables))

@@ -3,20 +3,23 @@
 import base64
 import math
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from models.core.expressions.rules.errors import ExpressionError
+from models.core.expressions.rules.errors import ExpressionError, ExpressionLimitError
 
 MAX_DEPTH = 100
 """Levels of nesting; bodies are refused at 64 already (design I12)."""
 
 MAX_RESULT_SIZE = 8 * 1024 * 1024
-"""Characters and elements of one result."""
+"""Characters of one result, each of its values counted as `VALUE_SIZE` more."""
+
+VALUE_SIZE = 32
 
 _INT64 = 2**63
+_PLAIN = frozenset({str, bool, float, type(None)})
 
 
 def readable(value: Any, depth: int = 0) -> Any:
@@ -24,16 +27,19 @@ def readable(value: Any, depth: int = 0) -> Any:
 
     CEL turns a datetime, Decimal, UUID or tuple anywhere in a variable into an error.
     """
-    if isinstance(value, str | bool | float) or value is None:
+    if type(value) in _PLAIN:
         return value
     if isinstance(value, int):
         return value if -_INT64 <= value < _INT64 else _double(value)
     if depth >= MAX_DEPTH:
         raise ExpressionError(f"The data is nested deeper than {MAX_DEPTH} levels.")
     if isinstance(value, Mapping):
-        return {str(key): readable(item, depth + 1) for key, item in value.items()}
+        return {
+            str(key): item if type(item) in _PLAIN else readable(item, depth + 1)
+            for key, item in value.items()
+        }
     if isinstance(value, list | tuple):
-        return [readable(item, depth + 1) for item in value]
+        return [item if type(item) in _PLAIN else readable(item, depth + 1) for item in value]
     return _scalar(value)
 
 
@@ -45,6 +51,8 @@ def _double(value: int | Decimal) -> float:
 
 
 def _scalar(value: Any) -> Any:
+    if isinstance(value, str | float):
+        return value
     if isinstance(value, datetime):
         return iso_timestamp(value)
     if isinstance(value, Decimal):
@@ -57,9 +65,14 @@ def _scalar(value: Any) -> Any:
 
 
 class ResultReader:
-    """Turns one CEL result into plain JSON, and gives up on a result that is too large."""
+    """Turns one CEL result into plain JSON, and gives up on a result that is too large.
 
-    def __init__(self) -> None:
+    What `opened` gives of a value holds the parts of a list or map unopened, so that no more is
+    built than is counted.
+    """
+
+    def __init__(self, opened: Callable[[Any], Any] = lambda value: value) -> None:
+        self._opened = opened
         self._size = 0
 
     def read(self, value: Any, depth: int = 0) -> Any:
@@ -67,7 +80,8 @@ class ResultReader:
 
         Raises ExpressionError for what JSON cannot hold (NaN, infinity, NUL) and beyond the size.
         """
-        self._grow(1)
+        self._grow(VALUE_SIZE)
+        value = self._opened(value)
         if isinstance(value, str):
             return self._text(value)
         if isinstance(value, bool | int) or value is None:
@@ -87,7 +101,7 @@ class ResultReader:
     def _grow(self, size: int) -> None:
         self._size += size
         if self._size > MAX_RESULT_SIZE:
-            raise ExpressionError("The result is too large; select less of the data.")
+            raise ExpressionLimitError("The result is too large; select less of the data.")
 
     def _text(self, value: str) -> str:
         self._grow(len(value))

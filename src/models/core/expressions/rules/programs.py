@@ -1,22 +1,36 @@
 """Compiled CEL, the only module that calls the library (decisions C11).
 
-The library bounds the iterations of one evaluation and the depth of one text.
+The library bounds the iterations of one evaluation and the depth of one text, not what a value or a
+type grows to. So a program is evaluated in this process only when it is provably small for its data
+(`bounds`); everything else is evaluated in a bounded child process.
 """
 
+import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from enum import StrEnum
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from cel_expr_python import cel
 from cel_expr_python.ext import ext_math, ext_optional, ext_strings
+from google.protobuf.message import DecodeError
 
 from models.core.expressions.rules import coalesce
-from models.core.expressions.rules.cel_text import names
-from models.core.expressions.rules.errors import ExpressionError
+from models.core.expressions.rules.bounds import Extent, extent_of, is_small
+from models.core.expressions.rules.cel_text import names, tokens
+from models.core.expressions.rules.errors import ExpressionError, ExpressionLimitError
 from models.core.expressions.rules.json_values import ResultReader
+from models.core.expressions.rules.nulls import with_nulls
+from models.core.expressions.rules.syntax import read_tree
+from models.core.expressions.rules.type_sizes import LARGEST, largest_type
+from runtime.bounded_processes import BoundedProcesses, OverLimitError, check_turn
 
 MAX_LENGTH = 4_000
 """Characters of one expression."""
+MOST_OPTIONAL_MAPS = 4
+"""Calls of `optMap` and `optFlatMap`, each of which writes what stands before it twice."""
 
 _LONGEST_REASON = 300
 _EXTENSIONS = (ext_strings.ExtStrings(), ext_math.ExtMath(), ext_optional.ExtOptional())
@@ -24,22 +38,31 @@ _PLACE = re.compile(r"<input>:(\d+):(\d+): ([^\n]*)")
 _STATUS = re.compile(r"^[A-Z_]+: | \[[A-Z_]+\]$")
 
 
-class Type:
+class Type(StrEnum):
     """The types a variable can be declared with; text, number and boolean may be null."""
 
-    ANY: Any = cel.Type.DYN
-    TEXT: Any = cel.Type("google.protobuf.StringValue")
-    NUMBER: Any = cel.Type("google.protobuf.DoubleValue")
-    BOOLEAN: Any = cel.Type("google.protobuf.BoolValue")
-    MOMENT: Any = cel.Type.TIMESTAMP
-    LIST: Any = cel.Type.List(cel.Type.DYN)
-    TEXTS: Any = cel.Type.List(cel.Type.STRING)
+    ANY = "any"
+    TEXT = "text"
+    NUMBER = "number"
+    BOOLEAN = "boolean"
+    MOMENT = "moment"
+    LIST = "list"
+    TEXTS = "texts"
 
 
+_TYPES = {
+    Type.ANY: cel.Type.DYN,
+    Type.TEXT: cel.Type("google.protobuf.StringValue"),
+    Type.NUMBER: cel.Type("google.protobuf.DoubleValue"),
+    Type.BOOLEAN: cel.Type("google.protobuf.BoolValue"),
+    Type.MOMENT: cel.Type.TIMESTAMP,
+    Type.LIST: cel.Type.List(cel.Type.DYN),
+    Type.TEXTS: cel.Type.List(cel.Type.STRING),
+}
 _COALESCE = cel.FunctionDecl(
     coalesce.NAME,
     [
-        cel.Overload(f"{coalesce.NAME}_{count}", Type.ANY, [Type.ANY] * count)
+        cel.Overload(f"{coalesce.NAME}_{count}", cel.Type.DYN, [cel.Type.DYN] * count)
         for count in range(1, coalesce.MOST_ARGUMENTS + 1)
     ],
 )
@@ -47,24 +70,31 @@ _COALESCE = cel.FunctionDecl(
 
 
 class Environment(NamedTuple):
-    """What texts are compiled in. The qualifier of a variable `record.price` is `record`."""
+    """The variables that texts are compiled with."""
 
-    cel: Any
-    qualifiers: frozenset[str]
+    variables: tuple[tuple[str, Type], ...]
+
+    @property
+    def qualifiers(self) -> frozenset[str]:
+        """`record` of a variable `record.price`."""
+        return frozenset(name.split(".")[0] for name, _ in self.variables if "." in name)
 
 
-def environment(variables: Mapping[str, Any]) -> Environment:
+def environment(variables: Mapping[str, Type]) -> Environment:
     """An environment of these variables by name, and of the extensions."""
-    known = cel.NewEnv(
-        variables=dict(variables), extensions=list(_EXTENSIONS), functions=[_COALESCE]
-    )
-    return Environment(known, frozenset(name.split(".")[0] for name in variables if "." in name))
+    return Environment(tuple(sorted(variables.items())))
+
+
+@lru_cache(maxsize=1_024)
+def _library(surrounding: Environment) -> Any:
+    declared = {name: _TYPES[kind] for name, kind in surrounding.variables}
+    return cel.NewEnv(variables=declared, extensions=list(_EXTENSIONS), functions=[_COALESCE])
 
 
 class Program:
     """One compiled text."""
 
-    __slots__ = ("_compiled",)
+    __slots__ = ("_compiled", "_lenient", "_small", "_surrounding", "_text", "_tree")
 
     def __init__(self, surrounding: Environment, text: str) -> None:
         """Check and compile. Raises ExpressionError that says what is wrong and where."""
@@ -74,11 +104,19 @@ class Program:
             raise ExpressionError(
                 f"The expression has {len(text)} characters; at most {MAX_LENGTH} are allowed."
             )
+        self._surrounding, self._text = surrounding, text
+        self._lenient: Any = None
+        self._small: dict[Extent | None, bool] = {}
+        library = _library(surrounding)
         try:
-            self._compiled = surrounding.cel.compile(text)
+            _check_size(library, text)
+            self._compiled = library.compile(text)
             if coalesce.NAME in names(text):
                 plain = coalesce.spelled_out(text, surrounding.qualifiers)
-                self._compiled = surrounding.cel.compile(plain)
+                self._compiled = library.compile(plain)
+            self._tree = read_tree(self._compiled.serialize()).root
+        except DecodeError:
+            raise ExpressionError("The expression calls too much on one value.") from None
         except (RuntimeError, ValueError, TypeError) as error:
             raise ExpressionError(_compile_message(str(error))) from None
 
@@ -87,27 +125,139 @@ class Program:
         """What it gives, as far as types are known without data: `BOOL`, `DYN`, …"""
         return str(self._compiled.return_type().name())
 
+    def is_small(self, data: Mapping[str, Any]) -> bool:
+        """Whether its evaluation with these variables is provably small."""
+        extent = extent_of(data)
+        known = self._small.get(extent)
+        if known is None:
+            small = extent is not None and is_small(self._tree, extent)
+            known = self._small[extent] = small
+        return known
+
     def run(self, data: Mapping[str, Any]) -> Any:
         """The JSON value for these variables.
 
-        Raises ExpressionError for every error of the evaluation, an exceeded budget included.
+        Raises ExpressionError for every error of the evaluation, ExpressionLimitError for one that
+        takes too much, WouldBlockError for one that is not small in a thread that runs a loop.
         """
+        check_turn()
+        if self.is_small(data):
+            return self._evaluated(data, _plain, ResultReader())
         try:
-            value = self._compiled.eval(data=data)
-            result = value.plain_value()
-            failed = value.type() == cel.Type.ERROR
-        except RuntimeError as error:
-            raise ExpressionError(_runtime_message(str(error))) from None
-        except MemoryError:
-            raise ExpressionError("The expression needs too much memory.") from None
+            answer = _processes.call(run_apart, self._request(data))
+        except OverLimitError:
+            raise ExpressionLimitError from None
+        error, value = json.loads(answer)
+        if error is not None:
+            raise (ExpressionLimitError if value else ExpressionError)(error)
+        return value
+
+    def _request(self, data: Mapping[str, Any]) -> bytes:
+        moments = {name: str(each) for name, each in data.items() if isinstance(each, datetime)}
+        plain = {name: each for name, each in data.items() if name not in moments}
+        return json.dumps((self._surrounding, self._text, plain, moments)).encode()
+
+    def run_unbounded(self, data: Mapping[str, Any]) -> Any:
+        """The same, always here: what bounds it is the process."""
+        return self._evaluated(data, _itself, ResultReader(_opened))
+
+    def _evaluated(
+        self, data: Mapping[str, Any], opened: Callable[[Any], Any], reader: ResultReader
+    ) -> Any:
+        value, problem = _value(self._compiled, data)
+        if problem is not None and self._with_nulls() is not None:
+            value, again = _value(self._with_nulls(), data)
+            problem = problem if again is not None else None
+        if problem is not None:
+            raise ExpressionError(problem)
+        try:
+            return reader.read(opened(value))
         except (TypeError, SystemError):
-            # An optional has no Python form; inside a list pybind11 even loses the exception.
-            raise ExpressionError(
-                "The result is an optional value; end it with .orValue(…)."
-            ) from None
-        if failed:
-            raise ExpressionError(_runtime_message(str(result)))
-        return ResultReader().read(result)
+            # Inside a list pybind11 even loses the exception.
+            raise ExpressionError(_OPTIONAL) from None
+        except MemoryError:
+            raise ExpressionLimitError from None
+
+    def _with_nulls(self) -> Any:
+        """The program that reads null as filters do; None where that is the same."""
+        if self._lenient is None:
+            self._lenient = _compiled_with_nulls(self._surrounding, self._compiled)
+        return self._lenient or None
+
+
+_processes = BoundedProcesses([__name__])
+
+_OPTIONAL = "The result is an optional value; end it with .orValue(…)."
+
+
+def _itself(value: Any) -> Any:
+    return value
+
+
+def _opened(value: Any) -> Any:
+    """A value whose parts are still the library's."""
+    return value.value()
+
+
+def _plain(value: Any) -> Any:
+    """A value with all its parts: of a small one only."""
+    return value.plain_value()
+
+
+def run_apart(request: bytes) -> bytes:
+    """In a child: the error, if any, and the value; beside an error, whether it is a limit."""
+    (variables,), text, data, moments = json.loads(request)
+    surrounding = Environment(tuple((name, Type(kind)) for name, kind in variables))
+    data.update((name, datetime.fromisoformat(each)) for name, each in moments.items())
+    answer: tuple[str | None, Any]
+    try:
+        answer = (None, _kept(surrounding, text).run_unbounded(data))
+    except ExpressionError as error:
+        answer = (error.message, isinstance(error, ExpressionLimitError))
+    return json.dumps(answer).encode()
+
+
+@lru_cache(maxsize=512)
+def _kept(surrounding: Environment, text: str) -> Program:
+    return Program(surrounding, text)
+
+
+def _value(compiled: Any, data: Mapping[str, Any]) -> tuple[Any, str | None]:
+    """The library's value, or what it says against it."""
+    try:
+        value = compiled.eval(data=data)
+        if value.type() != cel.Type.ERROR:
+            return value, None
+        return None, _runtime_message(str(value.plain_value()))
+    except RuntimeError as error:
+        return None, _runtime_message(str(error))
+    except MemoryError:
+        raise ExpressionLimitError from None
+    except (TypeError, SystemError):
+        # An optional has no Python form.
+        return None, _OPTIONAL
+
+
+def _compiled_with_nulls(surrounding: Environment, compiled: Any) -> Any:
+    """The same tree with null read as filters do; False where that is the same tree."""
+    try:
+        rewritten = with_nulls(compiled.serialize())
+        return rewritten is not None and _library(surrounding).deserialize(rewritten)
+    except (DecodeError, RuntimeError):
+        # Nested too deep once it is spelled out.
+        return False
+
+
+def _check_size(library: Any, text: str) -> None:
+    """Raises ExpressionError for a text that takes long to compile, though it is short."""
+    optional_maps = sum(token.text in ("optMap", "optFlatMap") for token in tokens(text))
+    if optional_maps > MOST_OPTIONAL_MAPS:
+        raise ExpressionError(
+            f"The expression calls optMap or optFlatMap more than {MOST_OPTIONAL_MAPS} times."
+        )
+    parsed = library.compile(text, disable_check=True)
+    if largest_type(read_tree(parsed.serialize()).root) > LARGEST:
+        raise ExpressionError("The maps of the expression are nested too deep in one another.")
 
 
 def _compile_message(text: str) -> str:

@@ -7,6 +7,7 @@ from sqlalchemy import func, select
 from models.content.items.queries import closed_items
 from models.core.access.rules import Actor
 from models.core.base import Id
+from models.data.databases.commands.formula_trials import refuse_endless
 from models.data.databases.commands.rows import write_field
 from models.data.databases.queries import load_catalog
 from models.data.databases.rules.derived_fields import (
@@ -41,6 +42,7 @@ async def check_change(
     found = resolve_derived(catalog)
     if ref in found.problems:
         refuse([found.problems[ref]])
+    await refuse_endless([found.fields.get(ref, changed)], catalog[ref.database_id], lambda _: "")
     problems = {other: what for other, what in found.problems.items() if other not in broken}
     if problems:
         named = await _named(work, workspace_id, actor, catalog, problems)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Sequence
 
 from models.core.access.rules import Actor
 from models.core.base import Id
+from models.data.databases.commands.formula_trials import refuse_endless
 from models.data.databases.commands.rows import add_to_layout, insert_fields
 from models.data.databases.queries import load_catalog, removed_keys
 from models.data.databases.rules.buttons import button_problems
@@ -45,6 +46,7 @@ async def add_fields(
         found = resolve_derived(catalog)
         refuse(_problems(database_id, added, pairs, found, path_of))
         whole = _completed(database_id, added, pairs, found)
+        await refuse_endless(whole, catalog[database_id], path_of)
     await insert_fields(work, actor.workspace_id, database_id, whole)
     for target_id, inverses in pairs.inverses.items():
         await insert_fields(work, actor.workspace_id, target_id, inverses)

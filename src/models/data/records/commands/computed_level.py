@@ -24,6 +24,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.exc import DBAPIError
 
 from models.core.base import Id, JsonObject
+from models.core.expressions.rules.errors import ExpressionLimitError
 from models.data.databases.field_rows import field_specs
 from models.data.databases.rules.fields import FieldSpec, FieldSpecs, Schema
 from models.data.databases.rules.kinds import FieldKind
@@ -34,7 +35,9 @@ from models.data.records.queries.linked_values import linked_values
 from models.data.records.queries.links import id_array
 from models.data.records.rules.write.computed_order import FOLLOWING, formula_of
 from models.data.records.tables import Record, record
+from runtime.bounded_processes import beside_loop
 from runtime.database import UnitOfWork
+from runtime.errors import UnavailableError, ValidationError
 from runtime.prepared_statement import PreparedStatement
 
 LOCK_TIMEOUT = "500ms"
@@ -43,6 +46,8 @@ REQUEST_SECONDS = 0.25
 """Processor time that formulas take of a request, whose process answers nobody else meanwhile."""
 JOB_SECONDS = 20.0
 """The same of one chunk of a job."""
+_WAITING = 8
+"""So many times as long they may take in all, what they wait for other processes included."""
 
 _FIELDS = PreparedStatement(
     select(field)
@@ -94,12 +99,14 @@ async def compute(
     specs: Sequence[FieldSpec],
     *,
     in_request: bool,
+    refuses: bool = False,
 ) -> Computed:
     """Compute these fields, in this order, and write what changed.
 
     The rows are held before anything is read, so that of two writers whose changes meet in one
     record the later one sees both. What is computed `in_request` leaves records that somebody else
-    holds for long, and formulas that take long.
+    holds for long, and formulas that take long. A formula that goes over the limit of one
+    evaluation gives null; with `refuses`, a ValidationError is raised that names it.
     """
     rows = await _held(work, schema, record_ids, in_request=in_request)
     if rows is None:
@@ -110,7 +117,12 @@ async def compute(
             await _take_from_links(work, schema, spec, values)
     formulas = [(spec.key, formula_of(spec, schema.fields)) for spec in specs if _evaluated(spec)]
     limit = REQUEST_SECONDS if in_request else JOB_SECONDS
-    done = _evaluate(formulas, values, limit) if formulas else list(values)
+    done = list(values)
+    if formulas:
+        try:
+            done = await beside_loop(lambda: _evaluate(formulas, values, limit, refuses=refuses))
+        except UnavailableError:
+            return Computed({}, values.keys())
     now = {each: {spec.key: values[each].get(spec.key) for spec in specs} for each in done}
     changed = await _store(work, schema, {row.id: row.computed for row in rows}, now)
     return Computed(changed, values.keys() - now.keys())
@@ -134,19 +146,26 @@ def _evaluate(
     formulas: Sequence[tuple[str, CompiledFormula | None]],
     values: Mapping[Id, JsonObject],
     limit: float,
+    *,
+    refuses: bool,
 ) -> list[Id]:
     """Put the results of formulas beside the other values; gives the records that had their turn.
 
-    CEL bounds the iterations of one evaluation, not what each of them costs. One record at least
-    has its turn. The limit is on the work, not on the time in which others had the machine.
+    One record at least has its turn. The limit is on the work, not on the time in which others had
+    the machine, unless that is many times as long.
     """
-    end = time.thread_time() + limit
+    end, latest = time.thread_time() + limit, time.monotonic() + _WAITING * limit
     done: list[Id] = []
     for record_id, known in values.items():
         for key, formula in formulas:
-            known[key] = None if formula is None else formula.evaluate(known)
+            try:
+                known[key] = None if formula is None else formula.evaluate(known)
+            except ExpressionLimitError as error:
+                if refuses:
+                    raise ValidationError.at(f"data.{key}", f"The formula: {error}") from None
+                known[key] = None
         done.append(record_id)
-        if time.thread_time() > end:
+        if time.thread_time() > end or time.monotonic() > latest:
             break
     return done
 

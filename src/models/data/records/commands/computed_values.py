@@ -38,12 +38,13 @@ async def recompute(
 
     `changed` are the keys of the fields that were written, relations and what every change moves
     included; None means all of them, as for a record that is new, in the trash or back from it.
+    Raises ValidationError for a formula of the records that goes over the limit of an evaluation.
     """
     if not record_ids or not any(spec.relation or spec.derived for spec in schema.fields.values()):
         return
     written = dict.fromkeys(schema.fields if changed is None else changed, record_ids)
     specs = stale_after(schema.fields, changed)
-    computed = await _compute(work, schema, record_ids, specs, in_request=True)
+    computed = await _compute(work, schema, record_ids, specs, in_request=True, refuses=True)
     effects = await _effects(work, schema, {**written, **computed})
     await propagate(work, schema.workspace_id, effects)
 
@@ -116,11 +117,12 @@ async def _compute(
     specs: Sequence[FieldSpec],
     *,
     in_request: bool,
+    refuses: bool = False,
 ) -> Changed:
     """Compute these fields; a job does it for the records that cannot be waited for."""
     if not specs:
         return {}
-    done = await compute(work, schema, record_ids, specs, in_request=in_request)
+    done = await compute(work, schema, record_ids, specs, in_request=in_request, refuses=refuses)
     if done.left:
         part = Stale(schema.database_id, done.left, [spec.key for spec in specs])
         await request_recomputation(work, schema.workspace_id, part)

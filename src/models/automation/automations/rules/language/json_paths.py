@@ -10,10 +10,13 @@ from typing import Any
 from jsonpath_ng import jsonpath
 from jsonpath_ng.parser import parse
 
-from models.core.expressions.rules.errors import BindingError
+from models.core.expressions.rules.errors import BindingError, ExpressionLimitError
+from runtime.bounded_processes import check_turn
 
 MAX_VISITED = 250_000
-"""Values that one evaluation comes across."""
+"""Values that one evaluation comes across, those inside of what it gives included."""
+_TURN = 1_000
+"""Values between two looks at the time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,20 +33,36 @@ def read_query(text: str) -> tuple[Segment, ...]:
 
 
 def matches(segments: Iterable[Segment], value: Any) -> list[Any]:
-    """Every value that matches, in the order of the RFC. Raises BindingError beyond the budget."""
+    """Every value that matches, in the order of the RFC.
+
+    Raises ExpressionLimitError beyond the budget, WouldBlockError as `check_turn`.
+    """
     found = [value]
-    room = MAX_VISITED
+    visits = _Visits()
     for segment in segments:
         matched: list[Any] = []
         for one in _with_descendants(found) if segment.deep else found:
-            room -= 1
-            if room < 0:
-                raise BindingError(
-                    f"The path comes across more than {MAX_VISITED} values; begin it further in."
-                )
+            visits.count()
             matched.extend(segment.select(one))
         found = matched
+    # A value inside others that match, too, is there as often in the result.
+    for _ in _with_descendants(found):
+        visits.count()
     return found
+
+
+class _Visits:
+    def __init__(self) -> None:
+        self._visited = 0
+
+    def count(self) -> None:
+        self._visited += 1
+        if self._visited > MAX_VISITED:
+            raise ExpressionLimitError(
+                f"The path comes across more than {MAX_VISITED} values; begin it further in."
+            )
+        if self._visited % _TURN == 0:
+            check_turn()
 
 
 def _segments(tree: Any) -> Iterator[Segment]:

@@ -6,7 +6,7 @@ then means what it means in a query; or it is a path into the parts of the paylo
 value of a field, and is judged by the JSON value it finds.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -19,10 +19,9 @@ from models.automation.automations.rules.language.filters import (
 )
 from models.automation.automations.rules.language.paths import compile_path
 from models.automation.automations.rules.language.record_paths import never_there
-from models.core.expressions.rules.cel_text import names
 from models.core.expressions.rules.errors import BindingError
-from models.core.expressions.rules.json_values import readable
 from models.core.expressions.rules.programs import Program, Type, environment
+from models.core.expressions.rules.reads import Reads
 from models.core.filters.grammar import AllOf, Filter, FilterError, RawLeaf, read_tree
 from models.core.filters.memory import holds
 from models.data.databases.rules.fields import FieldSpecs
@@ -59,7 +58,7 @@ def filter_is_wrong(given: Any, variables: tuple[str, ...]) -> Iterator[tuple[st
     """What keeps a filter from being evaluated, as far as it tells without data: path, sentence."""
     if isinstance(given, str):
         try:
-            if _program(given, variables).type not in {"BOOL", "DYN"}:
+            if _program(given, variables)[0].type not in {"BOOL", "DYN"}:
                 yield "filter", "The expression must give true or false."
         except BindingError as error:
             yield "filter", error.message
@@ -134,7 +133,8 @@ def passes(
     known = {name: payload if name == "trigger" else payload.get(name) for name in variables}
     if not isinstance(given, str):
         return _tree_passes(given, _Leaves(variables, asked.fields, asked.now), known)
-    result = _program(given, variables).run(_read(given, known))
+    program, reads = _program(given, variables)
+    result = program.run(reads.take(known))
     if not isinstance(result, bool):
         raise BindingError("The filter must give true or false.")
     return result
@@ -162,11 +162,5 @@ def _tree_passes(given: Any, leaves: _Leaves, known: Mapping[str, Any]) -> bool:
 
 
 @lru_cache(maxsize=1_024)
-def _program(text: str, variables: tuple[str, ...]) -> Program:
-    return Program(_ENVIRONMENTS[variables], text)
-
-
-def _read(text: str, known: Mapping[str, Any]) -> dict[str, Any]:
-    used: Collection[str] = names(text)
-    # CEL copies a variable whole when it is read, so the others are not even looked at.
-    return {name: readable(value) for name, value in known.items() if name in used}
+def _program(text: str, variables: tuple[str, ...]) -> tuple[Program, Reads]:
+    return Program(_ENVIRONMENTS[variables], text), Reads(text, variables)

@@ -1,0 +1,143 @@
+"""The syntax tree of a CEL text, in the messages that CEL defines for it (cel/expr/syntax.proto).
+
+Macros such as `map` are spelled out in it as comprehensions.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from google.protobuf import any_pb2, descriptor_pool, message_factory
+from google.protobuf.descriptor_pb2 import (
+    DescriptorProto,
+    FieldDescriptorProto,
+    FileDescriptorProto,
+)
+
+_PACKAGE = "cel.expr"
+_MESSAGES: Mapping[str, Mapping[str, tuple[int, str]]] = {
+    "Expr": {
+        "id": (2, "int64"),
+        "const": (3, "Constant"),
+        "ident": (4, "Ident"),
+        "select": (5, "Select"),
+        "call": (6, "Call"),
+        "list": (7, "CreateList"),
+        "struct": (8, "CreateStruct"),
+        "comprehension": (9, "Comprehension"),
+    },
+    "Constant": {
+        "null_value": (1, "int64"),
+        "bool_value": (2, "bool"),
+        "string_value": (6, "string"),
+        "bytes_value": (7, "bytes"),
+    },
+    "Ident": {"name": (1, "string")},
+    "Select": {"operand": (1, "Expr"), "field": (2, "string"), "test_only": (3, "bool")},
+    "Call": {"target": (1, "Expr"), "function": (2, "string"), "args": (3, "*Expr")},
+    "CreateList": {"elements": (1, "*Expr")},
+    "Entry": {"map_key": (3, "Expr"), "value": (4, "Expr")},
+    "CreateStruct": {"entries": (2, "*Entry")},
+    "Comprehension": {
+        "iter_var": (1, "string"),
+        "iter_range": (2, "Expr"),
+        "accu_var": (3, "string"),
+        "accu_init": (4, "Expr"),
+        "loop_condition": (5, "Expr"),
+        "loop_step": (6, "Expr"),
+        "result": (7, "Expr"),
+    },
+    "ParsedExpr": {"expr": (2, "Expr")},
+    "CheckedExpr": {"expr": (4, "Expr")},
+}
+"""The fields that are read here; the others of a message are kept as they are."""
+
+_UNIONS = ("Expr", "Constant")
+_SCALARS = {
+    "int64": FieldDescriptorProto.TYPE_INT64,
+    "bool": FieldDescriptorProto.TYPE_BOOL,
+    "string": FieldDescriptorProto.TYPE_STRING,
+    "bytes": FieldDescriptorProto.TYPE_BYTES,
+}
+
+
+def _message(name: str) -> DescriptorProto:
+    described = DescriptorProto(name=name)
+    if name in _UNIONS:
+        described.oneof_decl.add(name="kind")
+    for field_name, (number, kind) in _MESSAGES[name].items():
+        repeated, type_name = kind.startswith("*"), kind.removeprefix("*")
+        field = described.field.add(name=field_name, number=number)
+        field.label = field.LABEL_REPEATED if repeated else field.LABEL_OPTIONAL
+        if type_name in _SCALARS:
+            field.type = _SCALARS[type_name]
+        else:
+            field.type, field.type_name = field.TYPE_MESSAGE, f".{_PACKAGE}.{type_name}"
+        if name in _UNIONS and field_name != "id":
+            field.oneof_index = 0
+    return described
+
+
+def _classes() -> dict[str, Any]:
+    file = FileDescriptorProto(name="cel/expr/read.proto", package=_PACKAGE, syntax="proto3")
+    file.message_type.extend(_message(name) for name in _MESSAGES)
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(file)
+    return {
+        name: message_factory.GetMessageClass(pool.FindMessageTypeByName(f"{_PACKAGE}.{name}"))
+        for name in _MESSAGES
+    }
+
+
+_CLASS = _classes()
+_ROOTS = {f"type.googleapis.com/{_PACKAGE}.{name}": name for name in ("ParsedExpr", "CheckedExpr")}
+
+Expr: Any = _CLASS["Expr"]
+"""One node of a tree; `kind_of` says which of its fields is set."""
+
+
+class Tree(NamedTuple):
+    """What the library serializes: the tree, and what it found out about it."""
+
+    url: str
+    message: Any
+
+    @property
+    def root(self) -> Any:
+        """The node of the whole text."""
+        return self.message.expr
+
+    def serialized(self) -> bytes:
+        """The form that the library reads back."""
+        packed = any_pb2.Any(type_url=self.url, value=self.message.SerializeToString())
+        return packed.SerializeToString()
+
+
+def read_tree(serialized: bytes) -> Tree:
+    """The tree of a parsed or checked text in the form of the library."""
+    packed = any_pb2.Any.FromString(serialized)
+    message = _CLASS[_ROOTS[packed.type_url]].FromString(packed.value)
+    return Tree(packed.type_url, message)
+
+
+def kind_of(node: Any) -> str | None:
+    """`const`, `ident`, `select`, `call`, `list`, `struct` or `comprehension`."""
+    kind: str | None = node.WhichOneof("kind")
+    return kind
+
+
+def children(node: Any) -> list[Any]:
+    """The nodes right below a node."""
+    match kind_of(node):
+        case "select":
+            return [node.select.operand]
+        case "list":
+            return list(node.list.elements)
+        case "struct":
+            return [one for each in node.struct.entries for one in (each.map_key, each.value)]
+        case "call":
+            given = [node.call.target] if node.call.HasField("target") else []
+            return [*given, *node.call.args]
+        case "comprehension":
+            parts = ("iter_range", "accu_init", "loop_condition", "loop_step", "result")
+            return [getattr(node.comprehension, part) for part in parts]
+    return []

@@ -1,0 +1,202 @@
+"""Calls of functions in child processes that are bounded in processor time and address space.
+
+For work whose cost an attacker chooses. A child that goes over a bound ends, the call fails, and
+another child takes its place at the next call. Children are started when they are first needed,
+yield the processor to everybody else, and end when their parent does.
+
+The caller's thread waits. In a thread that runs an event loop a call raises `WouldBlockError`;
+`beside_loop` repeats what raised it in a thread of its own.
+"""
+
+import asyncio
+import atexit
+import contextvars
+import math
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, ClassVar, TypeVar
+
+from runtime.bounded_child import Answer, receive, send
+from runtime.errors import UnavailableError
+
+SECONDS = 2.0
+"""Processor time of one call."""
+PATIENCE_SECONDS = 30.0
+"""Until a child that does not answer is killed, however little of the processor it got."""
+LOOP_SECONDS = 0.02
+"""How long work beside the loop may stop it before it goes on in a thread."""
+_THREADS = 8
+
+Result = TypeVar("Result")
+
+
+class OverLimitError(Exception):
+    """A call took too much processor time or memory, or ended its process."""
+
+
+class WouldBlockError(Exception):
+    """A call was made where waiting would stop an event loop."""
+
+
+class BoundedProcesses:
+    """At most `count` children, which import `modules` when they start."""
+
+    def __init__(self, modules: Sequence[str], count: int = 2) -> None:
+        self._modules = tuple(modules)
+        self._free = threading.Semaphore(count)
+        self._lock = threading.Lock()
+        self._idle: list[_Child] = []
+        self._owner = os.getpid()
+        atexit.register(self.close)
+
+    def call(self, function: Callable[[bytes], bytes], given: bytes) -> bytes:
+        """What a function of a module gives, called in a child.
+
+        Raises OverLimitError, and WouldBlockError in a thread that runs an event loop.
+        """
+        if _runs_loop():
+            raise WouldBlockError
+        name = f"{function.__module__}:{function.__qualname__}\n"
+        request = name.encode() + given
+        with self._free:
+            child = self._take()
+            try:
+                answer = child.ask(request)
+            except BaseException:
+                child.end()
+                raise
+            with self._lock:
+                self._idle.append(child)
+            return answer
+
+    def _take(self) -> "_Child":
+        with self._lock:
+            if self._owner != os.getpid():
+                # After a fork the children are those of the parent.
+                self._owner, self._idle = os.getpid(), []
+            while self._idle:
+                child = self._idle.pop()
+                if child.is_alive():
+                    return child
+                child.end()
+        return _Child(self._modules)
+
+    def close(self) -> None:
+        """End the children that are idle."""
+        with self._lock:
+            for child in self._idle:
+                child.end()
+            self._idle.clear()
+
+
+class _Child:
+    def __init__(self, modules: Sequence[str]) -> None:
+        self._socket, theirs = socket.socketpair()
+        with theirs:
+            command = [sys.executable, "-c", _COMMAND, str(theirs.fileno()), *modules]
+            environment = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+            self._process = subprocess.Popen(  # noqa: S603  # our own program and arguments
+                command, env=environment, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL
+            )
+
+    def is_alive(self) -> bool:
+        return self._process.poll() is None
+
+    def ask(self, request: bytes) -> bytes:
+        """Raises OverLimitError when the child ended, ran out of memory or does not answer."""
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        try:
+            self._socket.settimeout(PATIENCE_SECONDS)
+            send(self._socket, SECONDS, request)
+            answer, given = receive(self._socket, deadline)
+        except (OSError, EOFError):
+            if self._failed():
+                raise RuntimeError("A child process did not start.") from None
+            raise OverLimitError from None
+        if answer is Answer.OVER_LIMIT:
+            raise OverLimitError
+        if answer is Answer.FAILED:
+            raise RuntimeError(given.decode())
+        return given
+
+    def _failed(self) -> bool:
+        """Whether it ended by itself. A signal ends one that is over its limit."""
+        try:
+            return self._process.wait(timeout=1) > 0
+        except subprocess.TimeoutExpired:
+            return False
+
+    def end(self) -> None:
+        self._socket.close()
+        self._process.kill()
+        self._process.wait()
+
+
+_COMMAND = "from runtime.bounded_child import main; main()"
+
+_threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="bounded-call")
+
+
+def _runs_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
+_turn = threading.local()
+
+
+class _Waiting:
+    """What works in threads, and how much may."""
+
+    running: ClassVar[set[Future[Any]]] = set()
+    most: ClassVar[float] = math.inf
+
+
+def refuse_beyond(count: int) -> None:
+    """Let `beside_loop` refuse what would wait beside so much other work of this process.
+
+    For a process whose callers hold something meanwhile that others need, such as a connection.
+    """
+    _Waiting.most = count
+
+
+def check_turn() -> None:
+    """Raises WouldBlockError when the work of `beside_loop` has stopped the loop for too long."""
+    if time.monotonic() > getattr(_turn, "ends", math.inf):
+        raise WouldBlockError
+
+
+async def beside_loop(work: Callable[[], Result]) -> Result:
+    """What `work` gives. It has no effects: when it would block the loop it is begun once more, in
+    a thread.
+
+    Raises UnavailableError where `refuse_beyond` says so.
+    """
+    _turn.ends = time.monotonic() + LOOP_SECONDS
+    try:
+        return work()
+    except WouldBlockError:
+        _turn.ends = math.inf
+        return await _in_thread(work)
+    finally:
+        _turn.ends = math.inf
+
+
+async def _in_thread(work: Callable[[], Result]) -> Result:
+    if len(_Waiting.running) >= _Waiting.most:
+        raise UnavailableError("Too many long evaluations are under way; try again.")
+    context = contextvars.copy_context()
+    future = _threads.submit(lambda: context.run(work))
+    _Waiting.running.add(future)
+    # Of a caller who is gone, the thread goes on.
+    future.add_done_callback(_Waiting.running.discard)
+    return await asyncio.wrap_future(future)

@@ -1,0 +1,125 @@
+"""What is provably small, by the tree of the text and the extent of the data."""
+
+import time
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from models.core.expressions.rules.bounds import extent_of
+from models.core.expressions.rules.errors import ExpressionError
+from models.core.expressions.rules.programs import Program, Type, environment
+from tests.support.attacks import GROWING
+
+ENVIRONMENT = environment({"trigger": Type.ANY, "nodes": Type.ANY})
+RECORD = {"id": "r1", "data": {"price": 5, "name": "Car", "tags": ["a", "b"]}}
+SMALL = {"trigger": {"n": 5, "text": "Some text.", "record": RECORD}}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "trigger.n > 3",
+        "trigger.record.data.price * 2 + trigger.n",
+        "'Dear ' + trigger.text + ', ' + string(trigger.n)",
+        "trigger.text.lowerAscii().replace(' ', '-')",
+        "trigger.text.contains('x') || trigger.text.matches('^[a-z]+$')",
+        "coalesce(trigger.a, trigger.b.c, 'none')",
+        "trigger.record.data.tags.exists(tag, tag == 'a')",
+        "trigger.record.data.tags.filter(tag, tag != 'a').map(tag, {'tag': tag})",
+        "trigger.?missing.orValue('x')",
+    ],
+)
+def test_what_people_write_is_small(text: str) -> None:
+    assert Program(ENVIRONMENT, text).is_small(SMALL)
+
+
+@pytest.mark.parametrize("text", GROWING.values(), ids=GROWING.keys())
+def test_what_grows_with_every_call_is_not_small(text: str) -> None:
+    assert not Program(ENVIRONMENT, text).is_small({})
+
+
+@pytest.mark.parametrize(
+    ("text", "few", "many"),
+    [
+        ("nodes.map(x, x)", 50, 5_000),
+        ("nodes.map(x, nodes.size())", 10, 300),
+        ("nodes.map(x, [x, x]).map(x, [x, x])", 10, 1_000),
+        ("nodes.filter(x, x > 1)", 50, 5_000),
+        ("trigger in nodes", 1_000, 100_000),
+        ("nodes", 1_000, 100_000),
+    ],
+)
+def test_the_extent_of_the_data_decides(text: str, few: int, many: int) -> None:
+    program = Program(ENVIRONMENT, text)
+    assert program.is_small({"nodes": [1] * few, "trigger": 1})
+    assert not program.is_small({"nodes": [1] * many, "trigger": 1})
+
+
+def test_long_texts_count_by_their_characters() -> None:
+    program = Program(ENVIRONMENT, "trigger.replace('a', 'bbbbbbbbbbbbbbbb')")
+    assert program.is_small({"trigger": "a" * 1_000})
+    assert not program.is_small({"trigger": "a" * 100_000})
+
+
+@pytest.mark.parametrize("text", ["'%s'.format([trigger])", "trigger.matches(trigger)"])
+def test_what_has_no_known_bound_is_not_small(text: str) -> None:
+    assert not Program(ENVIRONMENT, text).is_small({"trigger": "a"})
+
+
+def test_an_extent_is_known_up_to_a_power_of_two() -> None:
+    assert extent_of({"a": [1, 2, 3]}) == extent_of({"b": [1, 2, 3]})
+    assert extent_of([0] * 10**6) is None
+
+
+_LEAVES = st.sampled_from(
+    ["nodes", "trigger", "'ab'", "1", "[1, 2]", "trigger.text", "nodes[0]", "x", "y"]
+)
+
+
+def _texts(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    return st.one_of(
+        st.builds("({0} + {1})".format, inner, inner),
+        st.builds("[{0}, {1}]".format, inner, inner),
+        st.builds("{{'k': {0}}}".format, inner),
+        st.builds("({0} == {1} ? {0} : {1})".format, inner, inner),
+        st.builds("{0}.map(x, {1})".format, inner, inner),
+        st.builds("{0}.map(y, {1})".format, inner, inner),
+        st.builds("{0}.filter(x, {1} == x)".format, inner, inner),
+        st.builds("{0}.exists(x, x == {1})".format, inner, inner),
+        st.builds("{0}.replace('a', {1})".format, inner, inner),
+        st.builds("{0}.split('')".format, inner),
+        st.builds("{0}.join({1})".format, inner, inner),
+        st.builds("string({0})".format, inner),
+        st.builds("coalesce({0}, {1})".format, inner, inner),
+    )
+
+
+TEXTS: st.SearchStrategy[str] = st.deferred(lambda: st.one_of(_LEAVES, _texts(TEXTS)))
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    text=TEXTS,
+    nodes=st.one_of(
+        st.integers(1, 400).map(lambda n: ["ab"] * n),
+        st.integers(1, 20).map(lambda n: [["ab"] * n] * n),
+        st.integers(1, 50_000).map(lambda n: "a" * n),
+    ),
+)
+def test_what_is_small_is_evaluated_soon(text: str, nodes: Any) -> None:
+    dynamic = environment(dict.fromkeys(("trigger", "nodes", "x", "y"), Type.ANY))
+    data = {"trigger": {"text": "aaa"}, "nodes": nodes, "x": "a", "y": ["a"]}
+    try:
+        program = Program(dynamic, text)
+    except ExpressionError:
+        return
+    if not program.is_small(data):
+        return
+    began = time.thread_time()
+    with suppress(ExpressionError):
+        program.run(data)
+    # The budget is about 5 ms, and a failed one is evaluated twice.
+    assert time.thread_time() - began < 0.1

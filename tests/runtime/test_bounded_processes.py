@@ -1,0 +1,123 @@
+"""Child processes that are bounded, killed and replaced."""
+
+import asyncio
+import os
+import signal
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+import runtime.bounded_processes
+from runtime.bounded_processes import (
+    BoundedProcesses,
+    OverLimitError,
+    WouldBlockError,
+    beside_loop,
+    check_turn,
+)
+
+
+def pid(_given: bytes) -> bytes:
+    return str(os.getpid()).encode()
+
+
+def spin(_given: bytes) -> bytes:
+    while True:
+        pass
+
+
+def fill(_given: bytes) -> bytes:
+    return b"x" * (1 << 31)
+
+
+def die(_given: bytes) -> bytes:
+    os.kill(os.getpid(), signal.SIGSEGV)
+    return b""
+
+
+def fail(_given: bytes) -> bytes:
+    raise ValueError("no")
+
+
+def niceness(_given: bytes) -> bytes:
+    return str(os.nice(0)).encode()
+
+
+@pytest.fixture(autouse=True)
+def _short(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runtime.bounded_processes, "SECONDS", 0.3)
+
+
+@pytest.fixture(scope="module")
+def processes() -> BoundedProcesses:
+    return BoundedProcesses(["tests.runtime.test_bounded_processes"], count=2)
+
+
+@pytest.mark.parametrize("function", [spin, fill, die])
+def test_a_call_over_its_bounds_fails_and_the_next_one_is_answered(
+    processes: BoundedProcesses, function: Callable[[bytes], bytes]
+) -> None:
+    with pytest.raises(OverLimitError):
+        processes.call(function, b"")
+    assert int(processes.call(pid, b"")) != os.getpid()
+
+
+def test_a_child_answers_many_calls_and_yields_to_everybody(processes: BoundedProcesses) -> None:
+    assert processes.call(pid, b"") == processes.call(pid, b"")
+    assert processes.call(niceness, b"") == b"10"
+
+
+def test_an_error_of_the_function_is_raised(processes: BoundedProcesses) -> None:
+    with pytest.raises(RuntimeError, match="ValueError: no"):
+        processes.call(fail, b"")
+
+
+def test_a_child_that_was_killed_is_replaced(processes: BoundedProcesses) -> None:
+    gone = int(processes.call(pid, b""))
+    os.kill(gone, signal.SIGKILL)
+    while True:
+        try:
+            assert int(processes.call(pid, b"")) != gone
+            break
+        except OverLimitError:
+            continue
+
+
+def test_children_are_shared_by_threads(processes: BoundedProcesses) -> None:
+    with ThreadPoolExecutor(8) as threads:
+        found = set(threads.map(lambda _: processes.call(pid, b""), range(50)))
+    assert len(found) <= 2
+
+
+async def test_work_that_stops_the_loop_goes_on_in_a_thread() -> None:
+    looks = 0
+
+    def work() -> int:
+        nonlocal looks
+        looks = 0
+        until = time.monotonic() + 0.1
+        while time.monotonic() < until:
+            looks += 1
+            check_turn()
+        return looks
+
+    beats = 0
+
+    async def beat() -> None:
+        nonlocal beats
+        while True:
+            await asyncio.sleep(0.001)
+            beats += 1
+
+    beating = asyncio.create_task(beat())
+    assert await beside_loop(work) == looks
+    beating.cancel()
+    assert beats > 3
+
+
+async def test_a_call_in_a_loop_is_refused(processes: BoundedProcesses) -> None:
+    with pytest.raises(WouldBlockError):
+        processes.call(pid, b"")
+    assert int(await beside_loop(lambda: processes.call(pid, b"")))
