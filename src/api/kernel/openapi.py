@@ -51,7 +51,9 @@ def render(routes: Sequence[Route]) -> dict[str, Any]:
     schemas = components.setdefault("schemas", {})
     for name in ("HTTPValidationError", "ValidationError"):
         schemas.pop(name, None)
-    schema = ErrorBody.model_json_schema(ref_template="#/components/schemas/{model}")
+    schema = ErrorBody.model_json_schema(
+        ref_template="#/components/schemas/{model}", mode="serialization"
+    )
     schemas.update(schema.pop("$defs"))
     schemas["Error"] = schema
     components["schemas"] = dict(sorted(schemas.items()))

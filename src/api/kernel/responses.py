@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import exc
 from starlette.responses import Response
 
+from models.core.absence import AbsentNotNull
 from runtime.errors import (
     InternalError,
     PlatformError,
@@ -46,7 +47,7 @@ class ErrorDetail(BaseModel):
     message: str
 
 
-class ErrorBody(BaseModel):
+class ErrorBody(AbsentNotNull):
     """The body of every refusal; only a validation error has details."""
 
     model_config = ConfigDict(title="Error", extra="forbid")

@@ -20,9 +20,9 @@ export function duration(ms) {
     : `${Math.floor(hours / 24)} d ${hours % 24} h`;
 }
 
-/** The time between two moments; an open end is now. */
+/** The time between two moments, null without a first one; an open end is now. */
 export const span = (from, to) =>
-  from === null ? null : (to === null ? Date.now() : Date.parse(to)) - Date.parse(from);
+  from === undefined ? null : (to === undefined ? Date.now() : Date.parse(to)) - Date.parse(from);
 
 export const moment = (text) =>
   new Date(text).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "medium" });

@@ -100,7 +100,7 @@ def _node_table(run: Json) -> Table:
             node["nodeKind"],
             f"[{style}]{node['status']}[/]",
             str(node["attempt"]),
-            _seconds(node["startedAt"], node["completedAt"]),
+            _seconds(node.get("startedAt"), node.get("completedAt")),
         )
     return table
 

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, PlainSerializer
 from pydantic.alias_generators import to_camel
 
+from models.core.absence import AbsentNotNull, Nullable
 from runtime.schema import Timestamp, metadata
 from runtime.timestamps import wire_timestamp
 
@@ -19,6 +20,7 @@ __all__ = [
     "JsonObject",
     "Label",
     "Moment",
+    "Nullable",
     "Order",
     "Shape",
     "Timestamp",
@@ -45,8 +47,8 @@ Order = Annotated[float, Field(allow_inf_nan=False, ge=-1e15, le=1e15)]
 JsonObject = dict[str, Any]
 
 
-class Shape(BaseModel):
-    """A body on the wire: camelCase keys; answers are read from rows by attribute."""
+class Shape(AbsentNotNull):
+    """A body on the wire: camelCase keys, absent without a value; read from rows by attribute."""
 
     model_config = ConfigDict(
         alias_generator=to_camel,

@@ -43,7 +43,7 @@ async def worker(space: Space) -> AsyncIterator[None]:
 async def test_a_run_is_answered_with_its_end(client: Client, space: Space) -> None:
     path = await create(client, space)
     run = read(await client.post(f"{path}/run", json={"input": {"a": 1}}))
-    assert (run["status"], run["result"], run["error"]) == ("succeeded", {"got": 1}, None)
+    assert (run["status"], run.get("result"), run.get("error")) == ("succeeded", {"got": 1}, None)
     assert (run["actionId"], run["workspaceId"], run["input"]) == (
         path.rpartition("/")[2],
         str(space.id),
@@ -65,7 +65,7 @@ async def test_a_run_that_takes_long_is_answered_as_it_stands(
     began = time.monotonic()
     run = read(await client.post(f"{path}/run", json={}))
     assert 0.3 <= time.monotonic() - began < longest
-    assert (run["status"], run["completedAt"], run["result"]) == ("started", None, None)
+    assert (run["status"], run.get("completedAt"), run.get("result")) == ("started", None, None)
     assert run["stepResults"]["main"]["status"] == "pending"
 
 

@@ -36,15 +36,14 @@ async def test_the_answer_is_the_queued_run(
 ) -> None:
     made = await publish(client, space)
     run = read(await client.post(f"{path_of(made)}/{operation}", json=body))
-    assert run.keys() == {
+    assert run.keys() - {"startNodeId"} == {
         "id", "automationId", "automationVersionId", "workspaceId", "status", "source",
-        "createdAt", "startedAt", "completedAt", "triggerPayload", "output", "error",
-        "startNodeId", "replayOfRunId", "metadata", "nodeRuns",
+        "createdAt", "triggerPayload", "metadata", "nodeRuns",
     }  # fmt: skip
     assert (run["status"], run["triggerPayload"]) == ("queued", {"n": 1})
     source = {"run": "manual", "test-run": "test", "run-from-node": "from_node"}[operation]
     assert run["source"] == source
-    assert run["startNodeId"] == ("wait" if operation == "run-from-node" else None)
+    assert run.get("startNodeId") == ("wait" if operation == "run-from-node" else None)
     assert run["automationVersionId"] == made["publishedVersionId"]
     assert run["nodeRuns"] == []
     workflow_id = f"automation-run/{run['id']}"
@@ -242,6 +241,6 @@ async def test_last_triggered_is_the_newest_run_that_was_no_test(
 ) -> None:
     made = await publish(client, space)
     await client.post(f"{path_of(made)}/test-run", json={})
-    assert read(await client.get(path_of(made)))["lastTriggeredAt"] is None
+    assert "lastTriggeredAt" not in read(await client.get(path_of(made)))
     run = read(await client.post(f"{path_of(made)}/run", json={}))
     assert read(await client.get(path_of(made)))["lastTriggeredAt"] == run["createdAt"]

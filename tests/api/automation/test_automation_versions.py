@@ -42,7 +42,7 @@ async def test_versions_are_listed_and_shown(client: Client, space: Space) -> No
         await client.patch(path_of(made), json={"graph": numbered(number)})
         await client.post(f"{path_of(made)}/publish", json={"note": f"No. {number}"})
     listed = await versions_of(client, made)
-    assert [(one["version"], one["status"], one["note"]) for one in listed] == [
+    assert [(one["version"], one["status"], one.get("note")) for one in listed] == [
         (3, "published", "No. 3"),
         (2, "archived", "No. 2"),
         (1, "archived", None),

@@ -28,13 +28,12 @@ async def test_a_new_automation_is_an_open_draft(client: Client, space: Space) -
     made = await create(client, space, label="Nightly sync")
     assert made.keys() == {
         "id", "workspaceId", "itemId", "key", "label", "enabled", "versionId", "version",
-        "publishedVersionId", "draftVersionId", "hasUnpublishedChanges", "trigger",
-        "triggerConfig", "graph", "webhookPath", "webhookSecret", "nextRunAt",
-        "lastTriggeredAt", "createdAt", "updatedAt", "referenceIssues",
+        "draftVersionId", "hasUnpublishedChanges", "trigger", "triggerConfig", "graph",
+        "webhookPath", "webhookSecret", "createdAt", "updatedAt", "referenceIssues",
     }  # fmt: skip
     assert (made["key"], made["label"], made["enabled"]) == ("nightly_sync", "Nightly sync", False)
     assert (made["version"], made["versionId"]) == (1, made["draftVersionId"])
-    assert (made["publishedVersionId"], made["hasUnpublishedChanges"]) == (None, True)
+    assert made["hasUnpublishedChanges"] is True
     assert (made["trigger"], made["triggerConfig"]) == ("manual", {"kind": "manual"})
     assert (
         made["graph"]["nodes"][0] | {"id": "wait", "config": {"seconds": 86_400}}
@@ -42,7 +41,7 @@ async def test_a_new_automation_is_an_open_draft(client: Client, space: Space) -
     )
     assert made["webhookPath"].startswith("/v1/hooks/")
     assert made["webhookSecret"].startswith("whsec_")
-    assert (made["nextRunAt"], made["lastTriggeredAt"], made["referenceIssues"]) == (None, None, [])
+    assert made["referenceIssues"] == []
     assert read(await client.get(path_of(made))) == made
 
 
@@ -92,11 +91,8 @@ async def test_the_list_stays_put_while_others_come(client: Client, space: Space
 async def test_label_and_switch_act_at_once(client: Client, space: Space) -> None:
     made = await publish(client, space)
     changed = read(await client.patch(path_of(made), json={"label": "Other", "enabled": False}))
-    assert (changed["label"], changed["enabled"], changed["draftVersionId"]) == (
-        "Other",
-        False,
-        None,
-    )
+    assert (changed["label"], changed["enabled"]) == ("Other", False)
+    assert "draftVersionId" not in changed
     assert changed["version"] == 1
     assert changed["updatedAt"] >= made["updatedAt"]
 
@@ -177,12 +173,13 @@ async def publish_now(client: Client, made: Json, **body: Any) -> Json:
 async def test_publish_puts_the_earlier_version_away(client: Client, space: Space) -> None:
     made = await create(client, space, graph=numbered(1))
     first = await publish_now(client, made, note="The first")
-    assert (first["publishedVersionId"], first["draftVersionId"]) == (made["draftVersionId"], None)
+    assert first["publishedVersionId"] == made["draftVersionId"]
+    assert "draftVersionId" not in first
     assert (first["hasUnpublishedChanges"], first["version"]) == (False, 1)
     await client.patch(path_of(made), json={"graph": numbered(2)})
     await publish_now(client, made)
     versions = read(await client.get(f"{path_of(made)}/versions"))["versions"]
-    assert [(one["version"], one["status"], one["note"]) for one in versions] == [
+    assert [(one["version"], one["status"], one.get("note")) for one in versions] == [
         (2, "published", None),
         (1, "archived", "The first"),
     ]
@@ -241,7 +238,7 @@ async def test_a_draft_is_discarded(client: Client, space: Space) -> None:
     assert refusal(none) == (409, "conflict")
     await client.patch(path_of(made), json={"graph": numbered(2)})
     left = read(await client.post(f"{path_of(made)}/discard-draft"))
-    assert (left["draftVersionId"], left["version"]) == (None, 1)
+    assert (left.get("draftVersionId"), left["version"]) == (None, 1)
     assert left["graph"]["nodes"][0]["config"] == {"output": {"number": 1}}
     reopened = read(await client.patch(path_of(made), json={"graph": numbered(3)}))
     assert reopened["version"] == 3
@@ -255,8 +252,7 @@ async def test_viewers_read_an_automation_without_its_webhook(
     _, token = await space.member(role)
     reader = client.with_token(token)
     seen = read(await reader.get(path_of(made)))
-    shown = {key: value for key, value in made.items() if not key.startswith("webhook")}
-    assert {key: value for key, value in seen.items() if value or key in shown} == shown
+    assert seen == {key: value for key, value in made.items() if not key.startswith("webhook")}
     assert read(await reader.get(f"{space.path}/automations"))["automations"][0]["id"] == made["id"]
     before = await row_counts(space)
     for method, place, body in CHANGES:

@@ -30,12 +30,12 @@ async def published(client: Client, space: Space, config: Json = HOURLY) -> Json
 
 async def test_publishing_says_when_it_runs_next(client: Client, space: Space) -> None:
     made = await create(client, space, triggerConfig=HOURLY, enabled=True)
-    assert made["nextRunAt"] is None
+    assert "nextRunAt" not in made
     before = next_hour()
     made = read(await client.post(f"{path_of(made)}/publish", json={}))
     assert made["nextRunAt"] in {before, next_hour()}
     disabled = read(await client.patch(path_of(made), json={"enabled": False}))
-    assert disabled["nextRunAt"] is None
+    assert "nextRunAt" not in disabled
     enabled = read(await client.patch(path_of(made), json={"enabled": True}))
     assert enabled["nextRunAt"] in {made["nextRunAt"], next_hour()}
 
@@ -65,7 +65,7 @@ async def test_a_schedule_that_never_fires_is_not_published(
     answer = await client.post(f"{path_of(made)}/publish", json={})
     assert refusal(answer) == (400, "validation_error")
     assert words in answer.json()["message"]
-    assert read(await client.get(path_of(made)))["publishedVersionId"] is None
+    assert "publishedVersionId" not in read(await client.get(path_of(made)))
 
 
 @pytest.mark.parametrize("seconds", [59, 0, -60, 1.5, "60", 366 * 86_400 + 1])

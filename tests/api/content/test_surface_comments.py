@@ -42,11 +42,7 @@ async def test_comments_form_threads(client: Client, space: Space, page: Placed)
     assert first == {
         **first,
         "surfaceId": str(page.id),
-        "blockId": None,
-        "parentCommentId": None,
         "authorUserId": str(space.user_id),
-        "resolvedAt": None,
-        "resolvedByUserId": None,
     }
     assert (answer["blockId"], answer["parentCommentId"]) == (block, on_block["id"])
     assert await texts(client, page) == ["first", "on the block", "answer"]
@@ -79,7 +75,7 @@ async def test_a_thread_is_resolved_and_opened_again(
     again = (await client.patch(path, json={"resolved": True})).json()["data"]
     assert again == resolved
     opened = (await client.patch(path, json={"resolved": False})).json()["data"]
-    assert (opened["resolvedAt"], opened["resolvedByUserId"]) == (None, None)
+    assert opened.keys().isdisjoint({"resolvedAt", "resolvedByUserId"})
     refused = await client.patch(f"{page.path}/comments/{reply['id']}", json={"resolved": True})
     assert refused.status_code == 400
     assert refused.json()["details"][0]["path"] == "resolved"

@@ -249,7 +249,7 @@ async def test_an_unfinished_export_is_shown_as_it_stands_and_goes_on(
     path = f"/v1/databases/{filled}/export"
     first = await client.post(path, json={"format": "csv"}, headers=headers)
     shown = first.json()["data"]
-    assert (shown["status"], shown["file"], shown["recordCount"]) == ("queued", None, 0)
+    assert (shown["status"], shown.get("file"), shown["recordCount"]) == ("queued", None, 0)
     where = f"{space.path}/exports/{shown['id']}"
     assert (await client.get(where)).json()["data"] == shown
     assert await exporting.jobs.advance_job(shown["id"]) == "more"
@@ -298,7 +298,7 @@ async def test_an_export_fails_when_its_field_is_gone(
     assert (await client.delete(f"/v1/databases/{filled}/fields/{price['id']}")).is_success
     assert await exporting.finish(shown["id"]) == "failed"
     ended = (await client.get(f"{space.path}/exports/{shown['id']}")).json()["data"]
-    assert (ended["status"], ended["file"]) == ("failed", None)
+    assert (ended["status"], ended.get("file")) == ("failed", None)
     assert "fields.1" in ended["error"]
 
 
@@ -372,7 +372,7 @@ async def test_what_is_too_much_is_refused_and_leaves_nothing(
     async with exporting.running(space.id):
         exported = await export(client, filled, format="xlsx")
         narrow = await export(client, filled, format="xlsx", fields=["title"])
-    assert (exported["status"], exported["file"]) == ("failed", None)
+    assert (exported["status"], exported.get("file")) == ("failed", None)
     assert "fewer fields" in exported["error"]
     assert narrow["status"] == "succeeded"
     left = [path for path in objects(settings) if exported["id"] in path.as_posix()]

@@ -44,14 +44,11 @@ async def test_a_comment_is_written_answered_and_resolved(
     assert first == {
         "id": first["id"],
         "recordId": record.rpartition("/")[2],
-        "parentCommentId": None,
         "authorUserId": str(space.user_id),
         "body": "Is this right?",
         "mentions": [str(member)],
         "createdAt": first["createdAt"],
         "updatedAt": first["createdAt"],
-        "resolvedAt": None,
-        "deletedAt": None,
     }
     commenter = client.with_token(token)
     answer = await say(commenter, record, "It is.", parentCommentId=first["id"])
@@ -62,7 +59,7 @@ async def test_a_comment_is_written_answered_and_resolved(
     again = (await client.patch(path, json={"resolved": True})).json()["data"]
     assert again == resolved
     opened = (await client.patch(path, json={"resolved": False, "body": "Is it?"})).json()["data"]
-    assert (opened["resolvedAt"], opened["body"]) == (None, "Is it?")
+    assert ("resolvedAt" in opened, opened["body"]) == (False, "Is it?")
 
 
 async def test_words_belong_to_their_author_and_to_managers(

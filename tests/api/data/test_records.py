@@ -57,8 +57,8 @@ async def test_a_record_has_the_shape_of_the_interface(
 ) -> None:
     made = await create(client, records, title="First", data={"price": 9.5, "state": "open"})
     assert made.keys() == {
-        "id", "workspaceId", "databaseId", "contentSurfaceId", "title", "data", "relations",
-        "computed", "system", "related", "archived", "createdByUserId", "updatedByUserId",
+        "id", "workspaceId", "databaseId", "title", "data", "relations", "computed",
+        "system", "related", "archived", "createdByUserId", "updatedByUserId",
         "createdAt", "updatedAt",
     }  # fmt: skip
     assert made["data"] == {"title": "First", "price": 9.5, "state": "open", "code": "none"}

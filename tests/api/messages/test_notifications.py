@@ -80,13 +80,9 @@ async def test_one_shows_what_it_is_about(client: Client, space: Space) -> None:
         "kind": "system",
         "title": "Number 0",
         "body": "Words",
-        "itemId": None,
-        "recordId": None,
         "runId": str(run_id),
         "actorUserId": str(space.user_id),
         "data": {},
-        "readAt": None,
-        "archivedAt": None,
     }
 
 

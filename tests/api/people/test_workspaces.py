@@ -93,7 +93,7 @@ async def test_bad_bodies_of_workspaces_are_refused(
 async def test_the_caller_is_told_who_they_are(owner: Client, client: Client, space: Space) -> None:
     me = (await owner.get("/v1/me")).json()["data"]
     assert me["user"]["email"] == space.email
-    assert (me["principalType"], me["workspaceId"]) == ("session", None)
+    assert (me["principalType"], "workspaceId" in me) == ("session", False)
     me = (await client.get("/v1/me")).json()["data"]
     assert (me["principalType"], me["workspaceId"]) == ("api_key", str(space.id))
 
@@ -117,7 +117,7 @@ async def test_a_workspace_is_renamed(client: Client, owner: Client, space: Spac
     shown = changed.json()["data"]["workspace"]
     assert (shown["name"], shown["icon"]) == ("Renamed", "🌍")
     cleared = (await client.patch(space.path, json={"icon": None})).json()["data"]["workspace"]
-    assert (cleared["name"], cleared["icon"]) == ("Renamed", None)
+    assert (cleared["name"], "icon" in cleared) == ("Renamed", False)
     other = await owner.post("/v1/workspaces", json={"name": "Other"})
     slug = other.json()["data"]["workspace"]["slug"]
     assert (await client.patch(space.path, json={"slug": slug})).status_code == 409

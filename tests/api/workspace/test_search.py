@@ -36,7 +36,6 @@ async def test_items_and_records_are_found(client: Client, space: Space) -> None
         "itemId": database["item"]["id"],
         "itemKind": "database",
         "databaseId": database["target"]["id"],
-        "icon": None,
         "updatedAt": row["updatedAt"],
     }
     assert found[1]["databaseId"] == database["target"]["id"]
@@ -46,7 +45,6 @@ async def test_items_and_records_are_found(client: Client, space: Space) -> None
         "title": "The BLUE folder",
         "itemId": folder["id"],
         "itemKind": "folder",
-        "databaseId": None,
         "icon": "📁",
         "updatedAt": folder["updatedAt"],
     }

@@ -97,19 +97,20 @@ async def test_a_link_from_making_to_revoking(
         "workspaceId": str(space.id),
         "kind": "folder",
         "url": f"/share/{link['id']}",
-        "expiresAt": None,
         "allowDownload": False,
-        "maxUses": None,
         "useCount": 0,
         "createdAt": link["createdAt"],
-        "revokedAt": None,
     }
     listed = (await client.get(links_of(space, item_id))).json()["data"]
     assert listed == {"shareLinks": [link], "cursor": None}
     opened = await anybody.get(public(link), headers=by(token))
     assert opened.status_code == 200, opened.text
     visit = opened.json()["data"]
-    shown = {"id": str(item_id), "kind": "folder", "title": "A folder", "icon": None, "color": None}
+    shown = {
+        "id": str(item_id),
+        "kind": "folder",
+        "title": "A folder",
+    }
     assert visit["item"] == shown
     assert visit["content"] == {"children": [], "cursor": None}
 
@@ -360,7 +361,7 @@ async def test_a_file_that_may_only_be_looked_at(
 ) -> None:
     link, token, _, _ = await _shared_file(client, space)
     visit = (await anybody.get(public(link), headers=by(token))).json()["data"]
-    assert visit["content"]["downloadUrl"] is None
+    assert "downloadUrl" not in visit["content"]
     answer = await anybody.get(public(link, "/download"), headers=in_session(visit["session"]))
     assert answer.status_code == 404
     refused = await anybody.get(public(link, "/download"), headers=by(token))

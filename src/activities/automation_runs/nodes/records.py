@@ -42,8 +42,9 @@ class RecordNodes:
         )
         if found is None:
             raise QueryTooSlowError
-        output = found.model_dump(mode="json", by_alias=True)
-        return NodeResult({**output, "count": len(found.records)})
+        rest = found.model_dump(mode="json", by_alias=True, exclude={"records"})
+        records = [record.to_json() for record in found.records]
+        return NodeResult({"records": records, **rest, "count": len(records)})
 
     async def create_record(self, node: Invocation) -> NodeResult:
         """`{record, created}`; with `upsertBy`, `created` tells whether it is new."""
@@ -84,4 +85,4 @@ def _require_database(record: RecordDetail, database_id: Id | None) -> None:
 
 
 def _written(record: RecordDetail, **facts: bool) -> NodeResult:
-    return NodeResult({"record": record.model_dump(mode="json", by_alias=True), **facts})
+    return NodeResult({"record": record.to_json(), **facts})

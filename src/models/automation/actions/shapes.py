@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from models.automation.actions.rules.configs import ActionKind
-from models.core.base import Id, Input, JsonObject, Label, Moment, Shape
+from models.core.base import Id, Input, JsonObject, Label, Moment, Nullable, Shape
 from models.core.keys import Key
 
 
@@ -50,4 +50,4 @@ class ActionDetail(Shape):
 
 class ActionList(Shape):
     actions: list[ActionDetail]
-    cursor: str | None
+    cursor: Nullable[str]

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from models.automation.automation_runs.rules import NodeStatus, RunSource, RunStatus
 from models.automation.automations.rules.graph.configs.loops import MAX_ITEMS
-from models.core.base import Id, Input, InputId, JsonObject, Moment, Shape, example
+from models.core.base import Id, Input, InputId, JsonObject, Moment, Nullable, Shape, example
 from models.core.moments import InputMoment
 
 
@@ -98,7 +98,7 @@ class NodeRunWithAttempts(NodeRunShape):
 
 class NodeRunList(Shape):
     node_runs: list[NodeRunWithAttempts]
-    cursor: str | None
+    cursor: Nullable[str]
 
 
 class AutomationRunShape(Shape):
@@ -133,7 +133,7 @@ class AutomationRunDetail(AutomationRunShape):
 
 class AutomationRunList(Shape):
     runs: list[AutomationRunShape]
-    cursor: str | None
+    cursor: Nullable[str]
 
 
 class RetryRun(Input):

@@ -81,7 +81,7 @@ async def detail(
     # Whoever knows the path may call the webhook.
     shows_webhook = await _may_edit(work, actor, automation_id)
     return AutomationDetail(
-        **AutomationSummary.model_validate(row).model_dump(),
+        **dict(AutomationSummary.model_validate(row)),
         trigger_config=row.trigger_config,
         graph=row.graph,
         webhook_path=f"/v1/hooks/{row.webhook_token}" if shows_webhook else None,

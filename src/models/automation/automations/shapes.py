@@ -7,7 +7,7 @@ from pydantic import Field
 from models.automation.automations.rules.graph.compiler import ReferenceIssue
 from models.automation.automations.rules.graph.shapes import Graph
 from models.automation.automations.rules.triggers.configs import TriggerKind
-from models.core.base import Id, Input, InputId, JsonObject, Label, Moment, Shape, example
+from models.core.base import Id, Input, InputId, JsonObject, Label, Moment, Nullable, Shape, example
 from models.core.moments import InputMoment
 
 _GREETING: JsonObject = {"text": {"type": "template", "value": "Hello {{ trigger.name }}!"}}
@@ -117,7 +117,7 @@ class AutomationDetail(AutomationSummary):
 
 class AutomationList(Shape):
     automations: list[AutomationSummary]
-    cursor: str | None
+    cursor: Nullable[str]
 
 
 class AutomationVersionShape(Shape):
@@ -143,7 +143,7 @@ class AutomationVersionDetail(AutomationVersionShape):
 
 class AutomationVersionList(Shape):
     versions: list[AutomationVersionShape]
-    cursor: str | None
+    cursor: Nullable[str]
 
 
 class PreviewSchedule(Input):

@@ -34,8 +34,7 @@ async def press_button(
     bound = await beside_loop(lambda: button.input(_pressed(record, user)))
     action = await runnable_action(work, actor.workspace_id, button.action_id)
     await accept(work, actor, action, ActionRequest(run_id, {**bound, **body.input}))
-    shown = record.model_dump(mode="json", by_alias=True)
-    payload = {"record": shown, "user": user, "fieldKey": key}
+    payload = {"record": record.to_json(), "user": user, "fieldKey": key}
     kind = EventKind.BUTTON_PRESSED
     await emit(work, actor.workspace_id, kind, schema.database_id, payload, event_id=run_id)
     return button.action_id
@@ -57,7 +56,7 @@ async def _user(work: UnitOfWork, actor: Actor) -> JsonObject:
 
 
 def _pressed(record: RecordDetail, user: JsonObject) -> Pressed:
-    shown = record.model_dump(mode="json", by_alias=True)
+    shown = record.to_json()
     groups = ("data", "relations", "computed", "system")
     values = {key: value for group in groups for key, value in shown[group].items()}
     facts = {key: shown[key] for key in ("id", "title", "databaseId")}

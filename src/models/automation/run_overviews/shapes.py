@@ -40,7 +40,7 @@ class RunGraph(Shape):
 
 
 class Iterations(Shape):
-    """How far a loop has come; `total` is null while nobody knows how often it will run."""
+    """How far a loop has come; `total` is absent while nobody knows how often it will run."""
 
     done: int
     total: int | None

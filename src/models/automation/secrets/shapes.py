@@ -1,7 +1,7 @@
 """Secrets on the wire: what they are called, never what they hold."""
 
 from models.automation.secrets.rules import SecretValue
-from models.core.base import Input, Moment, Shape
+from models.core.base import Input, Moment, Nullable, Shape
 
 
 class SecretBody(Shape):
@@ -14,7 +14,7 @@ class SecretBody(Shape):
 
 class SecretList(Shape):
     secrets: list[SecretBody]
-    cursor: str | None
+    cursor: Nullable[str]
 
 
 class PutSecret(Input):

@@ -96,8 +96,7 @@ async def start_run_for_date(work: UnitOfWork, event: TriggerEvent, subscriber: 
     if due is None:
         return
     (detail,) = await record_details(work, any_automation(event.workspace_id), schema, [row])
-    shown = detail.model_dump(mode="json", by_alias=True)
-    await _start(work, subscriber, shown, due, await _chain(work, event, record_id, due))
+    await _start(work, subscriber, detail.to_json(), due, await _chain(work, event, record_id, due))
 
 
 async def _start(

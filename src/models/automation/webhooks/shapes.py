@@ -9,7 +9,7 @@ from models.core.base import Id, Shape
 class WebhookReceiptBody(Shape):
     """What came of a call: the run it started, or why it started none.
 
-    With `duplicate` the run was started by an earlier call; its status is null once it is gone.
+    With `duplicate` the run was started by an earlier call; it has no status once it is gone.
     """
 
     run_id: Id | None

@@ -1,6 +1,6 @@
 """Stored files on the wire (interface, Stored file)."""
 
-from models.core.base import Id, Moment, Shape
+from models.core.base import Id, Moment, Nullable, Shape
 
 
 class StoredFile(Shape):
@@ -16,4 +16,4 @@ class StoredFile(Shape):
 
 class StoredFileList(Shape):
     files: list[StoredFile]
-    cursor: str | None
+    cursor: Nullable[str]

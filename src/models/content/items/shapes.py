@@ -14,6 +14,7 @@ from models.core.base import (
     JsonObject,
     Label,
     Moment,
+    Nullable,
     Order,
     Shape,
 )
@@ -75,12 +76,12 @@ class ItemDetail(Shape):
 
     id: Id
     workspace_id: Id
-    parent_item_id: Id | None
+    parent_item_id: Nullable[Id]
     kind: ItemKind
-    target_id: Id | None
+    target_id: Nullable[Id]
     title: str
-    icon: str | None
-    color: str | None
+    icon: Nullable[str]
+    color: Nullable[str]
     order: float
     archived: bool
     access_mode: AccessMode
@@ -91,4 +92,4 @@ class ItemDetail(Shape):
 
 class ItemList(Shape):
     items: list[ItemDetail]
-    cursor: str | None
+    cursor: Nullable[str]

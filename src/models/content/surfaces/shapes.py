@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from models.content.surfaces.rules.kinds import SurfaceKind
-from models.core.base import Id, Input, InputId, JsonObject, Moment, Shape
+from models.core.base import Id, Input, InputId, JsonObject, Moment, Nullable, Shape
 
 MAX_ADDED = 500
 MAX_BLOCKS = 5_000
@@ -76,7 +76,7 @@ class UpdateBlock(Input):
 
 
 class BlockBody(Shape):
-    """One block; `x`, `y`, `w`, `h` are null where the kind of surface gives no place."""
+    """One block; `x`, `y`, `w`, `h` are absent where the kind of surface gives no place."""
 
     id: Id
     parent_block_id: Id | None
@@ -105,7 +105,7 @@ class BlockTree(BlockBody):
 
 class BlockList(Shape):
     blocks: list[BlockDetail]
-    cursor: str | None
+    cursor: Nullable[str]
 
 
 class ChangedBlock(Shape):
@@ -130,7 +130,7 @@ class DeletedBlock(Shape):
 
 
 class SurfaceDetail(Shape):
-    """A surface with its blocks; `itemId` is null for the content of a record."""
+    """A surface with its blocks; `itemId` is absent for the content of a record."""
 
     id: Id
     workspace_id: Id
@@ -160,7 +160,7 @@ class UpdateComment(Input):
 
 
 class CommentDetail(Shape):
-    """A comment; `parentCommentId` is null for the one that begins a thread."""
+    """A comment; `parentCommentId` is absent for the one that begins a thread."""
 
     id: Id
     surface_id: Id
@@ -176,7 +176,7 @@ class CommentDetail(Shape):
 
 class CommentList(Shape):
     comments: list[CommentDetail]
-    cursor: str | None
+    cursor: Nullable[str]
 
 
 class DeletedComment(Shape):

@@ -13,6 +13,7 @@ from models.core.base import (
     JsonObject,
     Label,
     Moment,
+    Nullable,
     Order,
     Shape,
 )
@@ -272,4 +273,4 @@ class DatabaseDetail(Shape):
 
 class DatabaseList(Shape):
     databases: list[DatabaseDetail]
-    cursor: str | None
+    cursor: Nullable[str]

@@ -177,7 +177,7 @@ async def _emit(
         "formItemId": str(row.item_id),
         "submittedAt": wire_timestamp(work.now),
     }
-    payload = {"record": made.model_dump(mode="json", by_alias=True), "submission": submission}
+    payload = {"record": made.to_json(), "submission": submission}
     kind = EventKind.FORM_SUBMITTED
     await emit(work, row.workspace_id, kind, row.item_id, payload, event_id=submission_id)
 

@@ -1,7 +1,7 @@
 """Changes of records on the wire."""
 
 from models.core.access.rules import PrincipalType
-from models.core.base import Id, JsonObject, Moment, Shape
+from models.core.base import Id, JsonObject, Moment, Nullable, Shape
 from models.data.record_changes.rules import ChangeKind
 
 
@@ -26,4 +26,4 @@ class RecordChangeShape(Shape):
 
 class RecordHistory(Shape):
     changes: list[RecordChangeShape]
-    cursor: str | None
+    cursor: Nullable[str]

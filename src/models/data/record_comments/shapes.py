@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from models.core.base import Id, Input, InputId, Moment, Shape
+from models.core.base import Id, Input, InputId, Moment, Nullable, Shape
 
 MAX_MENTIONS = 50
 
@@ -44,4 +44,4 @@ class RecordCommentDetail(Shape):
 
 class RecordCommentList(Shape):
     comments: list[RecordCommentDetail]
-    cursor: str | None
+    cursor: Nullable[str]

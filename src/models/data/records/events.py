@@ -79,7 +79,7 @@ def any_automation(workspace_id: Id) -> Actor:
 def _change(
     actor: Actor, schema: Schema, one: Planned, now: RecordDetail, past: RecordDetail | None
 ) -> JsonObject:
-    record = _shown(now)
+    record = now.to_json()
     before = None
     if past is not None and _was_there(one):
         before = _as_it_was(schema, one, past)
@@ -108,15 +108,10 @@ def _was_there(one: Planned) -> bool:
 def _as_it_was(schema: Schema, one: Planned, past: RecordDetail) -> JsonObject:
     """The record before; its links are read after, but for those that the write changed."""
     assert one.history is not None, "what changes nothing is no change"
-    shown = _shown(past)
+    shown = past.to_json()
     del shown["related"]
     old = one.history.before or {}
     for key in one.changed_keys:
         if key in schema.fields and schema.fields[key].relation:
             shown["relations"][key] = old.get(key, [])
-    return shown
-
-
-def _shown(detail: RecordDetail) -> JsonObject:
-    shown: JsonObject = detail.model_dump(mode="json", by_alias=True)
     return shown

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
-from models.core.base import Id, Input, InputId, JsonObject, Moment, Shape
+from models.core.base import Id, Input, InputId, JsonObject, Moment, Nullable, Shape
 from models.core.keys import Key
 from models.data.databases.rules.aggregates import Aggregate
 from models.data.records.rules.write.writes import WriteOp
@@ -14,9 +14,6 @@ MAX_QUERY_LIMIT = 200
 MAX_SORTS = 5
 MAX_AGGREGATES = 50
 MAX_OPERATIONS = 500
-
-_LeftOut = Field(exclude_if=lambda value: value is None)
-"""A key that stands in the answer only where there is something to say."""
 
 
 class CreateRecord(Input):
@@ -152,10 +149,17 @@ class RecordDetail(Shape):
     created_at: Moment
     updated_at: Moment
 
+    def to_json(self) -> JsonObject:
+        """The record as expressions read it: each key is there, and null without a value."""
+        return {**_WITHOUT_VALUES, **self.model_dump(mode="json", by_alias=True)}
+
+
+_WITHOUT_VALUES = {"contentSurfaceId": None, "createdByUserId": None, "updatedByUserId": None}
+
 
 class RecordList(Shape):
     records: list[RecordDetail]
-    cursor: str | None
+    cursor: Nullable[str]
 
 
 class RecordGroup(Shape):
@@ -169,7 +173,7 @@ class RecordGroup(Shape):
     value: Any
     count: int
     aggregates: JsonObject
-    groups: Annotated[list["RecordGroup"] | None, _LeftOut] = None
+    groups: list["RecordGroup"] | None = None
 
 
 class QueryResult(Shape):
@@ -179,10 +183,10 @@ class QueryResult(Shape):
     """
 
     records: list[RecordDetail]
-    cursor: str | None
-    groups: Annotated[list[RecordGroup] | None, _LeftOut] = None
-    groups_truncated: Annotated[bool | None, _LeftOut] = None
-    aggregates: Annotated[JsonObject | None, _LeftOut] = None
+    cursor: Nullable[str]
+    groups: list[RecordGroup] | None = None
+    groups_truncated: bool | None = None
+    aggregates: JsonObject | None = None
 
 
 class BatchResult(Shape):

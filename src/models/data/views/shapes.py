@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 
-from models.core.base import Id, Input, InputId, JsonObject, Label, Moment, Shape
+from models.core.base import Id, Input, InputId, JsonObject, Label, Moment, Nullable, Shape
 from models.core.keys import Key
 from models.data.views.rules.kinds import ChartType, Placement, ViewKind, ViewScope
 
@@ -134,7 +134,7 @@ class ViewShape(Shape):
 
 class ViewList(Shape):
     views: list[ViewShape]
-    cursor: str | None
+    cursor: Nullable[str]
 
 
 class DeletedView(Shape):

@@ -4,7 +4,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from models.core.base import Id, Input, InputId, JsonObject, Moment, Shape
+from models.core.base import Id, Input, InputId, JsonObject, Moment, Nullable, Shape
 from models.messages.notifications.rules import NotificationKind
 
 MAX_NAMED = 500
@@ -81,4 +81,4 @@ class NotificationBody(Shape):
 
 class NotificationList(Shape):
     notifications: list[NotificationBody]
-    cursor: str | None
+    cursor: Nullable[str]

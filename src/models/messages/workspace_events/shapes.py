@@ -1,7 +1,7 @@
 """The workspace log on the wire (decisions C13)."""
 
 from models.core.access.rules import PrincipalType
-from models.core.base import Id, JsonObject, Moment, Shape
+from models.core.base import Id, JsonObject, Moment, Nullable, Shape
 from models.messages.workspace_events.rules import EventType
 
 
@@ -24,4 +24,4 @@ class WorkspaceEventBody(Shape):
 
 class WorkspaceEventList(Shape):
     events: list[WorkspaceEventBody]
-    cursor: str | None
+    cursor: Nullable[str]

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from pydantic import AwareDatetime, BeforeValidator, Field
 
 from models.core.access.rules import Scope
-from models.core.base import Id, Input, Label, Moment, Shape
+from models.core.base import Id, Input, Label, Moment, Nullable, Shape
 
 
 class ApiKeyBody(Shape):
@@ -16,11 +16,11 @@ class ApiKeyBody(Shape):
     name: str
     prefix: str
     scopes: list[Scope]
-    bound_user_id: Id | None
-    created_by_user_id: Id | None
-    last_used_at: Moment | None
-    expires_at: Moment | None
-    revoked_at: Moment | None
+    bound_user_id: Nullable[Id]
+    created_by_user_id: Nullable[Id]
+    last_used_at: Nullable[Moment]
+    expires_at: Nullable[Moment]
+    revoked_at: Nullable[Moment]
     created_at: Moment
     updated_at: Moment
 

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from models.core.access.rules import Role
-from models.core.base import Id, Input, Moment, Shape
+from models.core.base import Id, Input, Moment, Nullable, Shape
 from models.people.members.shapes import RoleInput
 
 _ADDRESS = r"^[^@\s<>()\",;:\\]+@[^@\s.<>()\",;:\\]+(\.[^@\s.<>()\",;:\\]+)+$"
@@ -37,4 +37,4 @@ class IssuedInvitation(Shape):
 
 class InvitationList(Shape):
     invitations: list[InvitationBody]
-    cursor: str | None
+    cursor: Nullable[str]

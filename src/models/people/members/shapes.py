@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from models.core.access.rules import Role
-from models.core.base import Id, Input, Moment, Shape
+from models.core.base import Id, Input, Moment, Nullable, Shape
 
 RoleInput = Annotated[Role, Field(strict=False)]
 
@@ -22,7 +22,7 @@ class MemberBody(Shape):
 
 class MemberList(Shape):
     members: list[MemberBody]
-    cursor: str | None
+    cursor: Nullable[str]
 
 
 class UpdateMember(Input):

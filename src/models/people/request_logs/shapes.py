@@ -1,18 +1,18 @@
 """The request log on the wire (interface, API request log entry)."""
 
-from models.core.base import Id, Moment, Shape
+from models.core.base import Id, Moment, Nullable, Shape
 
 
 class RequestLogBody(Shape):
     id: Id
-    workspace_id: Id | None
-    api_key_id: Id | None
+    workspace_id: Nullable[Id]
+    api_key_id: Nullable[Id]
     principal_type: str
-    principal_id: Id | None
+    principal_id: Nullable[Id]
     method: str
     path: str
     status: int
-    idempotency_key: str | None
-    error: str | None
-    duration_ms: float | None
-    created_at: Moment | None
+    idempotency_key: Nullable[str]
+    error: Nullable[str]
+    duration_ms: Nullable[float]
+    created_at: Nullable[Moment]

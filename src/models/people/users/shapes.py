@@ -12,7 +12,7 @@ class UserBody(Shape):
 
 
 class Me(Shape):
-    """Who the credential speaks for; `workspaceId` is the key's own, null for a session."""
+    """Who the credential speaks for; `workspaceId` is the key's own, absent for a session."""
 
     user: UserBody
     principal_type: PrincipalType

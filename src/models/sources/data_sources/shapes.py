@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from models.core.base import Id, Input, InputId, JsonObject, Label, Moment, Shape
+from models.core.base import Id, Input, InputId, JsonObject, Label, Moment, Nullable, Shape
 from models.core.keys import Key
 from models.sources.data_sources.rules.configs import (
     MAX_COLUMNS,
@@ -60,7 +60,7 @@ class UpdateDataSource(Input):
 
 
 class DataSourceDetail(Shape):
-    """A data source; what its last run did is null until it has run."""
+    """A data source; what its last run did is absent until it has run."""
 
     id: Id
     workspace_id: Id
@@ -87,4 +87,4 @@ class DataSourceDetail(Shape):
 
 class DataSourceList(Shape):
     data_sources: list[DataSourceDetail]
-    cursor: str | None
+    cursor: Nullable[str]

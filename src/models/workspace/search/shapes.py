@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import Field
 
 from models.content.items.rules import ItemKind
-from models.core.base import Id, Moment, Shape
+from models.core.base import Id, Moment, Nullable, Shape
 
 SearchText = Annotated[str, Field(min_length=1, max_length=200)]
 """The text to find in titles; `%` and `_` are ordinary characters."""
@@ -32,4 +32,4 @@ class SearchHit(Shape):
 
 class SearchResults(Shape):
     results: list[SearchHit]
-    cursor: str | None
+    cursor: Nullable[str]

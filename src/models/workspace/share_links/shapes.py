@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from models.content.items.rules import ItemKind
-from models.core.base import Id, Input, JsonObject, Moment, Shape
+from models.core.base import Id, Input, JsonObject, Moment, Nullable, Shape
 from models.data.databases.rules.kinds import FieldKind
 from models.people.api_keys.shapes import Expiry
 from models.workspace.share_links.rules import MAX_USES
@@ -44,7 +44,7 @@ class IssuedShareLink(Shape):
 
 class ShareLinkList(Shape):
     share_links: list[ShareLinkBody]
-    cursor: str | None
+    cursor: Nullable[str]
 
 
 class SharedItem(Shape):
@@ -104,14 +104,14 @@ class SharedRecords(Shape):
 
     fields: list[SharedField]
     records: list[SharedRecord]
-    cursor: str | None
+    cursor: Nullable[str]
 
 
 class SharedFolder(Shape):
     """Content of a folder: what lies directly in it and is open to everybody who sees it."""
 
     children: list[SharedItem]
-    cursor: str | None
+    cursor: Nullable[str]
 
 
 class SharedFile(Shape):

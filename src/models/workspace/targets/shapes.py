@@ -71,7 +71,7 @@ class DeletedFields(Shape):
 
 
 class DeletedItem(Shape):
-    """An item as it is in the trash; `database` for one, `file` for one, else both null."""
+    """An item as it is in the trash; its `database` or `file` if it is one."""
 
     item: ItemDetail
     database: DeletedFields | None

@@ -12,6 +12,7 @@ from pydantic import AfterValidator, Field
 
 from models.automation.automations.rules.graph.kinds import EdgeOutcome, OnError
 from models.automation.automations.rules.language.bindings import BindingType
+from models.core.absence import AbsentNotNull
 from models.core.base import Input, JsonObject, Label
 
 MAX_NODES = 200
@@ -84,14 +85,14 @@ class Binding(Input):
         return {"type": self.type.value, "value": self.value}
 
 
-class Mock(Input):
+class Mock(Input, AbsentNotNull):
     """The output that a test run gives instead of running the node."""
 
     enabled: bool = False
     output: Json | None = None
 
 
-class GraphNode(Input):
+class GraphNode(Input, AbsentNotNull):
     """One node; `input` overlays the top-level keys of `config`."""
 
     id: NodeId
@@ -113,7 +114,7 @@ class GraphNode(Input):
         return {**self.config, **overlay}
 
 
-class GraphEdge(Input):
+class GraphEdge(Input, AbsentNotNull):
     id: ItemId | None = None
     source: Annotated[str, Field(alias="from", max_length=64)]
     target: Annotated[str, Field(alias="to", max_length=64)]
@@ -131,7 +132,7 @@ class TestPayload(Input):
     payload: Annotated[Json, AfterValidator(_payload_size)] = Field(default_factory=dict)
 
 
-class Graph(Input):
+class Graph(Input, AbsentNotNull):
     """The nodes and edges of an automation.
 
     Whether they mean something is checked when it is published, and told as `referenceIssues`.
@@ -153,9 +154,7 @@ class Graph(Input):
 
     def to_json(self) -> JsonObject:
         """The graph as it is stored and answered: absent keys left out, every edge with an id."""
-        stored = _present(self.model_dump(mode="json", by_alias=True))
-        stored["nodes"] = [_present(node) for node in stored["nodes"]]
-        stored["edges"] = [_present(edge) for edge in stored["edges"]]
+        stored: JsonObject = self.model_dump(mode="json", by_alias=True)
         taken = {edge.get("id") for edge in stored["edges"]}
         numbered = (f"edge-{number}" for number in range(1, 2 * MAX_EDGES))
         free = (name for name in numbered if name not in taken)
@@ -163,7 +162,3 @@ class Graph(Input):
             if "id" not in edge:
                 edge["id"] = next(free)
         return stored
-
-
-def _present(part: JsonObject) -> JsonObject:
-    return {key: value for key, value in part.items() if value is not None}

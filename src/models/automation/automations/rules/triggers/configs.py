@@ -16,6 +16,7 @@ from models.automation.automations.rules.triggers.filters import CHANGE, STATE, 
 from models.automation.automations.rules.triggers.payload_expressions import early_problem
 from models.automation.automations.rules.triggers.payloads import schema_problem
 from models.automation.automations.rules.triggers.webhooks import Webhook, webhook_problems
+from models.core.absence import AbsentNotNull
 from models.core.base import Input, JsonObject
 from models.core.problems import place, refusal, sentence
 from models.core.schedules.cron import cron_problem, parse_cron
@@ -50,7 +51,7 @@ Problem = tuple[str, str]
 """A place in a trigger config, empty for the whole, and a sentence."""
 
 
-class Concurrency(Input):
+class Concurrency(Input, AbsentNotNull):
     """How many runs of one automation, or of one key, go at a time."""
 
     limit: Annotated[int, Field(ge=1, le=1_000)]
@@ -58,7 +59,7 @@ class Concurrency(Input):
     policy: Literal["queue", "skip", "cancel_oldest"] = "queue"
 
 
-class _Trigger(Input):
+class _Trigger(Input, AbsentNotNull):
     concurrency: Concurrency | None = None
 
 
@@ -187,8 +188,8 @@ def parse_trigger_config(given: JsonObject) -> JsonObject:
     except pydantic.ValidationError as error:
         problems = error.errors(include_url=False)
         raise refusal([_detail(problem, given) for problem in problems]) from None
-    dumped = trigger.model_dump(mode="json", by_alias=True)
-    return {key: value for key, value in dumped.items() if value is not None}
+    stored: JsonObject = trigger.model_dump(mode="json", by_alias=True)
+    return stored
 
 
 def _detail(problem: ErrorDetails, given: JsonObject) -> Detail:

@@ -15,6 +15,7 @@ from models.automation.automations.rules.language.filters import filter_problems
 from models.automation.automations.rules.language.paths import compile_path
 from models.automation.automations.rules.triggers.payload_expressions import READABLE, early_problem
 from models.automation.secrets.rules import SecretName
+from models.core.absence import AbsentNotNull
 from models.core.base import Input
 from models.core.expressions.rules.errors import BindingError
 from models.core.expressions.rules.expressions import compile_expression
@@ -29,7 +30,7 @@ _PLACEHOLDER = re.compile(r"{[^{}]*}")
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}")
 
 
-class Signature(Input):
+class Signature(Input, AbsentNotNull):
     """How a call is signed.
 
     `standard_webhooks` is the specification of that name; the other keys are for `hmac_sha256`:
@@ -52,7 +53,7 @@ class Signature(Input):
         return self.signed_content or default
 
 
-class Deduplication(Input):
+class Deduplication(Input, AbsentNotNull):
     """Calls with the same key within the window are one.
 
     A `path` leads into the payload, such as `body.id`, or into its body, such as `id`.
@@ -63,7 +64,7 @@ class Deduplication(Input):
     window_seconds: Annotated[int, Field(ge=1, le=7 * 86_400)] = 86_400
 
 
-class Webhook(Input):
+class Webhook(Input, AbsentNotNull):
     """What a webhook trigger says beside its kind.
 
     The secret is the automation's own, or the workspace's secret `secretName`: a password with

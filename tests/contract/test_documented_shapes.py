@@ -1,0 +1,122 @@
+"""The document promises the fields the interface lists, and null only where the interface does.
+
+A field without a value is absent unless it is marked nullable (interface, general rule 5). Answers
+are held against the document by the client of the tests, so a null too many fails there.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+
+from api.openapi_file import openapi_text
+
+DOCUMENT: dict[str, Any] = json.loads(openapi_text())
+SCHEMAS: dict[str, Any] = DOCUMENT["components"]["schemas"]
+
+_ACTION_RUN = "id actionId workspaceId status startedAt completedAt error result input stepResults"
+_RUN = """id automationId automationVersionId workspaceId status source startedAt completedAt
+    triggerPayload output metadata error startNodeId replayOfRunId"""
+
+INTERFACE = {
+    "ApiKeyBody": """id workspaceId name prefix scopes boundUserId? createdByUserId? lastUsedAt?
+        expiresAt? revokedAt? createdAt? updatedAt?""",
+    "IssuedApiKey": "apiKey token",
+    "RequestLogBody": """id principalType method path status workspaceId? apiKeyId? principalId?
+        idempotencyKey? error? durationMs? createdAt?""",
+    "ItemDetail": """id workspaceId parentItemId? kind targetId? title icon? color? order archived
+        accessMode metadata createdAt? updatedAt?""",
+    "ItemList": "items cursor?",
+    "DeletedItem": "item database file",
+    "DeletedFields": "fields",
+    "StoredFile": "fileId name mimeType byteSize downloadUrl createdAt",
+    "DatabaseDetail": """id workspaceId itemId parentItemId key label description icon order
+        settings recordLayout archived fields views createdAt updatedAt""",
+    "RecordLayout": """version pageWidth propertyColumns propertyDensity propertyOrder
+        hiddenFieldKeys sections contentPosition showComments showActivity pinnedFieldKeys
+        autoAddNewFields collapsedSectionIds relationViews showReferences""",
+    "LayoutSection": "id label fieldKeys",
+    "RelationViewLayout": "defaultViewId position collapsed",
+    "FieldShape": """id workspaceId databaseId key label kind required defaultValue options
+        settings order createdAt updatedAt""",
+    "OptionShape": "id key name color order",
+    "ViewShape": """id workspaceId databaseId key label kind placement manifest relationFieldId
+        ownerUserId scope locked definitionVersion createdAt updatedAt""",
+    "RecordDetail": """id workspaceId databaseId contentSurfaceId title data relations computed
+        system related archived createdByUserId updatedByUserId createdAt updatedAt""",
+    "AutomationDetail": """id workspaceId key label enabled versionId version publishedVersionId
+        draftVersionId hasUnpublishedChanges trigger triggerConfig graph webhookPath webhookSecret
+        nextRunAt lastTriggeredAt createdAt updatedAt referenceIssues""",
+    "ReferenceIssue": "nodeId message",
+    "AutomationRunDetail": f"{_RUN} nodeRuns",
+    "AutomationRunShape": _RUN,
+    "NodeRunShape": """id runId nodeId nodeKind scopeKey status attempt input output error
+        startedAt completedAt""",
+    "ActionDetail": "id workspaceId key label kind config enabled createdAt updatedAt",
+    "ActionRunDetail": _ACTION_RUN,
+    "StepResult": "stepId index kind status result error startedAt completedAt",
+    "ShareLinkBody": """id workspaceItemId workspaceId kind url expiresAt allowDownload maxUses
+        useCount createdAt revokedAt""",
+    "NotificationBody": "id readAt archivedAt",
+    "Error": "_tag error message status",
+}
+"""The fields of each shape as the interface lists them; `?` marks those that may be null."""
+
+NULLABLE = {
+    (shape, field.rstrip("?"))
+    for shape, fields in INTERFACE.items()
+    for field in fields.split()
+    if field.endswith("?")
+}
+
+
+def _allows_null(schema: Mapping[str, Any]) -> bool:
+    kinds = schema.get("type", [])
+    if "null" in ([kinds] if isinstance(kinds, str) else kinds):
+        return True
+    return any(_allows_null(one) for key in ("anyOf", "oneOf") for one in schema.get(key, []))
+
+
+def _references(part: Any) -> Iterator[str]:
+    if isinstance(part, dict):
+        if "$ref" in part:
+            yield part["$ref"].rpartition("/")[2]
+        for each in part.values():
+            yield from _references(each)
+    elif isinstance(part, list):
+        for each in part:
+            yield from _references(each)
+
+
+def _answered() -> set[str]:
+    """The schemas that occur in answers."""
+    operations = [one for methods in DOCUMENT["paths"].values() for one in methods.values()]
+    left = {name for one in operations for name in _references(one["responses"])}
+    found: set[str] = set()
+    while left:
+        found |= left
+        left = {name for one in left for name in _references(SCHEMAS[one])} - found
+    return found
+
+
+@pytest.mark.parametrize("shape", INTERFACE)
+def test_a_shape_has_the_fields_of_the_interface(shape: str) -> None:
+    fields = {field.rstrip("?") for field in INTERFACE[shape].split()}
+    assert fields - SCHEMAS[shape]["properties"].keys() == set()
+
+
+def test_answers_have_null_only_where_the_interface_marks_it() -> None:
+    nullable = {
+        (name, field)
+        for name in _answered()
+        for field, schema in SCHEMAS[name].get("properties", {}).items()
+        if _allows_null(schema) and field != "cursor"
+    }
+    assert nullable - NULLABLE == set()
+
+
+def test_a_field_that_may_be_absent_is_not_required() -> None:
+    required = set(SCHEMAS["ShareLinkBody"]["required"])
+    assert required.isdisjoint({"expiresAt", "maxUses", "revokedAt"})
+    assert {"cursor", "items"} == set(SCHEMAS["ItemList"]["required"])
