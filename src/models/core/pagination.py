@@ -4,8 +4,6 @@ A cursor holds the sort values of the last row shown. It is signed together with
 workspace and the filters it belongs to, so it cannot be altered or carried elsewhere.
 """
 
-import base64
-import binascii
 import json
 import uuid
 from collections.abc import Callable, Sequence
@@ -15,6 +13,7 @@ from typing import Any, Generic, TypeVar
 
 from sqlalchemy import ColumnElement, Select, tuple_
 
+from runtime import base64url
 from runtime.crypto import KeyRing, fingerprint
 from runtime.database import UnitOfWork
 from runtime.errors import ValidationError
@@ -117,17 +116,13 @@ def page_request(keys: KeyRing, limit: int, cursor: str | None, *context: object
 def _encode(keys: KeyRing, context: bytes, position: tuple[Any, ...]) -> str:
     payload = json.dumps([plain(value) for value in position], separators=(",", ":")).encode()
     signature = keys.sign(context + payload)[:_SIGNATURE_BYTES]
-    return base64.urlsafe_b64encode(signature + payload).rstrip(b"=").decode()
+    return base64url.encode(signature + payload)
 
 
 def _decode(keys: KeyRing, context: bytes, cursor: str) -> tuple[Any, ...]:
     if len(cursor) > _MAX_CURSOR:
         raise _refused()
-    try:
-        padded = cursor.encode("ascii") + b"=" * (-len(cursor) % 4)
-        raw = base64.b64decode(padded, altchars=b"-_", validate=True)
-    except (ValueError, binascii.Error):
-        raise _refused() from None
+    raw = base64url.decode(cursor) or b""
     signature, payload = raw[:_SIGNATURE_BYTES], raw[_SIGNATURE_BYTES:]
     if not keys.verify(context + payload, signature, _SIGNATURE_BYTES):
         raise _refused()

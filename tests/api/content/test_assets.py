@@ -1,13 +1,18 @@
 """Downloads by token: what opens a file, in which pieces, and what no browser does with it."""
 
 import time
+from datetime import datetime, timedelta
+from string import ascii_letters, digits
 from typing import Any
+from uuid import UUID
 
 import pytest
 from fastapi import FastAPI
 from sqlalchemy import update
 
+from models.content.files.rules import AssetClaim, download_url, read_asset_token
 from models.people.workspaces.tables import workspace
+from runtime.clock import utc_now
 from runtime.ids import new_id
 from runtime.settings import Settings
 from tests.support.client import Client
@@ -20,6 +25,16 @@ CONTENT = bytes(range(256)) * 4_000
 @pytest.fixture
 def anybody(client: Client) -> Client:
     return client.with_token(None)
+
+
+SIGNS = frozenset(ascii_letters + digits + "-_")
+SLACK = timedelta(seconds=30)
+
+
+def _url(space: Space, made: Json, expires_at: datetime) -> str:
+    """A URL of a file that ends at a moment."""
+    claim = AssetClaim(expires_at)
+    return download_url(space.keys, space.id, UUID(made["fileId"]), claim)
 
 
 async def _file(client: Client, space: Space) -> Json:
@@ -55,6 +70,10 @@ async def test_every_other_token_is_the_same_404(
         f"/v1/assets/{one['fileId']}/{flipped}",
         f"/v1/assets/{one['fileId']}/{token[:-1]}",
         f"/v1/assets/{one['fileId']}/{token}AAAA",
+        f"/v1/assets/{one['fileId']}/{token}=",
+        f"/v1/assets/{one['fileId']}/{token}%3D",
+        *(f"/v1/assets/{one['fileId']}/{token[:-1]}{last}" for last in SIGNS - {token[-1]}),
+        _url(space, one, utc_now()),
         f"/v1/assets/{one['fileId']}/x",
         f"/v1/assets/{one['fileId']}/%FF%00",
         f"/v1/assets/{one['fileId']}/{'A' * 5_000}",
@@ -63,6 +82,36 @@ async def test_every_other_token_is_the_same_404(
     assert {answer.status_code for answer in answers} == {404}
     assert len({answer.content for answer in answers}) == 1
     assert (await anybody.head(urls[0])).status_code == 404
+
+
+async def test_a_url_lasts_a_day_unless_it_is_asked_for_again(
+    client: Client, space: Space, anybody: Client
+) -> None:
+    made = await _file(client, space)
+    token = made["downloadUrl"].rpartition("/")[2]
+    claim = read_asset_token(space.keys, space.id, UUID(made["fileId"]), token)
+    assert claim is not None
+    assert timedelta(days=1) <= claim.expires_at - utc_now() + SLACK <= timedelta(days=1, hours=1)
+    assert claim.share_link_id is None
+    later = _url(space, made, claim.expires_at + timedelta(seconds=1))
+    assert len(later) == len(made["downloadUrl"])
+    assert (await anybody.get(later)).status_code == 200
+    assert (await anybody.get(_url(space, made, utc_now()))).status_code == 404
+    again = (await client.get(f"{space.path}/files/{made['fileId']}")).json()["data"]
+    assert (await anybody.get(again["downloadUrl"])).status_code == 200
+
+
+async def test_a_token_in_the_other_alphabet_opens_nothing(
+    client: Client, space: Space, anybody: Client
+) -> None:
+    made = await _file(client, space)
+    ends = utc_now() + timedelta(hours=1)
+    urls = (_url(space, made, ends + timedelta(seconds=n)) for n in range(100))
+    url = next(one for one in urls if "-" in one.rpartition("/")[2])
+    path, _, token = url.rpartition("/")
+    assert (await anybody.get(url)).status_code == 200
+    for other in ("+", "%2B"):
+        assert (await anybody.get(f"{path}/{token.replace('-', other)}")).status_code == 404
 
 
 async def test_a_deleted_workspace_takes_its_files_along(

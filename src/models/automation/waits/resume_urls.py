@@ -3,8 +3,6 @@
 The token names the node and is signed. It is stored nowhere, and is known before the node waits.
 """
 
-import base64
-import binascii
 from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
@@ -12,6 +10,7 @@ from uuid import UUID
 from models.automation.automation_runs.rules import NodeStatus
 from models.automation.automation_runs.shapes import NodeRunShape
 from models.core.base import Id
+from runtime import base64url
 from runtime.crypto import KeyRing
 
 _LABEL = b"resume url/1/"
@@ -34,29 +33,19 @@ def resume_path(keys: KeyRing, address: Address) -> str:
     names = f"{address.node_id}\x00{address.scope_key}".encode()
     message = address.run_id.bytes + names
     signature = keys.sign(_LABEL + message)[:_SIGNATURE_BYTES]
-    return f"/v1/resume/{_encoded(signature + message)}"
+    return f"/v1/resume/{base64url.encode(signature + message)}"
 
 
 def read_token(keys: KeyRing, token: str) -> Address | None:
     """The node that a token names; None when its signature is not ours."""
     if len(token) > _MAX_TOKEN:
         return None
-    try:
-        padded = token.encode("ascii") + b"=" * (-len(token) % 4)
-        raw = base64.b64decode(padded, altchars=b"-_", validate=True)
-    except (ValueError, binascii.Error):
-        return None
-    if _encoded(raw) != token:
-        return None
+    raw = base64url.decode(token) or b""
     signature, message = raw[:_SIGNATURE_BYTES], raw[_SIGNATURE_BYTES:]
     if not keys.verify(_LABEL + message, signature, _SIGNATURE_BYTES):
         return None
     node_id, _, scope_key = message[_ID_BYTES:].decode().partition("\x00")
     return Address(UUID(bytes=message[:_ID_BYTES]), node_id, scope_key)
-
-
-def _encoded(raw: bytes) -> str:
-    return base64.urlsafe_b64encode(raw).decode().rstrip("=")
 
 
 def show_resume_urls(keys: KeyRing, nodes: Sequence[NodeRunShape]) -> None:

@@ -72,7 +72,7 @@ async def register_file(
 ) -> StoredFile:
     """Record a file whose object is whole; `content.name` is one that `file_name` gave."""
     row = await _insert(work, content, file_id, workspace_id, user_id, private=False)
-    return as_stored_file(row, keys)
+    return as_stored_file(row, keys, work.now)
 
 
 async def register_private_file(

@@ -1,6 +1,7 @@
 """Reading stored files."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any, Protocol
 
 from sqlalchemy import (
@@ -17,7 +18,7 @@ from sqlalchemy import (
     select,
 )
 
-from models.content.files.rules import AssetClaim, download_url, read_asset_token
+from models.content.files.rules import AssetClaim, answered_claim, download_url, read_asset_token
 from models.content.files.shapes import StoredFile, StoredFileList
 from models.content.files.tables import File, file
 from models.content.items.queries import PlacementOf, closed_items, placed_items
@@ -90,17 +91,17 @@ async def stored_file(work: UnitOfWork, workspace_id: Id, file_id: Id, keys: Key
     found = await work.first(_files(workspace_id).where(file.c.id == file_id), of=File)
     if found is None:
         raise NotFoundError("file")
-    return as_stored_file(found, keys)
+    return as_stored_file(found, keys, work.now)
 
 
-def as_stored_file(row: File, keys: KeyRing, claim: AssetClaim | None = None) -> StoredFile:
-    """A row of the table as the interface shows it."""
+def as_stored_file(row: File, keys: KeyRing, now: datetime) -> StoredFile:
+    """A row of the table as the interface shows it; its URL lasts a day from `now`."""
     return StoredFile(
         file_id=row.id,
         name=row.name,
         mime_type=row.mime_type,
         byte_size=row.byte_size,
-        download_url=download_url(keys, row.workspace_id, row.id, claim),
+        download_url=download_url(keys, row.workspace_id, row.id, answered_claim(now)),
         created_at=row.created_at,
     )
 
@@ -165,7 +166,7 @@ async def list_files(work: UnitOfWork, actor: Actor, page: PageRequest) -> Store
     statement = _files(actor.workspace_id).where(or_(opened.exists(), at_root))
     shown = await page.descending(work, statement, file.c.created_at, file.c.id, of=File)
     return StoredFileList(
-        files=[as_stored_file(row, page.keys) for row in shown.items], cursor=shown.cursor
+        files=[as_stored_file(row, page.keys, work.now) for row in shown.items], cursor=shown.cursor
     )
 
 
@@ -206,13 +207,13 @@ async def find_asset(
     """The file that a token opens, and what the token says.
 
     Raises the same `NotFoundError` for a file that is unknown or in the trash and for a token
-    that was not made for it.
+    that was not made for it or has expired.
     """
     found = None if file_id is None else await _ASSET.first(work, {"id": file_id})
     if found is None or file_id is None:
         raise NotFoundError("file")
     claim = read_asset_token(keys, found.workspace_id, file_id, token)
-    if claim is None:
+    if claim is None or claim.expires_at <= work.now:
         raise NotFoundError("file")
     if found.item_id is not None:
         shown = await _placed(work, [found.workspace_id], file_id, found.created_by_user_id)

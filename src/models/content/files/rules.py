@@ -1,14 +1,13 @@
 """What a file may be called, what it may say it is, and which tokens open its bytes."""
 
-import base64
-import binascii
 import re
 import unicodedata
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import PurePosixPath
 
 from models.core.base import Id
+from runtime import base64url
 from runtime.crypto import KeyRing, fingerprint
 
 LONGEST_NAME = 255
@@ -22,7 +21,12 @@ _MEDIA_TYPE = re.compile(rf'{_WORD}/{_WORD}(?:[ \t]*;[ \t]*{_WORD}=(?:{_WORD}|"[
 
 _MAC_BYTES = 16
 _LINK_BYTES = 16
-_EXPIRY_BYTES = 6
+_NO_LINK = bytes(_LINK_BYTES)
+_EXPIRY_BYTES = 7
+
+URL_LASTS = timedelta(days=1)
+_SAME_URL = timedelta(hours=1)
+"""Answers so close together mostly give the same URL, which browsers then have in store."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,42 +77,39 @@ def media_type(declared: str | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class AssetClaim:
-    """What a genuine asset token says; one of a share link ends with the visit it was given in."""
+    """What a genuine asset token says: when it ends, and the share link it also ends with."""
 
+    expires_at: datetime
     share_link_id: Id | None = None
-    expires_at: datetime | None = None
 
 
-def download_url(
-    keys: KeyRing, workspace_id: Id, file_id: Id, claim: AssetClaim | None = None
-) -> str:
+def answered_claim(now: datetime) -> AssetClaim:
+    """The claim of a URL in an answer: it lasts a day, and up to an hour longer."""
+    begun = int(now.timestamp()) // _SAME_URL.seconds * _SAME_URL.seconds
+    return AssetClaim(datetime.fromtimestamp(begun, UTC) + _SAME_URL + URL_LASTS)
+
+
+def download_url(keys: KeyRing, workspace_id: Id, file_id: Id, claim: AssetClaim) -> str:
     """The path that gives a file's bytes without any other credential (interface, Stored file).
 
-    A member's is the same every time and ends with the file.
+    It ends with its claim, and with the file.
     """
-    restriction = b""
-    if claim is not None and claim.share_link_id is not None and claim.expires_at is not None:
-        expiry = int(claim.expires_at.timestamp())
-        restriction = claim.share_link_id.bytes + expiry.to_bytes(_EXPIRY_BYTES, "big")
-    mac = keys.sign(_message(workspace_id, file_id, restriction))[:_MAC_BYTES]
-    token = base64.urlsafe_b64encode(mac + restriction).rstrip(b"=").decode()
-    return f"/v1/assets/{file_id}/{token}"
+    link = _NO_LINK if claim.share_link_id is None else claim.share_link_id.bytes
+    terms = link + int(claim.expires_at.timestamp()).to_bytes(_EXPIRY_BYTES, "big")
+    mac = keys.sign(_message(workspace_id, file_id, terms))[:_MAC_BYTES]
+    return f"/v1/assets/{file_id}/{base64url.encode(mac + terms)}"
 
 
 def read_asset_token(keys: KeyRing, workspace_id: Id, file_id: Id, token: str) -> AssetClaim | None:
     """What a token says that `download_url` made for this file; None for any other."""
-    try:
-        raw = base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True)
-    except (ValueError, binascii.Error):
+    raw = base64url.decode(token) or b""
+    mac, terms = raw[:_MAC_BYTES], raw[_MAC_BYTES:]
+    if not keys.verify(_message(workspace_id, file_id, terms), mac, _MAC_BYTES):
         return None
-    mac, restriction = raw[:_MAC_BYTES], raw[_MAC_BYTES:]
-    if not keys.verify(_message(workspace_id, file_id, restriction), mac, _MAC_BYTES):
-        return None
-    if not restriction:
-        return AssetClaim()
-    expiry = int.from_bytes(restriction[_LINK_BYTES:], "big")
-    return AssetClaim(Id(bytes=restriction[:_LINK_BYTES]), datetime.fromtimestamp(expiry, UTC))
+    link = terms[:_LINK_BYTES]
+    expires_at = datetime.fromtimestamp(int.from_bytes(terms[_LINK_BYTES:], "big"), UTC)
+    return AssetClaim(expires_at, None if link == _NO_LINK else Id(bytes=link))
 
 
-def _message(workspace_id: Id, file_id: Id, restriction: bytes) -> bytes:
-    return fingerprint(b"asset token", workspace_id.bytes, file_id.bytes, restriction)
+def _message(workspace_id: Id, file_id: Id, terms: bytes) -> bytes:
+    return fingerprint(b"asset token", workspace_id.bytes, file_id.bytes, terms)

@@ -1,12 +1,11 @@
 """What can be shared, and the two secrets of a share link: its token and a visitor's session."""
 
-import base64
-import binascii
 import secrets
 from datetime import UTC, datetime, timedelta
 
 from models.content.items.rules import ItemKind
 from models.core.base import Id
+from runtime import base64url
 from runtime.crypto import KeyRing, fingerprint
 
 SHAREABLE = frozenset(
@@ -43,16 +42,12 @@ def new_session(keys: KeyRing, link_id: Id, expires_at: datetime) -> str:
     """A signed text that proves until `expires_at` that a visitor was admitted; never stored."""
     expiry = int(expires_at.timestamp()).to_bytes(_EXPIRY_BYTES, "big")
     mac = keys.sign(_message(link_id, expiry))[:_MAC_BYTES]
-    return base64.urlsafe_b64encode(expiry + mac).rstrip(b"=").decode()
+    return base64url.encode(expiry + mac)
 
 
 def read_session(keys: KeyRing, link_id: Id, session: str, now: datetime) -> datetime | None:
     """When a session of this link expires; None for an expired one and for any other text."""
-    try:
-        padded = session + "=" * (-len(session) % 4)
-        raw = base64.b64decode(padded, altchars=b"-_", validate=True)
-    except (ValueError, binascii.Error):
-        return None
+    raw = base64url.decode(session) or b""
     expiry, mac = raw[:_EXPIRY_BYTES], raw[_EXPIRY_BYTES:]
     if not keys.verify(_message(link_id, expiry), mac, _MAC_BYTES):
         return None

@@ -145,7 +145,7 @@ async def _open_files(work: UnitOfWork, visitor: Visitor, file_ids: Sequence[Id]
 
 
 def _claim(visitor: Visitor) -> AssetClaim:
-    return AssetClaim(visitor.link.id, visitor.expires_at)
+    return AssetClaim(visitor.expires_at, visitor.link.id)
 
 
 def _shown_block(tree: BlockTree, urls: dict[str, str]) -> SharedBlock:
