@@ -104,6 +104,7 @@ def settings(
         rate_limit_key=0,
         rate_limit_run_start=0,
         rate_limit_webhook=0,
+        outbound_allow=("127.0.0.0/8",),
     )
 
 

@@ -25,6 +25,7 @@ from models.registrations import register_models
 from runtime.crypto import KeyRing
 from runtime.database import Database
 from runtime.object_store import ObjectStore
+from runtime.outbound.policy import OutboundPolicy
 from runtime.settings import Settings
 
 
@@ -104,6 +105,7 @@ def _services(settings: Settings, database: Database | None) -> Services:
         request_log=RequestLogWriter(database),
         store=ObjectStore(settings.object_store),
         limits=RateLimits(settings),
+        outbound=OutboundPolicy.from_entries(settings.outbound_allow),
     )
 
 

@@ -1,12 +1,20 @@
 """Which URLs the platform may call, judged by scheme, host and port before a name is resolved."""
 
 import re
-from ipaddress import ip_address
+import socket
+from contextvars import ContextVar
+from ipaddress import IPv4Address, ip_address
+from unicodedata import normalize
 from urllib.parse import urlsplit
+
+from runtime.outbound.addresses import Address, parse_address
+from runtime.outbound.policy import OutboundPolicy
 
 UNREADABLE = "The URL cannot be read: check its host, its port and its characters."
 
 _NAME = re.compile(r"(?=.{1,253}\.?$)([a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9_-]{1,63}\.?")
+
+_PORTS = {"http": 80, "https": 443}
 
 # Fetch standard, "Port blocking": services whose protocols take an HTTP request for commands.
 # fmt: off
@@ -20,6 +28,13 @@ _BAD_PORTS = frozenset({
 # fmt: on
 
 
+saving: ContextVar[OutboundPolicy | None] = ContextVar("saving", default=None)
+"""What may be reached, where a URL is being saved.
+
+None where it is called: there the connection itself is judged, after the name was resolved.
+"""
+
+
 def url_problem(text: str) -> str | None:
     """Why a URL can never be called, or None.
 
@@ -27,20 +42,30 @@ def url_problem(text: str) -> str | None:
     """
     try:
         parts = urlsplit(text)
-        user, port = parts.username or parts.password, parts.port
+        port = parts.port
     except ValueError:
         return UNREADABLE
-    host = parts.hostname or ""
-    return target_problem(parts.scheme, user, host if host.isascii() else None, port)
+    host = normalize("NFKC", parts.hostname or "")
+    asked = host if host.isascii() else None
+    problem = target_problem(parts.scheme, asked, port, has_user="@" in parts.netloc)
+    policy = saving.get()
+    if problem is not None or policy is None:
+        return problem
+    if "#" in text:
+        return "The URL has a fragment (#…), which is sent to nobody: leave it out."
+    address = _literal_address(host.rstrip("."))
+    if address is None or policy.permits(host, address, port or _PORTS[parts.scheme]):
+        return None
+    return "The URL's host is a private address, which is not called from here."
 
 
 def target_problem(
-    scheme: str, user: str | bytes | None, host: str | None, port: int | None
+    scheme: str, host: str | None, port: int | None, *, has_user: bool
 ) -> str | None:
     """Why what a URL names must not be called, whatever it resolves to; a host may be unknown."""
-    if scheme not in {"http", "https"}:
+    if scheme not in _PORTS:
         return "The URL must start with http:// or https://."
-    if user:
+    if has_user:
         return "The URL holds a user name or password: send them as a header."
     if host is not None and not _is_host(host.lower()):
         return "The URL's host is not a name or an address."
@@ -57,3 +82,20 @@ def _is_host(host: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def _literal_address(host: str) -> Address | None:
+    """The address that a host says without being looked up, in any spelling the machine reads.
+
+    `127.1` and `0x7f000001` are addresses to it, and `localhost` is this machine (RFC 6761, 6.3).
+    """
+    if host.rpartition(".")[2] == "localhost":
+        return IPv4Address("127.0.0.1")
+    try:
+        return parse_address(host)
+    except ValueError:
+        pass
+    try:
+        return IPv4Address(socket.inet_aton(host))
+    except OSError:
+        return None

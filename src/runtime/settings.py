@@ -60,7 +60,10 @@ class Settings(TemporalSettings):
     """Name of the session claim that, when true, makes a platform administrator."""
 
     outbound_allow: Listed = ()
-    """Hosts (also `host:port`) and CIDR ranges that may be called although they are private."""
+    """Hosts (also `host:port`) and CIDR ranges that may be called although they are private.
+
+    The API refuses to save a URL of any other private host, and workers to call it.
+    """
 
     smtp_url: SecretStr | None = None
     """`smtp[s]://[user:password@]host[:port][?starttls=required|auto|off]` of the mail server.

@@ -39,6 +39,7 @@ from api.kernel.uploads import ENVELOPE, uploaded
 from models.core.access.rules import PrincipalType
 from models.core.idempotency.rules import is_kept
 from models.people.request_logs.commands import LogEntry
+from runtime.callable_urls import saving
 from runtime.clock import utc_now
 from runtime.database import UnitOfWork
 from runtime.errors import InProgressError, PlatformError
@@ -56,6 +57,7 @@ async def serve(operation: Operation, scope: Scope, receive: Receive, send: Send
     settings = services.settings
     paced = PacedReceive(receive, settings.receive_rate, settings.receive_seconds)
     request = ApiRequest(scope, paced, services)
+    saving.set(services.outbound)
     try:
         response = await _Pipeline(operation, request).answer()
     except ClientGoneError:

@@ -15,6 +15,7 @@ from api.kernel.sessions import SessionVerifier
 from runtime.crypto import KeyRing
 from runtime.database import Database
 from runtime.object_store import ObjectStore
+from runtime.outbound.policy import OutboundPolicy
 from runtime.settings import Settings
 from runtime.worker_notifier import WorkerNotifier
 
@@ -30,6 +31,7 @@ class Services:
     request_log: RequestLogWriter
     store: ObjectStore
     limits: RateLimits
+    outbound: OutboundPolicy
     streams: Streams = field(default_factory=Streams)
 
 

@@ -1,8 +1,29 @@
-"""Headers and query parameters of a request, as the configs of requests give them."""
+"""What a request to another server is made of, as the configs of requests give it."""
 
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
+
+from runtime.callable_urls import url_problem
+
+
+def callable_url(text: str) -> str:
+    """A URL that can be called, as far as it tells.
+
+    One that a client saves names no private address; what a name stands for is judged when it is
+    called.
+    """
+    problem = url_problem(text)
+    if problem is not None:
+        raise ValueError(problem)
+    return text
+
+
+CallableUrl = Annotated[
+    str,
+    Field(min_length=1, max_length=8_192, pattern=r"^https?://[^\s]+$"),
+    AfterValidator(callable_url),
+]
 
 
 def as_texts(value: Any) -> Any:

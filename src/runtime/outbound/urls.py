@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import httpx2
 
-from runtime.callable_urls import UNREADABLE, target_problem
+from runtime.callable_urls import UNREADABLE, target_problem, url_problem
 from runtime.outbound.errors import InvalidUrlError
 
 MAX_LENGTH = 8192
@@ -14,6 +14,9 @@ def parse_url(text: str, query: Mapping[str, str | Sequence[str]] | None = None)
     """The URL to call, with `query` merged in and without its fragment. Raises InvalidUrlError."""
     if len(text) > MAX_LENGTH:
         raise InvalidUrlError(f"The URL is longer than {MAX_LENGTH} characters.")
+    problem = url_problem(text.strip())
+    if problem is not None:
+        raise InvalidUrlError(problem)
     try:
         url = httpx2.URL(text.strip())
         if query:
@@ -30,7 +33,9 @@ def _values(value: str | Sequence[str]) -> str | list[str]:
 
 def check_url(url: httpx2.URL) -> None:
     """Refuse what must not be called whatever it resolves to. Raises InvalidUrlError."""
-    problem = target_problem(url.scheme, url.userinfo, url.raw_host.decode("ascii"), url.port)
+    problem = target_problem(
+        url.scheme, url.raw_host.decode("ascii"), url.port, has_user=bool(url.userinfo)
+    )
     if problem is not None:
         raise InvalidUrlError(problem)
 

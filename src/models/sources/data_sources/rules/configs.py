@@ -12,12 +12,12 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from models.core.base import Input, InputId, JsonObject, Label
-from models.core.http_inputs import HeaderName, Headers, QueryParameters
+from models.core.http_inputs import CallableUrl, HeaderName, Headers, QueryParameters
 from models.core.keys import Key
 from models.core.schedules.cron import cron_problem
 from models.core.schedules.timezones import Timezone
 from models.data.databases.rules.kinds import STORED_KINDS, FieldKind
-from models.sources.external_resources.rules import ProviderResource, WebAddress
+from models.sources.external_resources.rules import ProviderResource
 
 MAX_COLUMNS = 200
 MIN_INTERVAL_SECONDS = 60
@@ -101,7 +101,7 @@ CellRange = Annotated[str, Field(pattern=r"^[A-Z]{1,3}[0-9]{1,7}(:[A-Z]{1,3}[0-9
 
 
 class _Http(Input):
-    url: WebAddress
+    url: CallableUrl
     headers: Headers = Field(default_factory=dict)
     query: QueryParameters = Field(default_factory=dict)
     auth: Auth | None = None

@@ -2,19 +2,23 @@
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
 from models.automation.automations.rules.graph.configs.types import (
     AnswerHeaders,
     Status,
     StatusClass,
-    callable_url,
     one_or_many,
 )
 from models.core.access.rules import Role
 from models.core.base import Input, InputId, JsonObject
-from models.core.http_inputs import HeaderName, Headers, HeaderValue, QueryParameters
-from models.sources.external_resources.rules import WebAddress
+from models.core.http_inputs import (
+    CallableUrl,
+    HeaderName,
+    Headers,
+    HeaderValue,
+    QueryParameters,
+)
 
 MAX_RECIPIENTS = 100
 
@@ -46,11 +50,7 @@ class HttpRequestConfig(Input):
     """One call to another server; `expectStatus` holds statuses or classes such as 2xx."""
 
     method: Literal["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"] = "GET"
-    url: Annotated[
-        str,
-        Field(min_length=1, max_length=8_192, pattern=r"^https?://[^\s]+$"),
-        AfterValidator(callable_url),
-    ]
+    url: CallableUrl
     headers: Headers = Field(default_factory=dict)
     query: QueryParameters = Field(default_factory=dict)
     body: Any = None
@@ -96,7 +96,7 @@ class SendWebhookConfig(Input):
     """One event to an endpoint of the workspace, or to a URL."""
 
     endpoint_id: InputId | None = None
-    url: Annotated[WebAddress, AfterValidator(callable_url)] | None = None
+    url: CallableUrl | None = None
     type: Annotated[str, Field(min_length=1, max_length=200)]
     data: JsonObject = Field(default_factory=dict)
 

@@ -6,7 +6,6 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from models.core.http_inputs import HeaderName, HeaderValue, as_texts
-from runtime.callable_urls import url_problem
 
 MAX_WAIT_SECONDS = 30 * 86_400
 """A wait cannot outlast its run (decisions C3)."""
@@ -15,14 +14,6 @@ MAX_WAIT_SECONDS = 30 * 86_400
 def one_or_many(value: Any) -> Any:
     """One text or number as the list it stands for."""
     return [value] if isinstance(value, str | int) and not isinstance(value, bool) else value
-
-
-def callable_url(text: str) -> str:
-    """A URL that can be called, as far as it tells; whether its address may be is settled then."""
-    problem = url_problem(text)
-    if problem is not None:
-        raise ValueError(problem)
-    return text
 
 
 def _iso_moment(text: str) -> str:
