@@ -110,7 +110,7 @@ async def _surfaces(made: Furnished) -> None:
     comment = await made.post(f"{path}/comments", {"body": "Well said."})
     made.ids["surfaceCommentId"] = comment["id"]
     link = await made.post(f"{made.space.path}/items/{made.ids['pageItemId']}/share-links")
-    made.ids["shareLinkId"] = link["shareLink"]["id"]
+    made.ids["shareLinkId"] = link["id"]
     made.secrets["share token"] = link["token"]
 
 
@@ -131,7 +131,7 @@ async def _files(made: Furnished) -> None:
     link = await made.post(
         f"{made.space.path}/items/{item['item']['id']}/share-links", {"allowDownload": True}
     )
-    made.ids["fileShareLinkId"] = link["shareLink"]["id"]
+    made.ids["fileShareLinkId"] = link["id"]
     made.secrets["file share token"] = link["token"]
 
 

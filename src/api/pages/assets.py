@@ -10,8 +10,8 @@ _DIRECTORY = Path(__file__).parent
 _TYPES = {".js": "text/javascript", ".css": "text/css"}
 
 _POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:;"
-    " base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self';"
+    " img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 
 _HEADERS: Mapping[str, str] = {
@@ -30,12 +30,12 @@ _ASSETS = {
     for path in (*_DIRECTORY.iterdir(), _LIBRARY)
     if path.suffix in _TYPES
 }
-_SHELL = (_DIRECTORY / "run.html").read_bytes()
+_SHELLS = {path.stem: path.read_bytes() for path in _DIRECTORY.glob("*.html")}
 
 
-def shell() -> Response:
-    """The page of a run, the same for every run: what it shows, it asks the API for."""
-    return Response(_SHELL, headers=_HEADERS, media_type="text/html")
+def shell(name: str) -> Response:
+    """A page, the same for every reader: what it shows, it asks the API for."""
+    return Response(_SHELLS[name], headers=_HEADERS, media_type="text/html")
 
 
 def asset(name: str) -> Response | None:

@@ -64,8 +64,8 @@ async def share(client: Client, space: Space, item_id: object, **body: Any) -> t
     """A new link and its token."""
     answer = await client.post(links_of(space, item_id), json=body)
     assert answer.status_code == 201, answer.text
-    made = answer.json()["data"]
-    return made["shareLink"], made["token"]
+    link = answer.json()["data"]
+    return link, link.pop("token")
 
 
 def by(token: str) -> dict[str, str]:
@@ -96,9 +96,10 @@ async def test_a_link_from_making_to_revoking(
         "workspaceItemId": str(item_id),
         "workspaceId": str(space.id),
         "kind": "folder",
-        "url": f"/share/{link['id']}",
+        "url": f"/v1/share/{link['id']}",
         "allowDownload": False,
         "useCount": 0,
+        "open": True,
         "createdAt": link["createdAt"],
     }
     listed = (await client.get(links_of(space, item_id))).json()["data"]
@@ -285,6 +286,43 @@ async def test_kinds_that_cannot_be_shared(client: Client, space: Space, kind: s
     assert (answer.status_code, answer.json()["error"]) == (422, "unsupported")
 
 
+async def test_a_link_ends_when_whoever_made_it_sees_the_item_no_more(
+    client: Client, space: Space, anybody: Client
+) -> None:
+    folder = await make_item(space)
+    user_id, key = await space.member(Role.EDITOR)
+    access, manager = f"/v1/items/{folder}/access", {"userId": str(user_id), "level": "manage"}
+    await client.put(access, json={"accessMode": "open", "grants": [manager]})
+    editors, editors_token = await share(client.with_token(key), space, folder)
+    owners, owners_token = await share(client, space, folder)
+    shown = {editors["id"]: editors_token, owners["id"]: owners_token}
+
+    async def opened() -> set[str]:
+        """The links that open, as their visitors see it and as the list says."""
+        listed = (await client.get(links_of(space, folder))).json()["data"]["shareLinks"]
+        visits = {
+            one: (await anybody.get(f"/v1/share/{one}", headers=by(token))).status_code
+            for one, token in shown.items()
+        }
+        found = {one for one, status in visits.items() if status == 200}
+        assert {link["id"] for link in listed if link["open"]} == found
+        return found
+
+    both = {editors["id"], owners["id"]}
+    assert await opened() == both
+    await client.put(access, json={"accessMode": "restricted", "grants": [manager]})
+    assert await opened() == both
+    await client.put(access, json={"accessMode": "restricted", "grants": []})
+    assert await opened() == {owners["id"]}
+    await client.put(access, json={"accessMode": "open", "grants": []})
+    assert await opened() == both
+    await space.remove(user_id)
+    assert await opened() == {owners["id"]}
+    await client.delete(f"{links_of(space, folder)}/{owners['id']}")
+    await change_link(space, editors, expires_at=utc_now())
+    assert await opened() == set()
+
+
 async def test_a_link_repeated_under_its_key_is_one_link(client: Client, space: Space) -> None:
     item_id = await make_item(space)
     key = {"Idempotency-Key": "k"}
@@ -347,8 +385,8 @@ async def test_a_file_that_may_be_taken_along(
     assert made["downloadUrl"] not in str(visit)
 
     await change_link(space, link, allow_download=False)
-    for answer in (await anybody.get(url), await anybody.get(path, headers=session)):
-        assert answer.status_code == 404
+    assert (await anybody.get(url)).status_code == 404
+    assert (await anybody.get(path, headers=session)).status_code == 403
     await change_link(space, link, allow_download=True)
     assert (await anybody.get(url)).status_code == 200
     await client.delete(f"{links_of(space, item_id)}/{link['id']}")
@@ -362,11 +400,39 @@ async def test_a_file_that_may_only_be_looked_at(
     link, token, _, _ = await _shared_file(client, space)
     visit = (await anybody.get(public(link), headers=by(token))).json()["data"]
     assert "downloadUrl" not in visit["content"]
-    answer = await anybody.get(public(link, "/download"), headers=in_session(visit["session"]))
-    assert answer.status_code == 404
-    refused = await anybody.get(public(link, "/download"), headers=by(token))
-    assert refused.status_code == 404
+    for shown in (in_session(visit["session"]), by(token)):
+        refused = await anybody.get(public(link, "/download"), headers=shown)
+        assert (refused.status_code, refused.json()["error"]) == (403, "denied")
     assert await uses(space, link) == 1
+
+
+async def test_what_has_nothing_to_download_says_so(
+    client: Client, space: Space, anybody: Client
+) -> None:
+    link, token = await share(client, space, await make_item(space), allowDownload=True)
+    refused = await anybody.get(public(link, "/download"), headers=by(token))
+    assert (refused.status_code, refused.json()["error"]) == (422, "unsupported")
+    assert "nothing to download" in refused.json()["message"]
+    wrong = await anybody.get(public(link, "/download"), headers=by(f"{token}x"))
+    assert wrong.status_code == 404
+    assert await uses(space, link) == 0
+
+
+async def test_the_url_of_a_link_opens_in_a_browser(
+    client: Client, space: Space, anybody: Client
+) -> None:
+    link, token = await share(client, space, await make_item(space, title="Secret plans"))
+    browser = {"Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}
+    page = await anybody.get(link["url"], headers=browser, params={"token": token})
+    assert page.headers["content-type"] == "text/html; charset=utf-8"
+    assert page.headers["referrer-policy"] == "no-referrer"
+    assert "default-src 'none'" in page.headers["content-security-policy"]
+    assert "Secret" not in page.text
+    assert token not in page.text
+    assert await uses(space, link) == 0
+    for accept in ("*/*", "application/json", "application/json, text/html;q=0.5"):
+        opened = await anybody.get(link["url"], headers={**by(token), "Accept": accept})
+        assert opened.json()["data"]["item"]["title"] == "Secret plans"
 
 
 async def test_a_database_shows_its_records_and_no_people(
@@ -456,7 +522,7 @@ async def test_no_secret_is_kept_or_logged(
         links_of(space, item_id), json={}, headers={"Idempotency-Key": "canary"}
     )
     made = answer.json()["data"]
-    link, token = made["shareLink"], made["token"]
+    link, token = made, made["token"]
     visit = (await anybody.get(public(link), params={"token": token})).json()["data"]
     assert token not in (await client.get(links_of(space, item_id))).text
     await app.state.services.request_log.flush()

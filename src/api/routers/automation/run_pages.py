@@ -42,7 +42,7 @@ async def watch_run(request: ApiRequest) -> Response:
 @router.get("/runs/{runId}", access=_OPEN, documented=False)
 async def get_run_page() -> Response:
     """Look at a run in a browser; the page asks for a key and holds no data itself."""
-    return shell()
+    return shell("run")
 
 
 @router.get("/pages/{pageFile}", access=_OPEN, documented=False)

@@ -1,13 +1,15 @@
 """Share links: made by members, opened by anybody who has their token."""
 
-from typing import Annotated
+from typing import Annotated, cast
 
 from pydantic import Field
 from starlette.responses import Response
 
 from api.kernel.downloads import RangeNotSatisfiableError, download
+from api.kernel.media_types import prefers_html
 from api.kernel.rate_limits import TooOftenError
 from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, Router
+from api.pages.assets import shell
 from api.share_link_visits import admit_visitor
 from models.content.files.rules import UNKNOWN_TYPE
 from models.core.access.rules import Level, Scope
@@ -22,7 +24,7 @@ from models.workspace.share_links.shapes import (
     ShareLinkList,
     Visit,
 )
-from runtime.errors import UnsupportedError
+from runtime.errors import DeniedError, UnsupportedError
 
 router = Router(tags=["share links"])
 
@@ -72,7 +74,13 @@ async def revoke_share_link(request: ApiRequest) -> Data[ShareLinkBody]:
     return Data(await commands.revoke_share_link(request.work, request.actor, item_id, link_id))
 
 
-@router.get("/v1/share/{shareLinkId}", access=_PUBLIC, errors=[TooOftenError])
+@router.get(
+    "/v1/share/{shareLinkId}",
+    access=_PUBLIC,
+    errors=[TooOftenError],
+    media_type="text/html",
+    statuses=[200],
+)
 async def open_share_link(
     request: ApiRequest,
     token: Token = None,
@@ -83,8 +91,11 @@ async def open_share_link(
     """Open a share link.
 
     Show its token in `X-Share-Token` or `token`: that takes one of its uses and gives a session
-    for an hour, which `X-Share-Session` or `session` shows from then on.
+    for an hour, which `X-Share-Session` or `session` shows from then on. A browser gets a page,
+    which reads the token from the fragment of its address: `…#token`.
     """
+    if prefers_html(request.headers_named(b"accept")):
+        return cast("Data[Visit]", shell("share"))
     visitor = await admit_visitor(request, token, session)
     return Data(await visit(request.work, request.services.keys, visitor, limit, cursor))
 
@@ -92,7 +103,7 @@ async def open_share_link(
 @router.get(
     "/v1/share/{shareLinkId}/download",
     access=_PUBLIC,
-    errors=[RangeNotSatisfiableError, TooOftenError],
+    errors=[RangeNotSatisfiableError, DeniedError, UnsupportedError, TooOftenError],
     media_type=UNKNOWN_TYPE,
     statuses=[206, 304],
 )

@@ -20,7 +20,12 @@ class CreateShareLink(Input):
 
 
 class ShareLinkBody(Shape):
-    """A share link as listings show it; `url` is the bare path, without the token."""
+    """A share link as listings show it; `url` is the path that opens it, without the token.
+
+    `open` says whether it lets visitors in now: until it is revoked, expired or used up, and as
+    long as whoever made it sees the item. Restricting the item to others ends it; a link of
+    somebody who still sees the item stays open.
+    """
 
     id: Id
     workspace_item_id: Id
@@ -31,14 +36,17 @@ class ShareLinkBody(Shape):
     allow_download: bool
     max_uses: int | None
     use_count: int
+    open: bool
     created_at: Moment
     revoked_at: Moment | None
 
 
-class IssuedShareLink(Shape):
-    """The answer to a creation: the only place the token is ever shown."""
+class IssuedShareLink(ShareLinkBody):
+    """The answer to a creation: the link, and in no other place its token.
 
-    share_link: ShareLinkBody
+    A person opens `url#token` in a browser.
+    """
+
     token: str
 
 

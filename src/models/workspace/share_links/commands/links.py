@@ -45,7 +45,7 @@ async def create_share_link(
     (made,) = await work.rows(
         insert(share_link).values(values).returning(*share_link.c), of=ShareLink
     )
-    return IssuedShareLink(share_link=link_body(made), token=token)
+    return IssuedShareLink(**dict(link_body(made, opens=True)), token=token)
 
 
 async def revoke_share_link(
@@ -68,4 +68,4 @@ async def revoke_share_link(
     )
     if revoked is None:
         raise NotFoundError("share link")
-    return link_body(revoked)
+    return link_body(revoked, opens=False)

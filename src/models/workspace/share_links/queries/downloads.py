@@ -9,19 +9,17 @@ from models.workspace.share_links.queries.content import file_of
 from models.workspace.share_links.queries.visitors import Visitor, live_link
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
-from runtime.errors import NotFoundError
+from runtime.errors import DeniedError, NotFoundError, UnsupportedError
 
 
 async def open_asset(work: UnitOfWork, keys: KeyRing, file_id: Id | None, token: str) -> Content:
     """The file a download URL opens.
 
-    A URL given by a share link is valid as long as the visit, the link and its `allowDownload`.
+    A URL given by a share link also ends with the link and its `allowDownload`.
     Raises the same `NotFoundError` whatever is wrong.
     """
     found, claim = await find_asset(work, keys, file_id, token)
     if claim.share_link_id is not None:
-        if claim.expires_at is None or claim.expires_at <= work.now:
-            raise NotFoundError("file")
         try:
             link = await live_link(work, claim.share_link_id)
         except NotFoundError:
@@ -34,11 +32,14 @@ async def open_asset(work: UnitOfWork, keys: KeyRing, file_id: Id | None, token:
 async def open_shared_file(work: UnitOfWork, visitor: Visitor) -> Content:
     """The file that a link shares.
 
-    Raises `NotFoundError` for other items, and when the link does not allow downloads.
+    Raises `UnsupportedError` for an item that is no file, and `DeniedError` when the link does not
+    allow downloads.
     """
     link = visitor.link
-    if link.kind != ItemKind.FILE or not link.allow_download:
-        raise NotFoundError("share link")
+    if link.kind != ItemKind.FILE:
+        raise UnsupportedError(f"A shared {link.kind} has nothing to download.")
+    if not link.allow_download:
+        raise DeniedError("This link does not allow downloads.")
     return _content(await file_of(work, link))
 
 

@@ -1,11 +1,14 @@
 """Reading share links, as members see them."""
 
+from datetime import datetime
+
 from sqlalchemy import select
 
 from models.content.items.queries import placement_of
 from models.core.access.rules import Actor
 from models.core.base import Id
 from models.core.pagination import PageRequest
+from models.workspace.share_links.queries.visitors import maker_sees
 from models.workspace.share_links.shapes import ShareLinkBody, ShareLinkList
 from models.workspace.share_links.tables import ShareLink, share_link
 from runtime.database import UnitOfWork, columns_of
@@ -17,7 +20,10 @@ visible = placement_of(share_link, "workspace_item_id")
 async def list_share_links(
     work: UnitOfWork, actor: Actor, item_id: Id, page: PageRequest
 ) -> ShareLinkList:
-    """The links of an item, newest first, revoked ones included, without any token."""
+    """The links of an item, newest first, revoked ones included, without any token.
+
+    `open` is the same for all links of one maker that have not ended otherwise.
+    """
     statement = select(share_link).where(
         share_link.c.workspace_id == actor.workspace_id,
         share_link.c.workspace_item_id == item_id,
@@ -25,9 +31,23 @@ async def list_share_links(
     shown = await page.descending(
         work, statement, share_link.c.created_at, share_link.c.id, of=ShareLink
     )
-    return ShareLinkList(share_links=[link_body(row) for row in shown.items], cursor=shown.cursor)
+    makers = {row.created_by_user_id: row for row in shown.items if may_open(row, work.now)}
+    seeing = {user_id for user_id, row in makers.items() if await maker_sees(work, row)}
+    links = [
+        link_body(row, opens=row.created_by_user_id in seeing and may_open(row, work.now))
+        for row in shown.items
+    ]
+    return ShareLinkList(share_links=links, cursor=shown.cursor)
 
 
-def link_body(row: ShareLink) -> ShareLinkBody:
+def may_open(row: ShareLink, now: datetime) -> bool:
+    """Whether a link has neither been revoked nor expired nor been used up."""
+    used_up = row.max_uses is not None and row.use_count >= row.max_uses
+    expired = row.expires_at is not None and row.expires_at <= now
+    return row.revoked_at is None and not used_up and not expired
+
+
+def link_body(row: ShareLink, *, opens: bool) -> ShareLinkBody:
     """A row of the table as the interface shows it."""
-    return ShareLinkBody.model_validate({**columns_of(row), "url": f"/share/{row.id}"})
+    shown = {**columns_of(row), "url": f"/v1/share/{row.id}", "open": opens}
+    return ShareLinkBody.model_validate(shown)

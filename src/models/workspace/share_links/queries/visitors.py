@@ -6,8 +6,10 @@ from datetime import datetime
 from sqlalchemy import ColumnElement, Uuid, bindparam, exists, or_, select
 
 from models.content.items.queries import placement
-from models.core.access.rules import Actor, Principal, PrincipalType, Role
+from models.core.access.placement import level_on
+from models.core.access.rules import Actor, Level, Principal, PrincipalType, Role
 from models.core.base import Id
+from models.people.members.queries import role_of
 from models.people.workspaces.queries import live_workspace_of
 from models.workspace.share_links.tables import ShareLink, share_link
 from runtime.database import UnitOfWork
@@ -56,10 +58,18 @@ async def live_link(work: UnitOfWork, link_id: Id) -> ShareLink:
 
 
 async def with_item(work: UnitOfWork, link: ShareLink | None) -> ShareLink:
-    """The link. Raises `NotFoundError` when there is none or its item is in the trash."""
-    if link is None:
-        raise NotFoundError("share link")
-    in_workspace = [link.workspace_id]
-    if await placement(work, in_workspace, link.workspace_item_id, link.created_by_user_id) is None:
+    """The link. Raises `NotFoundError` when there is none, or its maker does not see its item."""
+    if link is None or not await maker_sees(work, link):
         raise NotFoundError("share link")
     return link
+
+
+async def maker_sees(work: UnitOfWork, link: ShareLink) -> bool:
+    """Whether the one who made a link sees its item now (docs/adr/0027).
+
+    Nobody does whose item is in the trash or was restricted to others, or who left the workspace.
+    """
+    maker = link.created_by_user_id
+    place = await placement(work, [link.workspace_id], link.workspace_item_id, maker)
+    role = None if place is None else await role_of(work, link.workspace_id, maker)
+    return place is not None and role is not None and level_on(place, role) >= Level.VIEW
