@@ -22,11 +22,13 @@ class Access:
     the kind of the resource which of them it must be. `resource` names what the path parameter
     `<resource>Id` must identify: something visible in the caller's workspace, on which the caller
     needs `level`. Where none is named, a guest needs the level of a writer on some item.
-    `transaction=False` is for operations that must answer without a database; `writes` for a GET
-    that counts its use, `snapshot` for one that reads rows which must agree with each other. The
-    body of an `upload` is no JSON: it goes to the object store, and the endpoint finds what came of
-    it in `call.upload`. With `in_trash` the resource may be in the trash. A `raw` operation takes
-    any query and any body, which the endpoint finds in `call.raw_body`. What `starts_run` counts
+    An `idempotent` operation that `joins` has one effect although it is called without a key:
+    called again before its answer was given, it gives that. `transaction=False` is for
+    operations that must answer without a database; `writes` for a GET that counts its use,
+    `snapshot` for one that reads rows which must agree with each other. The body of an `upload`
+    is no JSON: it goes to the object store, and the endpoint finds what came of it in
+    `call.upload`. With `in_trash` the resource may be in the trash. A `raw` operation takes any
+    query and any body, which the endpoint finds in `call.raw_body`. What `starts_run` counts
     for the rate limit of run starts as well.
     """
 
@@ -37,6 +39,7 @@ class Access:
     in_trash: bool = False
     level: Level = Level.NONE
     idempotent: bool = False
+    joins: bool = False
     platform_admin: bool = False
     transaction: bool = True
     writes: bool = False

@@ -26,7 +26,7 @@ _RELEVANT = frozenset(
 
 
 class ClientGoneError(Exception):
-    """The client closed the connection before it had sent its request."""
+    """The client closed the connection before it had sent its request, or had its answer."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from starlette.responses import Response
 
+from api.kernel.body import ClientGoneError
 from api.kernel.responses import Data
 from runtime.database import Database, UnitOfWork
 
@@ -34,8 +35,14 @@ class Deferred:
     within: float
 
 
-async def wait_for_answer(database: Database, deferred: Deferred) -> Data[Any] | Response:
-    """Poll until there is an answer or the time is over. Raises what `poll` raises."""
+async def wait_for_answer(
+    database: Database, deferred: Deferred, is_gone: Callable[[], Awaitable[bool]]
+) -> Data[Any] | Response:
+    """Poll until there is an answer or the time is over.
+
+    Raises what `poll` raises, and ClientGoneError for a client that waits no longer: nobody was
+    given the answer.
+    """
     loop = asyncio.get_running_loop()
     started = loop.time()
     pause = _FIRST_PAUSE
@@ -44,6 +51,8 @@ async def wait_for_answer(database: Database, deferred: Deferred) -> Data[Any] |
         last = waited >= deferred.within
         async with database.reading() as work:
             found = await deferred.poll(work, last)
+        if await is_gone():
+            raise ClientGoneError
         if found is not None:
             return found if isinstance(found, Response) else Data(found)
         await asyncio.sleep(min(pause, max(0, deferred.within - waited)))

@@ -16,34 +16,39 @@ from api.kernel.responses import error_response
 from models.core.idempotency.commands import Reply, claim, forget, keep_refusal, remember
 from models.core.idempotency.rules import is_kept, read_key
 from runtime.crypto import fingerprint
+from runtime.database import UnitOfWork
 from runtime.errors import PlatformError
 
 
 async def once(
-    request: ApiRequest, value: Any, perform: Callable[[], Awaitable[Response | Deferred]]
+    request: ApiRequest,
+    value: Any,
+    perform: Callable[[], Awaitable[Response | Deferred]],
+    *,
+    joins: bool,
 ) -> Response | Deferred:
     """The stored answer if the request was made before, else the answer of performing it now.
 
     An endpoint refuses by raising, which rolls the claim back; `refused` then stores the refusal.
-    The answer of a job is stored by `keep` when it is there.
+    The answer of a job is stored by `keep` when it is there. A request without a key that `joins`
+    is the same request until it is answered (decisions C18).
     """
-    key = read_key(request.headers_named(b"idempotency-key"))
-    if key is None:
+    request.idempotency_key = key = read_key(request.headers_named(b"idempotency-key"))
+    if key is None and not joins:
         return await perform()
-    request.idempotency_key = key
-    scope = _scope_of(request, key)
     digest = fingerprint(
         request.scope["query_string"],
         json.dumps(value, sort_keys=True, separators=(",", ":")).encode(),
     )
-    claimed = await claim(request.work, request.services.keys, scope, digest)
+    scope = _scope_of(request, digest if key is None else key.encode())
+    claimed = await claim(request.work, request.services.keys, scope, digest, waits=key is None)
     if isinstance(claimed, Reply):
         return _replayed(request, claimed)
-    request.claim = Claim(scope, digest)
+    request.claim = Claim(scope, digest, lasting=key is not None)
     request.new_id = claimed
     response = await perform()
     if isinstance(response, Response):
-        await remember(request.work, request.services.keys, scope, _reply(response))
+        await _settle(request, request.work, request.claim, response)
     return response
 
 
@@ -53,10 +58,16 @@ async def keep(request: ApiRequest, response: Response | None) -> None:
     if claimed is None:
         return
     async with request.services.database.transaction() as work:
-        if response is None:
-            await forget(work, claimed.fingerprint)
-        else:
-            await remember(work, request.services.keys, claimed.fingerprint, _reply(response))
+        await _settle(request, work, claimed, response)
+
+
+async def _settle(
+    request: ApiRequest, work: UnitOfWork, claimed: Claim, response: Response | None
+) -> None:
+    if response is None or not claimed.lasting:
+        await forget(work, claimed.fingerprint)
+    else:
+        await remember(work, request.services.keys, claimed.fingerprint, _reply(response))
 
 
 async def refused(request: ApiRequest, refusal: PlatformError) -> Response:
@@ -65,7 +76,7 @@ async def refused(request: ApiRequest, refusal: PlatformError) -> Response:
     Raises the refusal itself where none is to be stored, and InProgressError.
     """
     claimed = request.claim
-    if claimed is None or not is_kept(refusal):
+    if claimed is None or not claimed.lasting or not is_kept(refusal):
         raise refusal
     request.error = refusal.code
     response = error_response(refusal)
@@ -93,7 +104,7 @@ def _reply(response: Response) -> Reply:
     return Reply(response.status_code, bytes(response.body))
 
 
-def _scope_of(request: ApiRequest, key: str) -> bytes:
+def _scope_of(request: ApiRequest, own: bytes) -> bytes:
     """What a key stands for: one caller, method and path."""
     principal = request.principal
     return fingerprint(
@@ -101,5 +112,5 @@ def _scope_of(request: ApiRequest, key: str) -> bytes:
         principal.id.bytes,
         request.method.encode(),
         request.scope["path"].encode("utf-8", "replace"),
-        key.encode(),
+        own,
     )

@@ -177,7 +177,9 @@ class _Pipeline:
         async def run() -> Response | Deferred:
             return self._encoded(await operation.endpoint(**arguments))
 
-        return await (once(request, value, run) if operation.access.idempotent else run())
+        if not operation.access.idempotent:
+            return await run()
+        return await once(request, value, run, joins=operation.access.joins)
 
     def _encoded(self, result: object) -> Response | Deferred:
         if isinstance(result, Deferred | Response):
@@ -191,7 +193,9 @@ class _Pipeline:
     async def _deferred(self, deferred: Deferred) -> Response:
         """The answer of a job, waited for outside of any transaction."""
         try:
-            found = await wait_for_answer(self.request.services.database, deferred)
+            found = await wait_for_answer(
+                self.request.services.database, deferred, self.request.is_disconnected
+            )
         except InProgressError:
             raise
         except PlatformError as refusal:

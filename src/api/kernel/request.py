@@ -24,10 +24,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A key of one caller, method and path, and the request it was sent with."""
+    """A key of one caller, method and path, and the request it was sent with.
+
+    One that does not last stands for a request without a key, until that is answered.
+    """
 
     fingerprint: bytes
     request_hash: bytes
+    lasting: bool
 
 
 class ApiRequest(Request):

@@ -88,6 +88,63 @@ async def test_the_same_key_gives_the_same_copy(client: Client, space: Space, so
     assert await databases(space) == 2
 
 
+async def test_calls_without_a_key_join_the_copy_that_is_being_made(
+    client: Client, space: Space, source: Any
+) -> None:
+    await fill(space.database, space.id, UUID(source["id"]), 20_000)
+    body = {"includeRecords": True}
+    answers = await asyncio.gather(*(copy(client, space, source, json=body) for _ in range(4)))
+    assert {answer.status_code for answer in answers} == {200}
+    assert len({answer.content for answer in answers}) == 1
+    assert await databases(space) == 2
+    # It was answered: the next call means another copy.
+    assert (await copy(client, space, source)).json()["data"]["label"] == "Goods copy 2"
+
+
+async def test_a_call_without_a_key_gets_the_copy_that_nobody_waited_for(
+    client: Client, space: Space, source: Any
+) -> None:
+    await fill(space.database, space.id, UUID(source["id"]), 20_000)
+    body = {"includeRecords": True}
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(copy(client, space, source, json=body), 0.2)
+
+    async def whole() -> bool:
+        listed = await client.get(f"{space.path}/databases")
+        return len(listed.json()["data"]["databases"]) == 2
+
+    await eventually(whole, what="the copy")
+    other = client.with_token(await space.key())
+    assert (await copy(other, space, source)).json()["data"]["label"] == "Goods copy 2"
+    late = await copy(client, space, source, json=body)
+    assert late.json()["data"]["label"] == "Goods copy"
+    assert await databases(space) == 3
+
+
+async def test_whoever_reads_a_database_duplicates_it(
+    client: Client, space: Space, source: Any
+) -> None:
+    made = await client.post("/v1/items", json={"kind": "folder", "title": "Closed"})
+    folder = made.json()["data"]["item"]["id"]
+    moved = {"parentItemId": folder}
+    assert (await client.post(f"/v1/items/{source['itemId']}/move", json=moved)).status_code == 200
+    user_id, token = await space.member(Role.EDITOR)
+    grants = [{"userId": str(user_id), "level": "view"}]
+    access = {"accessMode": "restricted", "grants": grants}
+    assert (await client.put(f"/v1/items/{folder}/access", json=access)).status_code == 200
+    editor = client.with_token(token)
+    made = await copy(editor, space, source)
+    assert made.status_code == 200, made.text
+    shown = made.json()["data"]
+    assert "parentItemId" not in shown
+    assert shown["label"] == "Goods copy"
+    colleague = client.with_token((await space.member(Role.EDITOR))[1])
+    path = f"{space.path}/databases/{shown['id']}"
+    assert (await editor.get(path)).status_code == 200
+    assert (await colleague.get(path)).status_code == 404
+    assert (await copy(client, space, source)).json()["data"]["parentItemId"] == folder
+
+
 async def databases(space: Space) -> int:
     async with space.database.transaction() as work:
         found: int = await work.scalar(

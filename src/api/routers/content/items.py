@@ -9,6 +9,7 @@ from models.content.items.rules import ItemKind
 from models.content.items.shapes import ItemDetail, ItemList, MoveItem, ParentFilter, UpdateItem
 from models.core.access.rules import Level, Scope
 from models.core.preconditions import read_if_match
+from models.data.database_copies.rules import WAIT_SECONDS
 from models.workspace.targets.commands import duplication
 from models.workspace.targets.commands import items as commands
 from models.workspace.targets.shapes import CreateItem, DeletedItem, PlacedTarget
@@ -22,8 +23,6 @@ ITEM = f"{ITEMS}/{{itemId}}"
 
 READ = Access(scopes=[Scope.RESOURCES_READ], resource="item", level=Level.VIEW)
 WRITE = Access(scopes=[Scope.RESOURCES_WRITE], resource="item", level=Level.EDIT, idempotent=True)
-SECONDS = 25
-"""How long a request waits for the copy of a database."""
 
 
 @router.get(ITEMS, access=Access(scopes=[Scope.RESOURCES_READ], level=Level.VIEW))
@@ -125,7 +124,7 @@ async def restore_item(request: ApiRequest) -> Data[ItemDetail]:
 
 @router.post(
     f"{ITEM}/duplicate",
-    access=replace(WRITE, level=Level.VIEW),
+    access=replace(WRITE, level=Level.VIEW, joins=True),
     status_code=201,
     errors=[ConflictError, InProgressError, UnsupportedError],
 )
@@ -134,9 +133,8 @@ async def duplicate_item(request: ApiRequest) -> Data[ItemDetail]:
 
     Needs the write scope of every kind that is copied. Actions, data sources and automations are
     copied disabled, forms closed to the public; access comes along. A database is copied with its
-    records; when that takes longer than 25 seconds the answer is `in_progress`: repeat the request
-    with the same Idempotency-Key. At most 500 items, and no database below another item: each is
-    duplicated by itself.
+    records, as Duplicate database does it: the call waits for the copy, up to ten minutes. At most
+    500 items, and no database below another item: each is duplicated by itself.
     """
     actor, copy_id = request.actor, request.new_id
     place = (request.services.keys, request.ids["itemId"])
@@ -147,4 +145,4 @@ async def duplicate_item(request: ApiRequest) -> Data[ItemDetail]:
     async def poll(work: UnitOfWork, last: bool) -> ItemDetail | None:
         return await duplication.copied_item(work, actor, copy_id, last=last)
 
-    return request.deferred(poll, within=SECONDS)
+    return request.deferred(poll, within=WAIT_SECONDS)

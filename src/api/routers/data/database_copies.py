@@ -4,6 +4,7 @@ from api.kernel.routing import Access, ApiRequest, Data, Router
 from models.core.access.rules import Level, Scope
 from models.data.database_copies.commands.acceptance import accept_copy
 from models.data.database_copies.queries import copy_outcome
+from models.data.database_copies.rules import WAIT_SECONDS
 from models.data.database_copies.shapes import DuplicateDatabase
 from models.data.databases.shapes import DatabaseDetail
 from runtime.database import UnitOfWork
@@ -11,21 +12,24 @@ from runtime.errors import ConflictError, InProgressError
 
 router = Router(tags=["databases"])
 
-WAIT_SECONDS = 25
-
 
 @router.post(
     "/v1/workspaces/{workspaceId}/databases/{databaseId}/duplicate",
     access=Access(
-        scopes=[Scope.DATABASES_WRITE], resource="database", level=Level.VIEW, idempotent=True
+        scopes=[Scope.DATABASES_WRITE],
+        resource="database",
+        level=Level.VIEW,
+        idempotent=True,
+        joins=True,
     ),
     errors=[ConflictError, InProgressError],
 )
 async def duplicate_database(request: ApiRequest, body: DuplicateDatabase) -> Data[DatabaseDetail]:
     """Duplicate a database beside it, with its records where asked for.
 
-    The copy is seen when it is whole. What takes long is answered with in_progress; repeated with
-    the same Idempotency-Key the call gives the copy.
+    Where the caller may create nothing beside it, the copy is put at the top of the workspace. It
+    is seen when it is whole, which the call waits for, up to ten minutes. The same call made again
+    before it was answered gives the same copy, and past ten minutes the answer is in_progress.
     """
     actor, copy_id = request.actor, request.new_id
     await accept_copy(request.work, actor, request.ids["databaseId"], copy_id, body)

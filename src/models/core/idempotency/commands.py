@@ -25,15 +25,18 @@ class Reply:
 
 
 async def claim(
-    work: UnitOfWork, keys: KeyRing, fingerprint: bytes, request_hash: bytes
+    work: UnitOfWork, keys: KeyRing, fingerprint: bytes, request_hash: bytes, *, waits: bool = False
 ) -> Reply | Id:
     """The stored reply; or, when there is none yet, the claim's id: the call ends in `remember`.
 
     The row of a first call is written now, in the transaction of its effect: a refusal takes it
     back. A call whose answer a job gives commits before it has one; repeated meanwhile, it gets
-    the id of the first. Raises InProgressError while another call with this key runs,
-    ConflictingMutationError when the key was used for another request.
+    the id of the first. Raises InProgressError while another call with this key runs, unless it
+    `waits` for that to commit, and ConflictingMutationError when the key was used for another
+    request.
     """
+    if waits:
+        await work.execute(select(func.pg_advisory_xact_lock(_lock(fingerprint))))
     while (taken := await _take(work, fingerprint, request_hash)) is None:
         lock = select(func.pg_try_advisory_xact_lock(_lock(fingerprint)))
         if not await work.scalar(lock):

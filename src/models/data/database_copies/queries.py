@@ -70,6 +70,6 @@ async def copy_outcome(
 
 
 _STILL_COPYING = (
-    "The database is still being copied; the copy is seen when it is whole. Repeat the"
-    " request with the same Idempotency-Key for the outcome."
+    "The database is still being copied; the copy is seen when it is whole. Repeat the same"
+    " request for the outcome."
 )

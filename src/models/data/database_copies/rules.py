@@ -13,6 +13,9 @@ from models.data.databases.rules.fields import FieldSpec, FieldSpecs
 
 LONGEST_LABEL = 200
 
+WAIT_SECONDS = 600
+"""How long a request waits for a copy (decisions C18)."""
+
 _NUMBERED = re.compile(r"(?P<stem>.*) copy(?: [0-9]+)?", re.DOTALL)
 
 

@@ -10,7 +10,7 @@ from models.content.items.rules import AccessMode, ItemKind
 from models.core.access.rules import Actor
 from models.core.base import Id
 from models.core.keys import first_free, slug
-from models.data.database_copies.access import check_relation_targets
+from models.data.database_copies.access import check_relation_targets, parent_of_copy
 from models.data.database_copies.commands.rows import Copy, copy_surfaces
 from models.data.database_copies.queries import SourceDatabase, find_source
 from models.data.database_copies.rules import (
@@ -205,19 +205,23 @@ async def _create_item(
 ) -> Id:
     """The item of the copy, beside the source and with its access mode.
 
-    On a restricted one only the actor gets a grant; they may add others.
+    In another place it is restricted: what is above the source may keep others out. On a restricted
+    one only the actor gets a grant; they may add others.
     """
+    parent_id = await parent_of_copy(work, actor, source)
     item_id = await create_item_for(
         work,
         actor,
         ItemKind.DATABASE,
         copy.copy_id,
         label,
-        parent_item_id=source.parent_item_id,
+        parent_item_id=parent_id,
         icon=source.icon,
     )
+    beside = parent_id == source.parent_item_id
+    mode = AccessMode(source.access_mode) if beside else AccessMode.RESTRICTED
     look = {"color": source.color, "metadata": source.item_metadata}
-    await change_item(work, actor, item_id, {**look, "access_mode": source.access_mode})
-    if source.access_mode == AccessMode.RESTRICTED:
+    await change_item(work, actor, item_id, {**look, "access_mode": mode.value})
+    if mode is AccessMode.RESTRICTED:
         await grant_manage(work, actor, item_id)
     return item_id

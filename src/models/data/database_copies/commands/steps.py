@@ -14,6 +14,7 @@ from sqlalchemy import delete, func, select
 from models.content.items.joins import ITEM, live_items
 from models.content.items.queries import closed_items
 from models.core.base import Id, JsonObject
+from models.data.database_copies.access import parent_of_copy
 from models.data.database_copies.commands.completion import publish
 from models.data.database_copies.commands.rows import (
     Copy,
@@ -82,9 +83,10 @@ async def _begin(work: UnitOfWork, job: Job, copy: Copy, fields: FieldSpecs) -> 
     """Insert the row and the fields of the copy; without records the last step follows."""
     actor = await job_actor(work, job)
     source = await find_source(work, copy.workspace_id, copy.source_id)
+    parent_id = await parent_of_copy(work, actor, source)
     siblings = await work.rows(
         live_items(copy.workspace_id, ITEM.title).where(
-            ITEM.parent_item_id.is_not_distinct_from(source.parent_item_id),
+            ITEM.parent_item_id.is_not_distinct_from(parent_id),
             ITEM.id.not_in(select(closed_items(actor).c.id)),
         )
     )
