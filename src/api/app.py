@@ -25,7 +25,7 @@ from models.registrations import register_models
 from runtime.crypto import KeyRing
 from runtime.database import Database
 from runtime.object_store import ObjectStore
-from runtime.outbound.policy import OutboundPolicy
+from runtime.outbound_policy import OutboundPolicy
 from runtime.settings import Settings
 
 

@@ -30,7 +30,7 @@ from runtime.families import Queue
 from runtime.object_store import ObjectStore
 from runtime.outbound.client import OutboundClient
 from runtime.outbound.mail import MailClient
-from runtime.outbound.policy import OutboundPolicy
+from runtime.outbound_policy import OutboundPolicy
 from runtime.outbox import Intent
 from runtime.settings import Settings
 from runtime.temporal_client import connect

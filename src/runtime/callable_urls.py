@@ -7,8 +7,8 @@ from ipaddress import IPv4Address, ip_address
 from unicodedata import normalize
 from urllib.parse import urlsplit
 
-from runtime.outbound.addresses import Address, parse_address
-from runtime.outbound.policy import OutboundPolicy
+from runtime.addresses import Address, parse_address
+from runtime.outbound_policy import OutboundPolicy
 
 UNREADABLE = "The URL cannot be read: check its host, its port and its characters."
 

@@ -11,7 +11,7 @@ from pydantic import Field, SecretStr, ValidationError, field_validator, model_v
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from runtime.outbound.mail_server import MailServer
-from runtime.outbound.policy import Allowance
+from runtime.outbound_policy import Allowance
 
 Listed = Annotated[tuple[str, ...], NoDecode]
 """A comma-separated variable."""

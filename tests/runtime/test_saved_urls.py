@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from runtime.callable_urls import saving, url_problem
-from runtime.outbound.policy import OutboundPolicy
+from runtime.outbound_policy import OutboundPolicy
 
 
 @pytest.fixture(autouse=True)

@@ -39,7 +39,7 @@ from runtime.object_store import ObjectStore
 from runtime.outbound.client import OutboundClient
 from runtime.outbound.mail import MailClient
 from runtime.outbound.mail_server import MailServer
-from runtime.outbound.policy import OutboundPolicy
+from runtime.outbound_policy import OutboundPolicy
 from tests.support.spaces import make_space
 
 KEYS = KeyRing(["a secret of the tests, long enough to be one"])

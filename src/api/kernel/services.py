@@ -15,7 +15,7 @@ from api.kernel.sessions import SessionVerifier
 from runtime.crypto import KeyRing
 from runtime.database import Database
 from runtime.object_store import ObjectStore
-from runtime.outbound.policy import OutboundPolicy
+from runtime.outbound_policy import OutboundPolicy
 from runtime.settings import Settings
 from runtime.worker_notifier import WorkerNotifier
 

@@ -11,10 +11,10 @@ import anyio
 import httpcore2
 from typing_extensions import override
 
-from runtime.outbound.addresses import Address
+from runtime.addresses import Address
 from runtime.outbound.errors import OutboundBlockedError
-from runtime.outbound.policy import OutboundPolicy
 from runtime.outbound.resolver import Resolver
+from runtime.outbound_policy import OutboundPolicy
 
 # A host that lists a dead address first must not use up the time of the living one behind it.
 _SECONDS_PER_ADDRESS = 4.0

@@ -14,9 +14,9 @@ from runtime.outbound.encoding import first_hop
 from runtime.outbound.errors import TooManyRedirectsError
 from runtime.outbound.exchange import Progress, check_headers, core_request, failure, read_body
 from runtime.outbound.messages import OutboundRequest, OutboundResponse
-from runtime.outbound.policy import OutboundPolicy
 from runtime.outbound.redirects import Hop, next_hop
 from runtime.outbound.resolver import Resolver, SystemResolver
+from runtime.outbound_policy import OutboundPolicy
 
 
 class OutboundClient:

@@ -17,8 +17,8 @@ from runtime.outbound.errors import (
     OutboundTimeoutError,
     ResponseTooLargeError,
 )
-from runtime.outbound.policy import OutboundPolicy
 from runtime.outbound.redirects import Hop
+from runtime.outbound_policy import OutboundPolicy
 
 _HEADER_FIELDS_TOO_LARGE = 431
 # What framing may add to a body that does not compress.

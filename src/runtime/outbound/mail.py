@@ -22,8 +22,8 @@ from runtime.outbound.errors import (
     OutboundTimeoutError,
 )
 from runtime.outbound.mail_server import MailServer
-from runtime.outbound.policy import OutboundPolicy
 from runtime.outbound.resolver import Resolver, SystemResolver
+from runtime.outbound_policy import OutboundPolicy
 
 SECONDS = 60.0
 """Of one whole delivery, the connection included."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
-from runtime.outbound.addresses import Address, parse_address
+from runtime.addresses import Address, parse_address
 
 
 class Resolver(Protocol):

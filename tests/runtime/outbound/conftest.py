@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from runtime.outbound.client import OutboundClient
-from runtime.outbound.policy import OutboundPolicy
+from runtime.outbound_policy import OutboundPolicy
 from tests.runtime.outbound.servers import NAME, Answer, Names, Serve, Server, raw
 
 

@@ -10,7 +10,7 @@ from runtime.outbound.errors import (
     TooManyRedirectsError,
 )
 from runtime.outbound.messages import OutboundRequest
-from runtime.outbound.policy import OutboundPolicy
+from runtime.outbound_policy import OutboundPolicy
 from tests.runtime.outbound.servers import Names, Serve
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"

@@ -15,7 +15,7 @@ from runtime.outbound.errors import (
     ResponseTooLargeError,
 )
 from runtime.outbound.messages import OutboundRequest
-from runtime.outbound.policy import Allowance, OutboundPolicy
+from runtime.outbound_policy import Allowance, OutboundPolicy
 from tests.runtime.outbound.servers import Answer, Names, Serve, Server
 
 KIB = 1024

@@ -16,7 +16,7 @@ from runtime.outbound.errors import (
 )
 from runtime.outbound.mail import InvalidMailError, Mail, MailClient, MailRefusedError
 from runtime.outbound.mail_server import MailServer
-from runtime.outbound.policy import OutboundPolicy
+from runtime.outbound_policy import OutboundPolicy
 from tests.runtime.outbound.servers import NAME, Names
 from tests.support.post_office import PostOffice, open_post_office
 

@@ -29,7 +29,7 @@ from models.core.base import Id
 from runtime.families import Family
 from runtime.ids import new_id
 from runtime.outbound.client import OutboundClient
-from runtime.outbound.policy import OutboundPolicy
+from runtime.outbound_policy import OutboundPolicy
 from runtime.outbox import withdraw_starts
 from tests.support import actions
 from tests.support.actions import act, make, states, step

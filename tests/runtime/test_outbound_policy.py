@@ -2,7 +2,7 @@ from ipaddress import ip_address
 
 import pytest
 
-from runtime.outbound.policy import OutboundPolicy
+from runtime.outbound_policy import OutboundPolicy
 
 
 def test_a_policy_reads_hosts_addresses_and_ranges() -> None:

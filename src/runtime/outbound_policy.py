@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from ipaddress import ip_network
 
-from runtime.outbound.addresses import Address, Network, is_public
+from runtime.addresses import Address, Network, is_public
 
 _HOST = re.compile(r"[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?")
 _WITH_PORT = re.compile(r"(?P<place>\[[0-9a-f:.]+\]|[^\[\]:/]+):(?P<port>[0-9]{1,5})")

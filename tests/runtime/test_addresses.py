@@ -1,6 +1,6 @@
 import pytest
 
-from runtime.outbound.addresses import is_public, parse_address
+from runtime.addresses import is_public, parse_address
 
 
 @pytest.mark.parametrize(
