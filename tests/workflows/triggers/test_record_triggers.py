@@ -38,7 +38,7 @@ async def test_a_created_record_starts_one_run_that_is_told_of_it(goods: Listeni
     (run,) = await goods.runs(subscriber)
     told = run.trigger_payload
     assert (run.source, run.chain, run.parent_run_id) == ("record", [], None)
-    assert told["record"] == made.model_dump(mode="json", by_alias=True)
+    assert told["record"] == made.to_json()
     assert told["before"] is None
     assert told["changedKeys"] == ["price", "title"]
     user = str(goods.actor.user_id)
