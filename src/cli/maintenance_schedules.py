@@ -16,11 +16,16 @@ from temporalio.client import (
     ScheduleUpdate,
     ScheduleUpdateInput,
 )
+from temporalio.common import SearchAttributeKey, SearchAttributePair, TypedSearchAttributes
 from temporalio.types import MethodAsyncNoParam
 
 from runtime.families import Family, Queue
 from workflows.maintenance.maintenance import Maintenance
 from workflows.maintenance.retention import Retention
+
+_DIVISION = SearchAttributeKey.for_keyword("TemporalNamespaceDivision")
+APART = TypedSearchAttributes([SearchAttributePair(_DIVISION, "maintenance")])
+"""Temporal lists what is in a division only to those who ask for it (docs/adr/0030)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +66,7 @@ async def ensure_schedule(client: Client, schedule: MaintenanceSchedule) -> None
             task_queue=Queue.AUTOMATION,
             static_summary=schedule.summary,
             execution_timeout=schedule.within,
+            typed_search_attributes=APART,
         ),
         spec=ScheduleSpec(intervals=[ScheduleIntervalSpec(every=schedule.every)]),
         policy=SchedulePolicy(overlap=ScheduleOverlapPolicy.SKIP, catchup_window=schedule.every),

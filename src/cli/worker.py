@@ -1,6 +1,5 @@
 """`workspace worker`: executes workflows and activities."""
 
-import asyncio
 import gc
 import os
 from pathlib import Path
@@ -12,8 +11,6 @@ from cli.console import reported
 from cli.memory_limit import bound_memory
 from runtime.families import Queue
 from runtime.settings import Settings, load_settings
-
-_BEAT_SECONDS = 1.0
 
 
 def worker(
@@ -40,18 +37,5 @@ async def _run(settings: Settings, queues: list[Queue]) -> None:
 
     gc.freeze()
     gc.enable()
-    beating = asyncio.create_task(_beat(os.environ.get("WORKSPACE_HEARTBEAT_FILE")))
-    try:
-        await run_worker(settings, queues)
-    finally:
-        beating.cancel()
-
-
-async def _beat(path: str | None) -> None:
-    """Touch a file for as long as the event loop turns: what a supervisor can see of a worker."""
-    if path is None:
-        return
-    heartbeat = Path(path)
-    while True:
-        await asyncio.to_thread(heartbeat.touch)
-        await asyncio.sleep(_BEAT_SECONDS)
+    heartbeat = os.environ.get("WORKSPACE_HEARTBEAT_FILE")
+    await run_worker(settings, queues, None if heartbeat is None else Path(heartbeat))

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import structlog
@@ -47,6 +48,7 @@ LOCAL_ACTIVITY_SLOTS = 20
 ACTIVITY_SLOTS = 100
 BULK_SLOTS = 4
 CACHED_WORKFLOWS = 500
+BEAT_SECONDS = 1.0
 STICKY_TIMEOUT = timedelta(seconds=5)
 """How long a workflow waits for the worker that has it in memory, before any other takes it."""
 
@@ -146,8 +148,10 @@ def _activity_worker(
     )
 
 
-async def run_worker(settings: Settings, queues: Sequence[Queue] = tuple(Queue)) -> None:
-    """Work until SIGTERM or SIGINT, then drain.
+async def run_worker(
+    settings: Settings, queues: Sequence[Queue] = tuple(Queue), heartbeat: Path | None = None
+) -> None:
+    """Work until SIGTERM or SIGINT, then drain; from the moment it is ready, touch `heartbeat`.
 
     Raises SilentWorkerError for workers that no longer poll, and whatever a worker failed with:
     their process must be replaced.
@@ -171,7 +175,7 @@ async def run_worker(settings: Settings, queues: Sequence[Queue] = tuple(Queue))
             timedelta(seconds=settings.run_limit_seconds),
             settings.running_cap,
         )
-        async with running_workers(parts, url, queues):
+        async with running_workers(parts, url, queues), background(_beat(heartbeat)):
             log.info("worker is ready", queues=[queue.value for queue in queues])
             try:
                 await until_stopped(stopping, require_polling(parts.client, queues))
@@ -179,6 +183,15 @@ async def run_worker(settings: Settings, queues: Sequence[Queue] = tuple(Queue))
                 log.info("worker is draining")
                 _cut_off_later()
     await database.close()
+
+
+async def _beat(heartbeat: Path | None) -> None:
+    """Touch a file for as long as the event loop turns: what a supervisor can see of a worker."""
+    if heartbeat is None:
+        return
+    while True:
+        await asyncio.to_thread(heartbeat.touch)
+        await asyncio.sleep(BEAT_SECONDS)
 
 
 def _cut_off_later() -> None:

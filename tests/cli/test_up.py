@@ -20,6 +20,7 @@ import pytest
 
 from cli.supervisor.postgres import EmbeddedPostgres
 from cli.supervisor.state import StateDir
+from cli.supervisor.temporal import temporal_binary
 
 pytestmark = [pytest.mark.crash, pytest.mark.takes(seconds=40)]
 
@@ -130,6 +131,19 @@ def up(directory: Path) -> Iterator[Up]:
     yield running
     if running.process.poll() is None:
         running.stop()
+
+
+def test_the_reconciler_is_paused_right_after_a_start(up: Up) -> None:
+    for option in ("--pause", "--unpause"):
+        toggle = ["schedule", "toggle", "-s", "maintenance/reconcile", option, "--reason", "Try"]
+        done = subprocess.run(  # our own binary, our own arguments
+            [temporal_binary(), *toggle],
+            env=os.environ | {"TEMPORAL_ADDRESS": up.connection["temporalAddress"]},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
 
 
 def test_a_ready_platform_says_how_to_reach_it(up: Up) -> None:
