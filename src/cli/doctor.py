@@ -16,7 +16,6 @@ from rich.table import Table
 from cli.console import reported, terminal
 from cli.supervisor.errors import StartError
 from cli.supervisor.files import read_object
-from cli.supervisor.postgres import EmbeddedPostgres
 from cli.supervisor.state import StateDir
 from runtime.settings import Settings, load_settings
 
@@ -72,13 +71,15 @@ async def _examine(state: StateDir) -> Sequence[Finding]:
 def _known(state: StateDir) -> dict[str, Any]:
     """The settings by which a running platform has its parts, unless the environment has them."""
     known: dict[str, Any] = {"state_dir": state.root}
-    if "DATABASE_URL" not in os.environ and state.postgres_data.exists():
-        known["database_url"] = EmbeddedPostgres(state).url()
     if "WORKSPACE_SECRET_KEY" not in os.environ:
         known["secret_key"] = state.secret_key()
-    address = read_object(state.connection).get("temporalAddress")
-    if "TEMPORAL_ADDRESS" not in os.environ and address:
-        known["temporal_address"] = address
+    connection = read_object(state.connection)
+    for field, variable, name in (
+        ("database_url", "DATABASE_URL", "databaseUrl"),
+        ("temporal_address", "TEMPORAL_ADDRESS", "temporalAddress"),
+    ):
+        if variable not in os.environ and connection.get(name):
+            known[field] = connection[name]
     return known
 
 

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from cli.console import reported
+from cli.supervisor.errors import StartError
 from cli.supervisor.ports import port_option
 
 
@@ -32,6 +33,10 @@ def up(
         str | None,
         typer.Option(envvar="TEMPORAL_ADDRESS", help="Use this Temporal instead of the embedded."),
     ] = None,
+    restore: Annotated[
+        Path | None,
+        typer.Option(help="Begin with this dump of pg_dump instead of the data that are there."),
+    ] = None,
 ) -> None:
     """Start the platform and keep it running until Ctrl-C."""
     from cli.supervisor.platform import UpOptions
@@ -44,8 +49,18 @@ def up(
         ui_port=ui_port,
         database_url=database_url or None,
         temporal_address=temporal_address or None,
+        restore=restore,
     )
     # Logs, sockets and databases are for the account that runs the platform alone.
     os.umask(0o077)
     with reported():
+        if restore is not None:
+            _require_dump(restore, database_url)
         asyncio.run(run(options))
+
+
+def _require_dump(dump: Path, database_url: str | None) -> None:
+    if database_url:
+        raise StartError("--restore is for the embedded PostgreSQL: restore yours by pg_restore.")
+    if not dump.is_file():
+        raise StartError(f"{dump} is no file.")

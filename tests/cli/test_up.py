@@ -26,8 +26,8 @@ pytestmark = [pytest.mark.crash, pytest.mark.takes(seconds=40)]
 
 CHILDREN = ("postgres", "temporal", "api", "worker")
 KEYS = {
-    "baseUrl", "docsUrl", "temporalAddress", "temporalUiUrl", "workspaceId", "apiKey",
-    "sessionToken",
+    "baseUrl", "docsUrl", "databaseUrl", "temporalAddress", "temporalUiUrl", "workspaceId",
+    "apiKey", "sessionToken",
 }  # fmt: skip
 SECONDS = 90.0
 LONGEST_START = 4.0

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import os
-import re
 import sys
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -23,20 +22,10 @@ from runtime.families import Family, Queue
 from runtime.outbox import outbox
 from tests.support.endpoint import Serve, reply
 from tests.support.engine import Engine, by_node, graph, node
-from tests.support.fingerprints import ROOT
 from tests.support.patience import eventually
+from tests.support.runbook import BLOCKS
 
 pytestmark = pytest.mark.takes(seconds=30)
-
-RUNBOOK = ROOT / "temporal" / "RUNBOOK.md"
-
-SECTION = re.compile(r"^## (?P<title>.+)\n(?P<text>(?:(?!^## ).*\n)*)", re.MULTILINE)
-BLOCK = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
-
-BLOCKS = {
-    found["title"]: BLOCK.findall(found["text"])
-    for found in SECTION.finditer(RUNBOOK.read_text(encoding="utf-8"))
-}
 
 LOOKS = ("Connect", "Find executions", "Look at one run", "Queues and workers")
 """Sections whose commands only read."""

@@ -39,6 +39,8 @@ class UpOptions:
     ui_port: int
     database_url: str | None
     temporal_address: str | None
+    restore: Path | None = None
+    """A dump to begin with, in the place of what the embedded PostgreSQL holds."""
 
 
 class Platform:
@@ -72,6 +74,7 @@ class Platform:
         return {
             "baseUrl": base_url,
             "docsUrl": f"{base_url}/docs",
+            "databaseUrl": "" if self._options.database_url else self._environment["DATABASE_URL"],
             "temporalAddress": temporal_address,
             "temporalUiUrl": ui_url,
             "workspaceId": secrets["workspaceId"],
@@ -124,6 +127,10 @@ class Platform:
             await asyncio.to_thread(postgres.initialise)
             await self._supervisor.start(postgres.service())
             await asyncio.to_thread(postgres.create_database)
+            if self._options.restore is not None:
+                self._status.set("restore", "starting")
+                await asyncio.to_thread(postgres.restore, self._options.restore)
+                self._status.set("restore", "done", str(self._options.restore))
             self._embedded += ("postgres",)
             url = postgres.url()
         self._environment["DATABASE_URL"] = url

@@ -110,6 +110,31 @@ class EmbeddedPostgres:
             if not _exists(connection, "SELECT 1 FROM pg_database WHERE datname = %s"):
                 connection.execute(sql.SQL("CREATE DATABASE {} OWNER {}").format(name, name))
 
+    def restore(self, dump: Path) -> None:
+        """Put what `pg_dump --format=custom` wrote in the place of the platform's database.
+
+        Raises StartError, the database being as it was, when the dump cannot be read whole.
+        """
+        draft = f"{DATABASE}_restored"
+        old, new = sql.Identifier(DATABASE), sql.Identifier(draft)
+        with psycopg.connect(self.url("postgres", "postgres"), autocommit=True) as connection:
+            connection.execute(sql.SQL("DROP DATABASE IF EXISTS {}").format(new))
+            connection.execute(sql.SQL("CREATE DATABASE {} OWNER {}").format(new, old))
+            result = subprocess.run(  # noqa: S603  # our own binary, our own arguments
+                [
+                    str(self._binaries / "pg_restore"), "--exit-on-error", "--single-transaction",
+                    "--no-owner", "--no-privileges", f"--dbname={self.url(draft)}", str(dump),
+                ],
+                env=_environment(), capture_output=True, text=True, check=False,
+            )  # fmt: skip
+            if result.returncode != 0:
+                connection.execute(sql.SQL("DROP DATABASE {}").format(new))
+                raise StartError(
+                    f"{dump} could not be restored, and the database is as it was:\n{result.stderr}"
+                )
+            connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(old))
+            connection.execute(sql.SQL("ALTER DATABASE {} RENAME TO {}").format(new, old))
+
     async def is_ready(self) -> bool:
         """Whether the server answers a query."""
         # One that is asked before it is ready writes that into its log each time, as FATAL.
