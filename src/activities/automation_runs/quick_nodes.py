@@ -59,8 +59,9 @@ class QuickNodes:
                 continue
             known = set(plan_state.active)
             plan_state.apply(end.event)
-            fresh = [other for other in plan_state.active if other not in known]
-            waiting = deque(other for other in (*waiting, *fresh) if other in plan_state.active)
+            active = dict.fromkeys(plan_state.active)
+            fresh = [other for other in active if other not in known]
+            waiting = deque(other for other in (*waiting, *fresh) if other in active)
             if not all(is_quick(run, other) for other in fresh):
                 waiting = deque(other for other in waiting if is_quick(run, other))
                 turn.hurry(HURRY_SECONDS)
