@@ -9,6 +9,7 @@ it leaves in the directory lets every later process pass.
 import os
 import signal
 from enum import StrEnum
+from functools import cache
 from pathlib import Path
 
 
@@ -31,16 +32,18 @@ class FaultPoint(StrEnum):
     """A run's row is terminal; the workflow has not received the result."""
 
 
-_ARMED = frozenset(filter(None, os.environ.get("WORKSPACE_FAULT", "").split(",")))
-
-
 def inject_fault(point: FaultPoint, subject_id: object) -> None:
     """Kill this process with SIGKILL if the point is armed and has not killed yet.
 
     The id of what the process was working on is written to the point's mark.
     """
-    if point in _ARMED:
+    if point in _armed():
         _die(Path(os.environ["WORKSPACE_FAULT_MARKS"]) / point, str(subject_id))
+
+
+@cache
+def _armed() -> frozenset[str]:
+    return frozenset(filter(None, os.environ.get("WORKSPACE_FAULT", "").split(",")))
 
 
 def _die(mark: Path, subject_id: str) -> None:

@@ -15,6 +15,7 @@ import psutil
 
 from cli.supervisor.postgres import EmbeddedPostgres
 from cli.supervisor.state import StateDir
+from tests.support.forked import Forked, workspace
 from tests.support.patience import eventually
 
 START_SECONDS = 90
@@ -24,7 +25,7 @@ _SECRET = "a secret of the chaos tests that is long enough to be one"
 class Worker:
     """One `workspace worker`."""
 
-    def __init__(self, process: asyncio.subprocess.Process, log: Path) -> None:
+    def __init__(self, process: Forked, log: Path) -> None:
         self.process = process
         self._log = log
 
@@ -32,15 +33,14 @@ class Worker:
         """Wait until it says that it works."""
 
         async def is_ready() -> bool:
-            assert self.process.returncode is None, self.log()
+            assert self.process.exit_code is None, self.log()
             return "worker is ready" in self.log()
 
         await eventually(is_ready, START_SECONDS, "the worker's start")
 
-    async def ended(self, seconds: float = 60) -> int:
+    async def ended(self) -> int:
         """The exit code; negative for a signal."""
-        async with asyncio.timeout(seconds):
-            return await self.process.wait()
+        return await self.process.ended()
 
     def log(self) -> str:
         return self._log.read_text()
@@ -62,21 +62,15 @@ class Workers:
     async def start(self, *, prepared: str = "", **variables: str) -> Worker:
         """One more worker, with these environment variables, after some `prepared` Python."""
         path = self._directory / f"worker-{len(self._started)}.log"
-        with path.open("wb") as log:
-            process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-c", f"{prepared}\nfrom cli.main import main; main()", "worker"),
-                env=self._environment | variables,
-                stdout=log,
-                stderr=log,
-            )
+        path.touch()
+        process = workspace(["worker"], self._environment | variables, out=path, prepared=prepared)
         self._started.append(Worker(process, path))
         return self._started[-1]
 
     async def close(self) -> None:
         for worker in self._started:
-            with suppress(ProcessLookupError):
-                worker.process.kill()
-            await worker.process.wait()
+            worker.process.kill()
+            await worker.process.ended()
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,7 @@ async def test_a_death_around_the_commit_loses_and_doubles_no_run(
     for worker in doomed:
         await worker.ready()
     made: set[str] = set()
-    while any(worker.process.returncode is None for worker in doomed):
+    while any(worker.process.exit_code is None for worker in doomed):
         assert len(made) < MOST, "the dispatcher reached no point"
         made.add(str((await goods.create(f"{len(made):03}")).id))
         await asyncio.sleep(0.2)

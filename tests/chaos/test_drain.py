@@ -1,7 +1,6 @@
 """A worker that is asked to stop ends what it has begun (reliability G26)."""
 
 import asyncio
-import signal
 
 import pytest
 
@@ -88,7 +87,7 @@ async def test_a_stopping_worker_finishes_its_calls(
         return len(sink.calls) == RUNS
 
     await eventually(all_called, what="a call of every run")
-    first.process.send_signal(signal.SIGTERM)
+    first.process.terminate()
     assert await first.ended() == 0
     assert "worker is draining" in first.log()
     answered = await fetch(url, "SELECT status, attempt FROM node_run WHERE node_id = 'call'")

@@ -39,7 +39,7 @@ async def test_a_death_at_every_named_point_loses_and_doubles_nothing(
     for worker in doomed:
         await worker.ready()
     accepted = [await idle.start(automation.id) for _ in range(FIRST_RUNS)]
-    while any(worker.process.returncode is None for worker in doomed):
+    while any(worker.process.exit_code is None for worker in doomed):
         assert len(accepted) < MOST_RUNS, f"Never reached: {_unreached(tmp_path)}"
         accepted.append(await idle.start(automation.id))
         await asyncio.sleep(1)

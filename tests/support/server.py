@@ -3,15 +3,16 @@
 import asyncio
 import os
 import socket
-import sys
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 import psutil
 
 from runtime.settings import Settings
 from tests.support.files import Wire
+from tests.support.forked import Forked, workspace
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,32 +54,24 @@ def _reserved_port() -> Iterator[int]:
 @asynccontextmanager
 async def _listening_process(
     settings: Settings, port: int, environment: Mapping[str, str]
-) -> AsyncIterator[asyncio.subprocess.Process]:
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        "cli.main",
-        "api",
-        f"--port={port}",
-        env={
+) -> AsyncIterator[Forked]:
+    process = workspace(
+        ["api", f"--port={port}"],
+        {
             **os.environ,
-            "PYTHONPATH": os.pathsep.join(sys.path),
             "DATABASE_URL": settings.database_url.get_secret_value(),
             "WORKSPACE_SECRET_KEY": settings.secret_key.get_secret_value(),
             "WORKSPACE_OBJECT_STORE": settings.object_store,
-            "WORKSPACE_RATE_LIMIT_KEY": "0",
-            "WORKSPACE_RATE_LIMIT_RUN_START": "0",
             **environment,
         },
-        stdout=asyncio.subprocess.DEVNULL,
-        stderr=asyncio.subprocess.DEVNULL,
+        out=Path(os.devnull),
     )
     try:
         await _listening(port)
         yield process
     finally:
         process.kill()
-        await process.wait()
+        await process.ended()
 
 
 async def _listening(port: int) -> None:

@@ -1,0 +1,83 @@
+"""The `workspace` command in a process forked from one that has imported what it needs.
+
+To import it anew takes each process two seconds.
+"""
+
+import asyncio
+import multiprocessing
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from multiprocessing.context import ForkServerProcess
+from pathlib import Path
+
+_forks = multiprocessing.get_context("forkserver")
+# `cli.main` is not among them: what it imports looks at the environment.
+_forks.set_forkserver_preload(["api.app", "cli.worker_process", "typer", "uvicorn", "uvloop"])
+
+
+class Forked:
+    """A process that runs the command."""
+
+    def __init__(self, process: ForkServerProcess) -> None:
+        self._process = process
+
+    @property
+    def pid(self) -> int:
+        assert self._process.pid is not None, "it was started"
+        return self._process.pid
+
+    @property
+    def exit_code(self) -> int | None:
+        """None while it runs; negative for a signal."""
+        return self._process.exitcode
+
+    def terminate(self) -> None:
+        self._process.terminate()
+
+    def kill(self) -> None:
+        self._process.kill()
+
+    async def ended(self, seconds: float = 60) -> int:
+        """The exit code, once there is one."""
+        await asyncio.to_thread(self._process.join, seconds)
+        assert self.exit_code is not None, f"it still runs after {seconds:.0f} s"
+        return self.exit_code
+
+
+def workspace(
+    arguments: Sequence[str],
+    environment: Mapping[str, str],
+    *,
+    given: Path = Path(os.devnull),
+    out: Path,
+    err: Path | None = None,
+    prepared: str = "",
+) -> Forked:
+    """Start the command after some `prepared` Python, with files as its standard streams.
+
+    Without `err`, errors go where its output goes.
+    """
+    streams = (given, out, err or out)
+    process = _forks.Process(target=_run, args=(arguments, environment, streams, prepared))
+    process.start()
+    return Forked(process)
+
+
+def _run(
+    arguments: Sequence[str],
+    environment: Mapping[str, str],
+    streams: tuple[Path, Path, Path],
+    prepared: str,
+) -> None:
+    for number, path in enumerate(streams):
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND if number else os.O_RDONLY
+        os.dup2(os.open(path, flags, 0o600), number)
+    sys.stdin = os.fdopen(0)
+    sys.argv = ["workspace", *arguments]
+    os.environ.clear()
+    os.environ.update(environment)
+    exec(prepared, {})  # noqa: S102  # the test's own
+    from cli.main import main  # noqa: PLC0415  # it looks at the environment
+
+    main()
