@@ -7,11 +7,8 @@ takes what the document forbids fails.
 import asyncio
 import os
 import re
-import socket
-import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import httpx2
@@ -21,13 +18,13 @@ import pytest_asyncio
 from runtime.settings import Settings
 from tests.contract.furnished import Furnished
 from tests.support.engine import running_engine
-from tests.support.patience import eventually
+from tests.support.server import serving
 from tests.support.temporal import dev_server
 from tests.support.watched import WatchedDatabase
 
 pytestmark = pytest.mark.takes(seconds=100)
 
-EXAMPLES_PER_OPERATION = 10
+EXAMPLES_PER_OPERATION = 5
 PATIENCE = 40
 """Seconds for an answer, which may be that of a job."""
 SEED = 20_261_120
@@ -45,32 +42,6 @@ expected-statuses = ["2xx", "3xx", "400", "401", "403", "404", "409", "413", "41
 
 [parameters]
 """
-
-
-@contextmanager
-def api_process(settings: Settings, directory: Path) -> Iterator[str]:
-    """The base URL of an API process of its own."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    environment = {
-        **os.environ,
-        "DATABASE_URL": settings.database_url.get_secret_value(),
-        "WORKSPACE_SECRET_KEY": settings.secret_key.get_secret_value(),
-        "WORKSPACE_OBJECT_STORE": directory.as_uri(),
-        "WORKSPACE_LOG_LEVEL": "error",
-        "WORKSPACE_RATE_LIMIT_KEY": "0",
-        "WORKSPACE_RATE_LIMIT_RUN_START": "0",
-        "WORKSPACE_RATE_LIMIT_WEBHOOK": "0",
-    }
-    command = [str(Path(sys.executable).with_name("workspace")), "api", "--port", str(port)]
-    with (directory / "api.log").open("wb") as log:
-        process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
-    try:
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        process.terminate()
-        process.wait(20)
 
 
 def configuration(made: Furnished, document: str) -> str:
@@ -94,20 +65,15 @@ async def worker(_watched_database: WatchedDatabase, database_url: str) -> Async
 async def test_no_generated_call_breaks_a_promise(
     own: Furnished, settings: Settings, tmp_path: Path
 ) -> None:
-    with api_process(settings, tmp_path) as url:
-        async with httpx2.AsyncClient(base_url=url, trust_env=False, timeout=PATIENCE) as http:
-
-            async def ready() -> bool:
-                try:
-                    return (await http.get("/readyz")).is_success
-                except httpx2.TransportError:
-                    return False
-
-            await eventually(ready, what="the API")
+    limits = {f"WORKSPACE_RATE_LIMIT_{one}": "0" for one in ("KEY", "RUN_START", "WEBHOOK")}
+    async with serving(settings, **limits) as server:
+        async with httpx2.AsyncClient(
+            base_url=server.url, trust_env=False, timeout=PATIENCE
+        ) as http:
             document = (await http.get("/openapi.json")).text
         file = tmp_path / "schemathesis.toml"
         file.write_text(configuration(own, document))
-        status, output = await run(url, own.space.token, file)
+        status, output = await run(server.url, own.space.token, file)
     assert status == 0, output[-20_000:]
 
 
