@@ -5,7 +5,8 @@ from urllib.parse import parse_qsl
 
 from pydantic import ValidationError as ShapeError
 
-from api.kernel.operation import BodyParameter, Operation
+from api.kernel.echoes import take_echoes
+from api.kernel.operation import Operation
 from models.core.problems import place, refusal, sentence
 from runtime.errors import Detail, ValidationError
 from runtime.strict_json import StrictJsonError, parse
@@ -59,17 +60,19 @@ def _read_query(query_string: bytes) -> dict[str, str]:
     return given
 
 
-def body_argument(body: BodyParameter | None, raw: bytes) -> tuple[Any, Any]:
-    """The validated body and the JSON it was read from."""
+def body_argument(operation: Operation, raw: bytes) -> tuple[Any, Any, dict[str, Any]]:
+    """The validated body, the JSON it was read from, and what of it `echoes` has to check."""
+    body = operation.body
     if body is None:
-        return None, _nothing(raw)
+        return None, _nothing(raw), {}
     if not raw:
         if not body.optional:
             raise ValidationError.at("", "The body is empty; send a JSON object.")
         raw = b"{}"
     value = _strict(raw)
+    raw, echoed = take_echoes(operation, raw, value)
     try:
-        return body.adapter.validate_json(raw), value
+        return body.adapter.validate_json(raw), value, echoed
     except ShapeError as error:
         problems = error.errors(include_url=False, include_context=False, include_input=False)
         details = [Detail(place(problem, value), sentence(problem)) for problem in problems]

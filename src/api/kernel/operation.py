@@ -55,6 +55,8 @@ class Operation:
     """A GET or HEAD, which by its meaning changes nothing (RFC 9110, 9.2.1)."""
     chooses_workspace: bool
     """Neither path nor resource name a workspace: a session says `workspaceId` in the query."""
+    echoes: frozenset[str]
+    """What cannot be changed, and a PATCH may repeat as it is: keys its body does not have."""
 
 
 def describe_operation(
@@ -83,6 +85,7 @@ def describe_operation(
                 raise TypeError(f"{endpoint.__name__}: take {name} from call.ids or path_params.")
             required = parameter.default is inspect.Parameter.empty
             query[to_camel(name)] = QueryParameter(name, TypeAdapter(annotation), required)
+    annotation = signature.return_annotation
     return Operation(
         endpoint=endpoint,
         method=method,
@@ -93,12 +96,13 @@ def describe_operation(
         request_name=request_name,
         body=body,
         query=query,
-        result=_result(endpoint, signature.return_annotation),
+        result=_result(endpoint, annotation),
         batch=batch,
         reads=method in {"GET", "HEAD"} and not access.writes,
         chooses_workspace=bool(access.scopes)
         and access.resource is None
         and "workspaceId" not in parameters,
+        echoes=_echoes(method, parameters, signature.parameters.get(body_name or ""), annotation),
     )
 
 
@@ -107,6 +111,16 @@ def _body(name: str, parameter: inspect.Parameter) -> BodyParameter:
     fields = getattr(parameter.annotation, "model_fields", None)
     optional = fields is not None and not any(field.is_required() for field in fields.values())
     return BodyParameter(name, adapter, optional)
+
+
+def _echoes(
+    method: str, parameters: tuple[str, ...], body: inspect.Parameter | None, annotation: Any
+) -> frozenset[str]:
+    if method != "PATCH" or body is None or not parameters[-1].endswith("Id"):
+        return frozenset()
+    (answered,) = annotation.__pydantic_generic_metadata__["args"]
+    known = {field.alias for field in body.annotation.model_fields.values()}
+    return frozenset({"id", *({"kind"} & answered.model_fields.keys())} - known)
 
 
 def _result(endpoint: Endpoint, annotation: Any) -> TypeAdapter[Any] | None:

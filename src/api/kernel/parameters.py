@@ -9,15 +9,17 @@ from pydantic import BeforeValidator, WithJsonSchema
 from models.core.pagination import DEFAULT_LIMIT, MAX_LIMIT
 from runtime.ids import parse_id
 
-_DIGITS = re.compile(r"[0-9]{1,9}")
+_COUNT = re.compile(r"0*([1-9][0-9]*)")
 
 
 def _limit(value: Any) -> Any:
     if not isinstance(value, str):
         return value
-    if not _DIGITS.fullmatch(value) or int(value) < 1:
+    count = _COUNT.fullmatch(value)
+    if count is None:
         raise ValueError("The limit must be a whole number from 1.")
-    return min(int(value), MAX_LIMIT)
+    # Python refuses to read a number of thousands of digits.
+    return min(int(count[1][:9]), MAX_LIMIT)
 
 
 def _flag(value: Any) -> Any:

@@ -29,6 +29,7 @@ from api.kernel.body import (
 )
 from api.kernel.credentials import KeyToken, read_credential
 from api.kernel.deferred import Deferred, wait_for_answer
+from api.kernel.echoes import check_echoes
 from api.kernel.idempotency import keep, once, refused
 from api.kernel.operation import Operation
 from api.kernel.request import ApiRequest
@@ -166,7 +167,7 @@ class _Pipeline:
             request.raw_body = body.raw
             return self._encoded(await operation.endpoint(request))
         arguments = query_arguments(operation, request.scope["query_string"])
-        argument, value = body_argument(operation.body, body.raw)
+        argument, value, echoed = body_argument(operation, body.raw)
         if operation.access.upload:
             value = request.upload.summary
         if operation.body is not None:
@@ -175,7 +176,9 @@ class _Pipeline:
             arguments[operation.request_name] = request
 
         async def run() -> Response | Deferred:
-            return self._encoded(await operation.endpoint(**arguments))
+            result = await operation.endpoint(**arguments)
+            check_echoes(echoed, operation, request, result)
+            return self._encoded(result)
 
         if not operation.access.idempotent:
             return await run()

@@ -30,7 +30,7 @@ def _key(value: str) -> dict[str, str]:
 
 
 async def test_a_repeated_call_gets_the_same_bytes(client: Client, space: Space) -> None:
-    body = {"name": "once", "scopes": []}
+    body = {"name": "once", "scopes": ["workspace:read"]}
     first = await client.post(f"{space.path}/api-keys", json=body, headers=_key("k"))
     again = await client.post(f"{space.path}/api-keys", json=body, headers=_key("k"))
     assert (first.status_code, again.status_code) == (201, 201)
@@ -45,13 +45,17 @@ async def test_a_repeated_call_gets_the_same_bytes(client: Client, space: Space)
 async def test_order_and_spacing_of_keys_are_the_same_request(client: Client, space: Space) -> None:
     path = f"{space.path}/api-keys"
     headers = {**_key("k"), "Content-Type": "application/json"}
-    first = await client.post(path, content=b'{"name":"a","scopes":[]}', headers=headers)
-    again = await client.post(path, content=b' {"scopes": [], "name": "a"}', headers=headers)
+    first = await client.post(
+        path, content=b'{"name":"a","scopes":["workspace:read"]}', headers=headers
+    )
+    again = await client.post(
+        path, content=b' {"scopes": ["workspace:read"], "name": "a"}', headers=headers
+    )
     assert again.content == first.content
 
 
 async def test_fifty_at_once_have_one_effect(client: Client, space: Space) -> None:
-    body = {"name": "crowd", "scopes": []}
+    body = {"name": "crowd", "scopes": ["workspace:read"]}
     answers = await asyncio.gather(
         *(
             client.post(f"{space.path}/api-keys", json=body, headers=_key("crowd"))
@@ -86,14 +90,16 @@ async def test_an_id_in_another_spelling_is_the_same_request(
 
 async def test_a_key_with_another_body_or_query_is_a_conflict(client: Client, space: Space) -> None:
     path = f"{space.path}/api-keys"
-    await client.post(path, json={"name": "a", "scopes": []}, headers=_key("k"))
-    other = await client.post(path, json={"name": "b", "scopes": []}, headers=_key("k"))
+    await client.post(path, json={"name": "a", "scopes": ["ai:read"]}, headers=_key("k"))
+    other = await client.post(
+        path, json={"name": "b", "scopes": ["workspace:read"]}, headers=_key("k")
+    )
     assert other.status_code == 422
     assert other.json()["_tag"] == "ApiConflictingMutation"
 
 
 async def test_keys_are_each_callers_own(client: Client, space: Space, foreign: Space) -> None:
-    body = {"name": "a", "scopes": []}
+    body = {"name": "a", "scopes": ["workspace:read"]}
     mine = await client.post(f"{space.path}/api-keys", json=body, headers=_key("k"))
     other_principal = client.with_token(await space.key())
     theirs = await other_principal.post(f"{space.path}/api-keys", json=body, headers=_key("k"))
@@ -158,7 +164,7 @@ async def test_what_the_state_refused_stays_the_answer(
 async def test_a_reply_is_replayed_until_its_window_ends(
     client: Client, space: Space, database: WatchedDatabase
 ) -> None:
-    body = {"name": "a", "scopes": []}
+    body = {"name": "a", "scopes": ["workspace:read"]}
     first = await client.post(f"{space.path}/api-keys", json=body, headers=_key("k"))
     async with database.transaction() as work:
         past = work.now - timedelta(milliseconds=1)
@@ -171,7 +177,7 @@ async def test_a_reply_is_replayed_until_its_window_ends(
 
 async def test_a_caller_who_lost_access_gets_no_stored_reply(client: Client, space: Space) -> None:
     user_id, token = await space.member(Role.ADMIN)
-    body = {"name": "a", "scopes": []}
+    body = {"name": "a", "scopes": ["workspace:read"]}
     member = client.with_token(token)
     first = await member.post(f"{space.path}/api-keys", json=body, headers=_key("k"))
     assert first.status_code == 201
@@ -183,7 +189,7 @@ async def test_a_caller_who_lost_access_gets_no_stored_reply(client: Client, spa
 async def test_stored_replies_are_encrypted(
     client: Client, space: Space, database: WatchedDatabase
 ) -> None:
-    body = {"name": "a", "scopes": []}
+    body = {"name": "a", "scopes": ["workspace:read"]}
     answer = await client.post(f"{space.path}/api-keys", json=body, headers=_key("k"))
     token = answer.json()["data"]["token"].encode()
     async with database.transaction() as work:
@@ -201,7 +207,7 @@ async def test_malformed_idempotency_keys_are_refused(
 ) -> None:
     headers = [(b"Idempotency-Key", value) for value in values]
     answer = await client.post(
-        f"{space.path}/api-keys", json={"name": "a", "scopes": []}, headers=headers
+        f"{space.path}/api-keys", json={"name": "a", "scopes": ["workspace:read"]}, headers=headers
     )
     assert answer.status_code == 400
     assert answer.json()["details"][0]["path"] == "Idempotency-Key"
@@ -209,7 +215,7 @@ async def test_malformed_idempotency_keys_are_refused(
 
 async def test_the_longest_key_and_reads_that_ignore_it(client: Client, space: Space) -> None:
     longest = _key("x" * 255)
-    body = {"name": "a", "scopes": []}
+    body = {"name": "a", "scopes": ["workspace:read"]}
     made = await client.post(f"{space.path}/api-keys", json=body, headers=longest)
     assert made.status_code == 201
     assert (await client.get("/v1/me", headers=_key("x" * 999))).status_code == 200

@@ -10,7 +10,7 @@ from fastapi import FastAPI
 from sqlalchemy import func, insert, select, text, update
 
 from models.content.items.tables import item
-from models.core.access.rules import Role
+from models.core.access.rules import Role, Scope
 from models.workspace.share_links.rules import new_session
 from models.workspace.share_links.tables import share_link
 from runtime.clock import utc_now
@@ -533,3 +533,13 @@ async def test_no_secret_is_kept_or_logged(
     printed = capsys.readouterr().out
     for secret in (token, visit["session"]):
         assert secret not in printed
+
+
+async def test_whoever_sees_an_item_lists_its_links(client: Client, space: Space) -> None:
+    item_id = await make_item(space)
+    await share(client, space, item_id)
+    path = links_of(space, item_id)
+    poor = await client.with_token(await space.key([Scope.WORKSPACE_READ])).get(path)
+    assert poor.content == (await client.get(path)).content
+    _, guest = await space.member(Role.GUEST)
+    assert (await client.with_token(guest).get(path)).status_code == 404

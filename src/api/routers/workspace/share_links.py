@@ -52,7 +52,7 @@ async def create_share_link(request: ApiRequest, body: CreateShareLink) -> Data[
     )
 
 
-@router.get(_LINKS, access=Access(scopes=[Scope.RESOURCES_READ], resource="item", level=Level.VIEW))
+@router.get(_LINKS, access=Access(resource="item", level=Level.VIEW))
 async def list_share_links(
     request: ApiRequest, limit: Limit = 30, cursor: Cursor = None
 ) -> Data[ShareLinkList]:

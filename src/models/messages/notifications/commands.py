@@ -97,7 +97,7 @@ async def mark_read(
 
     Of ids that name nothing readable a single one raises `NotFoundError`; others are left out.
     """
-    found = await _held(work, principal, places, body.ids, _notification.read_at.is_(None))
+    found = await _held(work, principal, places, body.named, _notification.read_at.is_(None))
     unread = [row for row in found if row.read_at is None]
     await _change(work, principal, unread, EventType.NOTIFICATION_READ, read_at=work.now)
     return NotificationsRead(
@@ -114,7 +114,7 @@ async def archive(
     Of ids that name nothing readable a single one raises `NotFoundError`; others are left out.
     """
     waiting = _notification.read_at.is_not(None) & _notification.archived_at.is_(None)
-    found = await _held(work, principal, places, body.ids, waiting)
+    found = await _held(work, principal, places, body.named, waiting)
     read = [row for row in found if row.read_at is not None]
     fresh = [row for row in read if row.archived_at is None]
     await _change(work, principal, fresh, EventType.NOTIFICATION_ARCHIVED, archived_at=work.now)

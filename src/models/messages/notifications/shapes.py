@@ -23,26 +23,36 @@ class _Named(Input):
 
 
 class MarkRead(_Named):
-    """Body of mark read: `notificationId`, `notificationIds` or `all`."""
+    """Body of mark read: `notificationId`, `notificationIds` or `all`, which goes before ids."""
 
     all: bool = False
 
+    @property
+    def named(self) -> set[Id]:
+        """The ids that are meant; none of them stands for all."""
+        return set() if self.all else self.ids
+
     @model_validator(mode="after")
     def _says_which(self) -> Self:
-        if bool(self.ids) is self.all:
-            raise ValueError("Give either ids of notifications or all.")
+        if not self.ids and not self.all:
+            raise ValueError("Give ids of notifications or all.")
         return self
 
 
 class ArchiveNotifications(_Named):
-    """Body of archive: `notificationId`, `notificationIds` or `allRead`."""
+    """Body of archive: `notificationId`, `notificationIds` or `allRead`, which goes before ids."""
 
     all_read: bool = False
 
+    @property
+    def named(self) -> set[Id]:
+        """The ids that are meant; none of them stands for all that are read."""
+        return set() if self.all_read else self.ids
+
     @model_validator(mode="after")
     def _says_which(self) -> Self:
-        if bool(self.ids) is self.all_read:
-            raise ValueError("Give either ids of notifications or allRead.")
+        if not self.ids and not self.all_read:
+            raise ValueError("Give ids of notifications or allRead.")
         return self
 
 

@@ -26,7 +26,7 @@ async def create_key(
     Raises DeniedError for such a scope, ValidationError for an expiry that is no future moment,
     ConflictError when the workspace has too many keys.
     """
-    beyond = [scope for scope in dict.fromkeys(body.scopes) if scope not in actor.scopes]
+    beyond = [scope for scope in body.scopes if scope not in actor.scopes]
     if beyond:
         raise DeniedError(f"A key cannot give more than its maker has: {', '.join(beyond)}.")
     check_expiry(body.expires_at, work.now)

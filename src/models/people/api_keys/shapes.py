@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from pydantic import AwareDatetime, BeforeValidator, Field
+from pydantic import AfterValidator, AwareDatetime, BeforeValidator, Field
 
 from models.core.access.rules import Scope
 from models.core.base import Id, Input, Label, Moment, Nullable, Shape
@@ -46,9 +46,22 @@ def _written_out(value: Any) -> Any:
 Expiry = Annotated[AwareDatetime, BeforeValidator(_written_out), Field(strict=False)]
 
 
+def _once_each(scopes: list[Scope]) -> list[Scope]:
+    if len(set(scopes)) < len(scopes):
+        raise ValueError("Give every scope once.")
+    return scopes
+
+
+GivenScopes = Annotated[
+    list[Annotated[Scope, Field(strict=False)]],
+    Field(min_length=1, max_length=len(Scope), json_schema_extra={"uniqueItems": True}),
+    AfterValidator(_once_each),
+]
+
+
 class CreateApiKey(Input):
     """What a new key is to be."""
 
     name: Label
-    scopes: Annotated[list[Annotated[Scope, Field(strict=False)]], Field(max_length=len(Scope))]
+    scopes: GivenScopes
     expires_at: Expiry | None = None
