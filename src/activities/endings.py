@@ -10,6 +10,7 @@ from models.automation.automation_runs.tables import AUTOMATION_RUNS
 from models.core.base import Id
 from models.core.lifecycle.commands import WorkTable
 from models.messages.jobs.tables import JOBS
+from models.sources.data_source_runs.tables import DATA_SOURCE_RUNS
 from runtime.database import Database
 from runtime.families import JOB_FAMILIES, Family
 
@@ -19,6 +20,7 @@ CLOSED = "closed"
 _TABLES: Mapping[Family, WorkTable] = {
     Family.AUTOMATION_RUN: AUTOMATION_RUNS,
     Family.ACTION_RUN: ACTION_RUNS,
+    Family.DATA_SOURCE_REFRESH: DATA_SOURCE_RUNS,
     **dict.fromkeys(JOB_FAMILIES, JOBS),
 }
 

@@ -21,11 +21,13 @@ from activities.automation_runs.runs import RunCache
 from activities.automation_runs.transactions import AutomationRunActivities
 from activities.automation_runs.waits import WaitActivities
 from activities.called_runs import CalledRunActivities
+from activities.data_source_runs.steps import DataSourceRunActivities
 from activities.endings import EndingActivities
 from activities.jobs.families import job_families
 from activities.jobs.transactions import JobActivities
 from activities.maintenance.action_runs import ActionRuns
 from activities.maintenance.automation_runs import AutomationRuns
+from activities.maintenance.data_source_runs import DataSourceRuns
 from activities.maintenance.families import WorkFamily
 from activities.maintenance.jobs import Jobs
 from activities.maintenance.reconciler import Reconciler
@@ -72,7 +74,8 @@ def activities_of(parts: Parts) -> Mapping[Queue, Sequence[Callable[..., Any]]]:
     steps = ActionSteps(parts.database, writes, effects)
     actions = ActionRunActivities(parts.database, steps)
     outside = OutsideNodes(parts.database, known, effects)
-    jobs = JobActivities(parts.database, job_families(parts.store))
+    jobs = JobActivities(parts.database, job_families(parts.store, parts.outbound, parts.keys))
+    refreshes = DataSourceRunActivities(parts.database, parts.store, parts.outbound, parts.keys)
     retention = RetentionActivities(parts.database, parts.store, parts.periods)
     return {
         Queue.AUTOMATION: [
@@ -86,9 +89,10 @@ def activities_of(parts: Parts) -> Mapping[Queue, Sequence[Callable[..., Any]]]:
             ScheduleFires(parts.database).accept,
             *_sweeps(parts, jobs),
         ],
-        Queue.IO: [*outside.all(), actions.step],
+        Queue.IO: [*outside.all(), actions.step, refreshes.fetch],
         Queue.BULK: [
             *(jobs.advance_job, jobs.undo_job),
+            *(refreshes.stage, refreshes.apply, refreshes.close),
             *(retention.purge, retention.remove_orphans),
         ],
     }
@@ -96,7 +100,12 @@ def activities_of(parts: Parts) -> Mapping[Queue, Sequence[Callable[..., Any]]]:
 
 def _sweeps(parts: Parts, jobs: JobActivities) -> list[Callable[..., Any]]:
     """What makes rows and Temporal agree again; a family of work adds its registration here."""
-    families: list[WorkFamily[Any]] = [AutomationRuns(), ActionRuns(), Jobs(jobs)]
+    families: list[WorkFamily[Any]] = [
+        AutomationRuns(),
+        ActionRuns(),
+        DataSourceRuns(),
+        Jobs(jobs),
+    ]
     schedules = Schedules(parts.database, parts.client, SCHEDULED)
     return [
         Reconciler(parts.database, parts.client, families).reconcile,

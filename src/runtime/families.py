@@ -15,6 +15,8 @@ class Family(StrEnum):
     ACTION_RUN = "action-run"
     AUTOMATION_SCHEDULE = "automation-schedule"
     MAINTENANCE = "maintenance"
+    DATA_SOURCE_REFRESH = "data-source-refresh"
+    DATA_SOURCE_PREVIEW = "data-source-preview"
     DATABASE_DUPLICATE = "database-duplicate"
     EXPORT = "export"
     FIELD_CONVERSION = "field-conversion"
@@ -29,6 +31,7 @@ class Family(StrEnum):
 
 
 JOB_FAMILIES = (
+    Family.DATA_SOURCE_PREVIEW,
     Family.DATABASE_DUPLICATE,
     Family.EXPORT,
     Family.FIELD_CONVERSION,

@@ -29,6 +29,20 @@ JOB_RETRY = RetryPolicy(
     maximum_attempts=20,
 )
 
+FETCH_TIMEOUT = timedelta(hours=2)
+"""Start to close of fetching all pages of a source."""
+FETCH_RETRY = RetryPolicy(
+    initial_interval=timedelta(seconds=1),
+    backoff_coefficient=3,
+    maximum_interval=timedelta(seconds=30),
+    maximum_attempts=4,
+)
+"""For a source that does not answer; it goes on after the last page."""
+STAGE_TIMEOUT = timedelta(hours=1)
+"""Start to close of reading and staging a million rows."""
+APPLY_TIMEOUT = timedelta(hours=1)
+"""Start to close of the one transaction that applies staged rows."""
+
 LONG_HISTORY = 4_000
 """Events from which on a part of a loop continues as new; Temporal suggests it a little later."""
 

@@ -8,6 +8,7 @@ from runtime.families import Family, Queue
 from workflows.action_runs.action_run import ActionRun
 from workflows.automation_runs.automation_run import AutomationRun
 from workflows.automation_runs.loop_chunk import LoopChunk
+from workflows.data_source_runs.data_source_refresh import DataSourceRefresh
 from workflows.jobs.job import JOB_WORKFLOWS
 from workflows.maintenance.maintenance import Maintenance
 from workflows.maintenance.retention import Retention
@@ -16,6 +17,7 @@ from workflows.schedules.schedule_fire import ScheduleFire
 ROUTES: Mapping[Family, Route] = {
     Family.AUTOMATION_RUN: Route("AutomationRun", Queue.AUTOMATION),
     Family.ACTION_RUN: Route("ActionRun", Queue.AUTOMATION),
+    Family.DATA_SOURCE_REFRESH: Route(DataSourceRefresh.__name__, Queue.AUTOMATION),
     **{family: Route(made.__name__, Queue.AUTOMATION) for family, made in JOB_WORKFLOWS.items()},
 }
 """Families that start through the outbox."""
@@ -26,6 +28,7 @@ SCHEDULED = Route(ScheduleFire.__name__, Queue.AUTOMATION)
 WORKFLOWS: list[type[Any]] = [
     ActionRun,
     AutomationRun,
+    DataSourceRefresh,
     LoopChunk,
     Maintenance,
     Retention,

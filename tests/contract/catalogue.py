@@ -205,6 +205,28 @@ EXAMPLES: Mapping[str, Example] = {
     "get_data_source": GET,
     "update_data_source": body({"label": "Renamed"}),
     "delete_data_source": GET,
+    "refresh_data_source": EMPTY,
+    "list_data_source_runs": GET,
+    "get_data_source_run": Example(ids={"runId": "dataSourceRunId"}),
+    "cancel_data_source_run": Example(ids={"runId": "dataSourceRunId"}),
+    "preview_data_source": Example(
+        body=lambda one: {
+            "kind": "file",
+            "config": {"fileId": one.ids["sheetFileId"], "format": "csv"},
+        },
+        works=True,
+    ),
+    "import_spreadsheet": Example(
+        body=lambda one: {
+            "label": "Imported",
+            "kind": "file",
+            "fileId": one.ids["sheetFileId"],
+            "fields": [],
+            "targetDatabaseId": one.ids["databaseId"],
+        },
+        works=True,
+    ),
+    "get_import": Example(ids={"importId": "importId"}, private=True),
     # items
     "list_items": Example(query=lambda one: {"parentId": one.ids["folderId"]}),
     "create_item": Example(

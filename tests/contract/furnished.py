@@ -10,6 +10,8 @@ from models.data.record_exports.commands import accept_export
 from models.data.record_exports.shapes import CreateExport
 from models.messages.notifications.commands import Notice, notify
 from models.messages.notifications.rules import NotificationKind
+from models.sources.data_source_runs.commands.imports import accept_import
+from models.sources.data_source_runs.shapes import ImportSpreadsheet
 from tests.support.client import Client
 from tests.support.spaces import Space
 
@@ -50,6 +52,7 @@ async def furnish(space: Space, client: Client) -> Furnished:
     await _surfaces(made)
     await _files(made)
     await _exports(made)
+    await _imports(made)
     await _forms(made)
     await _engine(made)
     await _notifications(made)
@@ -135,6 +138,20 @@ async def _files(made: Furnished) -> None:
     made.secrets["file share token"] = link["token"]
 
 
+async def _imports(made: Furnished) -> None:
+    answer = await made.client.post(
+        f"{made.space.path}/files?name=sheet.csv",
+        content=b"title,price\nTea,3\n",
+        headers={"Content-Type": "text/csv"},
+    )
+    made.ids["sheetFileId"] = answer.json()["data"]["fileId"]
+    given = {"label": "Sheet", "kind": "file", "fileId": made.ids["sheetFileId"]}
+    async with made.space.database.transaction() as work:
+        body = ImportSpreadsheet.model_validate(given)
+        import_id = await accept_import(work, made.space.actor, uuid.uuid4(), body)
+    made.ids["importId"] = str(import_id)
+
+
 async def _exports(made: Furnished) -> None:
     export_id = uuid.uuid4()
     async with made.space.database.transaction() as work:
@@ -159,6 +176,8 @@ async def _engine(made: Furnished) -> None:
     source = {"label": "Source", "kind": "http_json", "config": {"url": "https://example.test/"}}
     data_source = await made.post(f"{made.space.path}/data-sources", source)
     made.ids["dataSourceId"] = data_source["id"]
+    refreshed = await made.post(f"{made.space.path}/data-sources/{data_source['id']}/refresh")
+    made.ids["dataSourceRunId"] = refreshed["id"]
     refresh = {"kind": "refresh_data_source", "dataSourceId": data_source["id"]}
     action = await made.post(
         f"{made.space.path}/actions",

@@ -32,6 +32,7 @@ from tests.support.patience import eventually
 from tests.support.postgres import migrated_database
 from tests.support.schedules import change, handle_of, scheduled, until_runs, until_schedule
 from tests.support.sink import Sink, serving
+from tests.support.source_stories import SOURCE_STORIES
 from tests.support.temporal import dev_server
 from tests.support.wait_stories import WAIT_STORIES
 from workflows.maintenance.maintenance import Maintenance
@@ -259,6 +260,7 @@ STORIES: dict[str, Callable[[Engine], Awaitable[str]]] = {
     "schedule-fire-cancelled": fire_cancelled,
     "schedule-fire-of-cancelled-run": fire_of_cancelled_run,
     "retention": retention,
+    **SOURCE_STORIES,
     **{family.value: partial(finished_job, family=family) for family in JOB_FAMILIES},
     "job-refused": refused_job,
     "job-cancelled": cancelled_job,

@@ -3,14 +3,14 @@
 import asyncio
 import hashlib
 import tempfile
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from pydantic_core import to_json
-from sqlalchemy import literal, select
 from typing_extensions import override
 
+from activities.jobs.open_transactions import keep_open
 from activities.jobs.spreadsheets import write_spreadsheet
 from activities.jobs.transactions import Chunks
 from models.core.base import JsonObject
@@ -26,10 +26,6 @@ from runtime.object_store import ObjectStore
 PART = 10_000
 """Rows of one part, and so of one chunk."""
 _PIECE = 1 << 20
-_BREATH = 10.0
-"""Seconds between signs of life to the database, which ends idle transactions after 60."""
-
-T = TypeVar("T")
 
 
 class StoreAwayError(Exception):
@@ -88,14 +84,14 @@ class Exports(Chunks):
     async def _write(self, work: UnitOfWork, job: Job, parts: int) -> Any:
         with tempfile.TemporaryDirectory(prefix="workspace-export-") as directory:
             source, target = Path(directory, "rows"), Path(directory, "file")
-            await _alive(work, self._fetch(job, parts, source))
+            await keep_open(work, self._fetch(job, parts, source))
             file_format = ExportFormat(job.input["format"])
             writing = asyncio.to_thread(
                 write_spreadsheet, file_format, job.input["labels"], source, target
             )
-            await _alive(work, writing)
+            await keep_open(work, writing)
             digest = await asyncio.to_thread(_digest, target)
-            size = await _alive(work, self._store.put(_file_key(job), _pieces(target)))
+            size = await keep_open(work, self._store.put(_file_key(job), _pieces(target)))
             return await record_export(work, job, _file_key(job), size, digest)
 
     async def _fetch(self, job: Job, parts: int, target: Path) -> None:
@@ -138,14 +134,3 @@ async def _pieces(path: Path) -> AsyncIterator[bytes]:
 def _digest(path: Path) -> bytes:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").digest()
-
-
-async def _alive(work: UnitOfWork, doing: Awaitable[T]) -> T:
-    """Do something long that asks nothing of the database, and keep the transaction."""
-    task = asyncio.ensure_future(doing)
-    try:
-        while not (await asyncio.wait({task}, timeout=_BREATH))[0]:
-            await work.scalar(select(literal(1)))
-        return task.result()
-    finally:
-        task.cancel()

@@ -6,14 +6,20 @@ from activities.jobs.field_conversion import FieldConversion
 from activities.jobs.field_indexes import FieldIndexes
 from activities.jobs.field_removal import FieldRemoval
 from activities.jobs.recomputation import Recomputation
+from activities.jobs.source_previews import SourcePreviews
 from activities.jobs.transactions import Chunks
+from runtime.crypto import KeyRing
 from runtime.families import Family
 from runtime.object_store import ObjectStore
+from runtime.outbound.client import OutboundClient
 
 
-def job_families(store: ObjectStore) -> dict[Family, Chunks]:
+def job_families(
+    store: ObjectStore, outbound: OutboundClient, keys: KeyRing
+) -> dict[Family, Chunks]:
     """The chunks of every family."""
     return {
+        Family.DATA_SOURCE_PREVIEW: SourcePreviews(store, outbound, keys),
         Family.DATABASE_DUPLICATE: DatabaseCopies(),
         Family.EXPORT: Exports(store),
         Family.FIELD_CONVERSION: FieldConversion(),

@@ -27,12 +27,17 @@ Poll: TypeAlias = Callable[[UnitOfWork, bool], Awaitable[T | None]]
 None to be asked again. When the time is over it must answer or raise."""
 
 
+Then: TypeAlias = Callable[[UnitOfWork], Awaitable[None]]
+"""What is done, in a transaction of its own, once there is an answer or none can come."""
+
+
 @dataclass(frozen=True, slots=True)
 class Deferred:
     """What `poll` finds after the commit, within so many seconds."""
 
     poll: Poll[Any]
     within: float
+    then: Then | None = None
 
 
 async def wait_for_answer(
@@ -43,6 +48,17 @@ async def wait_for_answer(
     Raises what `poll` raises, and ClientGoneError for a client that waits no longer: nobody was
     given the answer.
     """
+    try:
+        return await _answer(database, deferred, is_gone)
+    finally:
+        if deferred.then is not None:
+            async with database.transaction() as work:
+                await deferred.then(work)
+
+
+async def _answer(
+    database: Database, deferred: Deferred, is_gone: Callable[[], Awaitable[bool]]
+) -> Data[Any] | Response:
     loop = asyncio.get_running_loop()
     started = loop.time()
     pause = _FIRST_PAUSE

@@ -8,7 +8,7 @@ from uuid import UUID
 from starlette.requests import Request
 from starlette.types import Receive, Scope
 
-from api.kernel.deferred import Deferred, Poll
+from api.kernel.deferred import Deferred, Poll, Then
 from api.kernel.rate_limits import Quota
 from api.kernel.responses import Data
 from api.kernel.services import Services
@@ -116,13 +116,13 @@ class ApiRequest(Request):
         """Set the actor, who belongs to the workspace."""
         self._actor = actor
 
-    def deferred(self, poll: Poll[T], *, within: float) -> Data[T]:
+    def deferred(self, poll: Poll[T], *, within: float, then: Then | None = None) -> Data[T]:
         """What an endpoint returns whose answer a job gives: `poll` finds it after the commit.
 
-        `within` is in seconds.
+        `within` is in seconds. `then` is done after the answer.
         """
         # The pipeline replaces it by the answer; to its endpoint it stands for the answer.
-        return cast("Data[T]", Deferred(poll, within))
+        return cast("Data[T]", Deferred(poll, within, then))
 
     def page(self, name: str, limit: int, cursor: str | None, *filters: object) -> PageRequest:
         """The page of the list `name` that was asked for; a cursor is bound to the filters too."""

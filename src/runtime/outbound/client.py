@@ -12,7 +12,14 @@ import httpx2
 from runtime.outbound.backend import CheckedBackend
 from runtime.outbound.encoding import first_hop
 from runtime.outbound.errors import TooManyRedirectsError
-from runtime.outbound.exchange import Progress, check_headers, core_request, failure, read_body
+from runtime.outbound.exchange import (
+    Progress,
+    Sink,
+    check_headers,
+    core_request,
+    failure,
+    read_body,
+)
 from runtime.outbound.messages import OutboundRequest, OutboundResponse
 from runtime.outbound.redirects import Hop, next_hop
 from runtime.outbound.resolver import Resolver, SystemResolver
@@ -55,37 +62,42 @@ class OutboundClient:
         if self._threads is not None:
             self._threads.close()
 
-    async def send(self, request: OutboundRequest) -> OutboundResponse:
+    async def send(self, request: OutboundRequest, sink: Sink | None = None) -> OutboundResponse:
         """Send one request, follow its redirects, and return the whole answer of any status.
 
-        Raises the subclasses of OutboundError; their messages hold no secret of the request.
+        With a `sink` the body goes there as it arrives, and the answer has none. Raises the
+        subclasses of OutboundError; their messages hold no secret of the request.
         """
         hop = first_hop(request)
         limit = min(request.max_bytes, self._policy.max_body_bytes)
         progress = Progress(hop.url.host)
         try:
             async with asyncio.timeout(request.timeout_seconds) as deadline:
-                return await self._follow(hop, limit, progress)
+                return await self._follow(hop, limit, progress, sink)
         except TimeoutError:
             if not deadline.expired():
                 raise
             raise progress.late() from None
 
-    async def _follow(self, hop: Hop, limit: int, progress: Progress) -> OutboundResponse:
+    async def _follow(
+        self, hop: Hop, limit: int, progress: Progress, sink: Sink | None
+    ) -> OutboundResponse:
         for _ in range(self._policy.max_redirects + 1):
             progress.host, progress.connected = hop.url.host, False
-            answer = await self._exchange(hop, limit, progress)
+            answer = await self._exchange(hop, limit, progress, sink)
             if isinstance(answer, OutboundResponse):
                 return answer
             hop = answer
         raise TooManyRedirectsError(progress.host, self._policy.max_redirects)
 
-    async def _exchange(self, hop: Hop, limit: int, progress: Progress) -> OutboundResponse | Hop:
+    async def _exchange(
+        self, hop: Hop, limit: int, progress: Progress, sink: Sink | None
+    ) -> OutboundResponse | Hop:
         try:
             core = core_request(hop, self._policy, progress)
             response = await self._pool.handle_async_request(core)
             try:
-                return await self._answer(hop, response, limit)
+                return await self._answer(hop, response, limit, sink)
             finally:
                 await response.aclose()
         except (
@@ -97,7 +109,7 @@ class OutboundClient:
             raise failure(error, progress, self._policy) from None
 
     async def _answer(
-        self, hop: Hop, response: httpcore2.Response, limit: int
+        self, hop: Hop, response: httpcore2.Response, limit: int, sink: Sink | None
     ) -> OutboundResponse | Hop:
         host = hop.url.host
         check_headers(response, host, self._policy.max_header_bytes)
@@ -105,11 +117,16 @@ class OutboundClient:
         redirected = next_hop(hop, response.status, headers.get("location"))
         if redirected is not None:
             return redirected
-        body, received = await read_body(response, host, limit)
+        body = bytearray()
+
+        async def keep(chunk: bytes) -> None:
+            body.extend(chunk)
+
+        received = await read_body(response, host, limit, sink or keep)
         return OutboundResponse(
             status=response.status,
             headers=headers,
-            body=body,
+            body=bytes(body),
             bytes_received=received,
             final_url=str(hop.url),
         )

@@ -1,8 +1,9 @@
 """One request and its answer over a fresh connection: framing, caps and the names of failures."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import h11
 import httpcore2
@@ -23,6 +24,10 @@ from runtime.outbound_policy import OutboundPolicy
 _HEADER_FIELDS_TOO_LARGE = 431
 # What framing may add to a body that does not compress.
 _CODING_OVERHEAD = 64 * 1024
+
+
+Sink: TypeAlias = Callable[[bytes], Awaitable[None]]
+"""Takes the chunks of a body."""
 
 
 @dataclass(slots=True)
@@ -93,24 +98,25 @@ def check_headers(response: httpcore2.Response, host: str, limit: int) -> None:
         raise ResponseTooLargeError(host, "header block", limit)
 
 
-async def read_body(response: httpcore2.Response, host: str, limit: int) -> tuple[bytes, int]:
-    """The decoded body and its bytes on the wire.
+async def read_body(response: httpcore2.Response, host: str, limit: int, sink: Sink) -> int:
+    """Give the decoded body to `sink`, chunk by chunk; the bytes it had on the wire.
 
     Decoding is bounded: httpx2 inflates at most 1 MiB at a time, and the sum is checked each time.
     Raises ResponseTooLargeError, InvalidResponseError and httpcore2's errors.
     """
     stream = CountedStream(response.aiter_stream(), host, limit)
     answer = httpx2.Response(response.status, headers=response.headers, stream=stream)
-    body = bytearray()
+    size = 0
     try:
         async with aclosing(answer.aiter_bytes()) as chunks:
             async for chunk in chunks:
-                body += chunk
-                if len(body) > limit:
+                size += len(chunk)
+                if size > limit:
                     raise ResponseTooLargeError(host, "body", limit)
+                await sink(chunk)
     except httpx2.DecodingError:
         raise InvalidResponseError(host) from None
-    return bytes(body), stream.received
+    return stream.received
 
 
 def failure(error: Exception, progress: Progress, policy: OutboundPolicy) -> OutboundError:

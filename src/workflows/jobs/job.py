@@ -65,6 +65,15 @@ class DatabaseDuplicate:
         return await _finish(job_id)
 
 
+@workflow.defn(name="DataSourcePreview")
+class DataSourcePreview:
+    """The first rows of a source, for whoever is about to bring them in."""
+
+    @workflow.run
+    async def run(self, job_id: str) -> str:
+        return await _finish(job_id)
+
+
 @workflow.defn(name="Export")
 class Export:
     """A file with the records of a database."""
@@ -111,6 +120,7 @@ class Recomputation:
 
 
 JOB_WORKFLOWS: dict[Family, type[Any]] = {
+    Family.DATA_SOURCE_PREVIEW: DataSourcePreview,
     Family.DATABASE_DUPLICATE: DatabaseDuplicate,
     Family.EXPORT: Export,
     Family.FIELD_CONVERSION: FieldConversion,

@@ -1,21 +1,26 @@
-"""Data sources: create, list, read, change, delete."""
+"""Data sources: create, list, read, change, delete, preview."""
 
 from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, Router
 from models.core.access.rules import Level, Scope
 from models.core.preconditions import read_if_match
-from models.sources.data_sources import commands, queries
+from models.sources.data_sources import commands, previews, queries
 from models.sources.data_sources.shapes import (
     CreateDataSource,
     DataSourceDetail,
     DataSourceList,
+    DataSourcePreview,
+    PreviewDataSource,
     UpdateDataSource,
 )
-from runtime.errors import ConflictError
+from runtime.database import UnitOfWork
+from runtime.errors import ConflictError, InProgressError, UpstreamError
 
 router = Router(tags=["data sources"])
 
 DATA_SOURCES = "/v1/workspaces/{workspaceId}/data-sources"
 DATA_SOURCE = f"{DATA_SOURCES}/{{dataSourceId}}"
+
+PREVIEW_SECONDS = 55
 
 READ = Access(scopes=[Scope.DATA_SOURCES_READ], resource="data_source", level=Level.VIEW)
 WRITE = Access(
@@ -75,3 +80,27 @@ async def delete_data_source(request: ApiRequest) -> Data[DataSourceDetail]:
     """Put a data source into the trash with its item, for 30 days; its target stays."""
     data_source_id = request.ids["dataSourceId"]
     return Data(await commands.delete_data_source(request.work, request.actor, data_source_id))
+
+
+@router.post(
+    f"{DATA_SOURCES}/preview",
+    access=Access(scopes=[Scope.DATA_SOURCES_WRITE], level=Level.EDIT),
+    errors=[InProgressError, UpstreamError],
+)
+async def preview_data_source(
+    request: ApiRequest, body: PreviewDataSource
+) -> Data[DataSourcePreview]:
+    """Preview a data source: its first rows and the fields that its columns suggest.
+
+    Nothing is stored. A source that cannot be fetched or read is a validation error.
+    """
+    actor, preview_id = request.actor, request.new_id
+    await previews.accept_preview(request.work, actor, preview_id, body)
+
+    async def poll(work: UnitOfWork, last: bool) -> DataSourcePreview | None:
+        return await previews.preview_outcome(work, actor, preview_id, last=last)
+
+    async def forget(work: UnitOfWork) -> None:
+        await previews.forget_preview(work, actor, preview_id)
+
+    return request.deferred(poll, within=PREVIEW_SECONDS, then=forget)

@@ -106,6 +106,11 @@ def as_stored_file(row: File, keys: KeyRing, now: datetime) -> StoredFile:
     )
 
 
+async def find_file(work: UnitOfWork, workspace_id: Id, file_id: Id) -> File | None:
+    """A file outside the trash."""
+    return await work.first(_files(workspace_id).where(file.c.id == file_id), of=File)
+
+
 async def file_of_item(work: UnitOfWork, workspace_id: Id, item_id: Id) -> File:
     """The file that an item places. Raises `NotFoundError`."""
     found = await work.first(

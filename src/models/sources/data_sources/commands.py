@@ -49,8 +49,8 @@ async def create_data_source(
     """
     await check_parent(work, actor, body.parent_item_id)
     await _check_target(work, actor, body.target_database_id)
-    config = await _checked(work, actor, body.kind, body.config)
-    _check_fields(body.fields, body.key_fields)
+    config = await checked_config(work, actor, body.kind, body.config)
+    check_fields(body.fields, body.key_fields)
     target_id = body.target_database_id
     if target_id is None:
         target_id = await _new_target(work, actor, body)
@@ -71,6 +71,7 @@ async def create_data_source(
         "kind": body.kind.value,
         "config": config,
         "target_database_id": target_id,
+        "created_by_user_id": actor.person,
         "created_at": work.now,
         "updated_at": work.now,
     }
@@ -100,9 +101,9 @@ async def update_data_source(
         changed["target_database_id"] = body.target_database_id
     if "config" in body.model_fields_set:
         kind = DataSourceKind(found.kind)
-        changed["config"] = await _checked(work, actor, kind, body.config)
+        changed["config"] = await checked_config(work, actor, kind, body.config)
     fields = [FieldMapping.model_validate(one) for one in changed.get("fields", found.fields)]
-    _check_fields(fields, changed.get("key_fields", found.key_fields))
+    check_fields(fields, changed.get("key_fields", found.key_fields))
     if "key" in body.model_fields_set and body.key != found.key:
         key = await reserve_key(work, data_source, actor.workspace_id, body.key, body.key)
         changed["key"] = key
@@ -174,7 +175,7 @@ def _columns(body: CreateDataSource | UpdateDataSource, names: Set[str]) -> Json
     return values
 
 
-async def _checked(
+async def checked_config(
     work: UnitOfWork, actor: Actor, kind: DataSourceKind, config: JsonObject
 ) -> JsonObject:
     """The config as it is stored. Raises `NotFoundError` for what it names.
@@ -201,7 +202,7 @@ async def _check_target(work: UnitOfWork, actor: Actor, database_id: Id | None) 
         await require_edit(work, actor, database_id, "Filling a database needs edit access to it.")
 
 
-def _check_fields(fields: Sequence[FieldMapping], key_fields: Iterable[str]) -> None:
+def check_fields(fields: Sequence[FieldMapping], key_fields: Iterable[str]) -> None:
     keys = [mapping.field_key for mapping in fields]
     for place, key in enumerate(keys):
         if key in keys[:place]:

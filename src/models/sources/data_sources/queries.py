@@ -1,6 +1,6 @@
 """Reading data sources."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -11,6 +11,7 @@ from models.content.items.queries import closed_items, placement_of
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.core.pagination import PageRequest
+from models.sources.data_source_runs.queries import latest_runs
 from models.sources.data_sources.shapes import DataSourceDetail, DataSourceList
 from models.sources.data_sources.tables import data_source
 from runtime.database import UnitOfWork
@@ -28,8 +29,14 @@ class DataSourceRow(Protocol):
     kind: str
     key: str
     label: str
+    config: JsonObject
     fields: list[JsonObject]
+    target_database_id: Id | None
     key_fields: list[str]
+    write_mode: str
+    removed_rows: str
+    removal_guard_percent: int
+    enabled: bool
     created_at: datetime
 
 
@@ -37,9 +44,8 @@ async def get_data_source(
     work: UnitOfWork, workspace_id: Id, data_source_id: Id
 ) -> DataSourceDetail:
     """A data source. Raises `NotFoundError`."""
-    return DataSourceDetail.model_validate(
-        await find_data_source(work, workspace_id, data_source_id)
-    )
+    found = await find_data_source(work, workspace_id, data_source_id)
+    return (await _shown(work, workspace_id, [found]))[0]
 
 
 async def find_data_source(work: UnitOfWork, workspace_id: Id, data_source_id: Id) -> DataSourceRow:
@@ -71,10 +77,23 @@ async def list_data_sources(work: UnitOfWork, actor: Actor, page: PageRequest) -
     shown = await page.descending(
         work, statement, data_source.c.created_at, data_source.c.id, of=DataSourceRow
     )
-    return DataSourceList(
-        data_sources=[DataSourceDetail.model_validate(row) for row in shown.items],
-        cursor=shown.cursor,
-    )
+    details = await _shown(work, actor.workspace_id, shown.items)
+    return DataSourceList(data_sources=details, cursor=shown.cursor)
+
+
+async def _shown(
+    work: UnitOfWork, workspace_id: Id, rows: Sequence[DataSourceRow]
+) -> list[DataSourceDetail]:
+    """Data sources with their newest runs and when they are refreshed next."""
+    latest = await latest_runs(work, workspace_id, [row.id for row in rows])
+    details = [DataSourceDetail.model_validate(row) for row in rows]
+    for detail in details:
+        run = latest.get(detail.id)
+        if run is not None:
+            detail.latest_run = run
+            detail.latest_status = run.status
+            detail.last_run_at = run.created_at
+    return details
 
 
 def _data_sources(workspace_id: Id) -> Select[Any]:

@@ -1,11 +1,14 @@
 """Data sources on the wire (decisions C10, C17)."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field
 
 from models.core.base import Id, Input, InputId, JsonObject, Label, Moment, Nullable, Shape
 from models.core.keys import Key
+from models.data.databases.rules.kinds import FieldKind
+from models.sources.data_source_runs.rules import RunStatus
+from models.sources.data_source_runs.shapes import DataSourceRunDetail
 from models.sources.data_sources.rules.configs import (
     MAX_COLUMNS,
     DataSourceKind,
@@ -60,7 +63,7 @@ class UpdateDataSource(Input):
 
 
 class DataSourceDetail(Shape):
-    """A data source; what its last run did is absent until it has run."""
+    """A data source with its newest run."""
 
     id: Id
     workspace_id: Id
@@ -77,8 +80,8 @@ class DataSourceDetail(Shape):
     removal_guard_percent: int
     schedule: JsonObject | None
     enabled: bool
-    latest_run: JsonObject | None = None
-    latest_status: str | None = None
+    latest_run: DataSourceRunDetail | None = None
+    latest_status: RunStatus | None = None
     last_run_at: Moment | None = None
     next_run_at: Moment | None = None
     created_at: Moment
@@ -88,3 +91,33 @@ class DataSourceDetail(Shape):
 class DataSourceList(Shape):
     data_sources: list[DataSourceDetail]
     cursor: Nullable[str]
+
+
+class PreviewDataSource(Input):
+    """Body of preview: a config as create data source takes it; more than 50 rows are 50."""
+
+    kind: Annotated[DataSourceKind, Field(strict=False)]
+    config: JsonObject
+    limit: Annotated[int, Field(ge=1)] = 20
+
+
+class PreviewColumn(Shape):
+    """A column and the field it suggests; `samples` are its first values."""
+
+    source_path: str
+    suggested_key: str
+    label: str
+    kind: FieldKind
+    null_count: int
+    samples: list[Any]
+
+
+class DataSourcePreview(Shape):
+    """The first rows of a source: by `jsonPath` or from the sheet `sheetName`, whichever it has."""
+
+    rows: list[JsonObject]
+    columns: list[PreviewColumn]
+    json_path: str | None = None
+    sheet_name: str | None = None
+    sheets: list[str] | None = None
+    warning: str | None = None

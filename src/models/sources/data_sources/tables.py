@@ -20,7 +20,8 @@ def _one_of(column: str, values: type[StrEnum]) -> str:
 class DataSource(SQLModel, table=True):
     """A data source; its label is the title of its item.
 
-    `fields` maps its columns to the fields of the target database.
+    `fields` maps its columns to the fields of the target database. Its schedule refreshes it in
+    the name of who created it.
     """
 
     __tablename__ = "data_source"
@@ -52,6 +53,7 @@ class DataSource(SQLModel, table=True):
     removal_guard_percent: int
     schedule: dict[str, Any] | None = Field(default=None, sa_type=JSONB(none_as_null=True))
     enabled: bool
+    created_by_user_id: Id | None = None
     created_at: datetime = Field(sa_type=Timestamp)
     updated_at: datetime = Field(sa_type=Timestamp)
 

@@ -60,15 +60,23 @@ async def index_records(
     Values that nobody writes, such as computed ones, are taken to have changed. One statement,
     and none where nothing is indexed.
     """
+    if record_ids:
+        these = record.c.id == any_(literal(list(record_ids), ARRAY(Uuid)))
+        await index_where(work, schema, these, changed)
+
+
+async def index_where(
+    work: UnitOfWork, schema: Schema, these: Expression, changed: Collection[str] | None
+) -> None:
+    """Write the entries, as `index_records` does, of the records that meet a condition."""
     fields = [
         field
         for field in schema.fields.values()
         if field.index_id is not None
         and (changed is None or field.key in changed or field.computed or field.kind in _MOVED)
     ]
-    if not fields or not record_ids:
+    if not fields:
         return
-    these = record.c.id == any_(literal(list(record_ids), ARRAY(Uuid)))
     entries = insert_entries(schema, fields, these)
     new = entries.excluded
     await work.execute(

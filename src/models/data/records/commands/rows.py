@@ -18,6 +18,7 @@ from sqlalchemy import (
     Insert,
     Integer,
     Text,
+    Update,
     Uuid,
     bindparam,
     cast,
@@ -80,7 +81,11 @@ def _history(given: CTE, kind: Any, before: Any, after: Any) -> CTE:
     return insert(record_change).from_select(list(values), select(*values.values())).cte("history")
 
 
-def _insert(number: ColumnElement[Any], given: CTE) -> Insert:
+def inserting(number: ColumnElement[Any], given: CTE) -> Insert:
+    """The insertion of new records, which `given` describes, and of their history.
+
+    Its parameters are those of `write_parameters`.
+    """
     values = {
         "id": given.c.id,
         "workspace_id": _WORKSPACE,
@@ -112,18 +117,19 @@ _NEW = _given(
     column("content_surface_id", Uuid),
     column("place", Integer),
 )
-_INSERT = PreparedStatement(_insert(literal(None, BigInteger), _NEW))
+_INSERT = PreparedStatement(inserting(literal(None, BigInteger), _NEW))
 
-_COUNTED = (
+COUNTED = (
     update(database)
     .where(database.c.workspace_id == _WORKSPACE, database.c.id == _DATABASE)
     .values(next_number=database.c.next_number + bindparam("count", type_=BigInteger))
     .returning((database.c.next_number - bindparam("count", type_=BigInteger)).label("first"))
     .cte("counted")
 )
+"""Takes `count` numbers of the database: `first` is the lowest."""
 # One statement counts and inserts: the counter's row lock orders concurrent creations.
 _INSERT_NUMBERED = PreparedStatement(
-    _insert(select(_COUNTED.c.first).scalar_subquery() + _NEW.c.place, _NEW).returning(
+    inserting(select(COUNTED.c.first).scalar_subquery() + _NEW.c.place, _NEW).returning(
         record.c.id, record.c.number
     )
 )
@@ -140,19 +146,27 @@ _CHANGED = _given(
     column("updated_at", Timestamp),
     column("deleted_at", Timestamp),
 )
-_KEPT = record.c.data.op("-", return_type=JSONB())(_CHANGED.c.cleared)
-_UPDATE = PreparedStatement(
-    update(record)
-    .where(record.c.workspace_id == _WORKSPACE, record.c.id == _CHANGED.c.id)
-    .values(
-        data=_KEPT.op("||", return_type=JSONB())(_CHANGED.c.data),
-        **{
-            name: _CHANGED.c[name]
-            for name in ("title", "archived", "updated_by_user_id", "updated_at", "deleted_at")
-        },
+
+
+def updating(given: CTE) -> Update:
+    """The change of records, which `given` describes, and the insertion of their history.
+
+    Its parameters are those of `write_parameters`.
+    """
+    kept = record.c.data.op("-", return_type=JSONB())(given.c.cleared)
+    columns = ("title", "archived", "updated_by_user_id", "updated_at", "deleted_at")
+    return (
+        update(record)
+        .where(record.c.workspace_id == _WORKSPACE, record.c.id == given.c.id)
+        .values(
+            data=kept.op("||", return_type=JSONB())(given.c.data),
+            **{name: given.c[name] for name in columns},
+        )
+        .add_cte(_history(given, given.c.kind, given.c.before, given.c.after))
     )
-    .add_cte(_history(_CHANGED, _CHANGED.c.kind, _CHANGED.c.before, _CHANGED.c.after))
-)
+
+
+_UPDATE = PreparedStatement(updating(_CHANGED))
 
 _THESE = (
     select(*_COLUMNS)
@@ -225,7 +239,7 @@ async def insert_records(
         }
         for place, one in enumerate(planned)
     ]
-    parameters = _parameters(work, actor, schema, rows)
+    parameters = _with_rows(work, actor, schema, rows)
     if not numbered:
         await _INSERT.execute(work, parameters)
         return {}
@@ -255,7 +269,7 @@ async def update_records(
         }
         for one in planned
     ]
-    await _UPDATE.execute(work, _parameters(work, actor, schema, rows))
+    await _UPDATE.execute(work, _with_rows(work, actor, schema, rows))
 
 
 def _kept(planned: Planned) -> RecordedChange:
@@ -263,9 +277,14 @@ def _kept(planned: Planned) -> RecordedChange:
     return planned.history
 
 
-def _parameters(
+def _with_rows(
     work: UnitOfWork, actor: Actor, schema: Schema, rows: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any]:
+    return {**write_parameters(work, actor, schema), "rows": to_json(rows).decode()}
+
+
+def write_parameters(work: UnitOfWork, actor: Actor, schema: Schema) -> dict[str, Any]:
+    """Where, by whom and when records are written."""
     return {
         "of_workspace": schema.workspace_id,
         "of_database": schema.database_id,
@@ -273,5 +292,4 @@ def _parameters(
         "principal_type": actor.principal.type,
         "run_id": actor.principal.run_id,
         "now": work.now,
-        "rows": to_json(rows).decode(),
     }

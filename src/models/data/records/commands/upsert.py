@@ -1,7 +1,7 @@
 """Finding the records that upserts mean: those that have the same values in certain fields."""
 
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
@@ -100,9 +100,19 @@ _LOCK = PreparedStatement(
 
 
 async def _lock(work: UnitOfWork, schema: Schema, meant: Any) -> None:
-    """Hold the locks of these values, in the order all take them."""
+    """Hold the locks of these values."""
     shares = {zlib.crc32(spelled.encode()) % _LOCKS for spelled in meant}
-    names = (fingerprint(b"upsert", schema.database_id.bytes, b"%d" % share) for share in shares)
+    await _hold_shares(work, schema.database_id, shares)
+
+
+async def hold_upserts(work: UnitOfWork, database_id: Id) -> None:
+    """Keep all other upserts of a database waiting until the end."""
+    await _hold_shares(work, database_id, range(_LOCKS))
+
+
+async def _hold_shares(work: UnitOfWork, database_id: Id, shares: Iterable[int]) -> None:
+    """Hold these locks of a database, in the order all take them."""
+    names = (fingerprint(b"upsert", database_id.bytes, b"%d" % share) for share in shares)
     keys = sorted(int.from_bytes(name[:8], "big", signed=True) for name in names)
     await _LOCK.rows(work, {"keys": keys})
 
@@ -127,7 +137,7 @@ async def _find(
         )
         .where(
             *records_of(schema.workspace_id, schema.database_id),
-            *(_equal(schema.fields[key], entry.c["values"][key]) for key in keys),
+            *(equal_values(schema.fields[key], entry.c["values"][key]) for key in keys),
             *_among_few(schema, wanted),
         )
         .group_by(entry.c.place)
@@ -166,7 +176,7 @@ def _scalar(value: Any) -> Any:
     return value
 
 
-def _equal(spec: FieldSpec, wanted: ColumnElement[Any]) -> ColumnElement[bool]:
+def equal_values(spec: FieldSpec, wanted: ColumnElement[Any]) -> ColumnElement[bool]:
     """Equality of stored forms, which a hash join serves however many values are wanted."""
     if spec.title:
         return record.c.title == cast(wanted.astext, Text)

@@ -37,6 +37,9 @@ from runtime.errors import NotFoundError
 from runtime.prepared_statement import PreparedStatement
 from runtime.schema import Timestamp
 
+RECORD = record.c
+"""The columns of records, for nouns that compare rows of theirs with them."""
+
 visible = PlacementOf(
     placed(database)
     .join(record, record.c.database_id == database.c.id)

@@ -107,7 +107,7 @@ class _Http(Input):
     auth: Auth | None = None
 
 
-class _Table(Input):
+class TableOptions(Input):
     """How the cells of a sheet or of delimited text are read."""
 
     delimiter: Literal["auto", ",", ";", "\t", "|"] = "auto"
@@ -129,11 +129,11 @@ class HttpJsonConfig(_Http):
     format: Literal["json", "ndjson"] = "json"
 
 
-class HttpTableConfig(_Http, _Table):
+class HttpTableConfig(_Http, TableOptions):
     pass
 
 
-class FileConfig(_Table):
+class FileConfig(TableOptions):
     file_id: InputId
     format: Literal["csv", "tsv", "xlsx", "json", "ndjson"]
     json_path: JsonPath | None = None

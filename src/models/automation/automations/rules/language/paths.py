@@ -6,8 +6,8 @@ from functools import lru_cache
 from typing import Any
 
 from models.automation.automations.rules.graph.kinds import shorten
-from models.automation.automations.rules.language.json_paths import Segment, matches, read_query
 from models.core.expressions.rules.errors import BindingError
+from models.core.expressions.rules.json_paths import Segment, matches, read_query
 
 MAX_LENGTH = 256
 MAX_STEPS = 32

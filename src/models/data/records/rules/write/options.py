@@ -36,7 +36,7 @@ def grow_options(
     as it is, for the value check to refuse.
     """
     growing = {
-        key: _Growing(spec, make_id) for key, spec in schema.fields.items() if may_grow(spec)
+        key: GrowingField(spec, make_id) for key, spec in schema.fields.items() if may_grow(spec)
     }
     if not growing:
         return Growth(schema, written, frozenset())
@@ -56,7 +56,7 @@ def may_grow(spec: FieldSpec | None) -> bool:
     return bool(spec.settings.get("allowCreate"))
 
 
-def _chosen(growing: "_Growing | None", value: Any) -> Any:
+def _chosen(growing: "GrowingField | None", value: Any) -> Any:
     if growing is None:
         return value
     if isinstance(value, list):
@@ -64,15 +64,17 @@ def _chosen(growing: "_Growing | None", value: Any) -> Any:
     return growing.key_of(value)
 
 
-class _Growing:
-    """A field that gains options while its values are read."""
+class GrowingField:
+    """A field that gains options while its values are read: `spec` is the field so far."""
 
     def __init__(self, spec: FieldSpec, make_id: Callable[[], Id]) -> None:
         self.spec = spec
+        self.before = frozenset(spec.options)
         self.make_id = make_id
         self._keys = {option.name.casefold(): option.key for option in reversed(spec.options)}
 
     def key_of(self, value: Any) -> Any:
+        """The key of the option that a value names; what could be no name is given back."""
         if not isinstance(value, str) or value in self.spec.option_keys or not _is_name(value):
             return value
         name = value.strip()

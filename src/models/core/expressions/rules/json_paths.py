@@ -32,13 +32,13 @@ def read_query(text: str) -> tuple[Segment, ...]:
     return tuple(_segments(parse(text)))
 
 
-def matches(segments: Iterable[Segment], value: Any) -> list[Any]:
+def matches(segments: Iterable[Segment], value: Any, budget: int = MAX_VISITED) -> list[Any]:
     """Every value that matches, in the order of the RFC.
 
-    Raises ExpressionLimitError beyond the budget, WouldBlockError as `check_turn`.
+    Raises ExpressionLimitError beyond `budget` values, WouldBlockError as `check_turn`.
     """
     found = [value]
-    visits = _Visits()
+    visits = _Visits(budget)
     for segment in segments:
         matched: list[Any] = []
         for one in _with_descendants(found) if segment.deep else found:
@@ -52,14 +52,15 @@ def matches(segments: Iterable[Segment], value: Any) -> list[Any]:
 
 
 class _Visits:
-    def __init__(self) -> None:
+    def __init__(self, budget: int) -> None:
+        self._budget = budget
         self._visited = 0
 
     def count(self) -> None:
         self._visited += 1
-        if self._visited > MAX_VISITED:
+        if self._visited > self._budget:
             raise ExpressionLimitError(
-                f"The path comes across more than {MAX_VISITED} values; begin it further in."
+                f"The path comes across more than {self._budget} values; begin it further in."
             )
         if self._visited % _TURN == 0:
             check_turn()

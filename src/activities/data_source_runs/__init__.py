@@ -1,0 +1,1 @@
+"""The activities of runs that bring rows in."""

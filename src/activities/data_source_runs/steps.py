@@ -1,0 +1,235 @@
+"""The steps of a run: fetch, stage, apply (decisions D4). Each is safe to repeat."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import structlog
+from sqlalchemy import text
+from temporalio import activity
+from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
+
+from activities.data_source_runs.inputs import input_files, page_key, read_options_of, scratch
+from activities.endings import CLOSED
+from activities.heartbeats import heartbeats
+from activities.sources.fetching import Fetched, fetch_pages
+from activities.sources.reading import Reading, reading
+from activities.sources.reading_process import Fill
+from activities.sources.requests import HTTP_KINDS, auth_headers
+from models.core.base import Id, JsonObject
+from models.sources.data_source_runs.commands import execution, staging
+from models.sources.data_source_runs.commands.staging import StagedBatch
+from models.sources.data_source_runs.commands.targets import filled_fields
+from models.sources.data_source_runs.rules import RunStatus, RunTrigger, Stage
+from models.sources.data_source_runs.tables import DataSourceRun
+from models.sources.data_sources.rules.configs import DataSourceKind, FieldMapping
+from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
+from runtime.crypto import KeyRing
+from runtime.database import Database
+from runtime.errors import PlatformError, UnavailableError
+from runtime.object_store import ObjectStore
+from runtime.outbound.client import OutboundClient
+
+CONTINUE = "continue"
+RETRIED = frozenset({ErrorKind.FETCH, ErrorKind.TIMEOUT})
+"""Kinds of problems that another attempt may not meet."""
+
+_PIECE = 1 << 20
+_log = structlog.get_logger(__name__)
+
+
+class DataSourceRunActivities:
+    """The activities of the workflow `DataSourceRefresh`."""
+
+    def __init__(
+        self, database: Database, store: ObjectStore, outbound: OutboundClient, keys: KeyRing
+    ) -> None:
+        self._database = database
+        self._store = store
+        self._outbound = outbound
+        self._keys = keys
+
+    @activity.defn(name="fetch_source")
+    async def fetch(self, run_id: str) -> str:
+        """Fetch what the source holds, page by page; a repeated call goes on after the last one."""
+        async with self._attempt(run_id) as run:
+            if run is None:
+                return CLOSED
+            if DataSourceKind(run.plan["kind"]) in HTTP_KINDS:
+                await self._fetch(run)
+        return CONTINUE
+
+    async def _fetch(self, run: DataSourceRun) -> None:
+        config = run.plan["config"]
+        fetched = Fetched(**run.progress["fetched"]) if "fetched" in run.progress else Fetched()
+        async with self._database.statement() as work:
+            headers = await auth_headers(work, self._keys, run.workspace_id, config.get("auth"))
+
+        async def keep(path: Path, state: Fetched) -> None:
+            await self._store.put(page_key(run, state.pages - 1), _pieces(path))
+            await asyncio.to_thread(path.unlink)
+            await self._progress(
+                run,
+                fetched=asdict(state),
+                pages=state.pages,
+                bytes=state.bytes,
+                stage=Stage.FETCH.value,
+            )
+
+        async with scratch() as directory:
+            kind = DataSourceKind(run.plan["kind"])
+            await fetch_pages(self._outbound, kind, config, headers, directory, keep, fetched)
+
+    @activity.defn(name="stage_rows")
+    async def stage(self, run_id: str) -> str:
+        """Read what was fetched and stage its rows; repeated, it goes on after the last batch."""
+        async with self._attempt(run_id) as run:
+            if run is None:
+                return CLOSED
+            if run.progress.get("staged"):
+                return CONTINUE
+            async with scratch() as directory:
+                files = await input_files(self._database, self._store, run, directory)
+                options = read_options_of(run.plan["kind"], run.plan["config"])
+                async with reading(files, options) as table:
+                    await self._stage(run, table)
+        return CONTINUE
+
+    async def _stage(self, run: DataSourceRun, table: Reading) -> None:
+        progress = await self._ready_to_stage(run)
+        mapping = await self._mapping(run, table)
+        async with self._database.transaction() as work:
+            fields = await filled_fields(work, run, mapping)
+        request = Fill(
+            sources=[one.source_path for one in mapping],
+            fields=fields,
+            lead=f"{run.id}\t".encode(),
+            keys=run.plan["keyFields"],
+            skip=progress.get("read", 0),
+        )
+
+        async def stage(batch: StagedBatch) -> None:
+            async with self._database.transaction() as work:
+                held = await staging.hold_run(work, run.id)
+                if held is None:
+                    raise execution.RunOverError
+                await staging.stage_rows(work, held, batch)
+
+        grown = await table.fill(request, stage)
+        if run.trigger == RunTrigger.IMPORT and not (await self._read(run)):
+            raise SourceProblem(ErrorKind.PARSE, "The file has no rows below its headers.")
+        async with self._database.transaction() as work:
+            # The comparison that follows needs to know how many rows there are.
+            await work.execute(text("ANALYZE staged_row"))
+        await self._progress(
+            run,
+            staged=True,
+            options=grown,
+            mapping=[one.model_dump(mode="json", by_alias=True) for one in mapping],
+        )
+
+    async def _read(self, run: DataSourceRun) -> int:
+        async with self._database.transaction() as work:
+            read: int = (await staging.find_run(work, run.id)).progress.get("read", 0)
+            return read
+
+    async def _ready_to_stage(self, run: DataSourceRun) -> JsonObject:
+        """The progress to go on from: from the beginning when PostgreSQL lost what was staged."""
+        counted = run.progress.get("read", 0) - run.progress.get("skipped", 0)
+        async with self._database.transaction() as work:
+            held = await staging.hold_run(work, run.id)
+            if held is None:
+                raise execution.RunOverError
+            if await staging.staged_count(work, run.id) == counted:
+                return held.progress
+            await staging.unstage(work, run.id)
+            await staging.record_progress(work, run.id, read=0, skipped=0, lost=0)
+            return {}
+
+    async def _mapping(self, run: DataSourceRun, table: Reading) -> Sequence[FieldMapping]:
+        """The mapping of a run; without one every column fills the field it suggests."""
+        if run.plan["fields"]:
+            return [FieldMapping.model_validate(one) for one in run.plan["fields"]]
+        described = await table.describe(0, None)
+        await self._progress(run, sheetName=described["sheetName"])
+        return [
+            FieldMapping.model_validate(
+                {
+                    "sourcePath": column["source_path"],
+                    "fieldKey": column["suggested_key"],
+                    "label": column["label"],
+                    "kind": column["kind"],
+                }
+            )
+            for column in described["columns"]
+        ]
+
+    @activity.defn(name="apply_rows")
+    async def apply(self, run_id: str) -> str:
+        """Compare and write what was staged, and end the run, in one transaction."""
+        async with self._attempt(run_id) as run:
+            if run is None:
+                return CLOSED
+            await self._progress(run, stage=Stage.APPLY.value)
+            async with self._database.transaction() as work:
+                await execution.apply_run(work, await staging.find_run(work, run.id))
+            await self._remove_pages(run)
+        return CLOSED
+
+    @activity.defn(name="close_data_source_run")
+    async def close(self, run_id: str, cancelled: bool) -> str:  # Temporal's way
+        """End a run whose steps could not be done, remove what it staged, and give its status."""
+        async with self._database.transaction() as work:
+            status = RunStatus.CANCELLED if cancelled else RunStatus.FAILED
+            await execution.abandon_run(work, Id(run_id), status)
+            run = await staging.find_run(work, Id(run_id))
+        await self._remove_pages(run)
+        return run.status
+
+    async def _progress(self, run: DataSourceRun, **changed: Any) -> None:
+        async with self._database.transaction() as work:
+            if not await staging.record_progress(work, run.id, **changed):
+                raise execution.RunOverError
+
+    async def _remove_pages(self, run: DataSourceRun) -> None:
+        # One page may have been kept whose progress was not.
+        for page in range(run.progress.get("pages", 0) + 1):
+            await self._store.delete(page_key(run, page))
+
+    @asynccontextmanager
+    async def _attempt(self, run_id: str) -> AsyncIterator[DataSourceRun | None]:
+        """One attempt of a step: problems that remain end the run, others are tried again."""
+        async with heartbeats():
+            async with self._database.transaction() as work:
+                run = await staging.hold_run(work, Id(run_id))
+            try:
+                yield run
+            except execution.RunOverError:
+                return
+            except SourceProblem as problem:
+                await self._problem(Id(run_id), problem)
+            except UnavailableError:
+                raise
+            except PlatformError as error:
+                await self._problem(Id(run_id), SourceProblem(ErrorKind.WRITE, error.message))
+
+    async def _problem(self, run_id: Id, problem: SourceProblem) -> None:
+        info = activity.info()
+        policy = info.retry_policy
+        last = policy is None or info.attempt >= policy.maximum_attempts
+        if problem.kind in RETRIED and not last:
+            raise ApplicationError(
+                problem.kind, type=problem.kind, category=ApplicationErrorCategory.BENIGN
+            ) from None
+        async with self._database.transaction() as work:
+            await execution.fail_run(work, run_id, problem)
+        raise ApplicationError(problem.kind, type=problem.kind, non_retryable=True) from None
+
+
+async def _pieces(path: Path) -> AsyncIterator[bytes]:
+    with path.open("rb") as file:
+        while piece := file.read(_PIECE):
+            yield piece

@@ -1,0 +1,44 @@
+"""Runs of data sources for the reconciler: what is staged of them is in our rows."""
+
+from typing_extensions import override
+
+from activities.maintenance.executions import Execution
+from activities.maintenance.families import (
+    AbnormalEnd,
+    EndKind,
+    SweepContext,
+    WorkFamily,
+    next_restart,
+)
+from models.sources.data_source_runs.commands.acceptance import start_run
+from models.sources.data_source_runs.commands.execution import abandon_run
+from models.sources.data_source_runs.rules import RunStatus
+from models.sources.data_source_runs.tables import DATA_SOURCE_RUNS, DataSourceRun
+from runtime.database import UnitOfWork
+from runtime.families import Family
+
+
+class DataSourceRuns(WorkFamily[DataSourceRun]):
+    """Refreshes of data sources and imports of spreadsheets."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "data_source_runs", DATA_SOURCE_RUNS, DataSourceRun, Family.DATA_SOURCE_REFRESH
+        )
+
+    @override
+    def workflow_id(self, row: DataSourceRun) -> str:
+        return Family.DATA_SOURCE_REFRESH.workflow_id(row.id)
+
+    @override
+    async def restart(self, work: UnitOfWork, row: DataSourceRun, found: Execution | None) -> None:
+        resource_id = row.data_source_id or row.id
+        summary, restarts = "Restarted by the reconciler", next_restart(found)
+        await start_run(work, row.workspace_id, row.id, resource_id, summary, restarts)
+
+    @override
+    async def close(self, context: SweepContext, row: DataSourceRun, end: AbnormalEnd) -> bool:
+        cancelled = end.kind is EndKind.CANCELLED
+        status = RunStatus.CANCELLED if cancelled else RunStatus.FAILED
+        async with context.database.transaction() as work:
+            return await abandon_run(work, row.id, status, end.reason)

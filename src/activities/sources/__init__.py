@@ -1,0 +1,1 @@
+"""Bringing foreign rows in: fetching, reading, staging, applying."""

@@ -1,0 +1,44 @@
+"""Opening a file as a table, by its format."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from activities.sources.readers.archives import check_archive
+from activities.sources.readers.delimited import read_delimited
+from activities.sources.readers.json_rows import read_json
+from activities.sources.readers.table import Table, refuse
+from activities.sources.readers.workbook import read_workbook
+from models.sources.tabular.rules.options import WORKBOOKS, ReadOptions, TableFormat
+
+_COMPOUND = b"\xd0\xcf\x11\xe0"
+_ZIP = b"PK\x03\x04"
+
+
+def unpacked_size(path: Path, options: ReadOptions) -> int:
+    """The bytes that reading the file comes across. Raises SourceProblem beyond the limits."""
+    if options.format in WORKBOOKS:
+        begin = _begin(path)
+        if options.format is not TableFormat.XLS and begin == _COMPOUND:
+            refuse("The workbook is encrypted, or an old one that should end in .xls.")
+        if options.format is not TableFormat.XLS or begin == _ZIP:
+            return check_archive(path)
+        if begin != _COMPOUND:
+            refuse("The file is no workbook.")
+    return path.stat().st_size
+
+
+def open_table(files: Sequence[Path], options: ReadOptions) -> Table:
+    """The table in a file, or in the pages of JSON. Raises SourceProblem with what to change."""
+    if options.format in {TableFormat.JSON, TableFormat.NDJSON}:
+        return read_json(files, options)
+    if options.format in WORKBOOKS:
+        return read_workbook(files[0], options)
+    return read_delimited(files[0], options)
+
+
+def _begin(path: Path) -> bytes:
+    with path.open("rb") as file:
+        begin = file.read(len(_ZIP))
+    if not begin:
+        refuse("The file is empty.")
+    return begin

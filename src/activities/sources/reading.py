@@ -1,0 +1,104 @@
+"""Reading a foreign file in a process of its own, from the worker's side."""
+
+import asyncio
+import multiprocessing
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from pydantic_core import from_json
+
+from activities.sources import reading_process
+from activities.sources.reading_process import DESCRIPTION, END, PROBLEM, Describe, Fill, Inspect
+from models.sources.data_source_runs.commands.staging import StagedBatch
+from models.sources.tabular.rules.options import ReadOptions
+from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
+
+ANSWER_SECONDS = 120.0
+"""Seconds until the next answer of the process: opening a file, or a batch of its rows."""
+
+Stage: TypeAlias = Callable[[StagedBatch], Awaitable[None]]
+
+_context = multiprocessing.get_context("forkserver")
+_context.set_forkserver_preload([reading_process.__name__])
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One file that is being read."""
+
+    _connection: Connection
+    _process: Any
+    _seconds: float
+
+    async def describe(self, sample: int, profiled: int | None) -> dict[str, Any]:
+        """The columns and the first rows of the table. Raises SourceProblem."""
+        await asyncio.to_thread(self._connection.send, Describe(sample, profiled))
+        answer = await self._answer()
+        assert answer[:1] == DESCRIPTION
+        described: dict[str, Any] = from_json(answer[1:])
+        return described
+
+    async def inspect(self, cursor_path: str | None) -> tuple[int, Any]:
+        """How many rows a page of JSON has, and its cursor. Raises SourceProblem."""
+        await asyncio.to_thread(self._connection.send, Inspect(cursor_path))
+        rows, cursor = from_json((await self._answer())[1:])
+        return rows, cursor
+
+    async def fill(self, request: Fill, stage: Stage) -> dict[str, Any]:
+        """Stage the rows as values of fields, batch by batch.
+
+        Gives the options that rows need and their fields lack, by the key of the field. Raises
+        SourceProblem, and what `stage` raises.
+        """
+        await asyncio.to_thread(self._connection.send, request)
+        while (answer := await self._answer())[:1] != END:
+            counts, _, lines = answer[1:].partition(b"\n")
+            read, skipped, lost = from_json(counts)
+            await stage(StagedBatch(read, skipped, lost, lines))
+        grown: dict[str, Any] = from_json(answer[1:])
+        return grown
+
+    async def _answer(self) -> bytes:
+        answer = await asyncio.to_thread(self._received)
+        if answer is None:
+            raise SourceProblem(ErrorKind.TIMEOUT, "Reading the file takes too long.")
+        if answer[:1] == PROBLEM:
+            problem = from_json(answer[1:])
+            raise SourceProblem(ErrorKind(problem["kind"]), problem["message"])
+        return answer
+
+    def _received(self) -> bytes | None:
+        try:
+            return self._connection.recv_bytes() if self._connection.poll(self._seconds) else None
+        except (EOFError, ConnectionResetError):
+            message = "Reading the file takes more memory than its size allows."
+            raise SourceProblem(ErrorKind.TOO_LARGE, message) from None
+
+
+@asynccontextmanager
+async def reading(
+    files: Sequence[Path], options: ReadOptions, seconds: float = ANSWER_SECONDS
+) -> AsyncIterator[Reading]:
+    """A process that reads the file, or the pages of JSON, while the block runs."""
+    ours, theirs = _context.Pipe()
+    arguments = theirs, [str(path) for path in files], options
+    process = _context.Process(target=reading_process.read_file, args=arguments, daemon=True)
+    await asyncio.to_thread(process.start)
+    theirs.close()
+    try:
+        yield Reading(ours, process, seconds)
+    finally:
+        # A thread that waits for an answer gets the end of the connection.
+        process.kill()
+        await asyncio.to_thread(process.join)
+        ours.close()
+
+
+async def page_of(path: Path, options: ReadOptions, cursor_path: str | None) -> tuple[int, Any]:
+    """How many rows a page of JSON has, and its cursor. Raises SourceProblem."""
+    async with reading([path], options) as page:
+        return await page.inspect(cursor_path)

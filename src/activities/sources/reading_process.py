@@ -1,0 +1,197 @@
+"""The process that reads one foreign file: bounded in memory and time, alone with what it parses.
+
+It answers its parent over a connection. It is told nothing secret, reaches no network and no
+database, and ends when its parent does.
+"""
+
+import hashlib
+import os
+import resource
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from itertools import chain, islice
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from pydantic_core import to_json
+
+from activities.sources.readers.json_rows import inspect_page
+from activities.sources.readers.opening import open_table, unpacked_size
+from activities.sources.readers.table import Table, column_letter, refuse
+from models.data.databases.rules.fields import FieldSpec
+from models.sources.tabular.rules.cells import shown_cell
+from models.sources.tabular.rules.columns import inferred_columns, profiles
+from models.sources.tabular.rules.conversion import ConvertedRow, MappedColumn, RowConversion
+from models.sources.tabular.rules.options import ReadOptions
+from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
+
+DESCRIPTION, ROWS, PROBLEM, END = b"d", b"r", b"p", b"e"
+"""What a message of this process begins with."""
+BATCH = 5_000
+"""Rows of one message."""
+
+_MEMORY = 256 * 1024 * 1024
+_MEMORY_PER_BYTE = 6
+"""What a reader may keep of each unpacked byte."""
+
+
+@dataclass(frozen=True, slots=True)
+class Describe:
+    """Asks for the columns of a table and its first rows.
+
+    `profiled` rows decide the kinds of columns; None means all of them.
+    """
+
+    sample: int
+    profiled: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Fill:
+    """Asks for the rows as values of fields, after the first `skip` of them.
+
+    `sources` names the column of each field: its header, its letter, or the path in an object.
+    """
+
+    sources: Sequence[str]
+    fields: Sequence[FieldSpec]
+    lead: bytes = b""
+    """What every line begins with."""
+    keys: Sequence[str] = field(default=())
+    """The fields by which a row is told from the others; none: by all that it says."""
+    skip: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Inspect:
+    """Asks how many rows a page of JSON has, and what stands at the path of its cursor."""
+
+    cursor_path: str | None
+
+
+def read_file(connection: Connection, paths: Sequence[str], options: ReadOptions) -> None:
+    """Answer the requests of the parent about one file, until it asks no more.
+
+    Only JSON comes in several files, its pages.
+    """
+    files = [Path(path) for path in paths]
+    try:
+        _limit_memory(max(unpacked_size(file, options) for file in files))
+        _answer(connection, files, options)
+    except SourceProblem as problem:
+        _refuse(connection, problem.kind, problem.message)
+    except MemoryError:
+        message = "Reading the file takes more memory than its size allows."
+        _refuse(connection, ErrorKind.TOO_LARGE, message)
+    except (EOFError, BrokenPipeError):
+        return
+
+
+def _refuse(connection: Connection, kind: ErrorKind, message: str) -> None:
+    connection.send_bytes(PROBLEM + to_json({"kind": kind, "message": message}))
+
+
+def _answer(connection: Connection, files: Sequence[Path], options: ReadOptions) -> None:
+    request = connection.recv()
+    if isinstance(request, Inspect):
+        rows, cursor = inspect_page(files[0], options, request.cursor_path)
+        connection.send_bytes(DESCRIPTION + to_json([rows, cursor]))
+        return
+    table = open_table(files, options)
+    while request is not None:
+        answers = _described if isinstance(request, Describe) else _filled
+        for answer in answers(table, options, request):
+            connection.send_bytes(answer)
+        request = connection.recv()
+
+
+def _limit_memory(unpacked: int) -> None:
+    held = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    limit = held + _MEMORY + _MEMORY_PER_BYTE * unpacked
+    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    # Whoever waits for an answer goes before whoever imports.
+    os.nice(10)
+
+
+def _described(table: Table, options: ReadOptions, request: Describe) -> Iterator[bytes]:
+    rows = table.rows()
+    head = [*islice(rows, request.sample)]
+    looked_at = islice(chain(head, rows), request.profiled)
+    found = profiles(table.headers, looked_at, options.conventions)
+    yield DESCRIPTION + to_json(
+        {
+            "sheetName": table.sheet_name,
+            "sheets": table.sheets,
+            "jsonPath": table.json_path,
+            "columns": [asdict(column) for column in inferred_columns(table.headers, found)],
+            "rows": [
+                {name: shown_cell(value) for name, value in zip(table.headers, row, strict=True)}
+                for row in head
+            ],
+        },
+        inf_nan_mode="null",
+    )
+
+
+def _filled(table: Table, options: ReadOptions, request: Fill) -> Iterator[bytes]:
+    """Messages of rows for COPY, each led by its counts: rows, skipped rows, lost cells."""
+    if not table.headers:
+        # JSON names its columns in its rows, and there are none.
+        yield END + b"{}"
+        return
+    columns = [
+        MappedColumn(_place(table, source), spec)
+        for source, spec in zip(request.sources, request.fields, strict=True)
+    ]
+    conversion = RowConversion(columns, options.conventions)
+    rows = table.rows()
+    for row in islice(rows, request.skip):
+        if conversion.grows:
+            conversion.convert(row)
+    position = request.skip
+    while batch := [*islice(rows, BATCH)]:
+        made = [conversion.convert(row) for row in batch]
+        lines = [
+            request.lead + _line(position + number, row, request.keys)
+            for number, row in enumerate(made)
+            if not row.skipped
+        ]
+        counts = [len(batch), sum(row.skipped for row in made), sum(row.lost for row in made)]
+        yield ROWS + to_json(counts) + b"\n" + b"".join(lines)
+        position += len(batch)
+    grown = {key: [asdict(one) for one in new] for key, new in conversion.grown().items() if new}
+    yield END + to_json(grown)
+
+
+def _place(table: Table, source: str) -> int:
+    if source in table.headers:
+        return list(table.headers).index(source)
+    letters = [column_letter(place) for place in range(len(table.headers))]
+    if source.upper() not in letters:
+        known = ", ".join(table.headers[:20])
+        refuse(f"There is no column {source[:100]}; there are: {known}.", ErrorKind.MAPPING)
+    return letters.index(source.upper())
+
+
+def _line(position: int, row: ConvertedRow, keys: Sequence[str]) -> bytes:
+    """A row in COPY's text format: position, identity, digest, title, values."""
+    values = to_json(row.data)
+    digest = hashlib.sha256(to_json(row.title) + values).digest()
+    identity = digest if not keys else _identity(row, keys)
+    title = row.title.encode().replace(b"\\", b"\\\\")
+    for character, escaped in ((b"\n", b"\\n"), (b"\r", b"\\r"), (b"\t", b"\\t")):
+        title = title.replace(character, escaped)
+    return b"%d\t\\\\x%s\t\\\\x%s\t%s\t%s\n" % (
+        position,
+        identity.hex().encode(),
+        digest.hex().encode(),
+        title,
+        values.replace(b"\\", b"\\\\"),
+    )
+
+
+def _identity(row: ConvertedRow, keys: Sequence[str]) -> bytes:
+    values: list[Any] = [row.title if key == "title" else row.data.get(key) for key in keys]
+    return hashlib.sha256(to_json(values)).digest()

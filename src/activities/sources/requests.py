@@ -1,0 +1,78 @@
+"""The HTTP requests of data sources, with what their secrets add."""
+
+import base64
+from collections.abc import Mapping
+from typing import Any
+
+from models.automation.secrets.queries import secret_values
+from models.core.base import Id, JsonObject
+from models.sources.data_sources.rules.configs import DataSourceKind
+from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
+from runtime.crypto import KeyRing
+from runtime.database import Work
+from runtime.outbound.errors import OutboundError, OutboundTimeoutError, ResponseTooLargeError
+from runtime.outbound.messages import OutboundRequest, OutboundResponse
+
+HTTP_KINDS = frozenset(
+    {DataSourceKind.HTTP_JSON, DataSourceKind.HTTP_CSV, DataSourceKind.HTTP_XLSX}
+)
+"""The kinds of sources that are fetched by HTTP."""
+
+FETCH_SECONDS = 1_800.0
+"""Seconds of one request, whose host may be silent for a minute at most (decisions C3)."""
+MAX_FETCH_BYTES = 100 * 1024 * 1024
+
+
+async def auth_headers(
+    work: Work, keys: KeyRing, workspace_id: Id, auth: JsonObject | None
+) -> Mapping[str, str]:
+    """The headers that say who asks. Raises SourceProblem for a secret that is not there."""
+    if auth is None or auth["type"] == "none":
+        return {}
+    name = auth["secretName"]
+    value = (await secret_values(work, keys, workspace_id, [name])).get(name)
+    if value is None:
+        raise SourceProblem(ErrorKind.AUTH, f"The workspace has no secret named {name}.")
+    match auth["type"]:
+        case "bearer":
+            return {"Authorization": f"Bearer {value}"}
+        case "basic":
+            return {"Authorization": f"Basic {base64.b64encode(value.encode()).decode()}"}
+        case _:
+            return {auth["headerName"]: value}
+
+
+def request_of(
+    config: JsonObject, auth: Mapping[str, str], *, url: str | None = None, **query: str
+) -> OutboundRequest:
+    """The request of a config; `url` and `query` are what the next page is asked for with."""
+    body: Any = config.get("body")
+    return OutboundRequest(
+        method=config.get("method", "GET"),
+        url=url or config["url"],
+        headers={**config.get("headers", {}), **auth},
+        query={} if url else {**config.get("query", {}), **query},
+        body=body,
+        timeout_seconds=FETCH_SECONDS,
+        max_bytes=MAX_FETCH_BYTES,
+    )
+
+
+def problem_of(error: OutboundError) -> SourceProblem:
+    """Why a request was not answered."""
+    kind = ErrorKind.FETCH
+    if isinstance(error, OutboundTimeoutError):
+        kind = ErrorKind.TIMEOUT
+    elif isinstance(error, ResponseTooLargeError):
+        kind = ErrorKind.TOO_LARGE
+    return SourceProblem(kind, error.message)
+
+
+def check_status(response: OutboundResponse) -> None:
+    """Raise SourceProblem for an answer that brings no rows. What it says is not repeated: it may
+    echo a secret.
+    """
+    if 200 <= response.status < 300:
+        return
+    kind = ErrorKind.AUTH if response.status in {401, 403, 407} else ErrorKind.FETCH
+    raise SourceProblem(kind, f"The server answered {response.status}.")

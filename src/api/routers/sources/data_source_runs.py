@@ -1,0 +1,53 @@
+"""Runs of data sources: refresh, list, read, cancel."""
+
+from api.kernel.routing import ApiRequest, Data, Limit, Router
+from api.routers.sources.data_sources import DATA_SOURCE, READ, WRITE
+from models.sources.data_source_runs import queries
+from models.sources.data_source_runs.commands import acceptance
+from models.sources.data_source_runs.shapes import DataSourceRunDetail, RefreshDataSource
+
+router = Router(tags=["data sources"])
+
+RUNS = f"{DATA_SOURCE}/runs"
+RUN = f"{RUNS}/{{runId}}"
+
+
+@router.post(f"{DATA_SOURCE}/refresh", access=WRITE)
+async def refresh_data_source(
+    request: ApiRequest, body: RefreshDataSource
+) -> Data[DataSourceRunDetail]:
+    """Refresh a data source.
+
+    The answer is the queued run; while one is open, it is that one. A run that would remove more
+    rows than `removalGuardPercent` fails and changes nothing, unless `force` is set.
+    """
+    data_source_id = request.ids["dataSourceId"]
+    run = await acceptance.accept_refresh(
+        request.work, request.actor, data_source_id, request.new_id, force=body.force
+    )
+    return Data(run)
+
+
+@router.get(RUNS, access=READ)
+async def list_data_source_runs(
+    request: ApiRequest, limit: Limit = 30
+) -> Data[list[DataSourceRunDetail]]:
+    """List the runs of a data source, newest first."""
+    workspace_id, data_source_id = request.actor.workspace_id, request.ids["dataSourceId"]
+    return Data(await queries.list_runs(request.work, workspace_id, data_source_id, limit))
+
+
+@router.get(RUN, access=READ)
+async def get_data_source_run(request: ApiRequest) -> Data[DataSourceRunDetail]:
+    """Get a run of a data source."""
+    workspace_id, data_source_id = request.actor.workspace_id, request.ids["dataSourceId"]
+    return Data(
+        await queries.get_run(request.work, workspace_id, data_source_id, request.ids["runId"])
+    )
+
+
+@router.post(f"{RUN}/cancel", access=WRITE)
+async def cancel_data_source_run(request: ApiRequest) -> Data[DataSourceRunDetail]:
+    """Cancel a run of a data source, which then writes nothing; a finished one stays as it is."""
+    data_source_id, run_id = request.ids["dataSourceId"], request.ids["runId"]
+    return Data(await acceptance.cancel_run(request.work, request.actor, data_source_id, run_id))

@@ -1,0 +1,56 @@
+"""Imports of spreadsheets."""
+
+from api.kernel.routing import Access, ApiRequest, Data, Router
+from api.routers.sources.data_sources import DATA_SOURCES
+from models.core.access.rules import Level, Scope
+from models.sources.data_source_runs import queries
+from models.sources.data_source_runs.commands.imports import accept_import
+from models.sources.data_source_runs.shapes import (
+    ImportSpreadsheet,
+    SpreadsheetImportDetail,
+    SpreadsheetImportResult,
+)
+from runtime.database import UnitOfWork
+from runtime.errors import (
+    ConflictError,
+    ConflictingMutationError,
+    DeniedError,
+    InProgressError,
+    UpstreamError,
+)
+
+router = Router(tags=["data sources"])
+
+WAIT_SECONDS = 55
+
+
+@router.post(
+    f"{DATA_SOURCES}/import-spreadsheet",
+    access=Access(scopes=[Scope.DATABASES_WRITE], level=Level.EDIT, idempotent=True),
+    errors=[ConflictError, ConflictingMutationError, DeniedError, InProgressError, UpstreamError],
+)
+async def import_spreadsheet(
+    request: ApiRequest, body: ImportSpreadsheet
+) -> Data[SpreadsheetImportResult]:
+    """Import a spreadsheet: CSV, TSV, XLSX, XLS, ODS, JSON or NDJSON, into a database.
+
+    All rows are imported or none. The answer waits for the end; what takes long is answered with
+    in_progress, and repeated with the same `clientMutationId` or Idempotency-Key the call gives the
+    result.
+    """
+    actor = request.actor
+    import_id = await accept_import(request.work, actor, request.new_id, body)
+
+    async def poll(work: UnitOfWork, last: bool) -> SpreadsheetImportResult | None:
+        return await queries.import_outcome(work, actor, import_id, last=last)
+
+    return request.deferred(poll, within=WAIT_SECONDS)
+
+
+@router.get(
+    "/v1/workspaces/{workspaceId}/imports/{importId}",
+    access=Access(scopes=[Scope.DATA_SOURCES_READ]),
+)
+async def get_import(request: ApiRequest) -> Data[SpreadsheetImportDetail]:
+    """Get an import: the caller's own, or anybody's for owners and administrators."""
+    return Data(await queries.get_import(request.work, request.actor, request.ids["importId"]))

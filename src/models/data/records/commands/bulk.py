@@ -1,0 +1,82 @@
+"""Writing very many records from rows that the database has already, in a statement or two.
+
+Imports and refreshes write this way. The records are typed values of writable fields, checked when
+they were staged; they have no links, no contents and no template. History, the side index and
+computed values are kept as for any other write, and automations are told as bulk writes tell them.
+"""
+
+from collections.abc import Sequence
+
+from sqlalchemy import CTE, BigInteger, ColumnElement, literal, select
+
+from models.core.access.rules import Actor
+from models.data.databases.rules.fields import Schema
+from models.data.databases.rules.kinds import FieldKind
+from models.data.records.commands.computed_values import MAX_AT_ONCE, recompute
+from models.data.records.commands.index import index_where
+from models.data.records.commands.recomputation_jobs import request_recomputation
+from models.data.records.commands.rows import COUNTED, inserting, updating, write_parameters
+from models.data.records.queries.links import incoming_relations
+from models.data.records.rules.write.computed_order import Stale
+from models.data.records.tables import record
+from runtime.database import UnitOfWork
+
+
+async def insert_from(
+    work: UnitOfWork,
+    actor: Actor,
+    schema: Schema,
+    given: CTE,
+    count: int,
+    also: Sequence[CTE] = (),
+) -> None:
+    """Insert `count` records.
+
+    `given` has the columns `id`, `title`, `data`, `links`, `omitted`, `content_surface_id` and
+    `place`, which counts from 0; `also` is written by the same statement.
+    """
+    parameters = write_parameters(work, actor, schema)
+    number: ColumnElement[int | None] = literal(None, BigInteger)
+    if any(spec.kind is FieldKind.AUTO_NUMBER for spec in schema.fields.values()):
+        number = select(COUNTED.c.first).scalar_subquery() + given.c.place
+        parameters["count"] = count
+    await work.execute(inserting(number, given).add_cte(*also), parameters)
+
+
+async def update_from(
+    work: UnitOfWork, actor: Actor, schema: Schema, given: CTE, also: Sequence[CTE] = ()
+) -> int:
+    """Change records that the caller holds; gives how many.
+
+    `given` has the columns `id`, `kind`, `before`, `after`, `omitted`, `title`, `data`, `cleared`,
+    `archived`, `updated_by_user_id`, `updated_at` and `deleted_at`.
+    """
+    statement = updating(given).add_cte(*also)
+    return (await work.execute(statement, write_parameters(work, actor, schema))).rowcount
+
+
+async def derive_where(work: UnitOfWork, schema: Schema, these: ColumnElement[bool]) -> None:
+    """Bring up to date what is derived from the records that meet a condition.
+
+    Computed values of many records, and those that follow from them elsewhere, are left to jobs.
+    """
+    await index_where(work, schema, these, None)
+    found = await work.rows(
+        select(record.c.id)
+        .where(
+            record.c.workspace_id == schema.workspace_id,
+            record.c.database_id == schema.database_id,
+            these,
+        )
+        .limit(MAX_AT_ONCE + 1)
+    )
+    if len(found) <= MAX_AT_ONCE:
+        await recompute(work, schema, [row.id for row in found], None)
+        return
+    derived = [key for key, spec in schema.fields.items() if spec.derived]
+    stale = [Stale(schema.database_id, (), derived)] if derived else []
+    for incoming in await incoming_relations(work, schema):
+        keys = [spec.key for spec in incoming.followers]
+        stale += [Stale(incoming.database_id, (), keys)] if keys else []
+    for part in stale:
+        await request_recomputation(work, schema.workspace_id, part)

@@ -1,0 +1,1 @@
+"""Runs that bring rows into a database: refreshes of data sources and imports of spreadsheets."""

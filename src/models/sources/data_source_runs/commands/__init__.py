@@ -1,0 +1,1 @@
+"""Accepting runs and carrying them out: staging rows, comparing them, applying them."""

@@ -1,0 +1,127 @@
+"""Accepting and cancelling runs. The answer is final when its transaction commits."""
+
+from sqlalchemy import select
+
+from models.core.access.rules import Actor
+from models.core.base import Id, JsonObject
+from models.core.lifecycle import commands as lifecycle
+from models.data.databases.queries import require_edit
+from models.sources.data_source_runs.queries import get_run
+from models.sources.data_source_runs.rules import OPEN_RUN, RunStatus, RunTrigger
+from models.sources.data_source_runs.shapes import DataSourceRunDetail
+from models.sources.data_source_runs.tables import DATA_SOURCE_RUNS, data_source_run
+from models.sources.data_sources.queries import DataSourceRow, find_data_source
+from models.sources.tabular.rules.problems import ErrorKind
+from runtime.database import UnitOfWork
+from runtime.errors import ValidationError
+from runtime.families import Family
+from runtime.outbox import StartRequest
+
+DISABLED = "The data source is disabled. Enable it, then refresh it."
+
+
+async def accept_refresh(
+    work: UnitOfWork,
+    actor: Actor,
+    data_source_id: Id,
+    run_id: Id,
+    *,
+    trigger: RunTrigger = RunTrigger.MANUAL,
+    force: bool = False,
+) -> DataSourceRunDetail:
+    """Accept a refresh; while one is open, that one is the answer.
+
+    Raises `NotFoundError`, `ValidationError` for a disabled data source and for one whose target is
+    gone, `DeniedError` without edit access to the target.
+    """
+    found = await find_data_source(work, actor.workspace_id, data_source_id)
+    if not found.enabled:
+        raise ValidationError(DISABLED)
+    if found.target_database_id is None:
+        raise ValidationError("The data source has no target any more. Name a targetDatabaseId.")
+    denied = "Filling a database needs edit access to it."
+    await require_edit(work, actor, found.target_database_id, denied)
+    row = {
+        "id": run_id,
+        "workspace_id": actor.workspace_id,
+        "data_source_id": data_source_id,
+        "database_id": found.target_database_id,
+        "trigger": trigger.value,
+        "actor_user_id": actor.user_id,
+        "plan": {**plan_of(found), "force": force},
+        "progress": {},
+        "stats": {},
+    }
+    if not await lifecycle.accept(work, DATA_SOURCE_RUNS, row):
+        return await _open_run(work, actor.workspace_id, data_source_id, run_id)
+    await start_run(work, actor.workspace_id, run_id, data_source_id, f"Refresh · {found.kind}")
+    return await get_run(work, actor.workspace_id, data_source_id, run_id)
+
+
+def plan_of(source: DataSourceRow) -> JsonObject:
+    """What a run of this data source does, as it is configured now."""
+    return {
+        "kind": source.kind,
+        "config": source.config,
+        "fields": source.fields,
+        "keyFields": source.key_fields,
+        "writeMode": source.write_mode,
+        "removedRows": source.removed_rows,
+        "removalGuardPercent": source.removal_guard_percent,
+    }
+
+
+async def _open_run(
+    work: UnitOfWork, workspace_id: Id, data_source_id: Id, run_id: Id
+) -> DataSourceRunDetail:
+    """The run accepted before under this id, else the one that is open."""
+    open_id = await work.scalar(
+        select(data_source_run.c.id).where(
+            data_source_run.c.workspace_id == workspace_id,
+            data_source_run.c.data_source_id == data_source_id,
+            data_source_run.c.status.in_([status.value for status in OPEN_RUN]),
+        )
+    )
+    return await get_run(work, workspace_id, data_source_id, open_id or run_id)
+
+
+async def start_run(
+    work: UnitOfWork,
+    workspace_id: Id,
+    run_id: Id,
+    resource_id: Id,
+    summary: str,
+    restarts: int = 0,
+) -> None:
+    """Have the execution of an accepted run started; operators see the summary."""
+    request: StartRequest = {
+        "summary": summary,
+        "resourceId": str(resource_id),
+        "source": "api",
+        "priority": 4,
+    }
+    if restarts:
+        request["restarts"] = restarts
+    await lifecycle.start(work, Family.DATA_SOURCE_REFRESH, workspace_id, run_id, request)
+
+
+async def cancel_run(
+    work: UnitOfWork, actor: Actor, data_source_id: Id, run_id: Id
+) -> DataSourceRunDetail:
+    """Make an open run cancelled for ever; a finished one is returned unchanged.
+
+    Rows are applied in one transaction, so a cancelled run has written none. Raises
+    `NotFoundError`.
+    """
+    await get_run(work, actor.workspace_id, data_source_id, run_id)
+    if await lifecycle.finish(
+        work,
+        DATA_SOURCE_RUNS,
+        [run_id],
+        RunStatus.CANCELLED,
+        error_kind=ErrorKind.CANCELLED.value,
+    ):
+        await lifecycle.cancel_executions(
+            work, Family.DATA_SOURCE_REFRESH, actor.workspace_id, [run_id]
+        )
+    return await get_run(work, actor.workspace_id, data_source_id, run_id)

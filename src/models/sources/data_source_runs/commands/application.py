@@ -1,0 +1,232 @@
+"""Applying the staged rows of a run: in one transaction, so that nobody sees half of them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import (
+    ARRAY,
+    CTE,
+    Boolean,
+    ColumnElement,
+    FromClause,
+    Select,
+    Text,
+    Uuid,
+    and_,
+    case,
+    cast,
+    func,
+    literal,
+    null,
+    or_,
+    select,
+    true,
+    update,
+)
+from sqlalchemy.dialects.postgresql import JSONB, insert
+
+from models.core.access.rules import Actor
+from models.data.databases.rules.kinds import TITLE_KEY
+from models.data.record_changes.rules import ChangeKind
+from models.data.records.commands.bulk import derive_where, insert_from, update_from
+from models.data.records.queries.records import RECORD
+from models.sources.data_source_runs.commands.comparison import UPDATED, Comparison
+from models.sources.data_source_runs.tables import source_row, staged_row
+from models.sources.data_sources.rules.configs import RemovedRows
+from runtime.database import UnitOfWork
+from runtime.schema import Timestamp
+
+
+@dataclass(frozen=True, slots=True)
+class Application:
+    """The compared rows of a run, who writes them, and the keys of the fields that rows fill."""
+
+    rows: Comparison
+    actor: Actor
+    keys: Sequence[str]
+
+
+async def insert_new(work: UnitOfWork, run: Application, count: int) -> None:
+    """Write the rows that are new records; `count` of them."""
+    place = func.row_number().over(order_by=staged_row.c.position) - 1
+    given = (
+        select(
+            func.uuidv7(type_=Uuid).label("id"),
+            staged_row.c.identity,
+            staged_row.c.digest,
+            staged_row.c.title,
+            staged_row.c.data,
+            literal({}, JSONB).label("links"),
+            cast(null(), ARRAY(Text)).label("omitted"),
+            cast(null(), Uuid).label("content_surface_id"),
+            place.label("place"),
+        )
+        .where(run.rows.staged, staged_row.c.change.is_(None))
+        .order_by(staged_row.c.position)
+        .cte("given")
+        .prefix_with("MATERIALIZED")
+    )
+    known = _known(run, select(given.c.identity, given.c.id, given.c.digest))
+    schema = run.rows.schema
+    await insert_from(work, run.actor, schema, given, count, also=[known])
+
+
+async def update_changed(work: UnitOfWork, run: Application) -> int:
+    """Write the rows that changed into their records; gives how many records became others.
+
+    A field without a value in its row is cleared. What a row does not fill stays.
+    """
+    await _hold(work, run)
+    given = _changed(run, work.now).cte("given").prefix_with("MATERIALIZED")
+    written = await update_from(work, run.actor, run.rows.schema, given)
+    found = select(staged_row.c.identity, staged_row.c.record_id, staged_row.c.digest).where(
+        run.rows.staged, staged_row.c.change == UPDATED
+    )
+    known = _known(run, found)
+    await work.execute(select(literal(1)).add_cte(known))
+    return written
+
+
+async def _hold(work: UnitOfWork, run: Application) -> None:
+    """Hold the records that rows change, in the order in which all writers hold records."""
+    held = (
+        select(RECORD.id)
+        .join(staged_row, staged_row.c.record_id == RECORD.id)
+        .where(*run.rows.records, run.rows.staged, staged_row.c.change == UPDATED)
+        .order_by(RECORD.id)
+        .with_for_update(key_share=True, of=RECORD.id.table)
+        .subquery()
+    )
+    await work.execute(select(func.count()).select_from(held))
+
+
+def _changed(run: Application, now: datetime) -> Select[Any]:
+    """The rows whose record is not as they say, as `update_from` takes them."""
+    title = staged_row.c.title if TITLE_KEY in run.keys else RECORD.title
+    keys = literal([key for key in run.keys if key != TITLE_KEY], ARRAY(Text))
+    differing = _differing(keys)
+    renamed = RECORD.title != title
+    return (
+        select(
+            RECORD.id,
+            cast(null(), ARRAY(Text)).label("omitted"),
+            literal(ChangeKind.UPDATED.value, Text).label("kind"),
+            _with_title(differing.c.before, renamed, RECORD.title).label("before"),
+            _with_title(differing.c.after, renamed, title).label("after"),
+            title.label("title"),
+            staged_row.c.data,
+            keys.label("cleared"),
+            literal(False, Boolean).label("archived"),
+            literal(run.actor.user_id, Uuid).label("updated_by_user_id"),
+            literal(now, Timestamp).label("updated_at"),
+            cast(null(), Timestamp).label("deleted_at"),
+        )
+        .select_from(staged_row)
+        .join(RECORD.id.table, and_(*run.rows.records, RECORD.id == staged_row.c.record_id))
+        .join(differing, true())
+        .where(
+            run.rows.staged,
+            staged_row.c.change == UPDATED,
+            or_(renamed, RECORD.archived, differing.c.times > 0),
+        )
+    )
+
+
+def _differing(keys: ColumnElement[Any]) -> FromClause:
+    """The values of these keys that a row says otherwise than its record: before and after."""
+    key = func.unnest(keys).table_valued("key").render_derived("filled")
+    old, new = RECORD.data[key.c.key], staged_row.c.data[key.c.key]
+    return (
+        select(
+            _collected(key.c.key, old).label("before"),
+            _collected(key.c.key, new).label("after"),
+            func.count().label("times"),
+        )
+        .select_from(key)
+        .where(old.is_distinct_from(new))
+        .lateral("differing")
+    )
+
+
+def _collected(key: ColumnElement[Any], value: ColumnElement[Any]) -> ColumnElement[Any]:
+    """The keys with their values, as an object."""
+    found = func.jsonb_object_agg(key, value).filter(value.is_not(None))
+    return func.coalesce(found, literal({}, JSONB))
+
+
+def _with_title(values: Any, renamed: Any, title: Any) -> Any:
+    named = func.jsonb_build_object(TITLE_KEY, title, type_=JSONB)
+    return values.op("||", return_type=JSONB())(case((renamed, named), else_=literal({}, JSONB)))
+
+
+def _known(run: Application, found: Select[Any]) -> CTE:
+    """The insertion of rows that the source has, with their records."""
+    identity, record_id, digest = found.selected_columns
+    columns = ["workspace_id", "source_id", "identity", "record_id", "digest", "run_id", "removed"]
+    rows = run.rows
+    selected = found.with_only_columns(
+        literal(rows.schema.workspace_id, Uuid),
+        literal(rows.source_id, Uuid),
+        identity,
+        record_id,
+        digest,
+        literal(rows.run_id, Uuid),
+        literal(False, Boolean),
+    )
+    inserted = insert(source_row).from_select(columns, selected)
+    return inserted.on_conflict_do_update(
+        index_elements=["workspace_id", "source_id", "identity"],
+        set_={
+            name: inserted.excluded[name] for name in ("record_id", "digest", "run_id", "removed")
+        },
+    ).cte("known")
+
+
+async def remove_gone(
+    work: UnitOfWork, run: Application, gone: Select[Any], how: RemovedRows
+) -> int:
+    """Archive or delete the records of rows that the source has no more; gives how many."""
+    if how is RemovedRows.KEEP:
+        return 0
+    deleted = how is RemovedRows.DELETE
+    kind = ChangeKind.DELETED if deleted else ChangeKind.ARCHIVED
+    chosen = gone.subquery("gone")
+    given = (
+        select(
+            RECORD.id,
+            cast(null(), ARRAY(Text)).label("omitted"),
+            literal(kind.value, Text).label("kind"),
+            cast(null(), JSONB).label("before"),
+            cast(null(), JSONB).label("after"),
+            RECORD.title,
+            literal({}, JSONB).label("data"),
+            literal([], ARRAY(Text)).label("cleared"),
+            literal(True, Boolean).label("archived") if not deleted else RECORD.archived,
+            literal(run.actor.user_id, Uuid).label("updated_by_user_id"),
+            literal(work.now, Timestamp).label("updated_at"),
+            (literal(work.now, Timestamp) if deleted else cast(null(), Timestamp)).label(
+                "deleted_at"
+            ),
+        )
+        .join(chosen, chosen.c.record_id == RECORD.id)
+        .where(*run.rows.records)
+        .cte("given")
+        .prefix_with("MATERIALIZED")
+    )
+    removed = (
+        update(source_row)
+        .where(*run.rows.known, source_row.c.record_id == given.c.id)
+        .values(removed=True, run_id=run.rows.run_id)
+        .cte("removed")
+    )
+    return await update_from(work, run.actor, run.rows.schema, given, also=[removed])
+
+
+async def derive(work: UnitOfWork, run: Application) -> None:
+    """Bring up to date what is derived from the records that the run wrote."""
+    wrote = select(source_row.c.record_id).where(
+        *run.rows.known, source_row.c.run_id == run.rows.run_id
+    )
+    await derive_where(work, run.rows.schema, RECORD.id.in_(wrote))

@@ -1,0 +1,192 @@
+"""Comparing staged rows with what the source had before: new, changed, unchanged, gone.
+
+One statement for each question, so that a million rows are compared where they are.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Select,
+    Text,
+    and_,
+    case,
+    cast,
+    exists,
+    func,
+    literal,
+    select,
+    update,
+)
+
+from models.core.base import Id
+from models.data.databases.rules.fields import Schema
+from models.data.records.commands.upsert import equal_values
+from models.data.records.queries.records import RECORD
+from models.sources.data_source_runs.tables import source_row, staged_row
+from runtime.database import UnitOfWork
+
+SKIPPED, UNCHANGED, UPDATED = "skipped", "unchanged", "updated"
+"""What becomes of a staged row that is no new record."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The rows of one run, and the source that they are compared with."""
+
+    schema: Schema
+    run_id: Id
+    source_id: Id
+
+    @property
+    def staged(self) -> ColumnElement[bool]:
+        return staged_row.c.run_id == self.run_id
+
+    @property
+    def known(self) -> tuple[ColumnElement[bool], ...]:
+        """The rows that the source had."""
+        return (
+            source_row.c.workspace_id == self.schema.workspace_id,
+            source_row.c.source_id == self.source_id,
+        )
+
+    @property
+    def records(self) -> tuple[ColumnElement[bool], ...]:
+        """The records of the target outside the trash."""
+        return (
+            RECORD.workspace_id == self.schema.workspace_id,
+            RECORD.database_id == self.schema.database_id,
+            RECORD.deleted_at.is_(None),
+        )
+
+
+async def make_unique(work: UnitOfWork, rows: Comparison, *, keyed: bool) -> None:
+    """Give every row an identity of its own.
+
+    Of rows with the same keys the last one counts. Without keys, equal rows are told apart by how
+    many came before.
+    """
+    place = staged_row.c.position
+    order = place.desc() if keyed else place
+    numbered = (
+        select(
+            place,
+            func.row_number().over(partition_by=staged_row.c.identity, order_by=order).label("nth"),
+        )
+        .where(rows.staged)
+        .subquery()
+    )
+    nth = func.int8send(cast(numbered.c.nth, BigInteger))
+    told_apart: dict[str, Any] = {"identity": func.sha256(staged_row.c.identity.concat(nth))}
+    await work.execute(
+        update(staged_row)
+        .where(rows.staged, place == numbered.c.position, numbered.c.nth > 1)
+        .values({"change": SKIPPED} if keyed else told_apart)
+    )
+
+
+async def identify_by_position(work: UnitOfWork, rows: Comparison) -> None:
+    """Make every row a new one, whatever the source had: for rows that are appended."""
+    run, place = func.uuid_send(staged_row.c.run_id), func.int8send(staged_row.c.position)
+    await work.execute(
+        update(staged_row).where(rows.staged).values(identity=func.sha256(run.concat(place)))
+    )
+
+
+async def match_known(work: UnitOfWork, rows: Comparison) -> None:
+    """Find the record of every row that the source had; one in the trash stays there."""
+    unchanged = and_(source_row.c.digest == staged_row.c.digest, source_row.c.removed.is_(False))
+    await work.execute(
+        update(staged_row)
+        .where(
+            rows.staged,
+            *rows.known,
+            source_row.c.identity == staged_row.c.identity,
+            RECORD.workspace_id == source_row.c.workspace_id,
+            RECORD.id == source_row.c.record_id,
+            staged_row.c.change.is_(None),
+        )
+        .values(
+            record_id=source_row.c.record_id,
+            change=case(
+                (RECORD.deleted_at.is_not(None), SKIPPED), (unchanged, UNCHANGED), else_=UPDATED
+            ),
+        )
+    )
+
+
+async def match_keys(work: UnitOfWork, rows: Comparison, keys: Sequence[str]) -> None:
+    """Find records with the values of the key fields, wherever they came from; the oldest counts.
+
+    A record that another row has already is left to that one.
+    """
+    fields = rows.schema.fields
+    wanted, other = staged_row.alias("wanted"), staged_row.alias("other")
+    taken = exists().where(other.c.run_id == rows.run_id, other.c.record_id == RECORD.id)
+    title = func.to_jsonb(wanted.c.title)
+    found = (
+        select(wanted.c.position, func.min(cast(RECORD.id, Text)).label("record_id"))
+        .where(
+            wanted.c.run_id == rows.run_id,
+            wanted.c.change.is_(None),
+            *rows.records,
+            ~taken,
+            *(
+                equal_values(fields[key], title if fields[key].title else wanted.c.data[key])
+                for key in keys
+            ),
+        )
+        .group_by(wanted.c.position)
+        .subquery()
+    )
+    await work.execute(
+        update(staged_row)
+        .where(rows.staged, staged_row.c.position == found.c.position)
+        .values(record_id=cast(found.c.record_id, RECORD.id.type), change=UPDATED)
+    )
+
+
+def gone_rows(rows: Comparison) -> Select[Any]:
+    """The records of rows that the source had and has no more, as `record_id`s."""
+    still = exists().where(rows.staged, staged_row.c.identity == source_row.c.identity)
+    return select(source_row.c.record_id).where(
+        *rows.known,
+        source_row.c.removed.is_(False),
+        ~still,
+        RECORD.workspace_id == source_row.c.workspace_id,
+        RECORD.id == source_row.c.record_id,
+        RECORD.deleted_at.is_(None),
+    )
+
+
+def other_records(rows: Comparison) -> Select[Any]:
+    """The records of the target that no staged row has, as `record_id`s: for a replacement."""
+    staged = exists().where(rows.staged, staged_row.c.record_id == RECORD.id)
+    return select(RECORD.id.label("record_id")).where(
+        *rows.records, RECORD.archived.is_(False), ~staged
+    )
+
+
+async def count_rows(work: UnitOfWork, selected: Select[Any]) -> int:
+    """How many rows a query gives."""
+    counted: int = await work.scalar(select(func.count()).select_from(selected.subquery()))
+    return counted
+
+
+async def count_known(work: UnitOfWork, rows: Comparison) -> int:
+    """How many rows the source had."""
+    known = select(literal(1)).where(*rows.known, source_row.c.removed.is_(False))
+    return await count_rows(work, known)
+
+
+async def count_changes(work: UnitOfWork, rows: Comparison) -> dict[str | None, int]:
+    """How many staged rows there are of each change; None stands for new records."""
+    counted = await work.rows(
+        select(staged_row.c.change, func.count().label("times"))
+        .where(rows.staged)
+        .group_by(staged_row.c.change)
+    )
+    return {row.change: row.times for row in counted}

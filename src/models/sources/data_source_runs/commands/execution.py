@@ -1,0 +1,234 @@
+"""Carrying a run out: comparing and applying what it staged, and ending it."""
+
+from typing import Any
+
+from sqlalchemy import func, select
+
+from models.core.access.rules import Actor, Principal, PrincipalType
+from models.core.base import Id, JsonObject
+from models.core.lifecycle import commands as lifecycle
+from models.data.databases.queries import get_database
+from models.data.records.commands.upsert import hold_upserts
+from models.messages.events.commands import data_source_finished
+from models.messages.notifications.commands import Notice, notify
+from models.messages.notifications.rules import NotificationKind
+from models.people.members.queries import role_of
+from models.sources.data_source_runs.commands import application, comparison
+from models.sources.data_source_runs.commands.application import Application
+from models.sources.data_source_runs.commands.comparison import SKIPPED, UNCHANGED, UPDATED
+from models.sources.data_source_runs.commands.staging import unstage
+from models.sources.data_source_runs.commands.targets import open_target
+from models.sources.data_source_runs.queries import get_run
+from models.sources.data_source_runs.rules import RunStatus, exceeds_guard
+from models.sources.data_source_runs.tables import DATA_SOURCE_RUNS, DataSourceRun
+from models.sources.data_sources.rules.configs import FieldMapping, RemovedRows, WriteMode
+from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
+from runtime.clock import utc_now
+from runtime.database import UnitOfWork
+from runtime.errors import DeniedError
+
+APPLY_SECONDS = 600
+"""Seconds of one statement that applies rows."""
+
+
+class RunOverError(Exception):
+    """The run was closed by somebody else; what its transaction wrote is rolled back."""
+
+
+async def run_actor(work: UnitOfWork, run: DataSourceRun) -> Actor:
+    """Who asked for the run, with the rights they have now. Raises `DeniedError`."""
+    user_id = run.actor_user_id
+    role = None if user_id is None else await role_of(work, run.workspace_id, user_id)
+    if role is None or user_id is None:
+        raise DeniedError("Whoever asked for this is no member of the workspace any more.")
+    principal = Principal(
+        type=PrincipalType.SYSTEM, id=run.id, user_id=user_id, run_id=run.id, bulk=True
+    )
+    return Actor(
+        principal=principal,
+        workspace_id=run.workspace_id,
+        role=role,
+        scopes=principal.effective_scopes(role),
+    )
+
+
+async def apply_run(work: UnitOfWork, run: DataSourceRun) -> None:
+    """Apply what a run has staged, and end it, in this one transaction.
+
+    The row of the run is not held, so that a cancel never waits: it wins, and this raises
+    RunOverError. Raises SourceProblem for what only another config mends, `PlatformError` for who
+    may not write any more.
+    """
+    await work.execute(select(func.set_config("statement_timeout", f"{APPLY_SECONDS}s", True)))
+    actor = await run_actor(work, run)
+    mapping = [FieldMapping.model_validate(one) for one in run.progress["mapping"]]
+    schema = await open_target(work, actor, run, mapping, run.progress["options"])
+    rows = comparison.Comparison(schema, run.id, run.data_source_id or run.id)
+    applied = Application(rows, actor, [one.field_key for one in mapping])
+    stats = await _compare_and_write(work, run, applied)
+    filled = await get_database(work, actor, schema.database_id)
+    result = {
+        "databaseId": str(filled.id),
+        "itemId": str(filled.item_id),
+        "label": filled.label,
+        "lost": run.progress.get("lost", 0),
+    }
+    await _finish(work, run, stats, result)
+
+
+async def _compare_and_write(
+    work: UnitOfWork, run: DataSourceRun, applied: Application
+) -> JsonObject:
+    """Write what the comparison finds; gives the counts."""
+    rows, plan = applied.rows, run.plan
+    mode, keys = WriteMode(plan["writeMode"]), plan["keyFields"]
+    await hold_upserts(work, rows.schema.database_id)
+    if mode is WriteMode.APPEND:
+        await comparison.identify_by_position(work, rows)
+    else:
+        await comparison.make_unique(work, rows, keyed=bool(keys))
+        await comparison.match_known(work, rows)
+        if keys:
+            await comparison.match_keys(work, rows, keys)
+    found = await comparison.count_changes(work, rows)
+    gone = await _removed(work, run, rows, mode)
+    inserted = found.get(None, 0)
+    if inserted:
+        await application.insert_new(work, applied, inserted)
+    updated = 0
+    if found.get(UPDATED, 0):
+        updated = await application.update_changed(work, applied)
+    removed = 0
+    if gone is not None:
+        removed = await application.remove_gone(work, applied, *gone)
+    if inserted or updated or removed:
+        await application.derive(work, applied)
+    return {
+        "rowsFetched": run.progress.get("read", 0),
+        "rowsInserted": inserted,
+        "rowsUpdated": updated,
+        "rowsUnchanged": found.get(UNCHANGED, 0) + found.get(UPDATED, 0) - updated,
+        "rowsRemoved": removed,
+        "rowsSkipped": run.progress.get("skipped", 0) + found.get(SKIPPED, 0),
+        "bytesFetched": run.progress.get("bytes", 0),
+    }
+
+
+async def _removed(
+    work: UnitOfWork, run: DataSourceRun, rows: comparison.Comparison, mode: WriteMode
+) -> tuple[Any, RemovedRows] | None:
+    """Which records are removed and how; None when none are. Raises SourceProblem at the guard."""
+    how = RemovedRows(run.plan["removedRows"])
+    if mode is WriteMode.APPEND or (how is RemovedRows.KEEP and mode is WriteMode.UPSERT):
+        return None
+    gone = comparison.gone_rows(rows)
+    if mode is WriteMode.REPLACE:
+        gone = comparison.other_records(rows)
+        how = RemovedRows.DELETE if how is RemovedRows.KEEP else how
+    removed = await comparison.count_rows(work, gone)
+    if removed == 0:
+        return None
+    known = await comparison.count_known(work, rows)
+    percent = run.plan["removalGuardPercent"]
+    if not run.plan.get("force") and exceeds_guard(removed, max(known, removed), percent):
+        raise SourceProblem(
+            ErrorKind.GUARD,
+            f"The refresh would remove {removed:,} of {known:,} rows, more than {percent} %."
+            " Nothing was changed. Refresh with force if the rows are really gone.",
+        )
+    return gone, how
+
+
+async def _finish(
+    work: UnitOfWork, run: DataSourceRun, stats: JsonObject, result: JsonObject
+) -> None:
+    await end_run(work, run, RunStatus.SUCCEEDED, stats=stats, result=result)
+    await unstage(work, run.id)
+
+
+async def end_run(
+    work: UnitOfWork,
+    run: DataSourceRun,
+    status: RunStatus,
+    *,
+    stats: JsonObject,
+    result: JsonObject | None = None,
+    problem: SourceProblem | None = None,
+) -> None:
+    """Close an open run for ever and tell those who wait for it. Raises RunOverError."""
+    began = run.started_at or run.created_at
+    duration = round((utc_now() - began).total_seconds() * 1000)
+    ended = await lifecycle.finish(
+        work,
+        DATA_SOURCE_RUNS,
+        [run.id],
+        status,
+        stats={**stats, "durationMs": duration},
+        result=result,
+        error=None if problem is None else problem.message,
+        error_kind=None if problem is None else problem.kind.value,
+    )
+    if not ended:
+        raise RunOverError
+    if run.data_source_id is not None:
+        await _tell(work, run, run.data_source_id, problem)
+
+
+async def _tell(
+    work: UnitOfWork, run: DataSourceRun, data_source_id: Id, problem: SourceProblem | None
+) -> None:
+    """Start the automations that listen to the data source, and notify of a failure."""
+    shown = await get_run(work, run.workspace_id, data_source_id, run.id)
+    body = shown.model_dump(mode="json", by_alias=True)
+    await data_source_finished(work, run.workspace_id, data_source_id, body)
+    if problem is not None and run.actor_user_id is not None:
+        notice = Notice(
+            kind=NotificationKind.DATA_SOURCE_FAILED,
+            title="A data source could not be refreshed",
+            body=problem.message,
+            run_id=run.id,
+            data={"dataSourceId": str(data_source_id), "errorKind": problem.kind.value},
+            key=f"data-source-run/{run.id}",
+        )
+        await notify(work, run.workspace_id, [run.actor_user_id], notice)
+
+
+async def abandon_run(
+    work: UnitOfWork, run_id: Id, status: RunStatus, reason: str | None = None
+) -> bool:
+    """End an open run whose execution could not go on, and remove what it staged.
+
+    False when it was closed before; what it staged is removed then, too.
+    """
+    run = await lifecycle.hold(work, DATA_SOURCE_RUNS, run_id, of=DataSourceRun)
+    if run is not None:
+        kind = ErrorKind.CANCELLED if status is RunStatus.CANCELLED else ErrorKind.INTERNAL
+        problem = SourceProblem(kind, reason or _ABANDONED[kind])
+        await end_run(work, run, status, stats=_unapplied(run), problem=problem)
+    await unstage(work, run_id)
+    return run is not None
+
+
+_ABANDONED = {
+    ErrorKind.CANCELLED: "Cancelled in Temporal.",
+    ErrorKind.INTERNAL: "The run could not go on. Try again.",
+}
+
+
+def _unapplied(run: DataSourceRun) -> JsonObject:
+    """The counts of a run that has written nothing."""
+    read = run.progress.get("read", 0)
+    return {
+        "rowsFetched": read,
+        "rowsSkipped": read,
+        "bytesFetched": run.progress.get("bytes", 0),
+    }
+
+
+async def fail_run(work: UnitOfWork, run_id: Id, problem: SourceProblem) -> None:
+    """End an open run with why it failed; one that is closed stays as it is."""
+    run = await lifecycle.hold(work, DATA_SOURCE_RUNS, run_id, of=DataSourceRun)
+    if run is None:
+        return
+    await end_run(work, run, RunStatus.FAILED, stats=_unapplied(run), problem=problem)
+    await unstage(work, run_id)

@@ -1,0 +1,224 @@
+"""Accepting imports of spreadsheets: runs without a data source."""
+
+import base64
+import binascii
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic_core import to_json
+from sqlalchemy import select, update
+
+from models.content.files.queries import find_file
+from models.content.files.queries import visible as visible_file
+from models.content.items.commands import check_parent
+from models.core.access.placement import level_on
+from models.core.access.rules import Actor, Level, Scope
+from models.core.base import Id, JsonObject
+from models.core.lifecycle import commands as lifecycle
+from models.data.databases.queries import require_edit
+from models.sources.data_source_runs.commands.acceptance import start_run
+from models.sources.data_source_runs.commands.targets import DENIED
+from models.sources.data_source_runs.rules import (
+    KEPT_RESULT,
+    ImportKind,
+    ImportMode,
+    RunStatus,
+    RunTrigger,
+)
+from models.sources.data_source_runs.shapes import ImportSpreadsheet
+from models.sources.data_source_runs.tables import (
+    DATA_SOURCE_RUNS,
+    DataSourceRun,
+    data_source_run,
+)
+from models.sources.data_sources.commands import check_fields
+from models.sources.data_sources.rules.configs import DataSourceKind, RemovedRows, WriteMode
+from models.sources.tabular.rules.options import MAX_FILE_BYTES, TableFormat, format_named
+from runtime.crypto import fingerprint
+from runtime.database import UnitOfWork
+from runtime.errors import (
+    ConflictingMutationError,
+    DeniedError,
+    InProgressError,
+    NotFoundError,
+    ValidationError,
+)
+
+_MODES: Mapping[ImportMode, WriteMode] = {
+    ImportMode.INSERT: WriteMode.APPEND,
+    ImportMode.UPSERT: WriteMode.UPSERT,
+    ImportMode.REPLACE: WriteMode.REPLACE,
+}
+
+
+async def accept_import(work: UnitOfWork, actor: Actor, run_id: Id, body: ImportSpreadsheet) -> Id:
+    """Accept an import; gives its id, which is that of an earlier one with its `clientMutationId`.
+
+    Raises `NotFoundError` for what the body names, `DeniedError` without edit access to the target
+    or to the place of the new database, `ValidationError` for what cannot be imported,
+    `InProgressError` and `ConflictingMutationError` for a `clientMutationId` in use.
+    """
+    kind, config = await _source(work, actor, body)
+    await _check_target(work, actor, body)
+    plan = {
+        "kind": kind.value,
+        "config": {**config, **_options(body)},
+        "label": body.label,
+        "fields": [one.model_dump(mode="json", by_alias=True) for one in body.fields],
+        "keyFields": body.key_fields,
+        "writeMode": _MODES[body.mode].value,
+        "removedRows": RemovedRows.DELETE.value
+        if body.mode is ImportMode.REPLACE
+        else RemovedRows.KEEP.value,
+        "removalGuardPercent": 100,
+        "parentItemId": None if body.parent_item_id is None else str(body.parent_item_id),
+    }
+    digest = fingerprint(to_json(plan)).hex()
+    row = {
+        "id": run_id,
+        "workspace_id": actor.workspace_id,
+        "database_id": body.target_database_id,
+        "trigger": RunTrigger.IMPORT.value,
+        "actor_user_id": actor.user_id,
+        "client_mutation_id": body.client_mutation_id,
+        "plan": {**plan, "digest": digest, "force": True},
+        "progress": {},
+        "stats": {},
+    }
+    await _forget_old(work, actor, body.client_mutation_id)
+    if not await lifecycle.accept(work, DATA_SOURCE_RUNS, row):
+        return await _earlier(work, actor, run_id, body.client_mutation_id, digest)
+    await start_run(work, actor.workspace_id, run_id, run_id, f"Import · {body.kind}")
+    return run_id
+
+
+async def _source(
+    work: UnitOfWork, actor: Actor, body: ImportSpreadsheet
+) -> tuple[DataSourceKind, JsonObject]:
+    """What a run reads, as the config of a data source says it."""
+    match body.kind:
+        case ImportKind.FILE:
+            return DataSourceKind.FILE, await _file(work, actor, body)
+        case ImportKind.URL:
+            return _url(body)
+        case ImportKind.INLINE:
+            return DataSourceKind.FILE, _inline(body)
+        case _:
+            _required(body.connection_id, "connectionId", body.kind)
+            raise NotFoundError("connection")
+
+
+def _required(value: Any, name: str, kind: ImportKind) -> None:
+    if value is None:
+        raise ValidationError.at(name, f"An import of the kind {kind.value} needs it.")
+
+
+async def _file(work: UnitOfWork, actor: Actor, body: ImportSpreadsheet) -> JsonObject:
+    _required(body.file_id, "fileId", body.kind)
+    assert body.file_id is not None
+    if Scope.FILES_READ not in actor.scopes:
+        raise DeniedError("Importing a file needs the scope files:read.")
+    placed = await visible_file(work, [actor.workspace_id], body.file_id, actor.user_id)
+    found = None
+    if placed is not None and level_on(placed, actor.role) >= Level.VIEW:
+        found = await find_file(work, actor.workspace_id, body.file_id)
+    if found is None:
+        raise NotFoundError("file")
+    if found.byte_size > MAX_FILE_BYTES:
+        raise ValidationError.at("fileId", f"holds more than {MAX_FILE_BYTES // 1024**2} MiB")
+    file_format = body.format or format_named(found.name, found.mime_type)
+    return {"fileId": str(body.file_id), "format": _known(file_format).value}
+
+
+def _url(body: ImportSpreadsheet) -> tuple[DataSourceKind, JsonObject]:
+    _required(body.url, "url", body.kind)
+    assert body.url is not None
+    path = body.url.partition("?")[0].partition("#")[0]
+    file_format = _known(body.format or format_named(path))
+    return DataSourceKind.HTTP_JSON, {
+        "url": body.url,
+        "headers": body.headers,
+        "format": file_format.value,
+    }
+
+
+def _inline(body: ImportSpreadsheet) -> JsonObject:
+    if body.rows is not None:
+        content = base64.b64encode(to_json(body.rows)).decode()
+        return {"content": content, "format": TableFormat.JSON.value, "jsonPath": "$"}
+    _required(body.content, "content", body.kind)
+    assert body.content is not None
+    try:
+        base64.b64decode(body.content, validate=True)
+    except binascii.Error:
+        raise ValidationError.at("content", "must be base64") from None
+    if body.format is None:
+        raise ValidationError.at("format", "Inline content needs it.")
+    return {"content": body.content, "format": body.format.value}
+
+
+def _known(file_format: TableFormat | None) -> TableFormat:
+    if file_format is None:
+        known = ", ".join(TableFormat)
+        raise ValidationError.at("format", f"The name does not tell it; name one of: {known}.")
+    return file_format
+
+
+def _options(body: ImportSpreadsheet) -> JsonObject:
+    """How the file is read; what stands beside `options` goes before what stands in it."""
+    options: JsonObject = body.options.model_dump(mode="json", by_alias=True, exclude_none=True)
+    if body.sheet_name is not None:
+        options["sheetName"] = body.sheet_name
+    if body.header_row is not None:
+        options["headerRow"] = body.header_row
+    return options
+
+
+async def _check_target(work: UnitOfWork, actor: Actor, body: ImportSpreadsheet) -> None:
+    check_fields(body.fields, body.key_fields if body.fields else [])
+    if body.mode is ImportMode.UPSERT and not body.key_fields:
+        raise ValidationError.at("keyFields", "An upsert needs the fields that tell rows apart.")
+    if body.target_database_id is not None:
+        await require_edit(work, actor, body.target_database_id, DENIED)
+    else:
+        await check_parent(work, actor, body.parent_item_id)
+
+
+async def _forget_old(work: UnitOfWork, actor: Actor, mutation_id: str | None) -> None:
+    """Let a `clientMutationId` stand for a new import once its old one is old enough."""
+    if mutation_id is not None:
+        await work.execute(
+            update(data_source_run)
+            .where(
+                data_source_run.c.workspace_id == actor.workspace_id,
+                data_source_run.c.client_mutation_id == mutation_id,
+                data_source_run.c.completed_at < work.now - KEPT_RESULT,
+            )
+            .values(client_mutation_id=None)
+        )
+
+
+async def _earlier(
+    work: UnitOfWork, actor: Actor, run_id: Id, mutation_id: str | None, digest: str
+) -> Id:
+    """The import that was accepted before under this `clientMutationId`, or under this id."""
+    same = data_source_run.c.id == run_id
+    if mutation_id is not None:
+        same = data_source_run.c.client_mutation_id == mutation_id
+    found = await work.first(
+        select(data_source_run).where(
+            data_source_run.c.workspace_id == actor.workspace_id,
+            same,
+            data_source_run.c.status.not_in([RunStatus.FAILED, RunStatus.CANCELLED]),
+        ),
+        of=DataSourceRun,
+    )
+    if found is None:
+        return run_id
+    if found.plan["digest"] != digest:
+        raise ConflictingMutationError(
+            "This clientMutationId was used with another input. Choose a new one."
+        )
+    if found.status != RunStatus.SUCCEEDED and found.id != run_id:
+        raise InProgressError("The import with this clientMutationId is still running.")
+    return found.id

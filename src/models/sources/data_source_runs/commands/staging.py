@@ -1,0 +1,88 @@
+"""Staging the rows of a run, a batch per transaction."""
+
+from typing import Any, NamedTuple
+
+from sqlalchemy import delete, func, literal, select, update
+from sqlalchemy.dialects.postgresql import JSONB
+
+from models.core.base import Id
+from models.core.lifecycle import commands as lifecycle
+from models.sources.data_source_runs.rules import RunStatus, Stage
+from models.sources.data_source_runs.tables import (
+    DATA_SOURCE_RUNS,
+    DataSourceRun,
+    data_source_run,
+    staged_row,
+)
+from runtime.database import UnitOfWork
+
+COLUMNS = ("run_id", "position", "identity", "digest", "title", "data")
+"""The columns of a line of `stage_rows`, in COPY's text format."""
+
+_COPY = f"COPY {staged_row.name} ({', '.join(COLUMNS)}) FROM STDIN"
+
+
+class StagedBatch(NamedTuple):
+    """Rows that were read, how many of them make no record, and how many cells were lost."""
+
+    read: int
+    skipped: int
+    lost: int
+    lines: bytes
+
+
+async def hold_run(work: UnitOfWork, run_id: Id) -> DataSourceRun | None:
+    """The run, locked and marked as running; None when it is closed."""
+    row = await lifecycle.hold(work, DATA_SOURCE_RUNS, run_id, of=DataSourceRun)
+    if row is not None and row.status == RunStatus.QUEUED:
+        await lifecycle.move(work, DATA_SOURCE_RUNS, run_id, RunStatus.RUNNING, started_at=work.now)
+    return row
+
+
+async def find_run(work: UnitOfWork, run_id: Id) -> DataSourceRun:
+    """The run, open or closed."""
+    found = await work.first(
+        select(data_source_run).where(data_source_run.c.id == run_id), of=DataSourceRun
+    )
+    assert found is not None, "who executes a run was given its id"
+    return found
+
+
+async def record_progress(work: UnitOfWork, run_id: Id, **changed: Any) -> bool:
+    """How far an open run has come, merged into what was recorded; False when it is closed."""
+    progress = data_source_run.c.progress.op("||", return_type=JSONB())(literal(changed, JSONB))
+    written = await work.execute(
+        update(data_source_run)
+        .where(data_source_run.c.id == run_id, DATA_SOURCE_RUNS.is_open)
+        .values(progress=progress)
+    )
+    return written.rowcount > 0
+
+
+async def stage_rows(work: UnitOfWork, run: DataSourceRun, batch: StagedBatch) -> None:
+    """Stage a batch of a held run, and record how far it has come."""
+    driver = await work.driver()
+    async with driver.cursor() as cursor, cursor.copy(_COPY) as copy:
+        await copy.write(batch.lines)
+    before = run.progress
+    await record_progress(
+        work,
+        run.id,
+        stage=Stage.STAGE.value,
+        read=before.get("read", 0) + batch.read,
+        skipped=before.get("skipped", 0) + batch.skipped,
+        lost=before.get("lost", 0) + batch.lost,
+    )
+
+
+async def staged_count(work: UnitOfWork, run_id: Id) -> int:
+    """How many rows are staged: none of them after a crash of PostgreSQL."""
+    counted: int = await work.scalar(
+        select(func.count()).select_from(staged_row).where(staged_row.c.run_id == run_id)
+    )
+    return counted
+
+
+async def unstage(work: UnitOfWork, run_id: Id) -> None:
+    """Remove what a run has staged."""
+    await work.execute(delete(staged_row).where(staged_row.c.run_id == run_id))

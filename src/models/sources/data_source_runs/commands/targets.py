@@ -1,0 +1,150 @@
+"""The database that a run fills: one that is there, or one that the run creates with its rows."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from models.core.access.rules import Actor
+from models.core.base import Id, JsonObject
+from models.data.databases.commands.databases import create_database, lock_fields, store_options
+from models.data.databases.commands.fields import create_field
+from models.data.databases.locks import share_schema
+from models.data.databases.queries import load_schema, require_edit
+from models.data.databases.rules.fields import FieldSpec, Option, Schema
+from models.data.databases.rules.kinds import OPTION_KINDS, TITLE_KEY
+from models.data.databases.shapes import CreateDatabase, CreateField
+from models.sources.data_source_runs.tables import DataSourceRun
+from models.sources.data_sources.rules.configs import FieldMapping
+from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
+from runtime.database import UnitOfWork
+from runtime.ids import new_id
+
+DENIED = "Filling a database needs edit access to it."
+
+Grown = Mapping[str, Sequence[JsonObject]]
+"""Field key → the options that rows need and the field lacked, as they are stored."""
+
+
+async def filled_fields(
+    work: UnitOfWork, run: DataSourceRun, mapping: Sequence[FieldMapping]
+) -> list[FieldSpec]:
+    """The fields that the columns fill, in their order.
+
+    Raises SourceProblem for a field the target does not have, or has and cannot be filled.
+    """
+    if run.database_id is None:
+        return [_planned(one) for one in mapping]
+    fields = (await load_schema(work, run.workspace_id, run.database_id)).fields
+    if not run.plan["fields"]:
+        # Columns that suggest a field the database lacks bring it along.
+        fields = {**{one.field_key: _planned(one) for one in mapping}, **fields}
+    for one in mapping:
+        if one.field_key not in fields or not fields[one.field_key].stored:
+            known = ", ".join(key for key, spec in fields.items() if spec.stored)
+            raise SourceProblem(
+                ErrorKind.MAPPING,
+                f"The database has no field {one.field_key} that a column can fill."
+                f" It has: {known}.",
+            )
+    return [fields[one.field_key] for one in mapping]
+
+
+def _planned(mapping: FieldMapping) -> FieldSpec:
+    """A field of the database that the run will create; its options follow from the rows."""
+    chosen = mapping.kind in OPTION_KINDS
+    settings = {"allowCreate": True} if chosen else {}
+    return FieldSpec(
+        id=new_id(),
+        key=mapping.field_key,
+        label=mapping.label,
+        kind=mapping.kind,
+        settings=settings,
+    )
+
+
+async def open_target(
+    work: UnitOfWork,
+    actor: Actor,
+    run: DataSourceRun,
+    mapping: Sequence[FieldMapping],
+    grown: Grown,
+) -> Schema:
+    """The database as rows are written into it, its fields kept as they are until the end.
+
+    Raises `NotFoundError` and `DeniedError` for who may not fill it any more, SourceProblem when
+    its options were changed while rows were read.
+    """
+    database_id = run.database_id
+    if database_id is None:
+        database_id = await _create(work, actor, run, mapping, grown)
+    else:
+        await require_edit(work, actor, database_id, DENIED)
+        await _add_missing(work, actor, run, database_id, mapping, grown)
+    await share_schema(work, database_id)
+    schema = await load_schema(work, run.workspace_id, database_id)
+    if run.database_id is not None and grown:
+        schema = await _with_options(work, schema, grown)
+    return schema
+
+
+async def _add_missing(
+    work: UnitOfWork,
+    actor: Actor,
+    run: DataSourceRun,
+    database_id: Id,
+    mapping: Sequence[FieldMapping],
+    grown: Grown,
+) -> None:
+    """Add the fields that columns suggest and the database lacks."""
+    known = (await load_schema(work, run.workspace_id, database_id)).fields
+    for one in mapping:
+        if one.field_key not in known:
+            body = _body(one, grown.get(one.field_key, ()))
+            await create_field(work, actor, database_id, CreateField.model_validate(body))
+
+
+async def _create(
+    work: UnitOfWork,
+    actor: Actor,
+    run: DataSourceRun,
+    mapping: Sequence[FieldMapping],
+    grown: Grown,
+) -> Id:
+    ordered = sorted(mapping, key=lambda one: one.field_key != TITLE_KEY)
+    wanted = {
+        "label": run.plan["label"],
+        "parentItemId": run.plan.get("parentItemId"),
+        "fields": [_body(one, grown.get(one.field_key, ())) for one in ordered],
+    }
+    return (await create_database(work, actor, CreateDatabase.model_validate(wanted))).id
+
+
+def _body(mapping: FieldMapping, options: Sequence[JsonObject]) -> JsonObject:
+    """The field that a column fills, as the body of create database describes it."""
+    body = {"label": mapping.label, "key": mapping.field_key, "kind": mapping.kind.value}
+    if mapping.kind not in OPTION_KINDS:
+        return body
+    return {**body, "options": [{"name": one["name"], "key": one["key"]} for one in options]}
+
+
+async def _with_options(work: UnitOfWork, schema: Schema, grown: Grown) -> Schema:
+    """The schema with the options that rows need, written unless somebody else has done so."""
+    locked = await lock_fields(work, schema, list(grown))
+    added: dict[str, FieldSpec] = {}
+    for key, options in grown.items():
+        spec = locked.fields[key]
+        missing = [_option(each) for each in options if each["key"] not in spec.option_keys]
+        for each in options:
+            if spec.option_names.get(each["key"], each["name"]) != each["name"]:
+                raise SourceProblem(
+                    ErrorKind.MAPPING,
+                    f"The options of {spec.label} were changed while rows were read. Try again.",
+                )
+        added[key] = replace(spec, options=(*spec.options, *missing))
+    whole = replace(locked, fields={**locked.fields, **added})
+    await store_options(work, whole, list(added))
+    return whole
+
+
+def _option(stored: Mapping[str, Any]) -> Option:
+    return Option(**stored)

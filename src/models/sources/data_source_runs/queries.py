@@ -1,0 +1,135 @@
+"""Reading runs; every query names the workspace (promise I6)."""
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from sqlalchemy import Select, select
+from sqlalchemy.dialects.postgresql import distinct_on
+
+from models.core.access.rules import MANAGERS, Actor
+from models.core.base import Id, JsonObject
+from models.sources.data_source_runs.rules import OPEN_RUN
+from models.sources.data_source_runs.shapes import (
+    DataSourceRunDetail,
+    SpreadsheetImportDetail,
+    SpreadsheetImportResult,
+)
+from models.sources.data_source_runs.tables import DataSourceRun, data_source_run
+from models.sources.tabular.rules.problems import ErrorKind
+from runtime.database import UnitOfWork, columns_of
+from runtime.errors import (
+    ConflictError,
+    DeniedError,
+    InProgressError,
+    NotFoundError,
+    PlatformError,
+    UpstreamError,
+    ValidationError,
+)
+
+
+async def list_runs(
+    work: UnitOfWork, workspace_id: Id, data_source_id: Id, limit: int
+) -> list[DataSourceRunDetail]:
+    """The runs of a data source, newest first."""
+    statement = _runs(workspace_id, data_source_id).order_by(data_source_run.c.id.desc())
+    rows = await work.rows(statement.limit(limit), of=DataSourceRun)
+    return [DataSourceRunDetail.model_validate(row) for row in rows]
+
+
+async def get_run(
+    work: UnitOfWork, workspace_id: Id, data_source_id: Id, run_id: Id
+) -> DataSourceRunDetail:
+    """A run of a data source. Raises `NotFoundError`."""
+    statement = _runs(workspace_id, data_source_id).where(data_source_run.c.id == run_id)
+    found = await work.first(statement, of=DataSourceRun)
+    if found is None:
+        raise NotFoundError("run")
+    return DataSourceRunDetail.model_validate(found)
+
+
+async def latest_runs(
+    work: UnitOfWork, workspace_id: Id, data_source_ids: Collection[Id]
+) -> dict[Id, DataSourceRunDetail]:
+    """The newest run of each of these data sources that has one."""
+    newest = (
+        select(data_source_run)
+        .where(
+            data_source_run.c.workspace_id == workspace_id,
+            data_source_run.c.data_source_id.in_(data_source_ids),
+        )
+        .ext(distinct_on(data_source_run.c.data_source_id))
+        .order_by(data_source_run.c.data_source_id, data_source_run.c.id.desc())
+    )
+    rows = await work.rows(newest, of=DataSourceRun)
+    shown = [DataSourceRunDetail.model_validate(row) for row in rows]
+    return {run.data_source_id: run for run in shown}
+
+
+def _runs(workspace_id: Id, data_source_id: Id) -> Select[Any]:
+    return select(data_source_run).where(
+        data_source_run.c.workspace_id == workspace_id,
+        data_source_run.c.data_source_id == data_source_id,
+    )
+
+
+async def get_import(work: UnitOfWork, actor: Actor, import_id: Id) -> SpreadsheetImportDetail:
+    """An import: the actor's own, or anybody's for managers. Raises `NotFoundError`."""
+    statement = select(data_source_run).where(
+        data_source_run.c.workspace_id == actor.workspace_id,
+        data_source_run.c.id == import_id,
+        data_source_run.c.data_source_id.is_(None),
+    )
+    found = await work.first(statement, of=DataSourceRun)
+    if found is None or (found.actor_user_id != actor.user_id and actor.role not in MANAGERS):
+        raise NotFoundError("import")
+    detail = SpreadsheetImportDetail.model_validate(
+        {**columns_of(found), "result": None}, from_attributes=False
+    )
+    if found.result is not None:
+        detail.result = _result(found, found.result)
+    return detail
+
+
+def _result(run: DataSourceRun, result: JsonObject) -> SpreadsheetImportResult:
+    stats = run.stats
+    written = ("rowsInserted", "rowsUpdated", "rowsUnchanged")
+    return SpreadsheetImportResult(
+        database_id=result["databaseId"],
+        item_id=result["itemId"],
+        label=result["label"],
+        sheet_name_used=run.progress.get("sheetName"),
+        field_count=len(run.progress["mapping"]),
+        record_count=sum(stats[name] for name in written),
+        skipped_row_count=stats["rowsSkipped"],
+        skipped_cells=result["lost"],
+        import_id=run.id,
+    )
+
+
+_CLASSES: Mapping[ErrorKind, type[PlatformError]] = {
+    ErrorKind.CANCELLED: ConflictError,
+    ErrorKind.INTERNAL: UpstreamError,
+    ErrorKind.WRITE: DeniedError,
+}
+"""How an import that failed is answered; what is wrong with its input is a validation error."""
+
+
+async def import_outcome(
+    work: UnitOfWork, actor: Actor, import_id: Id, *, last: bool
+) -> SpreadsheetImportResult | None:
+    """What an import brought in; None while it is running.
+
+    Raises `InProgressError` when this is the last time to ask, and what its failure is answered
+    with.
+    """
+    found = await get_import(work, actor, import_id)
+    if found.result is not None:
+        return found.result
+    if found.status not in OPEN_RUN:
+        raise _CLASSES.get(found.error_kind or ErrorKind.INTERNAL, ValidationError)(
+            found.error or "The import was cancelled."
+        )
+    if last:
+        raise InProgressError("The import is still running. Ask again for its result.")
+    return None

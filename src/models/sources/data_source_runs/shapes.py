@@ -1,0 +1,111 @@
+"""Runs on the wire (interface, Data source run, Spreadsheet import result; decisions C10, C17)."""
+
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from models.core.base import Id, Input, InputId, Label, Moment, Shape
+from models.core.http_inputs import Headers
+from models.core.keys import Key
+from models.sources.data_source_runs.rules import ImportKind, ImportMode, RunStatus, RunTrigger
+from models.sources.data_sources.rules.configs import MAX_COLUMNS, FieldMapping, TableOptions
+from models.sources.external_resources.rules import ProviderResource, WebAddress
+from models.sources.tabular.rules.options import TableFormat
+from models.sources.tabular.rules.problems import ErrorKind
+
+MAX_INLINE_ROWS = 10_000
+
+
+class RefreshDataSource(Input):
+    """Body of refresh: `force` removes rows even where the guard would stop the run."""
+
+    force: bool = False
+
+
+class RunStats(Shape):
+    """What a run counted so far; the rows inserted, updated, unchanged and skipped are fetched."""
+
+    rows_fetched: int = 0
+    rows_inserted: int = 0
+    rows_updated: int = 0
+    rows_unchanged: int = 0
+    rows_removed: int = 0
+    rows_skipped: int = 0
+    bytes_fetched: int = 0
+    duration_ms: int = 0
+
+
+class DataSourceRunDetail(Shape):
+    """One run of a data source."""
+
+    id: Id
+    workspace_id: Id
+    data_source_id: Id
+    status: RunStatus
+    trigger: RunTrigger
+    actor_user_id: Id | None = None
+    stats: RunStats
+    error: str | None = None
+    error_kind: ErrorKind | None = None
+    created_at: Moment
+    started_at: Moment | None = None
+    completed_at: Moment | None = None
+    reverted_at: Moment | None = None
+
+
+class ImportSpreadsheet(Input):
+    """Body of import spreadsheet; beside `kind` stands what it needs.
+
+    `fileId` for file, `url` for url, `rows` or `format` with `content` (base64) for inline,
+    `connectionId` and `resource` for connection. Without `fields` every column fills the field it
+    suggests. Without `targetDatabaseId` a database is created, visible when the import is done.
+    """
+
+    label: Label
+    kind: Annotated[ImportKind, Field(strict=False)]
+    fields: Annotated[list[FieldMapping], Field(max_length=MAX_COLUMNS, default_factory=list)]
+    client_mutation_id: Annotated[str, Field(min_length=1, max_length=255)] | None = None
+    file_id: InputId | None = None
+    url: WebAddress | None = None
+    headers: Headers = Field(default_factory=dict)
+    format: Annotated[TableFormat, Field(strict=False)] | None = None
+    content: Annotated[str, Field(min_length=1)] | None = None
+    rows: Annotated[list[Any], Field(min_length=1, max_length=MAX_INLINE_ROWS)] | None = None
+    connection_id: InputId | None = None
+    resource: ProviderResource | None = None
+    parent_item_id: InputId | None = None
+    target_database_id: InputId | None = None
+    key_fields: Annotated[list[Key], Field(max_length=10, default_factory=list)]
+    mode: Annotated[ImportMode, Field(strict=False)] = ImportMode.INSERT
+    options: TableOptions = Field(default_factory=lambda: TableOptions.model_validate({}))
+    sheet_name: Annotated[str, Field(min_length=1, max_length=200)] | None = None
+    header_row: Annotated[int, Field(ge=0, le=1_000)] | None = None
+
+
+class SpreadsheetImportResult(Shape):
+    """What an import brought in; rows are records or skipped, cells without a form are empty."""
+
+    database_id: Id
+    item_id: Id
+    label: str
+    sheet_name_used: str | None = None
+    field_count: int
+    record_count: int
+    skipped_row_count: int
+    skipped_cells: int
+    import_id: Id
+
+
+class SpreadsheetImportDetail(Shape):
+    """An import as it stands; `result` when it has succeeded."""
+
+    id: Id
+    workspace_id: Id
+    status: RunStatus
+    stats: RunStats
+    result: SpreadsheetImportResult | None = None
+    error: str | None = None
+    error_kind: ErrorKind | None = None
+    created_at: Moment
+    completed_at: Moment | None = None
+    reverted_at: Moment | None = None

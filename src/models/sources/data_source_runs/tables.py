@@ -1,0 +1,142 @@
+"""The tables of runs, of the rows they stage, and of the rows that records came from."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    ForeignKeyConstraint,
+    Index,
+    UniqueConstraint,
+    text,
+)
+from sqlalchemy.dialects.postgresql import BYTEA, JSONB
+from sqlmodel import Field, SQLModel
+
+from models.core.base import Id
+from models.core.lifecycle.commands import WorkTable
+from models.sources.data_source_runs.rules import OPEN_RUN, RUN_LIFECYCLE, RunStatus, RunTrigger
+from runtime.schema import BELONGS_TO, Timestamp, table_of
+
+
+def _listed(values: Any) -> str:
+    return ", ".join(f"'{value.value}'" for value in values)
+
+
+class DataSourceRun(SQLModel, table=True):
+    """One run; an import of a spreadsheet is a run without a data source.
+
+    `plan` is what it does: where rows come from, how they are read, which fields they fill.
+    `progress` is how far it came. `database_id` is the target, which an import may still create.
+    `client_mutation_id` makes a repeated import one.
+    """
+
+    __tablename__ = "data_source_run"
+    __table_args__ = (
+        UniqueConstraint("workspace_id", "id"),
+        ForeignKeyConstraint(["workspace_id"], ["workspace.id"]),
+        ForeignKeyConstraint(
+            ["workspace_id", "data_source_id"], ["data_source.workspace_id", "data_source.id"]
+        ),
+        CheckConstraint(f"status IN ({_listed(RunStatus)})", name="status"),
+        CheckConstraint(f"trigger IN ({_listed(RunTrigger)})", name="trigger"),
+        Index(
+            "ix_data_source_run_workspace_id_data_source_id_id",
+            "workspace_id",
+            "data_source_id",
+            "id",
+        ),
+        Index(
+            "ix_data_source_run_open",
+            "id",
+            postgresql_where=text(f"status IN ({_listed(OPEN_RUN)})"),
+        ),
+        Index(
+            "uq_data_source_run_client_mutation_id",
+            "workspace_id",
+            "client_mutation_id",
+            unique=True,
+            postgresql_where=text("status NOT IN ('failed', 'cancelled')"),
+        ),
+        # Runs of one data source never meet: a second one is the one that is open.
+        Index(
+            "uq_data_source_run_open_of_source",
+            "data_source_id",
+            unique=True,
+            postgresql_where=text(f"status IN ({_listed(OPEN_RUN)})"),
+        ),
+    )
+
+    id: Id = Field(primary_key=True)
+    workspace_id: Id
+    data_source_id: Id | None = None
+    database_id: Id | None = None
+    status: str
+    trigger: str
+    actor_user_id: Id | None = None
+    client_mutation_id: str | None = None
+    plan: dict[str, Any] = Field(sa_type=JSONB)
+    progress: dict[str, Any] = Field(sa_type=JSONB)
+    stats: dict[str, Any] = Field(sa_type=JSONB)
+    result: dict[str, Any] | None = Field(default=None, sa_type=JSONB(none_as_null=True))
+    error: str | None = None
+    error_kind: str | None = None
+    created_at: datetime = Field(sa_type=Timestamp)
+    started_at: datetime | None = Field(default=None, sa_type=Timestamp)
+    completed_at: datetime | None = Field(default=None, sa_type=Timestamp)
+    reverted_at: datetime | None = Field(default=None, sa_type=Timestamp)
+
+
+class StagedRow(SQLModel, table=True):
+    """A row of a run before it is applied; PostgreSQL empties the table when it crashes.
+
+    `identity` tells rows apart, `digest` tells whether one changed. `record_id` is the record that
+    has it already, and `change` what applying will do there; without both it is a new record.
+    """
+
+    __tablename__ = "staged_row"
+    __table_args__ = (
+        {"prefixes": ["UNLOGGED"], "info": {BELONGS_TO: {"data_source_run": ("run_id",)}}},
+    )
+
+    run_id: Id = Field(primary_key=True)
+    position: int = Field(primary_key=True, sa_type=BigInteger)
+    identity: bytes = Field(sa_type=BYTEA)
+    digest: bytes = Field(sa_type=BYTEA)
+    title: str
+    data: dict[str, Any] = Field(sa_type=JSONB)
+    record_id: Id | None = None
+    change: str | None = None
+
+
+class SourceRow(SQLModel, table=True):
+    """The record that a row of a source became, by what identifies the row.
+
+    `source_id` is the data source, or the run that imported without one; `run_id` the last run that
+    wrote the record. A row that is gone from the source has `removed`.
+    """
+
+    __tablename__ = "source_row"
+    __table_args__ = (
+        ForeignKeyConstraint(
+            ["workspace_id", "record_id"], ["record.workspace_id", "record.id"], ondelete="CASCADE"
+        ),
+        Index("ix_source_row_workspace_id_record_id", "workspace_id", "record_id"),
+        Index("ix_source_row_run_id", "run_id"),
+    )
+
+    workspace_id: Id = Field(primary_key=True)
+    source_id: Id = Field(primary_key=True)
+    identity: bytes = Field(sa_type=BYTEA, primary_key=True)
+    record_id: Id
+    digest: bytes = Field(sa_type=BYTEA)
+    run_id: Id
+    removed: bool = False
+
+
+data_source_run = table_of(DataSourceRun)
+staged_row = table_of(StagedRow)
+source_row = table_of(SourceRow)
+
+DATA_SOURCE_RUNS = WorkTable(data_source_run, RUN_LIFECYCLE)

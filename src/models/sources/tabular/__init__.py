@@ -1,0 +1,1 @@
+"""Tables of foreign rows: what their cells mean, and which fields their columns fill."""

@@ -1,0 +1,1 @@
+"""The cells and columns of foreign rows. Pure."""

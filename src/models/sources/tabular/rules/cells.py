@@ -1,0 +1,47 @@
+"""One cell of a foreign row, the same whatever file it was read from."""
+
+import math
+from datetime import date, datetime, time, timedelta
+from typing import Any, TypeAlias
+
+Typed: TypeAlias = (
+    bool | int | float | date | datetime | time | timedelta | list[Any] | dict[str, Any]
+)
+"""A cell that its file has typed."""
+Cell: TypeAlias = str | Typed | None
+"""None is an empty cell. Days and moments are typed only where the file types them."""
+
+_EXACT = 2**53
+
+
+def cell(value: Any) -> Cell:
+    """What a reader found, in the one form that all readers share.
+
+    Workbooks know one kind of number, so a whole one is an integer; a moment at midnight is a day;
+    what is no number, and text of white space alone, is empty.
+    """
+    if isinstance(value, str):
+        return value if value and not value.isspace() else None
+    if isinstance(value, float):
+        return _number(value)
+    if isinstance(value, datetime):
+        midnight = value.tzinfo is None and value.time() == time()
+        return value.date() if midnight else value
+    if isinstance(value, list | dict):
+        return value or None
+    return value  # type: ignore[no-any-return]  # the other types are cells already
+
+
+def _number(value: float) -> Cell:
+    if not math.isfinite(value):
+        return None
+    return int(value) if value.is_integer() and abs(value) < _EXACT else value
+
+
+def shown_cell(value: Cell) -> Any:
+    """The cell as JSON: days, moments and times by ISO 8601, a duration in milliseconds."""
+    if isinstance(value, date | time):
+        return value.isoformat()
+    if isinstance(value, timedelta):
+        return round(value / timedelta(milliseconds=1))
+    return value

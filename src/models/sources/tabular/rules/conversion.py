@@ -1,0 +1,212 @@
+"""From the cells of a row to the values of a record."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Any, TypeAlias
+from uuid import UUID, uuid4
+
+from models.core.values import InvalidValueError, stored_moment
+from models.data.databases.rules.fields import FieldSpec, Option
+from models.data.databases.rules.kinds import TITLE_KEY, FieldKind
+from models.data.databases.rules.registry import KIND_RULES
+from models.data.databases.rules.value_conversion import LOST, TEXT_KINDS, convert_value
+from models.data.records.rules.write.options import GrowingField, may_grow
+from models.sources.tabular.rules.cells import Cell, shown_cell
+from models.sources.tabular.rules.formats import Conventions
+
+Convert: TypeAlias = Callable[[Cell], Any]
+"""Gives the stored form of a cell, None for an empty one, LOST for one that has none."""
+
+_REMEMBERED = 10_000
+_SEPARATORS = re.compile(r"[,;\n]")
+_BY_DAY = frozenset({FieldKind.DATE, FieldKind.DATETIME})
+_BY_NUMBER = frozenset(
+    {
+        FieldKind.NUMBER,
+        FieldKind.CURRENCY,
+        FieldKind.PERCENT,
+        FieldKind.RATING,
+        FieldKind.DURATION,
+    }
+)
+
+
+def _of(kind: FieldKind) -> FieldSpec:
+    return FieldSpec(id=UUID(int=0), key="cell", label="", kind=kind)
+
+
+_TEXT, _NUMBER, _CHECKBOX = _of(FieldKind.TEXT), _of(FieldKind.NUMBER), _of(FieldKind.CHECKBOX)
+_DATE, _DATETIME, _TIME = _of(FieldKind.DATE), _of(FieldKind.DATETIME), _of(FieldKind.TIME)
+_DURATION, _JSON = _of(FieldKind.DURATION), _of(FieldKind.JSON)
+
+
+def converter(spec: FieldSpec, conventions: Conventions) -> Convert:
+    """How cells become values of a field; equal texts are converted once."""
+    known: dict[str, Any] = {}
+
+    def convert(value: Cell) -> Any:
+        if value is None:
+            return None
+        if not isinstance(value, str):
+            return _typed(spec, value)
+        if value in known:
+            return known[value]
+        found = _from_text(spec, value, conventions)
+        if len(known) < _REMEMBERED:
+            known[value] = found
+        return found
+
+    return convert
+
+
+def _growing(field: GrowingField) -> Convert:
+    """How cells become options, which come into being where a name is new."""
+
+    def convert(value: Cell) -> Any:
+        if value is None:
+            return None
+        names = [shown_cell(value)] if not isinstance(value, list) else value
+        if field.spec.kind is FieldKind.MULTI_SELECT:
+            names = [part.strip() for name in names for part in _SEPARATORS.split(str(name))]
+        keys = [field.key_of(str(name)) for name in names if name != ""]
+        if any(key not in field.spec.option_keys for key in keys) or not keys:
+            return LOST
+        return list(dict.fromkeys(keys)) if field.spec.kind is FieldKind.MULTI_SELECT else keys[0]
+
+    return convert
+
+
+def _from_text(spec: FieldSpec, text: str, conventions: Conventions) -> Any:
+    if spec.kind in TEXT_KINDS:
+        return convert_value(_TEXT, spec, text)
+    plain = text.strip()
+    try:
+        if spec.kind in _BY_DAY:
+            plain = conventions.day(plain)
+        elif spec.kind in _BY_NUMBER:
+            plain = conventions.number(plain)
+    except InvalidValueError:
+        return LOST
+    if spec.kind in {FieldKind.PERSON, FieldKind.FILE}:
+        return _checked(spec, [part.strip() for part in plain.split(",")])
+    return convert_value(_TEXT, spec, plain)
+
+
+def _typed(spec: FieldSpec, value: Any) -> Any:
+    """The value of a cell that its file has typed."""
+    if isinstance(value, datetime):
+        return _from_moment(spec, value)
+    if isinstance(value, date):
+        return convert_value(_DATE, spec, value.isoformat())
+    if isinstance(value, time):
+        return convert_value(_TIME, spec, value.isoformat("seconds"))
+    if isinstance(value, timedelta):
+        milliseconds = round(value / timedelta(milliseconds=1))
+        return convert_value(_DURATION, spec, milliseconds)
+    if isinstance(value, bool):
+        return convert_value(_CHECKBOX, spec, value)
+    if isinstance(value, int | float):
+        return convert_value(_NUMBER, spec, value)
+    return _from_json(spec, value)
+
+
+def _from_moment(spec: FieldSpec, value: datetime) -> Any:
+    """A moment of a workbook has no offset: it is meant in the time zone of the field."""
+    if value.tzinfo is not None:
+        return convert_value(_DATETIME, spec, stored_moment(value))
+    if spec.kind in _BY_DAY:
+        written = value.isoformat(" ", "seconds")
+        return convert_value(_TEXT, spec, written[:10] if spec.kind is FieldKind.DATE else written)
+    return convert_value(_DATETIME, spec, stored_moment(value.replace(tzinfo=UTC)))
+
+
+def _from_json(spec: FieldSpec, value: Any) -> Any:
+    checked = _checked(spec, value)
+    if checked is not LOST:
+        return checked
+    if spec.kind is FieldKind.MULTI_SELECT and isinstance(value, list):
+        return convert_value(_TEXT, spec, "\n".join(map(str, value)))
+    if isinstance(value, list) and all(isinstance(each, str) for each in value):
+        return convert_value(_TEXT, spec, ", ".join(value))
+    return convert_value(_JSON, spec, value)
+
+
+def _checked(spec: FieldSpec, value: Any) -> Any:
+    check = KIND_RULES[spec.kind].check
+    assert check is not None, "a column fills only fields that clients write"
+    try:
+        return check(spec, value)
+    except InvalidValueError:
+        return LOST
+
+
+@dataclass(frozen=True, slots=True)
+class MappedColumn:
+    """A column, by its place in the rows, and the field it fills."""
+
+    place: int
+    spec: FieldSpec
+
+
+@dataclass(slots=True)
+class ConvertedRow:
+    """What a row says of a record; `lost` cells had no form in their field.
+
+    `skipped` says why the row makes no record.
+    """
+
+    title: str
+    data: dict[str, Any] = field(default_factory=dict)
+    lost: int = 0
+    skipped: bool = False
+
+
+class RowConversion:
+    """The rows of one table as values of one database."""
+
+    def __init__(self, columns: Sequence[MappedColumn], conventions: Conventions) -> None:
+        self._growing = {
+            one.spec.key: GrowingField(one.spec, uuid4) for one in columns if may_grow(one.spec)
+        }
+        self._columns = [
+            (
+                one.place,
+                one.spec.key,
+                one.spec.required,
+                _growing(self._growing[one.spec.key])
+                if one.spec.key in self._growing
+                else converter(one.spec, conventions),
+            )
+            for one in columns
+        ]
+
+    @property
+    def grows(self) -> bool:
+        """Whether what earlier rows say decides what later ones mean."""
+        return bool(self._growing)
+
+    def grown(self) -> Mapping[str, Sequence[Option]]:
+        """The options that rows brought into being, by the key of their field."""
+        return {
+            key: [option for option in field.spec.options if option not in field.before]
+            for key, field in self._growing.items()
+        }
+
+    def convert(self, row: Sequence[Cell]) -> ConvertedRow:
+        """The values of a row; one that is empty, or lacks what is required, is skipped."""
+        made = ConvertedRow("")
+        data = made.data
+        for place, key, required, convert in self._columns:
+            value = convert(row[place])
+            if value is LOST:
+                made.lost += 1
+                value = None
+            if value is None:
+                made.skipped = made.skipped or required
+            else:
+                data[key] = value
+        made.skipped = made.skipped or not data
+        made.title = data.pop(TITLE_KEY, "")
+        return made

@@ -1,0 +1,73 @@
+"""How a file is read as a table: what a config says, and the limits of decisions C3."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import PurePath
+
+from models.sources.tabular.rules.formats import Conventions
+
+MAX_FILE_BYTES = 50 * 1024 * 1024
+"""Bytes of an imported spreadsheet."""
+MAX_ROWS = 1_000_000
+MAX_COLUMNS = 200
+MAX_CELL_BYTES = 32 * 1024
+MAX_UNZIPPED_BYTES = 512 * 1024 * 1024
+MAX_ZIP_RATIO = 100
+
+
+class TableFormat(StrEnum):
+    CSV = "csv"
+    TSV = "tsv"
+    XLSX = "xlsx"
+    XLS = "xls"
+    ODS = "ods"
+    JSON = "json"
+    NDJSON = "ndjson"
+
+
+WORKBOOKS = frozenset({TableFormat.XLSX, TableFormat.XLS, TableFormat.ODS})
+
+_EXTENSIONS = {
+    ".csv": TableFormat.CSV,
+    ".txt": TableFormat.CSV,
+    ".tsv": TableFormat.TSV,
+    ".tab": TableFormat.TSV,
+    ".xlsx": TableFormat.XLSX,
+    ".xlsm": TableFormat.XLSX,
+    ".xls": TableFormat.XLS,
+    ".ods": TableFormat.ODS,
+    ".json": TableFormat.JSON,
+    ".geojson": TableFormat.JSON,
+    ".ndjson": TableFormat.NDJSON,
+    ".jsonl": TableFormat.NDJSON,
+}
+_MEDIA_TYPES = {
+    "text/csv": TableFormat.CSV,
+    "text/tab-separated-values": TableFormat.TSV,
+    "application/json": TableFormat.JSON,
+    "application/geo+json": TableFormat.JSON,
+    "application/x-ndjson": TableFormat.NDJSON,
+    "application/vnd.ms-excel": TableFormat.XLS,
+    "application/vnd.oasis.opendocument.spreadsheet": TableFormat.ODS,
+    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": TableFormat.XLSX,
+}
+
+
+def format_named(name: str, media_type: str = "") -> TableFormat | None:
+    """The format that a file name, else a media type, tells; None when neither does."""
+    by_name = _EXTENSIONS.get(PurePath(name).suffix.lower())
+    return by_name or _MEDIA_TYPES.get(media_type.partition(";")[0].strip().lower())
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOptions:
+    """How a file is read. `header_row` counts from 1; 0 says that there is none."""
+
+    format: TableFormat
+    delimiter: str = "auto"
+    encoding: str | None = None
+    header_row: int = 1
+    sheet_name: str | None = None
+    range: str | None = None
+    json_path: str | None = None
+    conventions: Conventions = field(default_factory=Conventions)

@@ -1,0 +1,59 @@
+"""Stories of runs that bring rows in, to be recorded; see tests/support/record_histories.py."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from models.core.base import Id
+from models.sources.data_source_runs.commands.acceptance import accept_refresh, cancel_run
+from models.sources.data_source_runs.commands.imports import accept_import
+from models.sources.data_source_runs.shapes import ImportSpreadsheet
+from models.sources.data_sources.commands import create_data_source
+from models.sources.data_sources.shapes import CreateDataSource
+from runtime.families import Family
+from runtime.ids import new_id
+from tests.support.endpoint import never, serving
+from tests.support.engine import Engine
+
+
+async def imported(engine: Engine) -> str:
+    """An import of two rows."""
+    return await _import(engine, rows=[{"name": "a"}, {"name": "b"}])
+
+
+async def refused(engine: Engine) -> str:
+    """An import whose file cannot be read."""
+    return await _import(engine, format="xlsx", content="bm8gd29ya2Jvb2s=")
+
+
+async def _import(engine: Engine, **given: Any) -> str:
+    body = ImportSpreadsheet.model_validate({"label": "Recorded", "kind": "inline", **given})
+    async with engine.database.transaction() as work:
+        run_id = await accept_import(work, engine.actor, new_id(), body)
+    return Family.DATA_SOURCE_REFRESH.workflow_id(run_id)
+
+
+async def cancelled(engine: Engine) -> str:
+    """A refresh that the API cancels while its source does not answer."""
+    async with serving() as serve:
+        endpoint = await serve(never)
+        config = {"url": endpoint.url}
+        body = {"label": "Silent", "kind": "http_json", "config": config}
+        async with engine.database.transaction() as work:
+            source = await create_data_source(
+                work, engine.actor, CreateDataSource.model_validate(body)
+            )
+        run_id: Id = new_id()
+        async with engine.database.transaction() as work:
+            await accept_refresh(work, engine.actor, source.id, run_id)
+        await endpoint.reached.wait()
+        async with engine.database.transaction() as work:
+            await cancel_run(work, engine.actor, source.id, run_id)
+        await endpoint.left.wait()
+    return Family.DATA_SOURCE_REFRESH.workflow_id(run_id)
+
+
+SOURCE_STORIES: dict[str, Callable[[Engine], Awaitable[str]]] = {
+    "data-source-refresh": imported,
+    "data-source-refresh-refused": refused,
+    "data-source-refresh-cancelled": cancelled,
+}

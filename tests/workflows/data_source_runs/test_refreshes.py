@@ -1,0 +1,179 @@
+"""Refreshing data sources, from the request to the records, with real workers and a real server."""
+
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from tests.support.client import Client
+from tests.support.endpoint import Answer, Endpoint, Serve, reply
+from tests.support.engine import Engine
+from tests.support.patience import eventually
+from tests.support.spaces import Space
+
+FIELDS = [
+    {"sourcePath": "code", "fieldKey": "code", "label": "Code", "kind": "text"},
+    {"sourcePath": "name", "fieldKey": "title", "label": "Name", "kind": "text"},
+    {"sourcePath": "price", "fieldKey": "price", "label": "Price", "kind": "number"},
+]
+COUNTED = ("rowsFetched", "rowsInserted", "rowsUpdated", "rowsUnchanged", "rowsRemoved")
+
+
+def goods(*rows: tuple[str, str, float | None]) -> bytes:
+    return reply(200, [{"code": code, "name": name, "price": price} for code, name, price in rows])
+
+
+class Source:
+    """A data source and the server it reads from."""
+
+    def __init__(self, client: Client, space: Space, endpoint: Endpoint, created: Any) -> None:
+        self.client, self.space, self.endpoint = client, space, endpoint
+        self.id, self.target = created["id"], created["targetDatabaseId"]
+        self.path = f"{space.path}/data-sources/{self.id}"
+
+    def answers(self, *answers: Answer) -> None:
+        self.endpoint.answers[:] = answers
+        self.endpoint.requests.clear()
+
+    async def refresh(self, **body: Any) -> Any:
+        """A refresh that has ended."""
+        asked = await self.client.post(f"{self.path}/refresh", json=body)
+        assert asked.status_code == 200, asked.text
+        return await self.ended(asked.json()["data"]["id"])
+
+    async def ended(self, run_id: str) -> Any:
+        async def over() -> bool:
+            return (await self.run(run_id))["status"] not in {"queued", "running"}
+
+        await eventually(over, what=f"the end of run {run_id}")
+        return await self.run(run_id)
+
+    async def run(self, run_id: str) -> Any:
+        return (await self.client.get(f"{self.path}/runs/{run_id}")).json()["data"]
+
+    async def records(self) -> dict[str, Any]:
+        """The records of the target that are not archived, by code."""
+        read = await self.client.get(f"/v1/databases/{self.target}/records?limit=100")
+        return {one["data"]["code"]: one for one in read.json()["data"]["records"]}
+
+
+@pytest.fixture
+async def source(client: Client, space: Space, engine: Engine, serve: Serve) -> Any:
+    """A data source of JSON rows, keyed by their code; workers are running."""
+    assert engine.database is space.database
+
+    async def make(**changes: Any) -> Source:
+        endpoint = await serve(goods())
+        body = {
+            "label": f"Goods {uuid4().hex[:6]}",
+            "kind": "http_json",
+            "config": {"url": endpoint.url},
+            "fields": FIELDS,
+            "keyFields": ["code"],
+            **changes,
+        }
+        created = await client.post(f"{space.path}/data-sources", json=body)
+        assert created.status_code == 201, created.text
+        return Source(client, space, endpoint, created.json()["data"])
+
+    return make
+
+
+def counts(run: Any) -> tuple[int, ...]:
+    return tuple(run["stats"][name] for name in COUNTED)
+
+
+async def test_rows_are_inserted_updated_and_removed(source: Any) -> None:
+    goods_of = await source()
+    goods_of.answers(goods(("a", "Apple", 1), ("b", "Bread", 2), ("c", "Cake", 3)))
+    first = await goods_of.refresh()
+    assert (first["status"], counts(first)) == ("succeeded", (3, 3, 0, 0, 0)), first
+    before = await goods_of.records()
+    assert [before[code]["title"] for code in "abc"] == ["Apple", "Bread", "Cake"]
+
+    goods_of.answers(
+        goods(("a", "Apple", 1), ("b", "Bread", 2.5), ("c", "Cake", None), ("d", "", 4))
+    )
+    second = await goods_of.refresh()
+    assert (second["status"], counts(second)) == ("succeeded", (4, 1, 2, 1, 0)), second
+    after = await goods_of.records()
+    assert after["a"] == before["a"], "an unchanged row is written nowhere"
+    assert after["b"]["data"]["price"] == 2.5
+    assert "price" not in after["c"]["data"], "a value that is gone is cleared"
+    assert after["c"]["id"] == before["c"]["id"]
+
+    goods_of.answers(goods(("a", "Apple", 1), ("b", "Bread", 2.5), ("d", "", 4)))
+    third = await goods_of.refresh()
+    assert (third["status"], counts(third)) == ("succeeded", (3, 0, 0, 3, 1)), third
+    assert set(await goods_of.records()) == {"a", "b", "d"}
+
+    goods_of.answers(goods(("a", "Apple", 1), ("b", "Bread", 2.5), ("c", "Cake", 5), ("d", "", 4)))
+    fourth = await goods_of.refresh()
+    assert counts(fourth) == (4, 0, 1, 3, 0), fourth
+    back = await goods_of.records()
+    assert back["c"]["id"] == before["c"]["id"], "a row that comes back is the same record"
+
+
+async def test_a_source_that_shrinks_too_much_is_stopped(source: Any) -> None:
+    goods_of = await source()
+    goods_of.answers(goods(("a", "Apple", 1), ("b", "Bread", 2), ("c", "Cake", 3)))
+    await goods_of.refresh()
+    goods_of.answers(goods(("a", "Apple", 1), ("b", "Bread", 2)))
+    stopped = await goods_of.refresh()
+    assert (stopped["status"], stopped["errorKind"]) == ("failed", "guard")
+    assert set(await goods_of.records()) == {"a", "b", "c"}
+    forced = await goods_of.refresh(force=True)
+    assert (forced["status"], forced["stats"]["rowsRemoved"]) == ("succeeded", 1)
+    assert set(await goods_of.records()) == {"a", "b"}
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind"),
+    [
+        pytest.param(reply(401), "auth", id="denied"),
+        pytest.param(reply(200, "{not json"), "parse", id="malformed"),
+        pytest.param(reply(200, {"message": "no rows here"}), "mapping", id="elsewhere"),
+    ],
+)
+async def test_a_failed_fetch_removes_nothing(source: Any, answer: Answer, kind: str) -> None:
+    goods_of = await source()
+    goods_of.answers(goods(("a", "Apple", 1)))
+    await goods_of.refresh()
+    goods_of.answers(answer)
+    failed = await goods_of.refresh()
+    assert (failed["status"], failed["errorKind"]) == ("failed", kind), failed
+    assert set(await goods_of.records()) == {"a"}
+
+
+async def test_pages_are_followed_to_the_last_one(source: Any) -> None:
+    pages = [("a", "Apple", 1), ("b", "Bread", 2), ("c", "Cake", 3)]
+    for config, answers in [
+        (
+            {"pagination": {"type": "page", "param": "page"}},
+            [goods(one) for one in pages] + [goods()],
+        ),
+        (
+            {
+                "pagination": {"type": "cursor", "param": "after", "cursorPath": "$.next"},
+                "jsonPath": "$.rows[*]",
+            },
+            [
+                reply(
+                    200,
+                    {
+                        "rows": [dict(zip(("code", "name", "price"), one, strict=True))],
+                        "next": place + 1 if place < 2 else None,
+                    },
+                )
+                for place, one in enumerate(pages)
+            ],
+        ),
+    ]:
+        goods_of = await source()
+        config["url"] = goods_of.endpoint.url
+        changed = await goods_of.client.patch(goods_of.path, json={"config": config})
+        assert changed.status_code == 200, changed.text
+        goods_of.answers(*answers)
+        run = await goods_of.refresh()
+        assert (run["status"], counts(run)) == ("succeeded", (3, 3, 0, 0, 0)), run
+        assert set(await goods_of.records()) == {"a", "b", "c"}
