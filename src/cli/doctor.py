@@ -3,7 +3,7 @@
 import asyncio
 import os
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -54,8 +54,11 @@ async def _examine(state: StateDir) -> Sequence[Finding]:
     findings = [Finding("Python", sys.version.split()[0])]
     known: dict[str, Any] = {}
     if state.is_owned():
-        findings.append(await _platform(state))
-        known = _known(state)
+        connection = read_object(state.connection)
+        if not connection:
+            raise StartError(f"{state.root}: the platform is not up. Wait, or see {state.logs}.")
+        findings.append(await _platform(connection["baseUrl"], state))
+        known = _known(connection, state)
     elif "DATABASE_URL" not in os.environ:
         raise StartError(
             f"No platform runs on {state.root}: start it with `workspace up`, or choose another"
@@ -68,12 +71,11 @@ async def _examine(state: StateDir) -> Sequence[Finding]:
     return [*findings, *[await check(settings) for check in checks]]
 
 
-def _known(state: StateDir) -> dict[str, Any]:
+def _known(connection: Mapping[str, str], state: StateDir) -> dict[str, Any]:
     """The settings by which a running platform has its parts, unless the environment has them."""
     known: dict[str, Any] = {"state_dir": state.root}
     if "WORKSPACE_SECRET_KEY" not in os.environ:
         known["secret_key"] = state.secret_key()
-    connection = read_object(state.connection)
     for field, variable, name in (
         ("database_url", "DATABASE_URL", "databaseUrl"),
         ("temporal_address", "TEMPORAL_ADDRESS", "temporalAddress"),
@@ -83,13 +85,10 @@ def _known(state: StateDir) -> dict[str, Any]:
     return known
 
 
-async def _platform(state: StateDir) -> Finding:
+async def _platform(url: str, state: StateDir) -> Finding:
     import httpx2
 
     subject = "Platform"
-    url = read_object(state.connection).get("baseUrl")
-    if url is None:
-        return Finding(subject, "has not come up", f"wait, or look into {state.logs}")
     async with httpx2.AsyncClient(trust_env=False, timeout=5) as client:
         try:
             is_ready = (await client.get(f"{url}/readyz")).is_success
