@@ -1,6 +1,9 @@
 """The metadata every table belongs to, with names a migration can rely on."""
 
-from sqlalchemy import DateTime, MetaData, Table
+from collections.abc import Iterable
+from enum import StrEnum
+
+from sqlalchemy import CheckConstraint, DateTime, MetaData, Table
 from sqlmodel import SQLModel
 
 SQLModel.metadata.naming_convention = {
@@ -19,6 +22,16 @@ Timestamp = DateTime(timezone=True)
 BELONGS_TO = "belongs_to"
 """Key of `Table.info` for rows without a foreign key: by table they belong to, the columns that
 hold its `workspace_id` and `id`."""
+
+
+def listed(values: Iterable[StrEnum]) -> str:
+    """The values of an enumeration as SQL lists them."""
+    return ", ".join(f"'{value.value}'" for value in values)
+
+
+def one_of(column: str, values: type[StrEnum]) -> CheckConstraint:
+    """The constraint that a column holds one of the values of an enumeration."""
+    return CheckConstraint(f"{column} IN ({listed(values)})", name=column)
 
 
 def table_of(model: type[SQLModel]) -> Table:

@@ -5,7 +5,6 @@ from typing import Any
 
 from sqlalchemy import (
     ARRAY,
-    CheckConstraint,
     ForeignKeyConstraint,
     Index,
     UniqueConstraint,
@@ -18,7 +17,7 @@ from sqlmodel import Field, SQLModel
 from models.automation.action_runs.rules import RUN_LIFECYCLE, ActionRunStatus, StepStatus
 from models.core.base import Id
 from models.core.lifecycle.commands import WorkTable
-from runtime.schema import Timestamp, table_of
+from runtime.schema import Timestamp, one_of, table_of
 
 
 class ActionRun(SQLModel, table=True):
@@ -34,10 +33,7 @@ class ActionRun(SQLModel, table=True):
     __table_args__ = (
         UniqueConstraint("workspace_id", "id"),
         ForeignKeyConstraint(["workspace_id", "action_id"], ["action.workspace_id", "action.id"]),
-        CheckConstraint(
-            f"status IN ({', '.join(repr(status.value) for status in ActionRunStatus)})",
-            name="status",
-        ),
+        one_of("status", ActionRunStatus),
         Index("ix_action_run_action_id_started_at_id", "action_id", "started_at", "id"),
         Index("ix_action_run_open", "id", postgresql_where=text("status = 'started'")),
         Index(
@@ -75,9 +71,7 @@ class ActionStep(SQLModel, table=True):
         ForeignKeyConstraint(
             ["workspace_id", "run_id"], ["action_run.workspace_id", "action_run.id"]
         ),
-        CheckConstraint(
-            f"status IN ({', '.join(repr(status.value) for status in StepStatus)})", name="status"
-        ),
+        one_of("status", StepStatus),
     )
 
     run_id: Id = Field(primary_key=True)

@@ -9,11 +9,7 @@ from sqlmodel import Field, SQLModel
 
 from models.content.items.rules import AccessMode, ItemKind
 from models.core.base import Id
-from runtime.schema import Timestamp, table_of
-
-
-def _one_of(column: str, values: type[ItemKind] | type[AccessMode]) -> str:
-    return f"{column} IN ({', '.join(repr(value.value) for value in values)})"
+from runtime.schema import Timestamp, one_of, table_of
 
 
 class ItemRow(Protocol):
@@ -49,8 +45,8 @@ class Item(SQLModel, table=True):
         UniqueConstraint("workspace_id", "id"),
         ForeignKeyConstraint(["workspace_id"], ["workspace.id"]),
         ForeignKeyConstraint(["workspace_id", "parent_item_id"], ["item.workspace_id", "item.id"]),
-        CheckConstraint(_one_of("kind", ItemKind), name="kind"),
-        CheckConstraint(_one_of("access_mode", AccessMode), name="access_mode"),
+        one_of("kind", ItemKind),
+        one_of("access_mode", AccessMode),
         CheckConstraint("parent_item_id <> id", name="not_its_own_parent"),
         Index(
             "ix_item_workspace_id_parent_item_id_position_id",

@@ -9,9 +9,7 @@ from sqlmodel import Field, SQLModel
 
 from models.content.surfaces.rules.kinds import SurfaceKind
 from models.core.base import Id
-from runtime.schema import Timestamp, table_of
-
-_KINDS = ", ".join(repr(kind.value) for kind in SurfaceKind)
+from runtime.schema import Timestamp, one_of, table_of
 
 
 class Surface(SQLModel, table=True):
@@ -34,7 +32,7 @@ class Surface(SQLModel, table=True):
         ForeignKeyConstraint(
             ["workspace_id", "record_id"], ["record.workspace_id", "record.id"], ondelete="CASCADE"
         ),
-        CheckConstraint(f"kind IN ({_KINDS})", name="kind"),
+        one_of("kind", SurfaceKind),
         CheckConstraint(
             "num_nonnulls(item_id, database_id) = 1 AND (kind = 'record') = (item_id IS NULL)"
             " AND (record_id IS NULL OR database_id IS NOT NULL)",

@@ -3,13 +3,13 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ARRAY, CheckConstraint, Index, Text, text
+from sqlalchemy import ARRAY, Index, Text, text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
 from models.core.base import Id
 from models.data.record_changes.rules import ChangeKind
-from runtime.schema import BELONGS_TO, Timestamp, table_of
+from runtime.schema import BELONGS_TO, Timestamp, one_of, table_of
 
 
 class RecordChange(SQLModel, table=True):
@@ -22,9 +22,7 @@ class RecordChange(SQLModel, table=True):
 
     __tablename__ = "record_change"
     __table_args__ = (
-        CheckConstraint(
-            f"kind IN ({', '.join(repr(kind.value) for kind in ChangeKind)})", name="kind"
-        ),
+        one_of("kind", ChangeKind),
         Index("ix_record_change_workspace_id_record_id_id", "workspace_id", "record_id", "id"),
         {"info": {BELONGS_TO: {"record": ("workspace_id", "record_id")}}},
     )

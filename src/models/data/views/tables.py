@@ -1,7 +1,6 @@
 """The table of views."""
 
 from datetime import datetime
-from enum import StrEnum
 from typing import Any
 
 from sqlalchemy import CheckConstraint, ForeignKeyConstraint, Index, UniqueConstraint, text
@@ -10,11 +9,7 @@ from sqlmodel import Field, SQLModel
 
 from models.core.base import Id
 from models.data.views.rules.kinds import Placement, ViewKind, ViewScope
-from runtime.schema import Timestamp, table_of
-
-
-def _one_of(column: str, values: type[StrEnum]) -> str:
-    return f"{column} IN ({', '.join(repr(value.value) for value in values)})"
+from runtime.schema import Timestamp, one_of, table_of
 
 
 class View(SQLModel, table=True):
@@ -33,9 +28,9 @@ class View(SQLModel, table=True):
         ForeignKeyConstraint(["workspace_id", "item_id"], ["item.workspace_id", "item.id"]),
         ForeignKeyConstraint(["relation_field_id"], ["field.id"], ondelete="SET NULL"),
         ForeignKeyConstraint(["owner_user_id"], ["app_user.id"]),
-        CheckConstraint(_one_of("kind", ViewKind), name="kind"),
-        CheckConstraint(_one_of("placement", Placement), name="placement"),
-        CheckConstraint(_one_of("scope", ViewScope), name="scope"),
+        one_of("kind", ViewKind),
+        one_of("placement", Placement),
+        one_of("scope", ViewScope),
         CheckConstraint("(scope = 'personal') = (owner_user_id IS NOT NULL)", name="owner"),
         CheckConstraint("(placement = 'item') = (item_id IS NOT NULL)", name="item"),
         Index(

@@ -3,18 +3,14 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import CheckConstraint, ForeignKeyConstraint, Index, UniqueConstraint, text
+from sqlalchemy import ForeignKeyConstraint, Index, UniqueConstraint, text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
 from models.core.base import Id
 from models.core.lifecycle.commands import WorkTable
 from models.messages.jobs.rules import JOB_LIFECYCLE, OPEN_JOB, JobStatus
-from runtime.schema import Timestamp, table_of
-
-
-def _listed(statuses: tuple[JobStatus, ...]) -> str:
-    return ", ".join(f"'{status.value}'" for status in statuses)
+from runtime.schema import Timestamp, listed, one_of, table_of
 
 
 class Job(SQLModel, table=True):
@@ -27,9 +23,9 @@ class Job(SQLModel, table=True):
     __table_args__ = (
         UniqueConstraint("workspace_id", "id"),
         ForeignKeyConstraint(["workspace_id"], ["workspace.id"]),
-        CheckConstraint(f"status IN ({_listed(tuple(JobStatus))})", name="status"),
+        one_of("status", JobStatus),
         Index("ix_job_workspace_id_family_subject_id", "workspace_id", "family", "subject_id"),
-        Index("ix_job_open", "id", postgresql_where=text(f"status IN ({_listed(OPEN_JOB)})")),
+        Index("ix_job_open", "id", postgresql_where=text(f"status IN ({listed(OPEN_JOB)})")),
     )
 
     id: Id = Field(primary_key=True)

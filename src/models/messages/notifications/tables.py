@@ -3,13 +3,13 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import CheckConstraint, ForeignKeyConstraint, Index, text
+from sqlalchemy import ForeignKeyConstraint, Index, text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
 from models.core.base import Id
 from models.messages.notifications.rules import NotificationKind
-from runtime.schema import Timestamp, table_of
+from runtime.schema import Timestamp, one_of, table_of
 
 
 class Notification(SQLModel, table=True):
@@ -19,9 +19,7 @@ class Notification(SQLModel, table=True):
     __table_args__ = (
         ForeignKeyConstraint(["workspace_id"], ["workspace.id"]),
         ForeignKeyConstraint(["user_id"], ["app_user.id"]),
-        CheckConstraint(
-            f"kind IN ({', '.join(repr(kind.value) for kind in NotificationKind)})", name="kind"
-        ),
+        one_of("kind", NotificationKind),
         Index("ix_notification_user_id_created_at_id", "user_id", "created_at", "id"),
         Index(
             "ix_notification_unread",

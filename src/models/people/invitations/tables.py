@@ -2,13 +2,13 @@
 
 from datetime import datetime
 
-from sqlalchemy import CheckConstraint, ForeignKeyConstraint, Index, UniqueConstraint, text
+from sqlalchemy import ForeignKeyConstraint, Index, UniqueConstraint, text
 from sqlalchemy.dialects.postgresql import BYTEA
 from sqlmodel import Field, SQLModel
 
 from models.core.access.rules import Role
 from models.core.base import Id
-from runtime.schema import Timestamp, table_of
+from runtime.schema import Timestamp, one_of, table_of
 
 
 class Invitation(SQLModel, table=True):
@@ -23,7 +23,7 @@ class Invitation(SQLModel, table=True):
         UniqueConstraint("workspace_id", "id"),
         ForeignKeyConstraint(["workspace_id"], ["workspace.id"]),
         ForeignKeyConstraint(["invited_by_user_id"], ["app_user.id"]),
-        CheckConstraint(f"role IN ({', '.join(repr(role.value) for role in Role)})", name="role"),
+        one_of("role", Role),
         Index("ix_invitation_workspace_id_created_at_id", "workspace_id", "created_at", "id"),
         Index(
             "uq_invitation_workspace_id_email_open",

@@ -2,12 +2,12 @@
 
 from datetime import datetime
 
-from sqlalchemy import CheckConstraint, ForeignKeyConstraint, Index, text
+from sqlalchemy import ForeignKeyConstraint, Index, text
 from sqlmodel import Field, SQLModel
 
 from models.core.access.rules import Role
 from models.core.base import Id
-from runtime.schema import Timestamp, table_of
+from runtime.schema import Timestamp, one_of, table_of
 
 
 class Workspace(SQLModel, table=True):
@@ -38,7 +38,7 @@ class WorkspaceMember(SQLModel, table=True):
     __table_args__ = (
         ForeignKeyConstraint(["workspace_id"], ["workspace.id"]),
         ForeignKeyConstraint(["user_id"], ["app_user.id"]),
-        CheckConstraint(f"role IN ({', '.join(repr(role.value) for role in Role)})", name="role"),
+        one_of("role", Role),
         Index("ix_workspace_member_user_id", "user_id"),
     )
 

@@ -5,7 +5,6 @@ from typing import Any
 
 from sqlalchemy import (
     BigInteger,
-    CheckConstraint,
     ForeignKeyConstraint,
     Index,
     UniqueConstraint,
@@ -17,11 +16,7 @@ from sqlmodel import Field, SQLModel
 from models.core.base import Id
 from models.core.lifecycle.commands import WorkTable
 from models.sources.data_source_runs.rules import OPEN_RUN, RUN_LIFECYCLE, RunStatus, RunTrigger
-from runtime.schema import BELONGS_TO, Timestamp, table_of
-
-
-def _listed(values: Any) -> str:
-    return ", ".join(f"'{value.value}'" for value in values)
+from runtime.schema import BELONGS_TO, Timestamp, listed, one_of, table_of
 
 
 class DataSourceRun(SQLModel, table=True):
@@ -39,8 +34,8 @@ class DataSourceRun(SQLModel, table=True):
         ForeignKeyConstraint(
             ["workspace_id", "data_source_id"], ["data_source.workspace_id", "data_source.id"]
         ),
-        CheckConstraint(f"status IN ({_listed(RunStatus)})", name="status"),
-        CheckConstraint(f"trigger IN ({_listed(RunTrigger)})", name="trigger"),
+        one_of("status", RunStatus),
+        one_of("trigger", RunTrigger),
         Index(
             "ix_data_source_run_workspace_id_data_source_id_id",
             "workspace_id",
@@ -50,7 +45,7 @@ class DataSourceRun(SQLModel, table=True):
         Index(
             "ix_data_source_run_open",
             "id",
-            postgresql_where=text(f"status IN ({_listed(OPEN_RUN)})"),
+            postgresql_where=text(f"status IN ({listed(OPEN_RUN)})"),
         ),
         Index(
             "uq_data_source_run_client_mutation_id",
@@ -64,7 +59,7 @@ class DataSourceRun(SQLModel, table=True):
             "uq_data_source_run_open_of_source",
             "data_source_id",
             unique=True,
-            postgresql_where=text(f"status IN ({_listed(OPEN_RUN)})"),
+            postgresql_where=text(f"status IN ({listed(OPEN_RUN)})"),
         ),
     )
 

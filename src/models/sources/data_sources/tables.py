@@ -1,20 +1,15 @@
 """The table of data sources."""
 
 from datetime import datetime
-from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import CheckConstraint, ForeignKeyConstraint, Index, UniqueConstraint
+from sqlalchemy import ForeignKeyConstraint, Index, UniqueConstraint
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
 from models.core.base import Id
 from models.sources.data_sources.rules.configs import DataSourceKind
-from runtime.schema import Timestamp, table_of
-
-
-def _one_of(column: str, values: type[StrEnum]) -> str:
-    return f"{column} IN ({', '.join(repr(value.value) for value in values)})"
+from runtime.schema import Timestamp, one_of, table_of
 
 
 class DataSource(SQLModel, table=True):
@@ -32,7 +27,7 @@ class DataSource(SQLModel, table=True):
         ForeignKeyConstraint(
             ["workspace_id", "target_database_id"], ["database.workspace_id", "database.id"]
         ),
-        CheckConstraint(_one_of("kind", DataSourceKind), name="kind"),
+        one_of("kind", DataSourceKind),
         Index("ix_data_source_workspace_id_created_at_id", "workspace_id", "created_at", "id"),
         Index(
             "ix_data_source_workspace_id_target_database_id", "workspace_id", "target_database_id"

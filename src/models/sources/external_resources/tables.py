@@ -3,13 +3,13 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import CheckConstraint, ForeignKeyConstraint, UniqueConstraint
+from sqlalchemy import ForeignKeyConstraint, UniqueConstraint
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
 from models.core.base import Id
 from models.sources.external_resources.rules import MountStatus
-from runtime.schema import Timestamp, table_of
+from runtime.schema import Timestamp, one_of, table_of
 
 
 class Mount(SQLModel, table=True):
@@ -19,9 +19,7 @@ class Mount(SQLModel, table=True):
     __table_args__ = (
         UniqueConstraint("workspace_id", "id"),
         ForeignKeyConstraint(["workspace_id", "item_id"], ["item.workspace_id", "item.id"]),
-        CheckConstraint(
-            f"status IN ({', '.join(repr(status.value) for status in MountStatus)})", name="status"
-        ),
+        one_of("status", MountStatus),
     )
 
     id: Id = Field(primary_key=True)

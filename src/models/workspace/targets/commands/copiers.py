@@ -7,6 +7,7 @@ disabled.
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Protocol
 
 from models.automation.actions.commands import copy_action
 from models.automation.automations.commands import create_automation
@@ -67,19 +68,36 @@ async def _folder(request: CopyRequest) -> Id:
     return await request.create_item(None)
 
 
-async def _surface(request: CopyRequest) -> Id:
-    item_id = await request.create_item(None)
-    target_id = await copy_surface(request.work, request.actor, request.target_id, item_id)
-    await change_item(request.work, request.actor, item_id, {"target_id": target_id})
-    return item_id
+def _of_item(
+    copy: Callable[[UnitOfWork, Actor, Id, Id], Awaitable[Id]],
+) -> Copier:
+    """For what belongs to its item: the item comes first."""
+
+    async def copier(request: CopyRequest) -> Id:
+        item_id = await request.create_item(None)
+        target_id = await copy(request.work, request.actor, request.target_id, item_id)
+        await change_item(request.work, request.actor, item_id, {"target_id": target_id})
+        return item_id
+
+    return copier
 
 
-async def _form(request: CopyRequest) -> Id:
-    """Not public, whatever the original is."""
-    item_id = await request.create_item(None)
-    target_id = await copy_form(request.work, request.actor, request.target_id, item_id)
-    await change_item(request.work, request.actor, item_id, {"target_id": target_id})
-    return item_id
+class _Placed(Protocol):
+    @property
+    def item_id(self) -> Id: ...
+
+
+def _with_item(
+    copy: Callable[[UnitOfWork, Actor, Id, str, Id | None], Awaitable[_Placed]],
+) -> Copier:
+    """For what makes its item itself."""
+
+    async def copier(request: CopyRequest) -> Id:
+        work, actor = request.work, request.actor
+        made = await copy(work, actor, request.target_id, request.title, request.parent_item_id)
+        return made.item_id
+
+    return copier
 
 
 async def _view(request: CopyRequest) -> Id:
@@ -103,28 +121,6 @@ async def _file(request: CopyRequest) -> Id:
     )
 
 
-async def _data_source(request: CopyRequest) -> Id:
-    made = await copy_data_source(
-        request.work,
-        request.actor,
-        request.target_id,
-        request.title,
-        request.parent_item_id,
-    )
-    return made.item_id
-
-
-async def _action(request: CopyRequest) -> Id:
-    made = await copy_action(
-        request.work,
-        request.actor,
-        request.target_id,
-        request.title,
-        request.parent_item_id,
-    )
-    return made.item_id
-
-
 async def _automation(request: CopyRequest) -> Id:
     """A draft of what the current version does, with a webhook of its own."""
     work, actor, keys = request.work, request.actor, request.keys
@@ -140,31 +136,20 @@ async def _automation(request: CopyRequest) -> Id:
     return (await create_automation(work, actor, keys, body)).item_id
 
 
-async def _external_resource(request: CopyRequest) -> Id:
-    made = await copy_mount(
-        request.work,
-        request.actor,
-        request.target_id,
-        request.title,
-        request.parent_item_id,
-    )
-    return made.item_id
-
-
 COPIERS: Mapping[ItemKind, Copier] = MappingProxyType(
     {
         ItemKind.FOLDER: _folder,
-        ItemKind.PAGE: _surface,
-        ItemKind.NOTE: _surface,
-        ItemKind.DASHBOARD: _surface,
-        ItemKind.CANVAS: _surface,
+        ItemKind.PAGE: _of_item(copy_surface),
+        ItemKind.NOTE: _of_item(copy_surface),
+        ItemKind.DASHBOARD: _of_item(copy_surface),
+        ItemKind.CANVAS: _of_item(copy_surface),
         ItemKind.VIEW: _view,
-        ItemKind.FORM: _form,
+        ItemKind.FORM: _of_item(copy_form),
         ItemKind.FILE: _file,
-        ItemKind.DATA_SOURCE: _data_source,
-        ItemKind.ACTION: _action,
+        ItemKind.DATA_SOURCE: _with_item(copy_data_source),
+        ItemKind.ACTION: _with_item(copy_action),
         ItemKind.AUTOMATION: _automation,
-        ItemKind.EXTERNAL_RESOURCE: _external_resource,
+        ItemKind.EXTERNAL_RESOURCE: _with_item(copy_mount),
     }
 )
 """A database is not among them: its copy is a job."""
