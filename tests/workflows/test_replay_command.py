@@ -2,8 +2,9 @@
 
 import asyncio
 import json
+import logging
 import os
-import sys
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
@@ -24,6 +25,7 @@ from cli.replay.golden import golden, read_history
 from models.core.base import Id
 from runtime.families import Family
 from runtime.ids import new_id
+from tests.support import forked
 from tests.support.engine import Engine, graph, node
 from tests.support.fingerprints import ROOT
 from tests.support.patience import eventually
@@ -50,22 +52,19 @@ class Told:
 
 async def workspace(*arguments: str, keys: str = "", address: str = "127.0.0.1:1") -> Told:
     """Run the command; `keys` is what is typed."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "cli.main", *arguments,
-        env={
-            **{k: v for k, v in os.environ.items() if not k.startswith(OURS)},
-            "PYTHONPATH": os.pathsep.join(sys.path),
-            "TEMPORAL_ADDRESS": address,
-            "COLUMNS": "200",
-        },
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )  # fmt: skip
-    out, err = await asyncio.wait_for(process.communicate(keys.encode()), 120)
-    assert process.returncode is not None
-    assert b"Traceback" not in err, err.decode()
-    return Told(process.returncode, out.decode(), err.decode())
+    environment = {
+        **{k: v for k, v in os.environ.items() if not k.startswith(OURS)},
+        "TEMPORAL_ADDRESS": address,
+        "COLUMNS": "200",
+    }
+    with tempfile.TemporaryDirectory() as directory:
+        given, out, err = (Path(directory) / name for name in ("given", "out", "err"))
+        given.write_text(keys)
+        process = forked.workspace(arguments, environment, given=given, out=out, err=err)
+        code = await process.ended(120)
+        told = Told(code, out.read_text(), err.read_text())
+    assert "Traceback" not in told.err, told.err
+    return told
 
 
 def here(*arguments: str) -> Told:
@@ -122,7 +121,9 @@ def no_input(event: Json) -> None:
 
 
 def test_a_history_that_replays_says_so() -> None:
+    level = logging.getLogger("temporalio").level
     told = here("replay", str(DIAMOND))
+    assert logging.getLogger("temporalio").level == level
     assert told.code == 0
     assert "replays: 16 events, ended as completed." in told.out
 

@@ -25,7 +25,8 @@ from tests.support.engine import Engine, by_node, graph, node
 from tests.support.patience import eventually
 from tests.support.runbook import BLOCKS
 
-pytestmark = pytest.mark.takes(seconds=30)
+# One of its commands replays all that its process has run before.
+pytestmark = pytest.mark.takes(seconds=60)
 
 LOOKS = ("Connect", "Find executions", "Look at one run", "Queues and workers")
 """Sections whose commands only read."""

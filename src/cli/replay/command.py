@@ -65,18 +65,14 @@ def replay(
 
     Exits with 1 when one of them diverges, and with 2 when there is none to judge.
     """
-    import logging
-
-    from cli.replay.errors import told
+    from cli.replay.errors import sdk_unheard, told
     from cli.replay.gate import Recent
 
     if bool(name) == (since is not None):
         raise typer.BadParameter("Name one execution, or say --since.")
     if debug and since is not None:
         raise typer.BadParameter("--debug is for one execution: name it instead of --since.")
-    # What a workflow raises while it is replayed is part of the verdict.
-    logging.getLogger("temporalio").setLevel(logging.CRITICAL)
-    with told():
+    with told(), sdk_unheard():
         if since is not None:
             wanted = Recent(_period(since), workflow_type, limit, parallel)
             passed = asyncio.run(_gate(state_dir, temporal_address, wanted))

@@ -1,5 +1,6 @@
-"""The error of commands that have no history to judge, and its exit code."""
+"""What commands say that have no history to judge, their exit code, and what stays unsaid."""
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -29,3 +30,15 @@ def told() -> Iterator[None]:
     else:
         return
     raise typer.Exit(UNAVAILABLE) from None
+
+
+@contextmanager
+def sdk_unheard() -> Iterator[None]:
+    """Keep what the SDK logs to itself: what a workflow raises is part of the verdict."""
+    logger = logging.getLogger("temporalio")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)

@@ -1,7 +1,6 @@
 """Replays every recent execution: a check to make before a deployment."""
 
 import asyncio
-import logging
 import multiprocessing
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ProcessPoolExecutor
@@ -12,7 +11,7 @@ from itertools import islice
 
 from temporalio.client import Client, WorkflowExecution, WorkflowHistory
 
-from cli.replay.errors import HistoryUnavailableError
+from cli.replay.errors import HistoryUnavailableError, sdk_unheard
 from cli.replay.executions import Chosen, fetch, recent
 from cli.replay.verdicts import Outcome, Verdict, execution_id, replay_all
 
@@ -77,9 +76,9 @@ async def _histories(
 
 def replay_texts(texts: list[tuple[str, str]]) -> list[Verdict]:
     """The same in a process of its own; histories travel as JSON."""
-    logging.getLogger("temporalio").setLevel(logging.CRITICAL)
     histories = [WorkflowHistory.from_json(name, text) for name, text in texts]
-    return asyncio.run(replay_all(histories))
+    with sdk_unheard():
+        return asyncio.run(replay_all(histories))
 
 
 def _processes(number: int) -> ProcessPoolExecutor:
