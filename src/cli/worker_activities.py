@@ -64,8 +64,16 @@ class Parts:
     starts: RunStarts = field(default_factory=RunStarts)
 
 
-def activities_of(parts: Parts) -> Mapping[Queue, Sequence[Callable[..., Any]]]:
-    """The activities of each queue, sharing what they keep in memory."""
+@dataclass(frozen=True, slots=True)
+class Registrations:
+    """The activities of each queue, and the families of work that they execute."""
+
+    activities: Mapping[Queue, Sequence[Callable[..., Any]]]
+    families: Sequence[WorkFamily[Any]]
+
+
+def registrations_of(parts: Parts) -> Registrations:
+    """What the workers of a process execute, sharing what they keep in memory."""
     starts, limit = parts.starts, parts.run_limit
     known = RunCache(parts.database, GraphCache(), parts.keys)
     writes = {**RecordNodes(parts.keys).transactions(), NodeKind.NOTIFY: notify_members}
@@ -77,7 +85,14 @@ def activities_of(parts: Parts) -> Mapping[Queue, Sequence[Callable[..., Any]]]:
     jobs = JobActivities(parts.database, job_families(parts.store, parts.outbound, parts.keys))
     refreshes = DataSourceRunActivities(parts.database, parts.store, parts.outbound, parts.keys)
     retention = RetentionActivities(parts.database, parts.store, parts.periods)
-    return {
+    # A family of work adds its registration here.
+    families: list[WorkFamily[Any]] = [
+        AutomationRuns(),
+        ActionRuns(),
+        DataSourceRuns(),
+        Jobs(jobs),
+    ]
+    activities: dict[Queue, Sequence[Callable[..., Any]]] = {
         Queue.AUTOMATION: [
             *AutomationRunActivities(parts.database, known, writes, starts, limit).all(),
             *LoopActivities(parts.database, known).all(),
@@ -87,7 +102,7 @@ def activities_of(parts: Parts) -> Mapping[Queue, Sequence[Callable[..., Any]]]:
             EndingActivities(parts.database).read_end,
             *actions.all(),
             ScheduleFires(parts.database).accept,
-            *_sweeps(parts, jobs),
+            *_sweeps(parts, families),
         ],
         Queue.IO: [*outside.all(), actions.step, refreshes.fetch],
         Queue.BULK: [
@@ -96,16 +111,11 @@ def activities_of(parts: Parts) -> Mapping[Queue, Sequence[Callable[..., Any]]]:
             *(retention.purge, retention.remove_orphans),
         ],
     }
+    return Registrations(activities, families)
 
 
-def _sweeps(parts: Parts, jobs: JobActivities) -> list[Callable[..., Any]]:
-    """What makes rows and Temporal agree again; a family of work adds its registration here."""
-    families: list[WorkFamily[Any]] = [
-        AutomationRuns(),
-        ActionRuns(),
-        DataSourceRuns(),
-        Jobs(jobs),
-    ]
+def _sweeps(parts: Parts, families: Sequence[WorkFamily[Any]]) -> list[Callable[..., Any]]:
+    """What makes rows and Temporal agree again."""
     schedules = Schedules(parts.database, parts.client, SCHEDULED)
     return [
         Reconciler(parts.database, parts.client, families).reconcile,

@@ -13,17 +13,18 @@ from pathlib import Path
 from typing import Any
 
 import structlog
-from temporalio.worker import Worker
+from temporalio.worker import Interceptor, Worker
 
 from activities.maintenance.retention import Periods
 from activities.outbox.deliveries import ExecutionDeliveries
 from activities.outbox.relay import LIMITS, Relay
 from activities.schedules.schedules import Schedules
+from activities.suspects import SuspectInterceptor, Suspects
 from activities.triggers.dispatcher import Dispatcher
 from cli.maintenance_schedules import MAINTENANCE_SCHEDULES, ensure_schedule
 from cli.polling import require_polling
 from cli.shutdown import DRAIN_SECONDS, background, until_stopped
-from cli.worker_activities import Parts, activities_of
+from cli.worker_activities import Parts, registrations_of
 from models.registrations import register_models
 from runtime.crypto import KeyRing
 from runtime.database import Database, libpq_url
@@ -40,6 +41,8 @@ from workflows.registry import ROUTES, SCHEDULED, WORKFLOWS
 from workflows.sandbox import workflow_runner
 
 log = structlog.get_logger()
+
+_Activities = Mapping[Queue, Sequence[Callable[..., Any]]]
 
 GRACE = timedelta(seconds=20)
 """How long a stopping worker lets activities end."""
@@ -76,10 +79,14 @@ async def running_workers(
     notifier = WorkerNotifier(libpq_url(database_url))
     parts.starts.on_foreign_begin = notifier.notify
     failure: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    register_models()
+    registrations = registrations_of(parts)
+    suspects = Suspects(parts.database, parts.client, registrations.families)
+    await suspects.begin()
     async with contextlib.AsyncExitStack() as stack:
-        for worker in _workers(parts, queues, failure):
+        for worker in _workers(parts, queues, registrations.activities, suspects, failure):
             await stack.enter_async_context(worker)
-        await stack.enter_async_context(background(_raised(failure)))
+        await stack.enter_async_context(background(_raised(failure), suspects.run()))
         if Queue.AUTOMATION in queues:
             for schedule in MAINTENANCE_SCHEDULES:
                 await ensure_schedule(parts.client, schedule)
@@ -94,15 +101,25 @@ async def _raised(failure: asyncio.Future[None]) -> None:
     await failure
 
 
-def _workers(parts: Parts, queues: Sequence[Queue], failure: asyncio.Future[None]) -> list[Worker]:
-    register_models()
-    activities = activities_of(parts)
+def _workers(
+    parts: Parts,
+    queues: Sequence[Queue],
+    activities: _Activities,
+    suspects: Suspects,
+    failure: asyncio.Future[None],
+) -> list[Worker]:
+    interceptors = [SuspectInterceptor(suspects)]
 
     # A worker that fails shuts down by itself, but only when no workflow task is left, and one
     # whose local activities it now refuses is left for ever.
     async def on_fatal_error(error: BaseException) -> None:
         if not failure.done():
             failure.set_exception(error)
+
+    def activity_worker(queue: Queue, slots: int) -> Worker:
+        return _activity_worker(
+            parts, queue, activities[queue], slots, on_fatal_error, interceptors
+        )
 
     made = {
         Queue.AUTOMATION: lambda: Worker(
@@ -117,13 +134,10 @@ def _workers(parts: Parts, queues: Sequence[Queue], failure: asyncio.Future[None
             sticky_queue_schedule_to_start_timeout=STICKY_TIMEOUT,
             graceful_shutdown_timeout=GRACE,
             on_fatal_error=on_fatal_error,
+            interceptors=interceptors,
         ),
-        Queue.IO: lambda: _activity_worker(
-            parts, Queue.IO, activities, ACTIVITY_SLOTS, on_fatal_error
-        ),
-        Queue.BULK: lambda: _activity_worker(
-            parts, Queue.BULK, activities, BULK_SLOTS, on_fatal_error
-        ),
+        Queue.IO: lambda: activity_worker(Queue.IO, ACTIVITY_SLOTS),
+        Queue.BULK: lambda: activity_worker(Queue.BULK, BULK_SLOTS),
     }
     return [made[queue]() for queue in queues]
 
@@ -131,14 +145,16 @@ def _workers(parts: Parts, queues: Sequence[Queue], failure: asyncio.Future[None
 def _activity_worker(
     parts: Parts,
     queue: Queue,
-    activities: Mapping[Queue, Sequence[Callable[..., Any]]],
+    activities: Sequence[Callable[..., Any]],
     slots: int,
     on_fatal_error: Callable[[BaseException], Awaitable[None]],
+    interceptors: Sequence[Interceptor],
 ) -> Worker:
     return Worker(
         parts.client,
         task_queue=queue,
-        activities=activities[queue],
+        activities=activities,
+        interceptors=interceptors,
         max_concurrent_activities=slots,
         graceful_shutdown_timeout=GRACE,
         # A cancelled activity learns of it with its next heartbeat.

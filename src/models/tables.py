@@ -18,6 +18,7 @@ import models.content.grants.tables
 import models.content.items.tables
 import models.content.surfaces.tables
 import models.core.idempotency.tables
+import models.core.lifecycle.tables
 import models.data.databases.tables
 import models.data.forms.tables
 import models.data.record_changes.tables

@@ -17,7 +17,7 @@ from activities.maintenance.families import (
     next_restart,
 )
 from models.core.base import Id
-from models.messages.jobs.commands import start_job
+from models.messages.jobs.commands import hold_job, record_failure, start_job
 from models.messages.jobs.rules import JobStatus
 from models.messages.jobs.tables import JOBS, job
 from runtime.database import UnitOfWork
@@ -54,8 +54,12 @@ class Jobs(WorkFamily[JobRow]):
 
     @override
     async def close(self, context: SweepContext, row: JobRow, end: AbnormalEnd) -> bool:
-        del context
         cancelled = end.kind is EndKind.CANCELLED
+        if not cancelled:
+            async with context.database.transaction() as work:
+                held = await hold_job(work, row.id)
+                if held is not None and held.error is None:
+                    await record_failure(work, row.id, end.reason, "interrupted")
         status = JobStatus.CANCELLED if cancelled else JobStatus.FAILED
         while (outcome := await self._jobs.undo_job(str(row.id), status.value)) == MORE:
             activity.heartbeat()
