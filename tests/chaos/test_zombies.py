@@ -47,9 +47,10 @@ async def test_a_worker_and_its_zombie_write_every_record_once(
     )
     run_id = await idle.start(automation.id)
     monkeypatch.setattr(quick_nodes, "BATCH_SECONDS", 60)  # whole runs, on slow machines too
-    with capture_logs():  # those who come second say so at length
+    with capture_logs() as logs:
         replies = await asyncio.gather(*(_worker(idle).begin(str(run_id)) for _ in range(3)))
 
+    assert logs == [], "those who come second are expected"
     titles = await fetch(url, "SELECT title FROM record WHERE database_id = %s", database_id)
     assert Counter(title for (title,) in titles) == Counter(names)
     run = await idle.get(automation.id, run_id)

@@ -12,7 +12,7 @@ from activities.automation_runs.nodes.invocation import NodeResult
 from activities.automation_runs.runs import OpenRun, RunCache
 from activities.contracts import NodeCall, NodeReply, NodeState
 from models.automation.automation_runs import gated_writes, node_writes
-from models.automation.automation_runs.errors import NodeError, RunClosedError
+from models.automation.automation_runs.errors import NodeError, NodeWrittenError, RunClosedError
 from models.automation.automation_runs.gate import NodeRow, pass_gate
 from models.automation.automation_runs.node_writes import Completion, NodeKey
 from models.automation.automation_runs.rules import NodeStatus
@@ -103,16 +103,15 @@ class NodeExecution:
     ) -> _Result | NodeReply:
         """One transaction: gate, then `body`, unless the node has ended before.
 
-        A body that raises leaves no trace. Raises RunClosedError.
+        It is made again when another execution of the node was faster, and then finds what that one
+        has written. A body that raises leaves no trace. Raises RunClosedError.
         """
-        key = called.key
-        async with self.database.transaction() as work:
-            before = await pass_gate(
-                work, key.run_id, key.node_id, key.scope_key, exclusive=exclusive
-            )
-            if (ended := ended_reply(before, key.kind)) is not None:
-                return ended
-            return await body(GatedNode(work, called, before))
+        while True:
+            try:
+                async with self.database.transaction() as work:
+                    return await _gated(work, called, body, exclusive=exclusive)
+            except NodeWrittenError:
+                continue
 
     async def complete_with_gate(
         self, called: CalledNode, result: NodeResult, inputs: JsonObject | None
@@ -157,6 +156,20 @@ class NodeExecution:
             return await self.behind_gate(await self.called(call), body)
         except RunClosedError:
             return CLOSED
+
+
+async def _gated(
+    work: UnitOfWork,
+    called: CalledNode,
+    body: Callable[[GatedNode], Awaitable[_Result]],
+    *,
+    exclusive: bool,
+) -> _Result | NodeReply:
+    key = called.key
+    before = await pass_gate(work, key.run_id, key.node_id, key.scope_key, exclusive=exclusive)
+    if (ended := ended_reply(before, key.kind)) is not None:
+        return ended
+    return await body(GatedNode(work, called, before))
 
 
 def completion(result: NodeResult, inputs: JsonObject | None, attempt: int = 1) -> Completion:

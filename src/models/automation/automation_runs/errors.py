@@ -14,6 +14,20 @@ class RunClosedError(PlatformError):
         super().__init__("The run has ended; nothing more of it is executed.")
 
 
+class NodeWrittenError(PlatformError):
+    """Another execution of a node has written it since this transaction passed the gate.
+
+    It is expected where two workers hold the same run, one of them without knowing of the other.
+    """
+
+    tag = "ApiConflict"
+    code = "node_written"
+    status = 409
+
+    def __init__(self) -> None:
+        super().__init__("The node was written by another execution of it.")
+
+
 class NodeError(PlatformError):
     """A node failed for a reason its author can act on; `code` tells the classes apart.
 

@@ -2,6 +2,8 @@
 
 A node has begun before the transaction that writes it, which reads what the node needs first. It
 ends when its end is written, and not when that transaction began.
+
+Every write of a node's state raises NodeWrittenError when another execution of it was faster.
 """
 
 from collections.abc import Collection
@@ -9,9 +11,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import insert, select, update
+from sqlalchemy import select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
+from models.automation.automation_runs.errors import NodeWrittenError
 from models.automation.automation_runs.gate import NodeRow
 from models.automation.automation_runs.rules import OPEN_NODE, NodeStatus
 from models.automation.automation_runs.tables import node_run, node_run_attempt
@@ -155,13 +158,16 @@ async def close_nodes(work: UnitOfWork, run_ids: Collection[Id]) -> None:
 
 
 async def _write(work: UnitOfWork, key: NodeKey, before: NodeRow, values: JsonObject) -> None:
+    """Raises NodeWrittenError when the row is not what the gate has shown."""
     if before.status is None:
-        statement: Any = insert(node_run).values(**identity(key), started_at=key.began_at, **values)
+        new = {**identity(key), "started_at": key.began_at, **values}
+        statement: Any = upsert(node_run).values(**new).on_conflict_do_nothing()
     else:
         statement = (
             update(node_run).where(*_this(key), node_run.c.status.in_(OPEN_NODE)).values(**values)
         )
-    await work.execute(statement)
+    if await work.first(statement.returning(node_run.c.run_id)) is None:
+        raise NodeWrittenError
 
 
 def identity(key: NodeKey) -> JsonObject:

@@ -10,12 +10,13 @@ from sqlalchemy import (
     TableValuedAlias,
     exists,
     func,
-    insert,
     literal,
     select,
     update,
 )
+from sqlalchemy.dialects.postgresql import insert as upsert
 
+from models.automation.automation_runs.errors import NodeWrittenError
 from models.automation.automation_runs.node_writes import NodeKey
 from models.automation.automation_runs.tables import automation_run
 from models.automation.waits.rules.responses import Resolution, Response
@@ -66,19 +67,20 @@ async def find_wait(work: UnitOfWork, key: NodeKey) -> RunWait | None:
 
 
 async def insert_wait(work: UnitOfWork, key: NodeKey, **values: Any) -> None:
-    """Insert the wait of a node that waits, or will."""
+    """Insert the wait of a node that waits, or will. Raises NodeWrittenError when it has one."""
     row = {"terms": {}, "responses": [], **values}
-    await work.execute(
-        insert(run_wait).values(
-            run_id=key.run_id,
-            node_id=key.node_id,
-            scope_key=key.scope_key,
-            workspace_id=key.workspace_id,
-            kind=key.kind,
-            created_at=work.now,
-            **row,
-        )
-    )
+    values = {
+        "run_id": key.run_id,
+        "node_id": key.node_id,
+        "scope_key": key.scope_key,
+        "workspace_id": key.workspace_id,
+        "kind": key.kind,
+        "created_at": work.now,
+        **row,
+    }
+    statement = upsert(run_wait).values(values).on_conflict_do_nothing()
+    if await work.first(statement.returning(run_wait.c.run_id)) is None:
+        raise NodeWrittenError
 
 
 async def update_wait(work: UnitOfWork, key: NodeKey, **values: Any) -> None:
