@@ -121,7 +121,7 @@ class QuickNodesCall:
 
 @dataclass(frozen=True, slots=True)
 class LoopProgress:
-    """How far a loop of quick nodes has come; it goes on in the next batch."""
+    """How far a loop of quick nodes has come, which goes on in the next batch or has ended."""
 
     node_id: str
     scope_key: str
@@ -136,6 +136,12 @@ class QuickNodesReply:
     ends: list[NodeEnd]
     ended: str | None = None
     loops: list[LoopProgress] = field(default_factory=list)
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether a loop has iterations left, so that another batch follows."""
+        over = {end.ref for end in self.ends}
+        return any(NodeRef(one.node_id, one.scope_key) not in over for one in self.loops)
 
 
 WAITS_FOR_SLOT = "waits_for_slot"

@@ -91,6 +91,31 @@ async def test_a_run_is_found_and_read_in_temporal(engine: Engine, serve: Serve)
     assert timers == ["Deadline of the run", "Sleep on it"]
 
 
+async def test_a_loop_beside_other_nodes_is_shown_whole_at_its_end(
+    engine: Engine, serve: Serve, table: Id
+) -> None:
+    endpoint = await serve(reply())
+    into = {"databaseId": str(table)}
+    automation = await engine.publish(
+        graph(
+            node("find", "query_records", **into),
+            node("call", "http_request", url=endpoint.url),
+            node("each", "for_each", label="Every car", items=list(range(30))),
+            node("car", "create_record", **into, data={"code": binding("expression", "string(item)")}),
+            node("other", "create_record", **into, data={"code": "other"}),
+            node("end", "join"),
+            node("wait", "delay", seconds=600),
+            edges=[("find", "call"), ("find", "each"), ("find", "other"), ("each", "car", "item"),
+                   ("call", "end"), ("each", "end", "done"), ("other", "end"), ("end", "wait")],
+        )
+    )  # fmt: skip
+    run_id = await engine.start(automation.id)
+    await engine.until(automation.id, run_id, lambda run: run.status == "waiting")
+    shown = await table_of_nodes(handle_of(engine, run_id))
+    assert "| Every car | for_each | ✔ succeeded 30/30 | 1 |" in shown.splitlines()
+    await engine.cancel(automation.id, run_id)
+
+
 async def summaries_of(handle: WorkflowHandle[Any, Any]) -> dict[int, list[str]]:
     """The summaries of a history's events, by their type."""
     found: dict[int, list[str]] = {}

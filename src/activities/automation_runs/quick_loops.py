@@ -36,6 +36,8 @@ class Turn:
     def __init__(self, seconds: float) -> None:
         self._until = time.monotonic() + seconds
         self.room = asyncio.Semaphore(CONCURRENT_TRANSACTIONS)
+        self.ended_loops: list[LoopProgress] = []
+        """How far the loops came that have ended in this turn, but for those in other loops."""
 
     @property
     def over(self) -> bool:
@@ -75,6 +77,12 @@ class _Round:
     @property
     def progress(self) -> JsonObject:
         return {"next": self.following, "open": sorted({*self.open, *self.paused})}
+
+    @property
+    def shown(self) -> LoopProgress:
+        """What operators see of the progress."""
+        ended = self.following - len(self.progress["open"])
+        return LoopProgress(self.ref.node_id, self.ref.scope_key, ended, self.loop.count)
 
     @property
     def call(self) -> NodeCall:
@@ -120,8 +128,9 @@ class QuickLoops:
             called = await self._nodes.called(one.call)
             async with self._nodes.database.transaction() as work:
                 await loops.keep_progress(work, called.key, one.progress)
-            ended = one.following - len(one.progress["open"])
-            return LoopProgress(one.ref.node_id, one.ref.scope_key, ended, one.loop.count)
+            return one.shown
+        if one.around is None:
+            one.turn.ended_loops.append(one.shown)
         end = LoopEndCall(one.call, not one.failed, one.following)
         return _end(one.ref, await self._loops.close(end))
 

@@ -53,7 +53,7 @@ class QuickNodes:
             ref = waiting.popleft()
             end = await self._end(run, ref, turn)
             if isinstance(end, LoopProgress):
-                return QuickNodesReply(ends, loops=[end])
+                return QuickNodesReply(ends, loops=[*turn.ended_loops, end])
             ends.append(end)
             if plan_state is None:
                 continue
@@ -67,7 +67,7 @@ class QuickNodes:
                 turn.hurry(HURRY_SECONDS)
             if turn.over:
                 break
-        return QuickNodesReply(ends)
+        return QuickNodesReply(ends, loops=turn.ended_loops)
 
     async def _end(self, run: OpenRun, ref: NodeRef, turn: Turn) -> NodeEnd | LoopProgress:
         if is_loop(run.graph.nodes[ref.node_id].kind):

@@ -99,7 +99,7 @@ class GraphExecution:
             self._batch = None
             for end in message.ends:
                 self._apply(end)
-            if message.loops:
+            if message.goes_on:
                 self._lasting()
         progress = message.loops if isinstance(message, QuickNodesReply) else ()
         self._table.follow(self.plan_state, progress)
