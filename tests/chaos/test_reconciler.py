@@ -25,11 +25,13 @@ from activities.maintenance.reconciler import Reconciler
 from models.automation.automation_runs.end_effects import failure_run_id
 from models.automation.automation_runs.start_intents import append_starts
 from models.automation.automation_runs.tables import AUTOMATION_RUNS, automation_run, node_run
+from models.automation.waits.tables import run_wait
 from runtime.families import Family
 from runtime.ids import new_id
 from runtime.outbox import outbox
 from tests.support.engine import Engine, graph, node
 from tests.support.patience import eventually
+from tests.support.waits import held
 
 pytestmark = pytest.mark.crash
 
@@ -60,9 +62,9 @@ async def sweep(engine: Engine, grace: timedelta = timedelta(), batch: int = 500
     return {name.removeprefix("automation_runs_"): count for name, count in counts.items()}
 
 
-async def parked(engine: Engine) -> tuple[UUID, UUID]:
+async def parked(engine: Engine, *nodes: Any) -> tuple[UUID, UUID]:
     """Automation and run, the run waiting in Temporal."""
-    automation = await engine.publish(waiting())
+    automation = await engine.publish(graph(*nodes) if nodes else waiting())
     run_id = await engine.start(automation.id)
     await engine.until(automation.id, run_id, lambda run: run.status == "waiting")
     return automation.id, run_id
@@ -164,6 +166,23 @@ async def test_a_row_that_was_put_back_goes_on_in_another_execution(
     assert (await sweep(engine))["restarted"] == 1
     assert (await engine.ended(automation.id, run_id)).status == end
     await _has_status(engine, run_id, ENDED[end])
+
+
+async def test_a_run_whose_rows_were_put_back_behind_its_execution_begins_from_them(
+    engine: Engine,
+) -> None:
+    automation_id, run_id = await parked(engine, held("hear", "wait_event", {"eventKey": "later"}))
+    async with engine.database.transaction() as work:
+        for table in (run_wait, node_run):
+            await work.execute(delete(table).where(table.c.run_id == run_id))
+    await execution(engine, run_id).signal("resolve_node", args=["hear", ""])
+    await _has_status(engine, run_id, WorkflowExecutionStatus.COMPLETED)
+    assert (await engine.get(automation_id, run_id)).status == "waiting"
+    assert (await sweep(engine))["restarted"] == 1
+    await engine.until(
+        automation_id, run_id, lambda run: [one.status for one in run.node_runs] == ["waiting"]
+    )
+    await engine.cancel(automation_id, run_id)
 
 
 @pytest.mark.parametrize("end", ["succeeded", "failed"])

@@ -9,7 +9,7 @@ from typing import Any
 
 from temporalio import activity
 
-from activities.automation_runs.node_execution import CalledNode, GatedNode, NodeExecution
+from activities.automation_runs.node_execution import CLOSED, CalledNode, GatedNode, NodeExecution
 from activities.automation_runs.nodes.invocation import NodeResult
 from activities.automation_runs.nodes.resolution import resolve_parameters, substitute
 from activities.automation_runs.nodes.secrecy import without_credentials
@@ -24,7 +24,7 @@ from models.automation.action_runs.acceptance import (
     summary_of,
 )
 from models.automation.action_runs.closing import NODE_ENDED, Ended
-from models.automation.action_runs.execution import abandon, ended, find_end
+from models.automation.action_runs.execution import abandon, find_end
 from models.automation.action_runs.rules import ActionRunStatus
 from models.automation.actions.queries import find_action
 from models.automation.automation_runs import node_writes
@@ -79,7 +79,10 @@ class ActionNodeActivities:
         async def body(node: GatedNode) -> NodeReply:
             key = node.called.key
             run_id = action_run_id(key)
-            end = await ended(node.work, run_id)
+            end = await find_end(node.work, run_id)
+            if end is None:
+                # As where a wait has no row.
+                return CLOSED
             if end.status is ActionRunStatus.STARTED:
                 status = ActionRunStatus.CANCELLED
                 await abandon(node.work, key.workspace_id, run_id, status, NODE_ENDED)

@@ -11,6 +11,7 @@ from activities.automation_runs.binding_contexts import binding_context, open_lo
 from activities.automation_runs.calling_workflow import show_running
 from activities.automation_runs.loop_parameters import loop_parameters
 from activities.automation_runs.node_execution import (
+    CLOSED,
     OUTPUT_LIMIT,
     CalledNode,
     GatedNode,
@@ -162,6 +163,9 @@ class LoopNodes:
         """The delay of a repeat is over: loop and run are shown as running."""
 
         async def body(node: GatedNode) -> NodeReply:
+            if node.before.status is None:
+                # As where a wait has no row.
+                return CLOSED
             await show_running(node)
             await loops.resume_loop(node.work, node.called.key)
             return ITERATING

@@ -9,7 +9,7 @@ from typing import Any
 from temporalio import activity
 
 from activities.automation_runs.calling_workflow import calling_workflow_id, show_running
-from activities.automation_runs.node_execution import CalledNode, GatedNode, NodeExecution
+from activities.automation_runs.node_execution import CLOSED, CalledNode, GatedNode, NodeExecution
 from activities.automation_runs.nodes.delay import seconds_to_wait
 from activities.automation_runs.nodes.invocation import NodeResult
 from activities.automation_runs.nodes.resolution import resolve_parameters, substitute
@@ -79,10 +79,13 @@ class WaitActivities:
         """What the node waited for has come: complete it and show the run as running.
 
         The row decides: a node whose wait nobody has resolved, and whose time is not over, goes on
-        waiting.
+        waiting. One without a row was put back by a restore: this execution knows more than the
+        rows do, and ends, so that another one begins from them.
         """
 
         async def body(node: GatedNode) -> NodeReply:
+            if node.before.status is None:
+                return CLOSED
             try:
                 reply = await _ENDS[node.called.node.kind](node, call.over)
             except NodeError as error:
