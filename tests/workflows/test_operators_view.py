@@ -95,13 +95,13 @@ async def test_a_loop_beside_other_nodes_is_shown_whole_at_its_end(
     engine: Engine, serve: Serve, table: Id
 ) -> None:
     endpoint = await serve(reply())
-    into = {"databaseId": str(table)}
+    into, coded = {"databaseId": str(table)}, {"code": binding("expression", "string(item)")}
     automation = await engine.publish(
         graph(
             node("find", "query_records", **into),
             node("call", "http_request", url=endpoint.url),
             node("each", "for_each", label="Every car", items=list(range(30))),
-            node("car", "create_record", **into, data={"code": binding("expression", "string(item)")}),
+            node("car", "create_record", **into, data=coded),
             node("other", "create_record", **into, data={"code": "other"}),
             node("end", "join"),
             node("wait", "delay", seconds=600),

@@ -45,7 +45,9 @@ async def test_the_answer_is_the_queued_run(
     assert run["source"] == source
     assert run.get("startNodeId") == ("wait" if operation == "run-from-node" else None)
     assert run["automationVersionId"] == made["publishedVersionId"]
-    assert run["nodeRuns"] == []
+    (first,) = run["nodeRuns"]
+    places = ("runId", "nodeId", "nodeKind", "scopeKey", "status", "attempt")
+    assert [first[name] for name in places] == [run["id"], "wait", "delay", "", "queued", 0]
     workflow_id = f"automation-run/{run['id']}"
     assert run["metadata"]["temporalWorkflowId"] == workflow_id
     assert run["metadata"]["temporal"]["workflowId"] == workflow_id
@@ -53,6 +55,7 @@ async def test_the_answer_is_the_queued_run(
     seen = read(await client.get(f"{path_of(made)}/runs/{run['id']}"))
     assert seen["status"] in OPEN
     assert seen["triggerPayload"] == {"n": 1}
+    assert [one["id"] for one in seen["nodeRuns"]] == [first["id"]]
 
 
 async def test_the_body_of_a_start_may_be_left_out(client: Client, space: Space) -> None:

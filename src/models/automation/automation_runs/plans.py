@@ -65,6 +65,36 @@ def read_reused(options: JsonObject) -> list[Reused]:
     return [Reused(*row) for row in options.get("reused", ())]
 
 
+@dataclass(frozen=True, slots=True)
+class FirstNode:
+    """A node that starts as soon as its run does."""
+
+    node_id: str
+    scope_key: str
+    kind: str
+
+
+def changes_start(start_node_id: str | None, options: JsonObject) -> bool:
+    """Whether a run with these options may begin elsewhere than its plan does."""
+    return start_node_id is not None or not options.keys().isdisjoint(_CHANGE_START)
+
+
+_CHANGE_START = ("starts", "stopAtNodeId", "reused", "refusal")
+
+
+def first_nodes(plan: Plan, start_node_id: str | None, options: JsonObject) -> list[FirstNode]:
+    """The nodes that a run of this plan starts with; none for a run that is refused."""
+    if "refusal" in options:
+        return []
+    executed = executed_plan(plan, start_node_id, options)
+    plan_state, nodes = PlanState(executed), executed.nodes_by_id()
+    for one in read_reused(options):
+        plan_state.apply(one.event)
+    return [
+        FirstNode(ref.node_id, ref.scope_key, nodes[ref.node_id].kind) for ref in plan_state.active
+    ]
+
+
 def reusable(plan: Plan, ended: Mapping[str, Reused]) -> list[Reused] | None:
     """The ends of an earlier run that this run can reuse; None when they complete the plan.
 

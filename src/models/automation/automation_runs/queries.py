@@ -9,6 +9,7 @@ from sqlalchemy import ColumnElement, Select, select, tuple_
 
 from models.automation.automation_runs import node_queries
 from models.automation.automation_runs.end_effects import FAILURES, failure_run_id
+from models.automation.automation_runs.first_nodes import queued_nodes
 from models.automation.automation_runs.rows import RunRow
 from models.automation.automation_runs.rules import RunSource, RunStatus
 from models.automation.automation_runs.shapes import (
@@ -86,18 +87,25 @@ async def detail(
         "trimmed": trimmed or node_queries.lacks_outputs(run, nodes),
     }
     await node_queries.show_last_errors(work, actor, run_id, nodes)
+    if run.status == RunStatus.QUEUED:
+        shown = {node.id for node in nodes}
+        nodes += [node for node in await queued_nodes(work, run) if node.id not in shown]
     return AutomationRunDetail(**_run_fields(run, metadata), node_runs=nodes)
 
 
-def accepted_detail(run: AutomationRun, node_count: int) -> AutomationRunDetail:
-    """A run that was accepted in this transaction and needed no slot; nothing is read."""
+async def accepted_detail(
+    work: UnitOfWork, run: AutomationRun, node_count: int
+) -> AutomationRunDetail:
+    """A run that was accepted in this transaction and needed no slot; hardly anything is read."""
     metadata = {
         **lineage(run.id, chain=run.chain, admitted_at=run.admitted_at),
         "waiting": [],
         "progress": node_queries.progress_of(0, node_count),
         "trimmed": False,
     }
-    return AutomationRunDetail(**_run_fields(run, metadata), node_runs=[])
+    return AutomationRunDetail(
+        **_run_fields(run, metadata), node_runs=await queued_nodes(work, run)
+    )
 
 
 async def list_runs(

@@ -122,7 +122,8 @@ class AutomationRunShape(Shape):
 
 
 class AutomationRunDetail(AutomationRunShape):
-    """One run with its node runs, in the order they began.
+    """One run with its node runs, in the order they began; those that a queued run starts with
+    are `queued`, with `attempt` 0.
 
     Of very many or very large node runs only the most telling are there, and `metadata.trimmed`
     says so. It also says when `output` had no room for some, which are null there.
