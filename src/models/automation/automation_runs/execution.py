@@ -104,10 +104,12 @@ async def finish(
     Its open nodes are closed with it.
     """
     await slots.lock_of_runs(work, [run_id])
+    # The wait for the lock is a part of the run, and a slot is handed on when it ends.
+    work.now = utc_now()
     ended = await work.first(
         AUTOMATION_RUNS.moving(status)
         .where(automation_run.c.id == run_id)
-        .values(output=output, error=error, completed_at=utc_now())
+        .values(output=output, error=error, completed_at=work.now)
         .returning(*end_effects.ENDED)
     )
     if ended is None:
@@ -184,10 +186,11 @@ async def succeed_and_follow(work: UnitOfWork, run: RunHeader, leaves: Sequence[
     reused = {one.node_id for one in read_reused(run.options)}.intersection(leaves)
     outputs = await load_outputs(work, run, reused, [""]) if reused else []
     await slots.lock_of_runs(work, [run.run_id])
+    work.now = utc_now()
     parameters = {
         "run_id": run.run_id,
         "leaves": list(leaves),
-        "now": utc_now(),
+        "now": work.now,
         "reused": within_limit({row.node_id: row.output for row in outputs if row.succeeded}),
     }
     written = await _SUCCEED_WITH_REUSED.execute(work, parameters) > 0
