@@ -369,7 +369,7 @@ async def test_a_node_that_runs_again_says_why(client: Client, space: Space) -> 
                 await work.execute(insert(node_run_attempt).values(**node, **values, **moments))
     shown = read(await client.get(f"{path_of(made)}/runs/{run_id}"))["nodeRuns"]
     said = {one["nodeId"]: one["metadata"].get("lastError") for one in shown}
-    assert said == {"first": None, "again": "It was gone."}
+    assert said.items() >= {"first": None, "again": "It was gone."}.items()
 
 
 async def test_an_iteration_is_one_of_the_run_that_is_replayed(

@@ -49,8 +49,12 @@ async def with_heavy_nodes(
         for number in range(MANY)
     ]
     rows[-1] |= last or {}
+    begun = {"status": "running", "started_at": rows[0]["started_at"]}
     async with space.database.transaction() as work:
         await work.execute(insert(node_run), rows)
+        await work.execute(
+            update(automation_run).where(automation_run.c.id == run_id).values(begun)
+        )
 
 
 async def test_a_run_with_heavy_outputs_is_answered_in_part(client: Client, space: Space) -> None:
