@@ -7,6 +7,9 @@ from uuid import UUID
 
 import pytest
 from sqlalchemy import delete, select
+from temporalio.api.common.v1 import WorkflowExecution
+from temporalio.api.enums.v1 import EventType, ResetReapplyExcludeType
+from temporalio.api.workflowservice.v1 import ResetWorkflowExecutionRequest
 from temporalio.testing import ActivityEnvironment
 
 from activities.maintenance.automation_runs import AutomationRuns
@@ -17,9 +20,9 @@ from models.automation.waits.shapes import PublishEvent, ResumeNode
 from models.core.base import JsonObject
 from runtime.families import Family
 from runtime.outbox import Intent, outbox
-from tests.support.engine import Engine, graph, node
+from tests.support.engine import Engine, by_node, graph, node
 from tests.support.patience import eventually
-from tests.support.waits import approval, event, held, member, waiting
+from tests.support.waits import approval, event, held, member, publish, waiting
 
 pytestmark = pytest.mark.crash
 
@@ -112,6 +115,47 @@ async def test_who_waits_on_is_told_nothing(engine: Engine) -> None:
     assert (await sweep(engine))["resent"] == 0
     assert await signals(engine, run_id) == 0
     await engine.cancel(automation_id, run_id)
+
+
+async def test_an_execution_that_was_put_back_is_told_what_its_rows_know(engine: Engine) -> None:
+    content = graph(
+        held("first", "wait_event", {"eventKey": "put back 1"}),
+        held("second", "wait_event", {"eventKey": "put back 2"}),
+        edges=[("first", "second")],
+    )
+    automation_id, run_id = await waiting(engine, content)
+    handle = engine.client.get_workflow_handle(Family.AUTOMATION_RUN.workflow_id(run_id))
+    # A task after the one that parked the node: what a reset to it keeps is that the node waits.
+    await handle.signal("admitted")
+    tasks: list[int] = []
+
+    async def has_looked() -> bool:
+        tasks[:] = [
+            one.event_id
+            for one in (await handle.fetch_history()).events
+            if one.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED
+        ]
+        return len(tasks) > 1
+
+    await eventually(has_looked, what="a second task")
+    await publish(engine, "put back 1")
+    await engine.until(
+        automation_id,
+        run_id,
+        lambda run: run.status == "waiting" and by_node(run).keys() == {"first", "second"},
+    )
+    request = ResetWorkflowExecutionRequest(
+        namespace=engine.client.namespace,
+        workflow_execution=WorkflowExecution(workflow_id=handle.id),
+        reason="An older Temporal.",
+        workflow_task_finish_event_id=tasks[1],
+        request_id=str(run_id),
+        reset_reapply_exclude_types=[ResetReapplyExcludeType.RESET_REAPPLY_EXCLUDE_TYPE_SIGNAL],
+    )
+    await engine.client.workflow_service.reset_workflow_execution(request)
+    await resolve_without_signal(engine, "put back 2", run_id)
+    assert await repaired(engine, "resent") == 2
+    assert (await engine.ended(automation_id, run_id)).status == "succeeded"
 
 
 async def called_runs(engine: Engine, run_id: UUID) -> list[Any]:

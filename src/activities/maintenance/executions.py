@@ -27,6 +27,8 @@ class Execution:
     attempt: int
     restarts: int = 0
     failure: str | None = None
+    busy: bool = False
+    """Whether an activity or a child of it is under way."""
 
     @property
     def sleeps(self) -> bool:
@@ -52,9 +54,11 @@ async def describe_execution(client: Client, workflow_id: str) -> Execution | No
             return None
         raise
     assert described.status is not None, "Temporal always says"
-    attempt = described.raw_description.pending_workflow_task.attempt
+    raw = described.raw_description
+    busy = bool(raw.pending_activities or raw.pending_children)
     restarts = await described.memo_value(RESTARTS, 0, type_hint=int)
-    return Execution(described.status, attempt, restarts, failure)
+    attempt = raw.pending_workflow_task.attempt
+    return Execution(described.status, attempt, restarts, failure, busy)
 
 
 async def _failure(handle: WorkflowHandle[Any, Any]) -> str | None:

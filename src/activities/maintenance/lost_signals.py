@@ -1,43 +1,58 @@
-"""Lost signals: waits resolved in our rows, whose executions go on waiting (promise I7)."""
+"""Lost signals: waits resolved in our rows, whose executions go on waiting (promise I7).
+
+A signal is lost with whoever should have delivered it, or with a Temporal that was put back to an
+earlier state: its executions then wait at nodes whose rows have ended long since.
+"""
 
 from collections.abc import Sequence
-from datetime import timedelta
 from itertools import groupby
 from operator import attrgetter
+from typing import Protocol
 
 import structlog
-from sqlalchemy import and_, exists, select
+from sqlalchemy import ColumnElement, and_, exists, or_, select
 from temporalio import activity
 from temporalio.service import RPCError
 
-from activities.maintenance.executions import describe_execution
+from activities.maintenance.executions import Execution, describe_execution
 from activities.maintenance.families import SweepContext
-from models.automation.automation_runs.rules import OPEN_RUN, NodeStatus
+from models.automation.automation_runs.rules import OPEN_RUN, NodeStatus, RunStatus
 from models.automation.automation_runs.tables import automation_run, node_run
 from models.automation.waits.store import HostedWait, wake
 from models.automation.waits.tables import run_wait
-from runtime.database import Database
+from runtime.database import UnitOfWork
 from runtime.outbox import Intent, outbox
 
 log = structlog.get_logger()
 
 _wait = run_wait.c
 _RUN = automation_run.c.id == _wait.run_id
-_NODE = and_(
-    node_run.c.run_id == _wait.run_id,
-    node_run.c.node_id == _wait.node_id,
-    node_run.c.scope_key == _wait.scope_key,
-)
 _UNDELIVERED = exists().where(outbox.c.subject_id == _wait.run_id, outbox.c.intent == Intent.SIGNAL)
+_other, _node = run_wait.alias("other"), node_run.c
+_NODE_OF_OTHER = and_(
+    _node.run_id == _other.c.run_id,
+    _node.node_id == _other.c.node_id,
+    _node.scope_key == _other.c.scope_key,
+)
+
+
+class _ResolvedWait(HostedWait, Protocol):
+    """A resolved wait; `unheard` says that its run has a node which waits for a resolution that is
+    there.
+    """
+
+    unheard: bool
 
 
 async def resend_signals(context: SweepContext) -> int:
-    """Wake the nodes whose wait ended longer ago than `grace`; how many were woken.
+    """Tell executions again of the waits that ended longer ago than `grace`; how many waits.
 
-    Only where the execution has dealt with all it was told: else it may yet come to the wait.
+    Only of runs that stand still, and only where the execution has dealt with all it was told: else
+    it may yet come to the wait.
     """
     resent = 0
-    waits = await _resolved(context.database, context.grace)
+    async with context.database.transaction() as work:
+        waits = await _resolved(work, context)
     for workflow_id, hosted in groupby(waits, attrgetter("workflow_id")):
         activity.heartbeat()
         try:
@@ -46,29 +61,45 @@ async def resend_signals(context: SweepContext) -> int:
             # The next sweep comes back to it.
             log.warning("an execution could not be asked", workflow=workflow_id)
             continue
-        if found is None or not found.sleeps:
-            continue
-        lost = list(hosted)
+        lost = [wait for wait in hosted if _stands_still(wait, found)]
         async with context.database.transaction() as work:
             await wake(work, lost)
         resent += len(lost)
     return resent
 
 
-async def _resolved(database: Database, grace: timedelta) -> Sequence[HostedWait]:
-    """The resolved waits of nodes that are still waiting, those of one execution together."""
+def _stands_still(wait: _ResolvedWait, found: Execution | None) -> bool:
+    if found is None or not found.sleeps:
+        return False
+    return wait.unheard or not found.busy
+
+
+async def _resolved(work: UnitOfWork, context: SweepContext) -> Sequence[_ResolvedWait]:
+    """The resolved waits of runs that may stand still, those of one execution together."""
+    before = work.now - context.grace
+    unheard = exists().where(
+        _other.c.run_id == _wait.run_id,
+        _other.c.resolved_at < before,
+        _NODE_OF_OTHER,
+        _node.status == NodeStatus.WAITING,
+    )
+    overdue = exists().where(
+        _node.run_id == _wait.run_id, _node.status == NodeStatus.WAITING, _node.due_at < before
+    )
     names = ("workspace_id", "run_id", "node_id", "scope_key", "workflow_id")
-    async with database.transaction() as work:
-        return await work.rows(
-            select(*(_wait[name] for name in names))
-            .select_from(run_wait.join(automation_run, _RUN).join(node_run, _NODE))
-            .where(
-                automation_run.c.status.in_(OPEN_RUN),
-                node_run.c.status == NodeStatus.WAITING,
-                _wait.workflow_id.is_not(None),
-                _wait.resolved_at < work.now - grace,
-                ~_UNDELIVERED,
-            )
-            .order_by(_wait.workflow_id),
-            of=HostedWait,
+    stands: ColumnElement[bool] = or_(
+        unheard, overdue, automation_run.c.status == RunStatus.RUNNING
+    )
+    return await work.rows(
+        select(*(_wait[name] for name in names), unheard.label("unheard"))
+        .select_from(run_wait.join(automation_run, _RUN))
+        .where(
+            automation_run.c.status.in_(OPEN_RUN),
+            _wait.workflow_id.is_not(None),
+            _wait.resolved_at < before,
+            ~_UNDELIVERED,
+            stands,
         )
+        .order_by(_wait.workflow_id),
+        of=_ResolvedWait,
+    )
