@@ -16,7 +16,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up test check fix demo bench histories openapi lock clean
+.PHONY: help setup up test explore check fix demo bench histories openapi lock clean
 
 help: ## Show this list.
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "%-10s %s\n", $$1, $$2}'
@@ -39,6 +39,10 @@ up: setup ## Start the whole platform and keep it running until Ctrl-C.
 
 test: setup ## Run all tests.
 	$(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+
+explore: setup ## Run the random tests long, with examples nobody has tried.
+	$(BIN)/pytest -n $(WORKERS) --dist loadfile --hypothesis-profile explore \
+		$$(grep -rl --include='test_*.py' 'from hypothesis' tests)
 
 check: setup ## Lint, types, import rules, migrations, openapi.json.
 	$(BIN)/ruff check

@@ -17,14 +17,16 @@ from runtime.crypto import KeyRing
 from runtime.development_issuer import DevelopmentIssuer, ensure_issuer
 from runtime.settings import Settings
 from tests.support.client import Client, Contract
+from tests.support.exploring import EXPLORE, FACTOR
 from tests.support.interruptions import past_interruptions
 from tests.support.postgres import migrated_database
 from tests.support.spaces import MakeSpace, Space, make_space
 from tests.support.watched import WatchedDatabase
 
-# A machine that stands still for a moment refutes nothing.
-hypothesis_settings.register_profile("patient", hypothesis_settings(), deadline=None)
-hypothesis_settings.load_profile("patient")
+# The same examples in every run; and a machine that stands still for a moment refutes nothing.
+hypothesis_settings.register_profile("same", deadline=None, derandomize=True)
+hypothesis_settings.register_profile(EXPLORE, deadline=None, max_examples=100 * FACTOR)
+hypothesis_settings.load_profile("same")
 
 
 @pytest.hookimpl(trylast=True)

@@ -22,6 +22,7 @@ from models.workspace.targets.shapes import CreateItem
 from runtime.database import Database, UnitOfWork
 from runtime.errors import ConflictError, NotFoundError, PlatformError, ValidationError
 from runtime.ids import new_id
+from tests.support.exploring import examples
 from tests.support.spaces import Space
 
 
@@ -235,7 +236,7 @@ def test_the_tree_does_what_the_model_does(database_url: str, space: Space) -> N
             run(
                 TreeMachine,
                 settings=settings(
-                    max_examples=25,
+                    max_examples=examples(25),
                     stateful_step_count=25,
                     deadline=None,
                     # A sequence of at most 25 steps reads well enough without being made shorter.

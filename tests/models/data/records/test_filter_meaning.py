@@ -29,6 +29,7 @@ from models.data.records.rules.query.predicates import filter_condition
 from models.data.records.tables import record, record_link
 from runtime.database import Database, UnitOfWork
 from runtime.timestamps import wire_timestamp
+from tests.support.exploring import examples
 from tests.support.spaces import Space
 
 NOW = datetime(2026, 5, 20, 12, tzinfo=UTC)
@@ -262,8 +263,7 @@ async def _write(work: UnitOfWork, table: Table, rows: Sequence[Row]) -> None:
 
 
 @settings(
-    max_examples=300,
-    derandomize=True,
+    max_examples=examples(300),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

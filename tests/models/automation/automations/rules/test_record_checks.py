@@ -13,6 +13,7 @@ from models.automation.automations.rules.graph.record_checks import record_probl
 from models.core.base import Id
 from models.data.databases.rules.fields import FieldSpec, Option
 from models.data.databases.rules.kinds import FieldKind
+from tests.support.exploring import examples
 
 DATABASE = str(uuid.UUID(int=1))
 OPTION = Option(id="1", key="open", name="Open", color="gray", order=0)
@@ -236,7 +237,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(
     kind=st.sampled_from(list(NodeKind)),
     value=st.dictionaries(

@@ -74,9 +74,10 @@ class Links:
         present = self._links.get((side.field_id, record_id, target_id))
         position = present.position if present else now
         target_position = present.target_position if present else now
-        if record_id == own:
+        # A record that is linked to itself stands at both ends: each side has its own place there.
+        if side.forward and record_id == own:
             position = place
-        else:
+        if side.backward and target_id == own:
             target_position = place
         kept = present is not None and present.kept
         link = Link(side.field_id, record_id, target_id, position, target_position, kept)
