@@ -1,6 +1,7 @@
 """From described fields to planned ones: keys, title, options, settings, defaults."""
 
 import uuid
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -162,13 +163,12 @@ def test_what_clients_do_not_write_is_neither_required_nor_has_a_default(kind: F
 
 def test_the_settings_of_a_relation_are_spelled_out() -> None:
     target = uuid.uuid4()
-    settings = {"databaseId": str(target).upper(), "color": "red"}
+    settings = {"databaseId": str(target).upper()}
     assert plan({"label": "X", "kind": "relation", "settings": settings})[1].settings == {
         "databaseId": str(target),
         "cardinality": "many",
         "symmetric": False,
         "onDelete": "unlink",
-        "color": "red",
     }
 
 
@@ -244,9 +244,38 @@ def test_a_change_leaves_what_it_does_not_name() -> None:
     assert change(field, defaultValue=None).default is None
 
 
-def test_unknown_settings_are_kept() -> None:
-    planned = plan({"label": "N", "kind": "number", "settings": {"precision": 2, "width": "wide"}})
-    assert planned[1].settings == {"precision": 2, "width": "wide"}
+@pytest.mark.parametrize(
+    ("kind", "path", "known"),
+    [
+        ("number", "precison", "which knows precision, min, max, format, currencyCode, unit"),
+        ("timer", "foo", "which knows allowManual, roundToMinutes"),
+        ("text", "precision", "text field"),
+    ],
+)
+def test_an_unknown_setting_is_refused_with_the_known_ones(
+    kind: str, path: str, known: str
+) -> None:
+    with pytest.raises(ValidationError) as refused:
+        plan({"label": "N", "kind": kind, "settings": {path: 2}})
+    (detail,) = refused.value.details
+    assert detail.path == f"fields.0.settings.{path}"
+    assert detail.message.startswith(f"is not a known key of a {kind} field")
+    assert detail.message.endswith(known)
+
+
+@pytest.mark.parametrize("kind", FieldKind)
+def test_settings_may_be_sent_back_as_they_were_read(kind: FieldKind) -> None:
+    planned = plan({"label": "X", "kind": kind.value, "settings": SETTINGS.get(kind, {})})[1]
+    added = {
+        FieldKind.RELATION: {"inverseFieldId": str(uuid.uuid4())},
+        FieldKind.ROLLUP: {"resultKind": "number"},
+        FieldKind.FORMULA: {"resultKind": "text"},
+    }
+    planned = replace(planned, settings={**planned.settings, **added.get(kind, {})})
+    changed = plan_change(
+        planned, UpdateField.model_validate({"settings": planned.settings}), uuid.uuid4
+    )
+    assert changed.settings == planned.settings
 
 
 def test_a_status_without_options_gets_the_usual_three() -> None:

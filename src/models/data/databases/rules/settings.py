@@ -1,7 +1,6 @@
 """The settings each field kind understands (decisions C5).
 
-Settings are a free-form object (C1): keys that a kind knows are checked, others are stored as they
-are for the clients that know them.
+A key that a kind does not know is refused: nobody would read it, and most are typing errors.
 """
 
 from collections.abc import Collection
@@ -13,6 +12,7 @@ from zoneinfo import ZoneInfo, available_timezones
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator
 from pydantic import ValidationError as PydanticError
 from pydantic.alias_generators import to_camel
+from pydantic_core import ErrorDetails
 
 from models.core.base import JsonObject, Label
 from models.core.values import InvalidValueError, check_storable
@@ -53,7 +53,7 @@ FieldKey = Annotated[str, Field(min_length=1, max_length=63)]
 
 class _Settings(BaseModel):
     model_config = ConfigDict(
-        alias_generator=to_camel, extra="allow", strict=True, allow_inf_nan=False
+        alias_generator=to_camel, extra="forbid", strict=True, allow_inf_nan=False
     )
 
     whole: ClassVar[bool] = False
@@ -110,6 +110,8 @@ class _RelationSettings(_Settings):
     symmetric: bool = False
     on_delete: Literal["unlink", "restrict"] = "unlink"
     inverse_label: Label | None = None
+    inverse_field_id: IdText | None = None
+    """Given by the platform, as `result_kind` of a rollup is; what was read may be sent back."""
 
 
 class _LookupSettings(_Settings):
@@ -119,6 +121,7 @@ class _LookupSettings(_Settings):
 
 class _RollupSettings(_LookupSettings):
     aggregate: Annotated[Aggregate, Field(strict=False)]
+    result_kind: Annotated[ResultKind, Field(strict=False)] | None = None
 
 
 class _FormulaSettings(_Settings):
@@ -186,7 +189,7 @@ def read_settings(
         return ReadSettings({}, [Detail(path, str(problem))])
     except PydanticError as error:
         problems = [
-            Detail(".".join([path, *map(str, problem["loc"])]), _message(problem["msg"]))
+            Detail(".".join([path, *map(str, problem["loc"])]), _message(kind, problem))
             for problem in error.errors(include_url=False, include_input=False)
         ]
         return ReadSettings({}, problems)
@@ -205,8 +208,13 @@ def _spelled_out(read: _Settings) -> JsonObject:
     return {name: value for name, value in declared.items() if value is not None}
 
 
-def _message(text: str) -> str:
-    return text.removeprefix("Value error, ")
+def _message(kind: FieldKind, problem: ErrorDetails) -> str:
+    if problem["type"] != "extra_forbidden":
+        return problem["msg"].removeprefix("Value error, ")
+    known = [to_camel(name) for name in _SHAPES.get(kind, _Settings).model_fields]
+    if len(problem["loc"]) > 1 or not known:
+        return f"is not a known key of a {kind} field"
+    return f"is not a known key of a {kind} field, which knows {', '.join(known)}"
 
 
 def _range_problems(read: _NumberSettings, path: str) -> list[Detail]:
