@@ -3,6 +3,8 @@
 from temporalio.contrib.pydantic import PydanticPayloadConverter
 from temporalio.converter import CompositePayloadConverter, DataConverter
 
+from runtime.failure_converter import BriefFailureConverter
+
 _CONVERTERS = tuple(PydanticPayloadConverter().converters.values())
 
 
@@ -17,4 +19,7 @@ class SharedPayloadConverter(CompositePayloadConverter):
         super().__init__(*_CONVERTERS)
 
 
-data_converter = DataConverter(payload_converter_class=SharedPayloadConverter)
+data_converter = DataConverter(
+    payload_converter_class=SharedPayloadConverter,
+    failure_converter_class=BriefFailureConverter,
+)
