@@ -62,6 +62,8 @@ class UnitOfWork(Work):
         self._driver: psycopg.AsyncConnection[Any] | None = None
         self.notify_workers = False
         """Set when a worker has something to do after the commit, which then notifies them all."""
+        self.after_commit: list[Callable[[], None]] = []
+        """Called once the transaction is committed, and never when it is not."""
 
     @override
     async def driver(self) -> psycopg.AsyncConnection[Any]:
@@ -225,6 +227,8 @@ class Database:
             await transaction.commit()
         if work.notify_workers:
             self.notify_workers()
+        for told in work.after_commit:
+            told()
 
     @asynccontextmanager
     async def statement(self) -> AsyncIterator[SingleStatement]:

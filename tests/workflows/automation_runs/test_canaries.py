@@ -268,6 +268,9 @@ async def test_a_service_that_repeats_a_secret_tells_nobody(
         await client.get(f"{space.path}/notifications"),
     ]
     assert "failed" in told[-1].text
+    (line,) = [told for told in map(json.loads, logged) if told["event"] == "automation_run_failed"]
+    assert (line["run_id"], line["automation_id"]) == (run_id, made["id"])
+    assert (line["node_id"].partition("-")[0], line["code"]) == ("bad", "http_400")
     for answer in told:
         assert answer.is_success
         assert [text for text in spellings(canary) if text in answer.text] == []

@@ -4,8 +4,10 @@ Whoever closes a run calls `apply`: the last transaction of its workflow, or the
 failure of a run whose execution died is handled like any other.
 """
 
+from functools import partial
 from typing import Protocol
 
+import structlog
 from sqlalchemy import select
 
 from models.automation.automation_runs import slots
@@ -14,7 +16,7 @@ from models.automation.automation_runs.cancellation import cancel_children
 from models.automation.automation_runs.rows import EndedRun
 from models.automation.automation_runs.rules import RunSource, RunStatus, is_test
 from models.automation.automation_runs.run_header import automation_actor
-from models.automation.automation_runs.tables import automation_run
+from models.automation.automation_runs.tables import automation_run, node_run
 from models.automation.automations import runnable_versions
 from models.automation.automations.tables import automation, automation_graph, automation_version
 from models.core.base import Id, JsonObject
@@ -25,6 +27,8 @@ from models.messages.notifications.rules import NotificationKind
 from runtime.database import UnitOfWork
 from runtime.derived_ids import derived_id
 from runtime.ids import parse_id
+
+log = structlog.get_logger()
 
 FAILURES = frozenset({RunStatus.FAILED, RunStatus.TIMED_OUT})
 
@@ -48,8 +52,10 @@ async def apply(work: UnitOfWork, run: EndedRun, node_id: str | None) -> None:
     await cancel_children(work, run.workspace_id, run.id)
     if run.concurrency_key is not None:
         await slots.hand_on(work, run.automation_id, run.concurrency_key)
-    if run.status in FAILURES and answers_for_failures(run.source, run.options):
-        await _fail(work, run, node_id)
+    if run.status in FAILURES:
+        await _log_failure(work, run, node_id)
+        if answers_for_failures(run.source, run.options):
+            await _fail(work, run, node_id)
 
 
 def answers_for_failures(source: str, options: JsonObject) -> bool:
@@ -60,6 +66,30 @@ def answers_for_failures(source: str, options: JsonObject) -> bool:
 def failure_run_id(run_id: Id) -> Id:
     """The run that handles the failure of a run, if there is one."""
     return derived_id(run_id, "failure")
+
+
+async def _log_failure(work: UnitOfWork, run: EndedRun, node_id: str | None) -> None:
+    """One line in the log, once the end is written; what the node said stands in its row alone."""
+    code = await work.scalar(
+        select(node_run.c.error_code)
+        .where(
+            node_run.c.workspace_id == run.workspace_id,
+            node_run.c.run_id == run.id,
+            node_run.c.node_id == node_id,
+            node_run.c.error_code.is_not(None),
+        )
+        .limit(1)
+    )
+    line = partial(
+        log.warning,
+        "automation_run_failed",
+        run_id=str(run.id),
+        automation_id=str(run.automation_id),
+        workspace_id=str(run.workspace_id),
+        node_id=node_id,
+        code=code or str(run.status),
+    )
+    work.after_commit.append(line)
 
 
 async def _fail(work: UnitOfWork, run: EndedRun, node_id: str | None) -> None:
