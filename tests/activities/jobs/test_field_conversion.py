@@ -6,7 +6,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from sqlalchemy import func, select
+from sqlalchemy import func, select, text
 
 from activities.jobs.field_conversion import FieldConversion
 from activities.jobs.field_removal import FieldRemoval
@@ -14,7 +14,7 @@ from activities.jobs.transactions import JobActivities
 from models.core.access.rules import Role
 from models.core.base import Id
 from models.data.databases.commands import conversion_staging, stored_values
-from models.data.databases.locks import share_schema
+from models.data.databases.locks import own_schema, share_schema
 from models.data.databases.tables import conversion_value, removed_field
 from models.data.records.commands.records import create_record, update_record
 from models.data.records.shapes import CreateRecord, UpdateRecord
@@ -200,6 +200,42 @@ async def test_the_last_step_waits_for_writers(
         assert await _waits(finishing)
     assert await finishing == "done"
     assert await things.values() == [1, 2]
+
+
+async def test_writers_do_not_wait_long_for_the_last_step(
+    client: Client, space: Space, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    things = await Things.of(client, space, ["1"])
+    monkeypatch.setattr("models.data.databases.locks.WAIT", "50ms")
+    records = f"/v1/databases/{things.made['id']}/records"
+    async with space.database.transaction() as work:
+        await own_schema(work, Id(things.made["id"]))
+        answers = [
+            await client.patch(f"/v1/records/{things.ids[0]}", json={"data": {"note": "2"}}),
+            await client.post(records, json={"data": {"note": "3"}}),
+        ]
+    for answer in answers:
+        assert (answer.status_code, answer.json()["error"]) == (409, "in_progress"), answer.text
+        assert answer.headers["retry-after"] == "2"
+        assert "fields of this database are being changed" in answer.json()["message"]
+    assert await things.values() == ["1"]
+    changed = await client.patch(f"/v1/records/{things.ids[0]}", json={"data": {"note": "2"}})
+    assert changed.status_code == 200
+
+
+async def test_the_planner_knows_what_is_staged_before_it_is_applied(
+    client: Client, space: Space, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    things = await Things.of(client, space, ["1", "2", "3"])
+    job_id = await things.accept(monkeypatch, kind="number")
+    assert await things.jobs.advance_job(job_id) == "more"
+    assert (await things.job(job_id)).progress["read"]
+    async with space.database.transaction() as work:
+        known = await work.scalar(
+            text("SELECT reltuples FROM pg_class WHERE oid = 'field_conversion_value'::regclass")
+        )
+        assert known == await work.scalar(select(func.count()).select_from(conversion_value))
+    assert await things.finish(job_id) == "done"
 
 
 async def test_a_removal_waits_for_writers(client: Client, space: Space) -> None:

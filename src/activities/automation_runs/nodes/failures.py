@@ -10,6 +10,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from models.automation.automation_runs.errors import NodeError
 from models.core.problems import sentence
+from models.data.databases.locks import FieldsChangingError
 from runtime.errors import PlatformError
 from runtime.outbound.errors import OutboundError
 
@@ -21,6 +22,7 @@ DATABASE_AWAY = (
     psycopg.OperationalError,
     psycopg.InterfaceError,
     PoolTimeoutError,
+    FieldsChangingError,
 )
 """The database did not take the transaction (gone, busy, deadlock, time-out)."""
 

@@ -1,31 +1,70 @@
 """The lock between writing the records of a database and changing its fields.
 
 Writers of records share it and read the schema after taking it; a change of fields takes it
-exclusively. So no value is stored by the rules of a field that has changed.
+exclusively. So no value is stored by the rules of a field that has changed. A change that takes
+longer than a second, such as that of a field's kind in many records, is not waited for.
 """
 
 from typing import Any
 
+import psycopg
 from sqlalchemy import BigInteger, ColumnElement, bindparam, cast, func, select
 
 from models.core.base import Id
 from runtime.database import UnitOfWork
+from runtime.errors import InProgressError
 from runtime.prepared_statement import PreparedStatement
 
 _KEY = bindparam("key", type_=BigInteger)
 _SHARED = PreparedStatement(select(func.pg_advisory_xact_lock_shared(_KEY)))
+_SHARED_AT_ONCE = PreparedStatement(
+    select(func.pg_try_advisory_xact_lock_shared(_KEY).label("shared"))
+)
+WAIT = "1s"
+"""How long a writer waits for a change of fields to end."""
 _ALONE = PreparedStatement(select(func.pg_advisory_xact_lock(_KEY)))
 
 
+class FieldsChangingError(InProgressError):
+    """The fields of a database are being changed, which takes a while: nothing is written."""
+
+    def __init__(self) -> None:
+        super().__init__("The fields of this database are being changed. Try again in a moment.")
+
+
 async def share_schema(work: UnitOfWork, database_id: Id) -> None:
-    """Keep the fields of a database as they are until the transaction ends."""
+    """Keep the fields of a database as they are until the transaction ends.
+
+    Raises FieldsChangingError when they are being changed and that does not end soon.
+    """
+    at_once = await _SHARED_AT_ONCE.first(work, {"key": _key(database_id)})
+    if at_once is None or not at_once.shared:
+        await share_schema_soon(work, database_id)
+
+
+async def share_schema_soon(work: UnitOfWork, database_id: Id) -> None:
+    """`share_schema` where the lock was not to be had at once."""
+    try:
+        async with work.savepoint():
+            await work.execute(select(func.set_config("lock_timeout", WAIT, True)))
+            await await_schema(work, database_id)
+            await work.execute(select(func.set_config("lock_timeout", "0", True)))
+    except psycopg.errors.LockNotAvailable:
+        raise FieldsChangingError from None
+
+
+async def await_schema(work: UnitOfWork, database_id: Id) -> None:
+    """`share_schema` for jobs, which wait as long as it takes."""
     await _SHARED.rows(work, {"key": _key(database_id)})
 
 
 def sharing(database_id: ColumnElement[Any]) -> ColumnElement[Any]:
-    """The lock of `share_schema` as a column, for a statement that finds the database itself."""
+    """Whether the lock of `share_schema` was to be had at once, as the column `shared`.
+
+    For a statement that finds the database itself; `share_schema_soon` follows where it is false.
+    """
     tail = func.substring(func.uuid_send(database_id), 9)
-    return func.pg_advisory_xact_lock_shared(cast(tail, BigInteger))
+    return func.pg_try_advisory_xact_lock_shared(cast(tail, BigInteger)).label("shared")
 
 
 async def own_schema(work: UnitOfWork, database_id: Id) -> None:

@@ -28,7 +28,7 @@ from models.data.database_copies.queries import find_source
 from models.data.database_copies.rules import copied_field, copy_label, digest
 from models.data.databases.commands.databases import insert_with_key
 from models.data.databases.commands.rows import insert_fields
-from models.data.databases.locks import own_fields, share_schema
+from models.data.databases.locks import await_schema, own_fields
 from models.data.databases.queries import load_schema, removed_keys
 from models.data.databases.rules.fields import FieldSpecs
 from models.data.databases.rules.kinds import FieldKind
@@ -67,7 +67,7 @@ async def copy_chunk(work: UnitOfWork, job: Job, size: int = CHUNK) -> JsonObjec
     step = _Step(**job.progress) if job.progress else None
     if step is not None and step.phase == _PUBLISH:
         await own_fields(work, copy.workspace_id)
-    await share_schema(work, copy.source_id)
+    await await_schema(work, copy.source_id)
     fields = (await load_schema(work, copy.workspace_id, copy.source_id)).fields
     if step is None:
         return asdict(await _begin(work, job, copy, fields))

@@ -13,6 +13,7 @@ from models.core.values import InvalidValueError, moment
 from models.data.databases.commands.conversion_staging import (
     CHUNK,
     Source,
+    analyze_staged,
     apply_staged,
     count_staged,
     delete_staged,
@@ -218,6 +219,7 @@ async def convert_chunk(work: UnitOfWork, found: Job) -> JsonObject | None:
     await stage_values(work, source, found.id, filled, converter.convert(r.value for r in filled))
     state = {"options": described(converter.to_spec)["options"]}
     if len(rows) < CHUNK:
+        await analyze_staged(work)
         return {**state, "read": True}
     return {**state, "after": str(rows[-1].id)}
 

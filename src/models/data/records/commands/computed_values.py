@@ -12,7 +12,7 @@ from sqlalchemy import literal, select, union_all
 
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
-from models.data.databases.locks import own_schema, share_schema
+from models.data.databases.locks import await_schema, own_schema
 from models.data.databases.rules.derived_fields import MAX_DEPTH
 from models.data.databases.rules.fields import FieldSpec, Schema
 from models.data.records.commands.computed_level import compute, load_fields
@@ -77,7 +77,7 @@ async def recompute_field(work: UnitOfWork, actor: Actor, schema: Schema, field_
 
 async def recompute_next(work: UnitOfWork, asked: Job) -> JsonObject | None:
     """One chunk of a held job; gives where the next one begins, None when all is done."""
-    await share_schema(work, asked.subject_id)
+    await await_schema(work, asked.subject_id)
     stale = await next_stale(work, asked)
     if stale is None:
         return None

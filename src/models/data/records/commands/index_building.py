@@ -7,7 +7,7 @@ named, and a writer knows better.
 from sqlalchemy import delete, select, tuple_, update
 
 from models.core.base import Id, JsonObject
-from models.data.databases.locks import own_schema, share_schema
+from models.data.databases.locks import await_schema, own_schema
 from models.data.databases.queries import load_schema
 from models.data.databases.rules.fields import FieldSpec, Schema
 from models.data.databases.tables import field
@@ -62,7 +62,7 @@ async def _name(work: UnitOfWork, building: Job) -> JsonObject | None:
 
 
 async def _fill(work: UnitOfWork, building: Job) -> JsonObject | None:
-    await share_schema(work, _database_id(building))
+    await await_schema(work, _database_id(building))
     schema, spec = await _field(work, building)
     if spec is None or spec.index_id != building.id:
         return None

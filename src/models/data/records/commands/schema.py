@@ -3,7 +3,7 @@
 from sqlalchemy import Uuid, bindparam, select
 
 from models.core.base import Id
-from models.data.databases.locks import sharing
+from models.data.databases.locks import share_schema_soon, sharing
 from models.data.databases.queries import fields_of, schema_of
 from models.data.databases.rules.fields import Schema
 from models.data.databases.tables import field
@@ -26,11 +26,14 @@ _FIELDS = PreparedStatement(
 async def share_schema_of(work: UnitOfWork, workspace_id: Id, record_id: Id) -> Schema:
     """The schema of a record, in the trash or not, which stays as it is until the end.
 
-    Raises `NotFoundError`, also when its database is in the trash. The fields are read by a
-    statement of their own: one that waited for the lock would still see what was there before.
+    Raises `NotFoundError`, also when its database is in the trash, and `FieldsChangingError`. The
+    fields are read by a statement of their own: one that waited for the lock would still see what
+    was there before.
     """
     found = await _SHARED.first(work, {"workspace_id": workspace_id, "record_id": record_id})
     if found is None:
         raise NotFoundError("record")
+    if not found.shared:
+        await share_schema_soon(work, found.database_id)
     parameters = {"workspace_id": workspace_id, "database_id": found.database_id}
     return schema_of(await _FIELDS.rows(work, parameters), "record")

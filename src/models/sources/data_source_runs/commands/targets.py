@@ -8,7 +8,7 @@ from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.data.databases.commands.databases import create_database, lock_fields, store_options
 from models.data.databases.commands.fields import create_field
-from models.data.databases.locks import share_schema
+from models.data.databases.locks import await_schema
 from models.data.databases.queries import load_schema, require_edit
 from models.data.databases.rules.fields import FieldSpec, Option, Schema
 from models.data.databases.rules.kinds import OPTION_KINDS, TITLE_KEY
@@ -80,7 +80,7 @@ async def open_target(
     else:
         await require_edit(work, actor, database_id, DENIED)
         await _add_missing(work, actor, run, database_id, mapping, grown)
-    await share_schema(work, database_id)
+    await await_schema(work, database_id)
     schema = await load_schema(work, run.workspace_id, database_id)
     if run.database_id is not None and grown:
         schema = await _with_options(work, schema, grown)
