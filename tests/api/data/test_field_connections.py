@@ -67,7 +67,7 @@ def formula(expression: str, label: str = "Formula", **settings: Any) -> Json:
 async def pair(request: pytest.FixtureRequest, client: Client, space: Space) -> tuple[Any, Any]:
     """Makers, and cars that point at them."""
     makers = await make(client, space, "Makers", {"label": "Cars", "kind": "text"})
-    wanted = relation(makers, cardinality="one", onDelete="restrict", color="red")
+    wanted = relation(makers, cardinality="one", onDelete="restrict")
     if request.param == "afterwards":
         cars = await make(client, space, "Cars")
         await add(client, cars, **wanted)
@@ -85,7 +85,6 @@ async def test_a_relation_has_its_other_side(pair: tuple[Any, Any]) -> None:
         "symmetric": False,
         "onDelete": "restrict",
         "inverseFieldId": there["id"],
-        "color": "red",
     }
     assert (there["label"], there["kind"], there["order"]) == ("Cars", "relation", 2)
     assert there["settings"] == {
