@@ -62,11 +62,16 @@ def redact(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> Mutab
     return {key: _clean(key, value) for key, value in event.items()}
 
 
+def without_tokens(text: str) -> str:
+    """The text without what is shaped like one of our tokens, or like a credential."""
+    return _SECRET_TEXT.sub(_REDACTED, text)
+
+
 def _clean(key: str, value: Any) -> Any:
     if isinstance(value, str | bytes) and key not in _HARMLESS and _SECRET_NAMES.search(key):
         return _REDACTED
     if isinstance(value, str):
-        return _SECRET_TEXT.sub(_REDACTED, value)
+        return without_tokens(value)
     if isinstance(value, Mapping):
         return {inner: _clean(str(inner), child) for inner, child in value.items()}
     if isinstance(value, list | tuple):

@@ -11,7 +11,6 @@ from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import TypeAlias, TypeVar
-from urllib.parse import quote
 
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
@@ -44,6 +43,8 @@ from runtime.callable_urls import saving
 from runtime.clock import utc_now
 from runtime.database import UnitOfWork
 from runtime.errors import InProgressError, PlatformError
+from runtime.redaction import Redaction
+from runtime.telemetry import without_tokens
 
 T = TypeVar("T")
 Proof: TypeAlias = KeyToken | Session
@@ -231,10 +232,15 @@ def _log(request: ApiRequest, status: int, started: float) -> None:
 
 
 def _loggable(request: ApiRequest) -> str:
-    """The path as it was sent, without the secrets some paths carry."""
+    """The path as it was sent, without the secrets some paths carry, however they are escaped."""
     raw: bytes = request.scope.get("raw_path") or b""
-    path = raw.partition(b"?")[0].decode("ascii", "replace")[:_MAX_LOGGED_PATH]
-    for name, value in request.path_params.items():
-        if name.lower().endswith("token"):
-            path = path.replace(quote(value), f"{{{name}}}")
-    return path
+    path = raw.partition(b"?")[0].decode("ascii", "replace")
+    tokens = {
+        value: f"{{{name}}}"
+        for name, value in request.path_params.items()
+        if name.lower().endswith("token")
+    }
+    if tokens:
+        path = Redaction(tokens).text(path)
+    # A key that somebody sends in the path is no less secret there.
+    return without_tokens(path)[:_MAX_LOGGED_PATH]
