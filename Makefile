@@ -74,8 +74,9 @@ COMPILE := $(UV) pip compile --quiet --universal --python-version 3.11 --generat
 	--no-emit-index-url --no-header --no-annotate --group build --extra embedded --extra demo
 
 lock: ## Resolve the lock files anew; needs uv.
-	$(COMPILE) pyproject.toml --output-file requirements.lock
 	$(COMPILE) --group dev pyproject.toml --output-file requirements-dev.lock
+	@# What runs is what was tested: the same versions, without the tools.
+	$(COMPILE) --constraint requirements-dev.lock pyproject.toml --output-file requirements.lock
 
 clean: ## Remove the environment and the caches; the state directory stays.
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -12,7 +12,7 @@ from typing_extensions import override
 
 from api.kernel.dispatch import Dispatch
 from api.kernel.middleware import RequestContext
-from api.kernel.openapi import TITLE, VERSION, render
+from api.kernel.openapi import TITLE, VERSION
 from api.kernel.prepared import Prepared
 from api.kernel.rate_limits import RateLimits
 from api.kernel.request_log import RequestLogWriter
@@ -20,6 +20,7 @@ from api.kernel.resources import RESOURCES
 from api.kernel.routing import Route, Router
 from api.kernel.services import Background, Services, worker_notifications
 from api.kernel.sessions import SessionVerifier
+from api.reference.document import openapi_document
 from api.routers import ROUTERS
 from models.registrations import register_models
 from runtime.crypto import KeyRing
@@ -44,7 +45,7 @@ class WorkspaceApi(FastAPI):
     @override
     def openapi(self) -> dict[str, Any]:
         if self.openapi_schema is None:
-            self.openapi_schema = render(self._operations)
+            self.openapi_schema = openapi_document(self._operations)
         return self.openapi_schema
 
     @cached_property

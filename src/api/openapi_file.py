@@ -2,11 +2,11 @@
 
 import json
 
-from api.kernel.openapi import render
+from api.reference.document import openapi_document
 from api.routers import ROUTERS
 
 
 def openapi_text() -> str:
     """The OpenAPI document, ready to be written to `openapi.json`."""
-    document = render([route for router in ROUTERS for route in router.routes])
+    document = openapi_document([route for router in ROUTERS for route in router.routes])
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"

@@ -7,10 +7,19 @@ from typing import Any
 
 import pytest
 from fastapi import FastAPI
+from jsonschema_rs import Draft202012Validator, Registry
 
 from api.app import WorkspaceApi, create_app
-from api.kernel import openapi
 from api.openapi_file import openapi_text
+from api.reference import document
+from models.automation.actions.rules.configs import ActionKind
+from models.automation.automations.rules.graph.kinds import NodeKind
+from models.automation.automations.rules.language.bindings import BindingType
+from models.automation.automations.rules.triggers.kinds import TriggerKind
+from models.core.expressions.rules.functions import FUNCTIONS
+from models.core.filters.operators import Op
+from models.data.databases.rules.kinds import FieldKind
+from models.sources.data_sources.rules.configs import DataSourceKind
 from runtime.settings import Settings
 from tests.support.client import Client
 
@@ -44,7 +53,7 @@ async def test_the_document_is_made_before_the_first_request(
     app: FastAPI = create_app(settings, background=())
     assert isinstance(app, WorkspaceApi)
     async with app.router.lifespan_context(app):
-        monkeypatch.setattr(openapi, "render", None)
+        monkeypatch.setattr(document, "render", None)
         assert json.loads(app.document.content) == DOCUMENT
 
 
@@ -63,6 +72,78 @@ def test_a_change_has_no_defaults() -> None:
     for change in changes:
         properties = SCHEMAS[change.split("/")[-1]]["properties"]
         assert not [name for name, schema in properties.items() if "default" in schema], change
+
+
+def test_every_kind_operator_binding_and_function_is_named() -> None:
+    nodes = SCHEMAS["GraphNode"]["discriminator"]["mapping"]
+    assert nodes.keys() == set(NodeKind)
+    for kind, reference in nodes.items():
+        shape = SCHEMAS[reference.split("/")[-1]]
+        assert shape["properties"]["kind"]["const"] == kind
+        config = SCHEMAS[shape["properties"]["config"]["anyOf"][0]["$ref"].split("/")[-1]]
+        assert config["description"]
+        assert config["examples"]
+    for union, key, kinds in (
+        ("TriggerConfig", "kind", TriggerKind),
+        ("CreateAction", "kind", ActionKind),
+        ("ActionDetail", "kind", ActionKind),
+        ("CreateField", "kind", FieldKind),
+        ("FieldShape", "kind", FieldKind),
+        ("CreateDataSource", "kind", DataSourceKind),
+        ("Binding", "type", BindingType),
+        ("Condition", "op", Op),
+    ):
+        assert SCHEMAS[union]["discriminator"]["propertyName"] == key
+        assert SCHEMAS[union]["discriminator"]["mapping"].keys() == set(kinds), union
+    for function in FUNCTIONS:
+        assert f"`{function.call}`" in SCHEMAS["CelExpression"]["description"]
+
+
+FREE = {
+    "data", "relations", "computed", "system", "metadata", "content", "output", "input", "result",
+    "triggerPayload", "payload", "variables", "aggregates", "before", "after", "inputSchema",
+    "body", "nodes",
+}  # fmt: skip
+"""What is an object of the client's own making, or has keys that depend on other rows."""
+OPAQUE = {
+    "CreateItem.config",
+    "DatabaseDetail.settings",
+    "CreateDatabase.settings",
+    "UpdateDatabase.settings",
+    "SurfaceDetail.settings",
+    "ReplaceSurface.settings",
+}
+"""The same, of these bodies alone; what an item is made of is the body that makes its target."""
+
+
+def test_no_other_object_is_left_undescribed() -> None:
+    bare = {
+        f"{name}.{key}"
+        for name, schema in SCHEMAS.items()
+        for key, part in schema.get("properties", {}).items()
+        for one in (part, *part.get("anyOf", []))
+        if one.get("type") == "object" and one.get("additionalProperties") is True
+    }
+    assert {one for one in bare if one.split(".")[1] not in FREE} == OPAQUE
+
+
+def test_every_reference_leads_to_a_component() -> None:
+    names = set(re.findall(r'"#/components/schemas/([^"]+)"', openapi_text()))
+    assert names <= SCHEMAS.keys()
+    assert not [name for name in names if name.startswith(("_", "models__"))]
+    assert "x-documented-as" not in openapi_text()
+
+
+def test_an_example_is_valid() -> None:
+    registry = Registry([("urn:openapi", {"components": DOCUMENT["components"]})])
+    examples = 0
+    for name, schema in SCHEMAS.items():
+        reference = {"$ref": f"urn:openapi#/components/schemas/{name}"}
+        validator = Draft202012Validator(reference, registry=registry)
+        for example in schema.get("examples", ()):
+            validator.validate(example)
+            examples += 1
+    assert examples > 80
 
 
 INTERNAL = re.compile(

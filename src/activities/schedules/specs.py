@@ -18,7 +18,7 @@ from temporalio.client import (
 from temporalio.common import Priority, TypedSearchAttributes
 
 from activities.outbox.deliveries import Route
-from models.automation.automations.rules.triggers.configs import ScheduleTrigger
+from models.automation.automations.rules.triggers.kinds import ScheduleTrigger
 from models.automation.automations.schedules import DesiredSchedule
 from models.core.schedules.cron import Cron
 from runtime.families import Family

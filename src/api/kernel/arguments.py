@@ -74,7 +74,7 @@ def body_argument(operation: Operation, raw: bytes) -> tuple[Any, Any, dict[str,
     try:
         return body.adapter.validate_json(raw), value, echoed
     except ShapeError as error:
-        problems = error.errors(include_url=False, include_context=False, include_input=False)
+        problems = error.errors(include_url=False, include_input=False)
         details = [Detail(place(problem, value), sentence(problem)) for problem in problems]
         raise refusal(details) from None
 

@@ -12,6 +12,7 @@ from runtime.schema import Timestamp, metadata
 from runtime.timestamps import wire_timestamp
 
 __all__ = [
+    "EXAMPLE_ID",
     "Color",
     "Icon",
     "Id",
@@ -68,6 +69,10 @@ class Input(BaseModel):
         extra="forbid",
         strict=True,
     )
+
+
+EXAMPLE_ID = "0198c5c2-7a3b-7c1d-9e4f-2b6a8d1c0e5f"
+"""The id that examples in the documentation show."""
 
 
 def example(body: JsonObject) -> ConfigDict:

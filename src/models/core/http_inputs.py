@@ -46,7 +46,15 @@ def _as_text(value: Any) -> Any:
 
 HeaderName = Annotated[str, Field(pattern=r"^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}$")]
 HeaderValue = Annotated[str, Field(max_length=8_192, pattern=r"^[^\x00\r\n]*$")]
-Headers = Annotated[dict[HeaderName, HeaderValue], BeforeValidator(as_texts), Field(max_length=100)]
+_Scalar = str | float | bool
+_HeaderInputs = Annotated[
+    dict[HeaderName, HeaderValue | float | bool | None], Field(max_length=100)
+]
+_ParameterInputs = Annotated[dict[str, _Scalar | list[_Scalar] | None], Field(max_length=200)]
+AsTexts = BeforeValidator(as_texts, json_schema_input_type=_HeaderInputs)
+Headers = Annotated[dict[HeaderName, HeaderValue], Field(max_length=100), AsTexts]
 QueryParameters = Annotated[
-    dict[str, str | list[str]], BeforeValidator(as_texts), Field(max_length=200)
+    dict[str, str | list[str]],
+    Field(max_length=200),
+    BeforeValidator(as_texts, json_schema_input_type=_ParameterInputs),
 ]

@@ -43,7 +43,13 @@ def place(problem: ErrorDetails, value: Any) -> str:
         elif index < len(location) - 1 or problem["type"] != "missing":
             continue
         parts.append(str(part)[:100])
+    if problem["type"] in _OF_A_TAG:
+        parts.append(problem["ctx"]["discriminator"].strip("'"))
     return ".".join(parts)
+
+
+_OF_A_TAG = frozenset({"union_tag_invalid", "union_tag_not_found"})
+"""The key that tells the members of a union apart is missing or has no known value."""
 
 
 def _has(node: Any, part: str | int) -> bool:
@@ -54,6 +60,7 @@ def _has(node: Any, part: str | int) -> bool:
 
 _SENTENCES = {
     "missing": "This key is required.",
+    "union_tag_not_found": "This key is required.",
     "extra_forbidden": "This key is not known here.",
     "model_type": "This must be a JSON object.",
     "model_attributes_type": "This must be a JSON object.",
@@ -63,5 +70,7 @@ _SENTENCES = {
 
 def sentence(problem: ErrorDetails) -> str:
     """What a shape refuses, in the words of the platform."""
-    known = _SENTENCES.get(problem["type"])
-    return known or problem["msg"].removeprefix("Value error, ")
+    if problem["type"] == "union_tag_invalid":
+        known: str = problem["ctx"]["expected_tags"]
+        return f"It must be one of: {known.replace(chr(39), '')}."
+    return _SENTENCES.get(problem["type"]) or problem["msg"].removeprefix("Value error, ")

@@ -17,11 +17,8 @@ from temporalio.client import (
 from temporalio.testing import WorkflowEnvironment
 
 from activities.schedules.specs import spec_of
-from models.automation.automations.rules.triggers.configs import (
-    ScheduleTrigger,
-    parse_trigger_config,
-    read_trigger,
-)
+from models.automation.automations.rules.triggers.configs import parse_trigger_config, read_trigger
+from models.automation.automations.rules.triggers.kinds import ScheduleTrigger
 
 DAY = timedelta(days=1)
 CHANGES = {

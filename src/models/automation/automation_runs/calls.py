@@ -13,7 +13,7 @@ from models.automation.automation_runs.run_header import RunHeader
 from models.automation.automation_runs.start_intents import accepted_start_request, start_request
 from models.automation.automation_runs.tables import automation_run
 from models.automation.automations import runnable_versions
-from models.automation.automations.rules.triggers.configs import TriggerKind
+from models.automation.automations.rules.triggers.kinds import TriggerKind
 from models.automation.automations.rules.triggers.payloads import check_payload
 from models.automation.automations.tables import automation, automation_version
 from models.core.base import Id, JsonObject

@@ -14,7 +14,8 @@ from models.automation.automation_runs.run_header import automation_actor
 from models.automation.automation_runs.start_intents import start_request
 from models.automation.automation_runs.tables import automation_run
 from models.automation.automations import runnable_versions
-from models.automation.automations.rules.triggers.configs import ScheduleTrigger, read_trigger
+from models.automation.automations.rules.triggers.configs import read_trigger
+from models.automation.automations.rules.triggers.kinds import ScheduleTrigger
 from models.automation.automations.runnable_versions import RunnableVersion
 from models.automation.automations.schedules import NO_SCHEDULE, scheduled, set_next_run
 from models.automation.automations.shapes import Backfill, Backfilled

@@ -8,7 +8,8 @@ from sqlalchemy import insert, update
 
 from models.automation.automations import graphs, schedules, versions
 from models.automation.automations.queries import detail, summary
-from models.automation.automations.rules.triggers.configs import TriggerKind, parse_trigger_config
+from models.automation.automations.rules.triggers.configs import parse_trigger_config
+from models.automation.automations.rules.triggers.kinds import TriggerKind
 from models.automation.automations.shapes import (
     AutomationDetail,
     AutomationValidation,
@@ -181,9 +182,9 @@ async def _current(work: UnitOfWork, actor: Actor, owner: LockedAutomation) -> C
     return await versions.content_of(work, actor, owner.id, version_id)
 
 
-def _trigger(kind: str | None, config: JsonObject | None) -> JsonObject:
+def _trigger(kind: TriggerKind | None, config: JsonObject | None) -> JsonObject:
     """The checked trigger configuration; `kind`, when given, must agree with it (C7)."""
-    given = {"kind": kind or TriggerKind.MANUAL} if config is None else config
+    given = {"kind": (kind or TriggerKind.MANUAL).value} if config is None else config
     if kind is not None and given.get("kind", kind) != kind:
         raise ValidationError.at("trigger", "It must be the same as triggerConfig.kind.")
-    return parse_trigger_config({"kind": kind, **given} if kind is not None else given)
+    return parse_trigger_config({"kind": kind.value, **given} if kind is not None else given)

@@ -15,7 +15,12 @@ from models.automation.automations.commands import create_automation
 from models.automation.automations.queries import summary
 from models.automation.automations.rules.graph.compiler import referenced_ids
 from models.automation.automations.rules.graph.shapes import Graph
-from models.automation.automations.shapes import AutomationDetail, CreateAutomation
+from models.automation.automations.shapes import (
+    AutomationDetail,
+    CreateAutomation,
+    GraphJson,
+    TriggerConfigJson,
+)
 from models.automation.automations.versions import Content
 from models.content.items.joins import ITEM, live_items
 from models.content.items.queries import closed_items
@@ -44,8 +49,8 @@ class AutomationDocument(Shape):
     exported_at: Moment
     label: str
     key: str
-    trigger_config: JsonObject
-    graph: JsonObject
+    trigger_config: TriggerConfigJson
+    graph: GraphJson
     references: list[NamedThing]
 
 
@@ -57,7 +62,7 @@ class ImportedDocument(Input):
     exported_at: str | None = None
     label: Label
     key: str | None = None
-    trigger_config: JsonObject
+    trigger_config: TriggerConfigJson
     graph: Graph
     references: Annotated[list[JsonObject], Field(max_length=1_000, default_factory=list)]
 

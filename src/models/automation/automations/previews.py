@@ -8,12 +8,11 @@ from zoneinfo import ZoneInfo
 from sqlalchemy import func, select
 
 from models.automation.automations.rules.triggers.configs import (
-    ScheduleTrigger,
-    TriggerConfig,
     parse_trigger_config,
     read_trigger,
     trigger_problems,
 )
+from models.automation.automations.rules.triggers.kinds import ScheduleTrigger, TriggerConfig
 from models.automation.automations.shapes import DueTime, PassedOver, SchedulePreview
 from models.automation.automations.tables import automation, automation_graph, automation_version
 from models.core.access.rules import Actor

@@ -11,11 +11,8 @@ from typing import Protocol
 
 from sqlalchemy import ColumnElement, exists, select, update
 
-from models.automation.automations.rules.triggers.configs import (
-    ScheduleTrigger,
-    TriggerKind,
-    read_trigger,
-)
+from models.automation.automations.rules.triggers.configs import read_trigger
+from models.automation.automations.rules.triggers.kinds import ScheduleTrigger, TriggerKind
 from models.automation.automations.tables import automation, automation_graph, automation_version
 from models.content.items.joins import ITEM, live_item_of
 from models.core.base import Id, JsonObject

@@ -1,14 +1,19 @@
 """Automations and their versions on the wire (interface, Automation; decisions C9, C17)."""
 
 from enum import StrEnum
+from typing import Annotated
 
 from pydantic import Field
 
 from models.automation.automations.rules.graph.compiler import ReferenceIssue
 from models.automation.automations.rules.graph.shapes import Graph
-from models.automation.automations.rules.triggers.configs import TriggerKind
+from models.automation.automations.rules.triggers.kinds import TriggerKind
 from models.core.base import Id, Input, InputId, JsonObject, Label, Moment, Nullable, Shape, example
+from models.core.documented import documented_as
 from models.core.moments import InputMoment
+
+TriggerConfigJson = Annotated[JsonObject, documented_as("TriggerConfig")]
+GraphJson = Annotated[JsonObject, documented_as("Graph")]
 
 _GREETING: JsonObject = {"text": {"type": "template", "value": "Hello {{ trigger.name }}!"}}
 _GRAPH: JsonObject = {
@@ -37,8 +42,8 @@ class CreateAutomation(Input):
 
     label: Label
     key: str | None = Field(default=None, pattern=r"^[a-z][a-z0-9_]{0,62}$")
-    trigger: str | None = None
-    trigger_config: JsonObject | None = None
+    trigger: Annotated[TriggerKind, Field(strict=False)] | None = None
+    trigger_config: TriggerConfigJson | None = None
     graph: Graph
     enabled: bool = False
     parent_item_id: InputId | None = None
@@ -51,8 +56,8 @@ class UpdateAutomation(Input):
 
     label: Label | None = None
     enabled: bool | None = None
-    trigger: str | None = None
-    trigger_config: JsonObject | None = None
+    trigger: Annotated[TriggerKind, Field(strict=False)] | None = None
+    trigger_config: TriggerConfigJson | None = None
     graph: Graph | None = None
     expected_draft_version_id: InputId | None = None
 
@@ -72,7 +77,7 @@ class ValidateAutomation(Input):
 
     model_config = example({"triggerConfig": _TRIGGER, "graph": _GRAPH})
 
-    trigger_config: JsonObject | None = None
+    trigger_config: TriggerConfigJson | None = None
     graph: Graph | None = None
 
 
@@ -108,8 +113,8 @@ class AutomationDetail(AutomationSummary):
     Only who may edit it is shown its webhook.
     """
 
-    trigger_config: JsonObject
-    graph: JsonObject
+    trigger_config: TriggerConfigJson
+    graph: GraphJson
     webhook_path: str | None
     webhook_secret: str | None
     reference_issues: list[ReferenceIssue]
@@ -137,8 +142,8 @@ class AutomationVersionShape(Shape):
 
 
 class AutomationVersionDetail(AutomationVersionShape):
-    trigger_config: JsonObject
-    graph: JsonObject
+    trigger_config: TriggerConfigJson
+    graph: GraphJson
 
 
 class AutomationVersionList(Shape):
@@ -151,7 +156,7 @@ class PreviewSchedule(Input):
 
     model_config = example({"triggerConfig": _TRIGGER})
 
-    trigger_config: JsonObject
+    trigger_config: TriggerConfigJson
 
 
 class DueTime(Shape):

@@ -10,7 +10,7 @@ from sqlalchemy import BigInteger, ColumnElement, and_, case, cast, delete, func
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from models.automation.automations import runnable_versions
-from models.automation.automations.rules.triggers.configs import TriggerKind
+from models.automation.automations.rules.triggers.kinds import TriggerKind
 from models.automation.automations.rules.triggers.subscriptions import (
     includes_system_changes,
     subject_of,

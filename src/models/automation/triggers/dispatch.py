@@ -28,8 +28,8 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import JSONB
 
-from models.automation.automations.rules.triggers.configs import TriggerKind
 from models.automation.automations.rules.triggers.filters import Asked
+from models.automation.automations.rules.triggers.kinds import TriggerKind
 from models.automation.triggers.debounce import debounce
 from models.automation.triggers.reached_dates import start_run_for_date, start_runs_for_moved_date
 from models.automation.triggers.rules.changes import payload_of

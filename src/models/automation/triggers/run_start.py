@@ -8,7 +8,7 @@ from sqlalchemy import select
 from models.automation.automation_runs.acceptance import MAX_CHAIN, RunRequest, accept, is_too_long
 from models.automation.automation_runs.rules import RunSource
 from models.automation.automation_runs.run_header import automation_actor
-from models.automation.automations.rules.triggers.configs import TriggerKind
+from models.automation.automations.rules.triggers.kinds import TriggerKind
 from models.automation.automations.rules.triggers.subscriptions import RECORD_TRIGGERS
 from models.automation.automations.tables import automation, automation_version
 from models.automation.triggers.subscribers import Subscriber

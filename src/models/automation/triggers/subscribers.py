@@ -7,7 +7,7 @@ from typing import Protocol
 from sqlalchemy import ARRAY, Text, Uuid, bindparam, func, or_, select
 
 from models.automation.automations import runnable_versions
-from models.automation.automations.rules.triggers.configs import TriggerKind
+from models.automation.automations.rules.triggers.kinds import TriggerKind
 from models.automation.automations.rules.triggers.subscriptions import RECORD_TRIGGERS, subject_of
 from models.automation.automations.runnable_versions import RunnableVersion
 from models.core.base import Id, JsonObject

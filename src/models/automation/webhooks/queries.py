@@ -10,11 +10,8 @@ from models.automation.automation_runs.outputs import FIRST_RESPONSE
 from models.automation.automation_runs.rules import OPEN_RUN, RunStatus
 from models.automation.automation_runs.tables import automation_run
 from models.automation.automations import runnable_versions
-from models.automation.automations.rules.triggers.configs import (
-    TriggerKind,
-    WebhookTrigger,
-    read_trigger,
-)
+from models.automation.automations.rules.triggers.configs import read_trigger
+from models.automation.automations.rules.triggers.kinds import TriggerKind, WebhookTrigger
 from models.automation.automations.rules.webhook_secrets import webhook_secret_place
 from models.automation.automations.runnable_versions import RunnableVersion
 from models.automation.automations.tables import automation, automation_graph

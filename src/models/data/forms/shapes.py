@@ -5,6 +5,7 @@ from typing import Annotated
 from pydantic import Field
 
 from models.core.base import Id, Input, InputId, JsonObject, Label, Moment, Shape
+from models.core.documented import documented_as
 from models.core.moments import InputMoment
 from models.data.databases.rules.kinds import FieldKind
 
@@ -25,7 +26,7 @@ class FormField(Input):
     required: bool = False
     label: Label | None = None
     help: Text | None = None
-    visible_if: JsonObject | None = None
+    visible_if: Annotated[JsonObject, documented_as("Filter")] | None = None
 
 
 Questions = Annotated[list[FormField], Field(max_length=MAX_QUESTIONS)]
@@ -68,7 +69,7 @@ class FormFieldShape(Shape):
     required: bool
     label: str | None = None
     help: str | None = None
-    visible_if: JsonObject | None = None
+    visible_if: Annotated[JsonObject, documented_as("Filter")] | None = None
 
 
 class FormDetail(Shape):
@@ -108,7 +109,7 @@ class PublicField(Shape):
     required: bool
     help: str | None
     options: list[PublicOption]
-    visible_if: JsonObject | None
+    visible_if: Annotated[JsonObject, documented_as("Filter")] | None
 
 
 class PublicForm(Shape):

@@ -7,6 +7,7 @@ from pydantic import Field
 
 from models.content.files.shapes import StoredFile
 from models.core.base import Id, Input, InputId, JsonObject, Moment, Shape
+from models.core.documented import documented_as
 from models.data.records.shapes import MAX_SORTS, Sort
 from models.messages.jobs.rules import JobStatus
 
@@ -23,7 +24,7 @@ class CreateExport(Input):
     """
 
     format: Annotated[ExportFormat, Field(strict=False)]
-    filter: JsonObject | None = None
+    filter: Annotated[JsonObject, documented_as("Filter")] | None = None
     sorts: Annotated[list[Sort], Field(max_length=MAX_SORTS)] | None = None
     search: Annotated[str, Field(max_length=200)] | None = None
     view_id: InputId | None = None

@@ -3,8 +3,10 @@
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
+from typing_extensions import TypeAliasType
 
 from models.core.base import Id, Input, InputId, JsonObject, Moment, Nullable, Shape
+from models.core.documented import documented_as
 from models.core.keys import Key
 from models.data.databases.rules.aggregates import Aggregate
 from models.data.records.rules.write.writes import WriteOp
@@ -85,7 +87,9 @@ class GroupBy(Input):
     direction: Literal["asc", "desc"] = "asc"
 
 
-_Levels = Annotated[list[GroupBy], Field(min_length=1, max_length=2)]
+GroupLevels = TypeAliasType(
+    "GroupLevels", Annotated[list[GroupBy], Field(min_length=1, max_length=2)]
+)
 
 
 class Aggregation(Input):
@@ -109,7 +113,7 @@ class RecordQuery(Input):
     the query is silent.
     """
 
-    filter: JsonObject | None = None
+    filter: Annotated[JsonObject, documented_as("Filter")] | None = None
     sorts: Annotated[list[Sort], Field(max_length=MAX_SORTS)] | None = None
     search: Annotated[str, Field(max_length=200)] | None = None
     limit: Annotated[int, Field(ge=1)] = DEFAULT_QUERY_LIMIT
@@ -118,7 +122,10 @@ class RecordQuery(Input):
     timezone: str | None = None
     include_archived: bool = False
     view_id: InputId | None = None
-    group_by: Annotated[_Levels | None, BeforeValidator(_listed)] = None
+    group_by: (
+        Annotated[GroupLevels, BeforeValidator(_listed), documented_as("GroupBy", "GroupLevels")]
+        | None
+    ) = None
     aggregates: Annotated[list[Aggregation], Field(max_length=MAX_AGGREGATES)] | None = None
 
 

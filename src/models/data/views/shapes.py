@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field
 
 from models.core.base import Id, Input, InputId, JsonObject, Label, Moment, Nullable, Shape
+from models.core.documented import documented_as
 from models.core.keys import Key
 from models.data.views.rules.kinds import ChartType, Placement, ViewKind, ViewScope
 
@@ -28,7 +29,7 @@ class Chart(Input):
 
     type: Annotated[ChartType, Field(strict=False)]
     x_field_key: FieldKey | None = None
-    aggregate: JsonObject | None = None
+    aggregate: Annotated[JsonObject, documented_as("Aggregation")] | None = None
 
 
 class FormQuestion(Input):
@@ -38,7 +39,7 @@ class FormQuestion(Input):
     required: bool = False
     label: Label | None = None
     help: Annotated[str, Field(max_length=2_000)] | None = None
-    visible_if: JsonObject | None = None
+    visible_if: Annotated[JsonObject, documented_as("Filter")] | None = None
 
 
 class FormLayout(Input):
@@ -58,11 +59,11 @@ class Manifest(Input):
 
     model_config = ConfigDict(extra="allow")
 
-    filter: JsonObject | None = None
-    sorts: list[JsonObject] | None = None
+    filter: Annotated[JsonObject, documented_as("Filter")] | None = None
+    sorts: list[Annotated[JsonObject, documented_as("Sort")]] | None = None
     search: str | None = None
-    group_by: Any = None
-    aggregates: list[JsonObject] | None = None
+    group_by: Annotated[Any, documented_as("GroupBy", "GroupLevels")] = None
+    aggregates: list[Annotated[JsonObject, documented_as("Aggregation")]] | None = None
     fields: Annotated[list[ShownField], Field(max_length=MAX_SHOWN_FIELDS)] | None = None
     stack_field_key: FieldKey | None = None
     date_field_key: FieldKey | None = None
@@ -84,7 +85,7 @@ class CreateView(Input):
     key: Key | None = None
     kind: Annotated[ViewKind, Field(strict=False)] = ViewKind.TABLE
     placement: ChosenPlacement = "database"
-    manifest: Manifest = Manifest()
+    manifest: Annotated[Manifest, Field(default_factory=Manifest)]
     relation_field_id: InputId | None = None
     scope: Annotated[ViewScope, Field(strict=False)] = ViewScope.SHARED
     locked: bool = False
@@ -109,7 +110,7 @@ class ItemViewConfig(Input):
 
     database_id: InputId
     kind: Annotated[ViewKind, Field(strict=False)] = ViewKind.TABLE
-    manifest: Manifest = Manifest()
+    manifest: Annotated[Manifest, Field(default_factory=Manifest)]
 
 
 class ViewShape(Shape):
@@ -122,7 +123,7 @@ class ViewShape(Shape):
     label: str
     kind: ViewKind
     placement: Placement
-    manifest: JsonObject
+    manifest: Annotated[JsonObject, documented_as("Manifest")]
     relation_field_id: Id | None
     owner_user_id: Id | None
     scope: ViewScope

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from models.core.base import Id, Input, InputId, JsonObject, Label, Moment, Nullable, Shape
+from models.core.documented import documented_as
 from models.core.keys import Key
 from models.data.databases.rules.kinds import FieldKind
 from models.sources.data_source_runs.rules import RunStatus
@@ -72,13 +73,13 @@ class DataSourceDetail(Shape):
     label: str
     kind: DataSourceKind
     config: JsonObject
-    fields: list[JsonObject]
+    fields: list[Annotated[JsonObject, documented_as("FieldMapping")]]
     target_database_id: Id | None
     key_fields: list[str]
     write_mode: WriteMode
     removed_rows: RemovedRows
     removal_guard_percent: int
-    schedule: JsonObject | None
+    schedule: Annotated[JsonObject, documented_as("Schedule")] | None
     enabled: bool
     latest_run: DataSourceRunDetail | None = None
     latest_status: RunStatus | None = None

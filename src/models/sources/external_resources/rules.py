@@ -10,7 +10,7 @@ from models.content.items.rules import metadata_problem
 from models.core.base import Input, JsonObject
 
 
-class SurfaceKind(StrEnum):
+class ResourceSurfaceKind(StrEnum):
     GENERIC = "generic"
     FOLDER = "folder"
     DOCUMENT = "document"
@@ -68,7 +68,7 @@ class ProviderResource(Input):
     external_type: _Text
     external_id: _Text
     name: Annotated[str, Field(min_length=1, max_length=200)]
-    surface_kind: Annotated[SurfaceKind, Field(strict=False)]
+    surface_kind: Annotated[ResourceSurfaceKind, Field(strict=False)]
     capabilities: Annotated[
         list[Annotated[Capability, Field(strict=False)]], Field(max_length=len(Capability))
     ]

@@ -1,6 +1,9 @@
 """Mounts on the wire (decisions C13)."""
 
+from typing import Annotated
+
 from models.core.base import Id, Input, InputId, JsonObject, Moment, Shape
+from models.core.documented import documented_as
 from models.sources.external_resources.rules import MountStatus, ProviderResource
 
 
@@ -19,7 +22,7 @@ class MountDetail(Shape):
     workspace_id: Id
     item_id: Id
     connection_id: Id | None
-    resource: JsonObject
+    resource: Annotated[JsonObject, documented_as("ProviderResource")]
     recursive: bool
     status: MountStatus
     last_synced_at: Moment | None

@@ -7,11 +7,8 @@ from typing import Any
 
 import pytest
 
-from models.automation.automations.rules.triggers.configs import (
-    WebhookTrigger,
-    parse_trigger_config,
-    read_trigger,
-)
+from models.automation.automations.rules.triggers.configs import parse_trigger_config, read_trigger
+from models.automation.automations.rules.triggers.kinds import WebhookTrigger
 from models.automation.webhooks.rules.delivery import Delivery
 from models.automation.webhooks.rules.verification import is_genuine
 

@@ -8,11 +8,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from models.automation.automations.rules.triggers.configs import (
-    ScheduleTrigger,
-    parse_trigger_config,
-    read_trigger,
-)
+from models.automation.automations.rules.triggers.configs import parse_trigger_config, read_trigger
+from models.automation.automations.rules.triggers.kinds import ScheduleTrigger
 from models.core.schedules.clock_changes import clock_changes, clock_notes
 from models.core.schedules.cron import parse_cron
 from models.core.schedules.timetables import Timetable, due_run_id

@@ -22,9 +22,9 @@ from models.automation.automations.rules.graph.configs import (
     TransformConfig,
     UpdateRecordConfig,
 )
-from models.automation.automations.rules.graph.configs.types import CelText
+from models.automation.automations.rules.graph.configs.types import CelExpression
 from models.automation.automations.rules.graph.shapes import NodeId, Retry
-from models.core.base import Input, InputId, JsonObject
+from models.core.base import EXAMPLE_ID, Input, InputId, JsonObject, example
 from models.sources.external_resources.rules import ProviderResource
 
 MAX_STEPS = 50
@@ -47,16 +47,27 @@ class ActionKind(StrEnum):
 
 
 class RefreshDataSourceConfig(Input):
+    """Refresh a data source."""
+
+    model_config = example({"dataSourceId": EXAMPLE_ID})
+
     data_source_id: InputId
 
 
 class RunAutomationConfig(Input):
+    """Run an automation with the input of the action; with `wait` the result is that of its run."""
+
+    model_config = example({"automationId": EXAMPLE_ID, "wait": True})
+
     automation_id: InputId
     wait: bool = False
 
 
 class HttpActionConfig(HttpRequestConfig):
-    """One call to another server, with a connection's credentials instead of `auth` if named."""
+    """Call another server, with a connection's credentials instead of `auth` if named.
+
+    The result is `{status, headers, body}`. `expectStatus` holds statuses or classes such as 2xx.
+    """
 
     connection_id: InputId | None = None
 
@@ -68,12 +79,30 @@ class HttpActionConfig(HttpRequestConfig):
 
 
 class ImportResourceConfig(Input):
+    """Copy a resource of a provider into the workspace."""
+
+    model_config = example(
+        {
+            "connectionId": EXAMPLE_ID,
+            "resource": {
+                "externalType": "file",
+                "externalId": "1BxiMVs0",
+                "name": "Prices",
+                "surfaceKind": "spreadsheet",
+                "capabilities": ["read", "import"],
+            },
+        }
+    )
+
     connection_id: InputId
     resource: ProviderResource
 
 
 class Step(Input):
-    """One step of a sequence: a config of its own, judged as that of an action of its kind."""
+    """One step of a sequence: a config of its own, as that of an action of its kind.
+
+    `input` overlays the top-level keys of `config`. A step whose `when` is false is skipped.
+    """
 
     id: NodeId
     kind: Literal[
@@ -92,12 +121,34 @@ class Step(Input):
     ]
     config: JsonObject = Field(default_factory=dict)
     input: JsonObject = Field(default_factory=dict)
-    when: CelText | None = None
+    when: CelExpression | None = None
     continue_on_error: bool = False
     retry: Retry | None = None
 
 
 class SequenceConfig(Input):
+    """Take steps one after the other; later steps read the results of earlier ones as nodes."""
+
+    model_config = example(
+        {
+            "steps": [
+                {
+                    "id": "rate",
+                    "kind": "http_request",
+                    "config": {"url": "https://api.example.com/rates/EUR"},
+                },
+                {
+                    "id": "note",
+                    "kind": "create_record",
+                    "config": {
+                        "databaseId": EXAMPLE_ID,
+                        "data": {"rate": {"type": "node", "value": "rate.body.rate"}},
+                    },
+                },
+            ]
+        }
+    )
+
     steps: Annotated[list[Step], Field(min_length=1, max_length=MAX_STEPS)]
 
     @field_validator("steps")

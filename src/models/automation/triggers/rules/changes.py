@@ -8,7 +8,7 @@ trash now, and `system` whether the platform made the change by itself.
 
 from collections.abc import Iterable
 
-from models.automation.automations.rules.triggers.configs import TriggerKind
+from models.automation.automations.rules.triggers.kinds import TriggerKind
 from models.core.base import JsonObject
 from models.data.records.rules.events import differing
 

@@ -1,7 +1,7 @@
 """Whether a trigger matches an event that it subscribes to (decisions C7)."""
 
-from models.automation.automations.rules.triggers.configs import TriggerKind
 from models.automation.automations.rules.triggers.filters import CHANGE, STATE, Asked, passes
+from models.automation.automations.rules.triggers.kinds import TriggerKind
 from models.automation.triggers.rules.changes import changes_anything, kind_of, payload_of
 from models.core.base import Id, JsonObject
 from models.core.expressions.rules.errors import BindingError

@@ -14,7 +14,7 @@ from pydantic import ValidationError as PydanticError
 from pydantic.alias_generators import to_camel
 from pydantic_core import ErrorDetails
 
-from models.core.base import JsonObject, Label
+from models.core.base import EXAMPLE_ID, JsonObject, Label, example
 from models.core.values import InvalidValueError, check_storable
 from models.data.databases.rules.aggregates import Aggregate
 from models.data.databases.rules.kinds import NUMERIC_KINDS, FieldKind
@@ -52,6 +52,8 @@ FieldKey = Annotated[str, Field(min_length=1, max_length=63)]
 
 
 class _Settings(BaseModel):
+    """A kind without settings of its own."""
+
     model_config = ConfigDict(
         alias_generator=to_camel, extra="forbid", strict=True, allow_inf_nan=False
     )
@@ -61,6 +63,10 @@ class _Settings(BaseModel):
 
 
 class _NumberSettings(_Settings):
+    """How a number is shown, and the bounds of its values; `currencyCode` is that of ISO 4217."""
+
+    model_config = example({"precision": 2, "min": 0, "format": "grouped", "currencyCode": "EUR"})
+
     precision: Annotated[int, Field(ge=0, le=10)] | None = None
     min: float | None = None
     max: float | None = None
@@ -70,6 +76,10 @@ class _NumberSettings(_Settings):
 
 
 class _OptionSettings(_Settings):
+    """With `allowCreate`, writing a value that is no option yet makes one."""
+
+    model_config = example({"allowCreate": True})
+
     allow_create: bool = False
 
 
@@ -82,10 +92,20 @@ class _StatusGroups(BaseModel):
 
 
 class _StatusSettings(_OptionSettings):
+    """Options in three groups, by their keys."""
+
+    model_config = example(
+        {"groups": {"todo": ["open"], "in_progress": ["doing"], "done": ["done", "dropped"]}}
+    )
+
     groups: _StatusGroups | None = None
 
 
 class _DateSettings(_Settings):
+    """How a date is shown; days begin in `timezone`, by default UTC."""
+
+    model_config = example({"includeTime": True, "timezone": "Europe/Berlin"})
+
     include_time: bool | None = None
     timezone: str | None = None
     display_format: Annotated[str, Field(max_length=50)] | None = None
@@ -99,10 +119,25 @@ class _DateSettings(_Settings):
 
 
 class _FileSettings(_Settings):
+    """How many files a record may hold here. A value is a list of file ids."""
+
+    model_config = example({"maxFiles": 5})
+
     max_files: Annotated[int, Field(ge=1, le=MAX_FILES)] | None = None
 
 
 class _RelationSettings(_Settings):
+    """Which database the records are of, and how many there may be.
+
+    The other database gets a field that shows the relation from its side, named `inverseLabel`; a
+    `symmetric` relation into its own database is its own inverse. With `onDelete` `restrict`, a
+    record that others point at cannot be deleted.
+    """
+
+    model_config = example(
+        {"databaseId": EXAMPLE_ID, "cardinality": "many", "inverseLabel": "Orders"}
+    )
+
     whole = True
 
     database_id: IdText
@@ -115,16 +150,30 @@ class _RelationSettings(_Settings):
 
 
 class _LookupSettings(_Settings):
+    """The values of a field of the related records, as a list."""
+
+    model_config = example({"relationFieldKey": "orders", "targetFieldKey": "status"})
+
     relation_field_key: FieldKey
     target_field_key: FieldKey
 
 
 class _RollupSettings(_LookupSettings):
+    """One figure over a field of the related records."""
+
+    model_config = example(
+        {"relationFieldKey": "orders", "targetFieldKey": "price", "aggregate": "sum"}
+    )
+
     aggregate: Annotated[Aggregate, Field(strict=False)]
     result_kind: Annotated[ResultKind, Field(strict=False)] | None = None
 
 
 class _FormulaSettings(_Settings):
+    """A CEL expression over `record`, whose keys are those of the fields; numbers are doubles."""
+
+    model_config = example({"expression": "record.price * 2", "resultKind": "number"})
+
     expression: Annotated[str, Field(min_length=1, max_length=MAX_EXPRESSION)]
     result_kind: Annotated[ResultKind, Field(strict=False)] | None = None
 
@@ -137,6 +186,22 @@ class _Binding(BaseModel):
 
 
 class _ButtonSettings(_Settings):
+    """The action a button runs, and what it is given.
+
+    `bindings` is a map from input name to `{type, value}`: a `literal`, the value of a `field` by
+    its key, `id`, `title` or `databaseId` of the `record`, the `user` who presses, or an
+    `expression`. The action reads them as `trigger.<input name>`.
+    """
+
+    model_config = example(
+        {
+            "actionId": EXAMPLE_ID,
+            "bindings": {"email": {"type": "field", "value": "email"}},
+            "label": "Send",
+            "confirm": "Send the mail now?",
+        }
+    )
+
     whole = True
 
     action_id: IdText
@@ -147,6 +212,10 @@ class _ButtonSettings(_Settings):
 
 
 class _TimerSettings(_Settings):
+    """How time is kept on a record."""
+
+    model_config = example({"roundToMinutes": 15})
+
     whole = True
 
     allow_manual: bool = True
@@ -170,6 +239,11 @@ _SHAPES: dict[FieldKind, type[_Settings]] = {
 }
 
 
+def settings_model(kind: FieldKind) -> type[_Settings]:
+    """What checks the settings of a kind."""
+    return _SHAPES.get(kind, _Settings)
+
+
 @dataclass(frozen=True, slots=True)
 class ReadSettings:
     """Settings as they are stored, and every problem found."""
@@ -184,7 +258,7 @@ def read_settings(
     """Check the settings of a field; each problem is told at its place below `path`."""
     try:
         check_storable(settings, MAX_SETTINGS_DEPTH)
-        read = _SHAPES.get(kind, _Settings).model_validate(settings)
+        read = settings_model(kind).model_validate(settings)
     except InvalidValueError as problem:
         return ReadSettings({}, [Detail(path, str(problem))])
     except PydanticError as error:

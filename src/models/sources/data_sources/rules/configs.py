@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from models.core.base import Input, InputId, JsonObject, Label
+from models.core.base import EXAMPLE_ID, Input, InputId, JsonObject, Label, example
 from models.core.http_inputs import CallableUrl, HeaderName, Headers, QueryParameters
 from models.core.keys import Key
 from models.core.schedules.cron import cron_problem
@@ -122,6 +122,20 @@ class TableOptions(Input):
 
 
 class HttpJsonConfig(_Http):
+    """JSON that a server answers: the objects of an array, over several pages if it says how.
+
+    `jsonPath` leads to the array, by default the first array of objects.
+    """
+
+    model_config = example(
+        {
+            "url": "https://api.example.com/orders",
+            "auth": {"type": "bearer", "secretName": "shop_api_token"},
+            "jsonPath": "$.data.orders",
+            "pagination": {"type": "page", "param": "page", "maxPages": 50},
+        }
+    )
+
     method: Literal["GET", "POST"] = "GET"
     body: Any = None
     json_path: JsonPath | None = None
@@ -130,16 +144,33 @@ class HttpJsonConfig(_Http):
 
 
 class HttpTableConfig(_Http, TableOptions):
-    pass
+    """Delimited text or a workbook that a server answers."""
+
+    model_config = example(
+        {"url": "https://example.com/prices.csv", "delimiter": ";", "decimalSeparator": ","}
+    )
 
 
 class FileConfig(TableOptions):
+    """A file of the workspace."""
+
+    model_config = example({"fileId": EXAMPLE_ID, "format": "xlsx", "sheetName": "Prices"})
+
     file_id: InputId
     format: Literal["csv", "tsv", "xlsx", "json", "ndjson"]
     json_path: JsonPath | None = None
 
 
 class SqlConfig(Input):
+    """The rows of a query, run in a transaction that only reads."""
+
+    model_config = example(
+        {
+            "connectionId": EXAMPLE_ID,
+            "query": "SELECT id, name, region FROM customer",
+        }
+    )
+
     connection_id: InputId
     query: Annotated[str, Field(min_length=1, max_length=100_000)]
     params: Annotated[list[str | int | float | bool | None], Field(max_length=100)] = Field(
@@ -148,6 +179,21 @@ class SqlConfig(Input):
 
 
 class ConnectionConfig(Input):
+    """A resource of a provider, read through a connection."""
+
+    model_config = example(
+        {
+            "connectionId": EXAMPLE_ID,
+            "resource": {
+                "externalType": "file",
+                "externalId": "1BxiMVs0",
+                "name": "Prices",
+                "surfaceKind": "spreadsheet",
+                "capabilities": ["read"],
+            },
+        }
+    )
+
     connection_id: InputId
     resource: ProviderResource
 
@@ -180,7 +226,7 @@ class FieldMapping(Input):
 
 
 class Schedule(Input):
-    """When a source is refreshed by itself."""
+    """When a source is refreshed by itself: by `cron`, or every `intervalSeconds`."""
 
     cron: Annotated[str, Field(max_length=256)] | None = None
     interval_seconds: Annotated[int, Field(ge=MIN_INTERVAL_SECONDS, le=366 * 86_400)] | None = None

@@ -7,6 +7,7 @@ import pydantic
 import pytest
 
 from models.automation.automations.rules.graph.shapes import Graph, Retry
+from models.core.problems import place
 
 NODE = {"id": "a", "kind": "transform", "config": {"output": {}}}
 
@@ -17,7 +18,7 @@ def errors(graph: Any) -> list[str]:
     try:
         Graph.model_validate(graph)
     except pydantic.ValidationError as error:
-        return [".".join(map(str, part["loc"])) for part in error.errors(include_url=False)]
+        return [place(part, graph) for part in error.errors(include_url=False)]
     return []
 
 
@@ -37,9 +38,11 @@ def _deep(depth: int) -> Any:
         ({"nodes": [NODE | {"extra": 1}]}, "nodes.0.extra"),
         ({"nodes": [{"kind": "stop"}]}, "nodes.0.id"),
         ({"nodes": [{"id": "a"}]}, "nodes.0.kind"),
+        ({"nodes": [{"id": "a", "kind": "teleport"}]}, "nodes.0.kind"),
         ({"nodes": [NODE] * 201}, "nodes"),
         ({"edges": [{"from": "a", "to": "b"}] * 501}, "edges"),
         ({"edges": [{"from": "a"}]}, "edges.0.to"),
+        ({"edges": [{"from": "a", "to": "b", "outcome": "maybe"}]}, "edges.0.outcome"),
         ({"edges": [{"from": "a", "to": "b", "source": "a"}]}, "edges.0.source"),
         ({"nodes": [NODE | {"label": ""}]}, "nodes.0.label"),
         ({"nodes": [NODE | {"label": "x" * 201}]}, "nodes.0.label"),
@@ -48,7 +51,12 @@ def _deep(depth: int) -> Any:
         ({"nodes": [NODE | {"config": _deep(100_000)}]}, "nodes.0.config"),
         ({"nodes": [NODE | {"input": {"x": 1}}]}, "nodes.0.input.x"),
         ({"nodes": [NODE | {"input": {"x": {"type": "?", "value": 1}}}]}, "nodes.0.input.x.type"),
+        ({"nodes": [NODE | {"input": {"x": {"value": 1}}}]}, "nodes.0.input.x.type"),
         ({"nodes": [NODE | {"input": {"x": {"type": "literal"}}}]}, "nodes.0.input.x.value"),
+        (
+            {"nodes": [NODE | {"input": {"x": {"type": "trigger", "value": 5}}}]},
+            "nodes.0.input.x.value",
+        ),
         ({"nodes": [NODE | {"timeoutSeconds": 0}]}, "nodes.0.timeoutSeconds"),
         ({"nodes": [NODE | {"timeoutSeconds": "300"}]}, "nodes.0.timeoutSeconds"),
         ({"nodes": [NODE | {"timeoutSeconds": 86_401}]}, "nodes.0.timeoutSeconds"),
@@ -98,8 +106,8 @@ def test_node_ids_without_scope_separators_are_accepted(node_id: str) -> None:
 
 def test_a_draft_may_hold_what_does_not_compile() -> None:
     graph = {
-        "nodes": [{"id": "a", "kind": "teleport"}, {"id": "a", "kind": "http_request"}],
-        "edges": [{"from": "a", "to": "a"}, {"from": "x", "to": "y", "outcome": "wat"}],
+        "nodes": [{"id": "a", "kind": "transform"}, {"id": "a", "kind": "http_request"}],
+        "edges": [{"from": "a", "to": "a"}, {"from": "x", "to": "y", "outcome": "item"}],
         "entryNodeIds": ["nowhere"],
         "failureAutomationId": "nobody",
     }

@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from models.automation.automations.rules.triggers.configs import (
-    TriggerKind,
     parse_trigger_config,
     read_trigger,
     trigger_problems,
 )
+from models.automation.automations.rules.triggers.kinds import TriggerKind
 from models.core.schedules.cron import cron_problem
 from runtime.errors import ValidationError
 

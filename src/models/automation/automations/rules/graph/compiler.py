@@ -123,7 +123,7 @@ def _plan_node(node: GraphNode) -> PlanNode:
     join = _join(node)
     return PlanNode(
         id=node.id,
-        kind=node.kind,
+        kind=node.kind.value,
         label=node.label or "",
         timeout_seconds=node.timeout_seconds,
         retry=None if node.retry is None else _plan_retry(node.retry),
@@ -144,7 +144,7 @@ def _plan_retry(retry: Retry) -> PlanRetry:
 
 
 def _plan_edge(edge: GraphEdge) -> PlanEdge:
-    outcome = EdgeOutcome(edge.outcome)
+    outcome = edge.outcome
     if outcome is EdgeOutcome.SUCCESS:
         outcome = EdgeOutcome.ALWAYS
     return PlanEdge(edge.source, edge.target, outcome, edge.case_key)

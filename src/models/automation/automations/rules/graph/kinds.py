@@ -143,13 +143,6 @@ def is_loop(kind: str) -> bool:
     return kind in NODE_KINDS and NODE_KINDS[NodeKind(kind)].cost is CostClass.LOOP
 
 
-def unknown_kind(kind: str) -> str | None:
-    """The error message for a kind that does not exist, or None."""
-    if kind in NODE_KINDS:
-        return None
-    return f'Unknown kind "{shorten(kind)}". Known kinds: {", ".join(NodeKind)}.'
-
-
 def shorten(text: str, limit: int = 64) -> str:
     """A client's text for an error message: printable, and at most `limit` characters."""
     printable = "".join(char if char.isprintable() else "?" for char in text[: limit + 1])

@@ -13,7 +13,6 @@ from models.automation.automations.rules.graph.kinds import (
     EdgeOutcome,
     NodeKind,
     shorten,
-    unknown_kind,
 )
 from models.automation.automations.rules.graph.record_checks import record_problems
 from models.automation.automations.rules.graph.reference_checks import missing
@@ -29,7 +28,7 @@ from models.core.base import Input, JsonObject
 from models.core.expressions.rules.errors import BindingError
 from models.core.expressions.rules.expressions import compile_expression
 
-_STATIC = {
+STATIC = {
     NodeKind.CONDITION: ("expression", "filter"),
     NodeKind.SWITCH: ("cases",),
     NodeKind.JOIN: ("mode", "count"),
@@ -43,15 +42,11 @@ def node_problems(
     node: GraphNode, known: Mapping[str, object], catalog: ReferenceCatalog
 ) -> Iterator[str]:
     """The problems with a node by itself."""
-    unknown = unknown_kind(node.kind)
-    if unknown is not None:
-        yield unknown
-        return
-    kind = NodeKind(node.kind)
+    kind = node.kind
     given = node.parameters()
     for path, message in problems(given):
         yield f"{_place(node, path)}: {message}"
-    for name in _STATIC.get(kind, ()):
+    for name in STATIC.get(kind, ()):
         if is_binding(given.get(name)):
             yield f"{_place(node, name)}: It cannot be a binding, since it decides the plan."
     yield from _parameter_problems(node, kind, given)
@@ -145,7 +140,7 @@ def _place(node: GraphNode, path: str) -> str:
 
 
 def _expression_problems(node: GraphNode, kind: NodeKind, given: JsonObject) -> Iterator[str]:
-    texts: list[tuple[str, Any]] = [(key, given.get(key)) for key in _DECIDING.get(kind, ())]
+    texts: list[tuple[str, Any]] = [(key, given.get(key)) for key in DECIDING.get(kind, ())]
     if kind is NodeKind.CONDITION:
         if isinstance(given.get("filter"), dict) and not is_binding(given["filter"]):
             for path, message in filter_problems(given["filter"]):
@@ -163,7 +158,7 @@ def _expression_problems(node: GraphNode, kind: NodeKind, given: JsonObject) -> 
             yield f"{_place(node, path)}: {problem}"
 
 
-_DECIDING = {
+DECIDING = {
     NodeKind.CONDITION: ("expression",),
     NodeKind.REPEAT: ("while",),
 }
@@ -181,9 +176,7 @@ def _cel_problem(text: str) -> str | None:
 
 def edge_problems(node: GraphNode, ways_out: Sequence[GraphEdge]) -> Iterator[str]:
     """Outgoing edges that the node's kind cannot take."""
-    if node.kind not in NODE_KINDS:
-        return
-    kind = NodeKind(node.kind)
+    kind = node.kind
     allowed = NODE_KINDS[kind].outcomes
     cases = _case_keys(node) if kind is NodeKind.SWITCH else frozenset()
     for edge in ways_out:
@@ -199,13 +192,12 @@ def edge_problems(node: GraphNode, ways_out: Sequence[GraphEdge]) -> Iterator[st
             yield f"An edge with the outcome {edge.outcome} has a caseKey, which only case has."
 
 
-def _wrong_outcome(outcome: str, kind: NodeKind) -> str:
+def _wrong_outcome(outcome: EdgeOutcome, kind: NodeKind) -> str:
     allowed = sorted(NODE_KINDS[kind].outcomes)
-    known = "the outcome" if outcome in set(EdgeOutcome) else "the unknown outcome"
     ends = (
         f"a {kind} node has {', '.join(allowed)}" if allowed else f"nothing follows a {kind} node"
     )
-    return f'An edge has {known} "{shorten(outcome)}"; {ends}.'
+    return f'An edge has the outcome "{outcome}"; {ends}.'
 
 
 def _case_keys(node: GraphNode) -> frozenset[str]:

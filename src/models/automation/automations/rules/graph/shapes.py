@@ -5,13 +5,12 @@ cycles, expressions) is the compiler's, because a draft may be saved while that 
 """
 
 import json
-from collections.abc import Iterable
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field
 
-from models.automation.automations.rules.graph.kinds import EdgeOutcome, OnError
-from models.automation.automations.rules.language.bindings import BindingType
+from models.automation.automations.rules.graph.kinds import EdgeOutcome, NodeKind, OnError
+from models.automation.automations.rules.language.binding_shapes import Binding, bounded_depth
 from models.core.absence import AbsentNotNull
 from models.core.base import Input, JsonObject, Label
 
@@ -19,24 +18,7 @@ MAX_NODES = 200
 MAX_EDGES = 500
 MAX_TEST_PAYLOADS = 20
 MAX_TEST_PAYLOAD_BYTES = 64 * 1024
-MAX_DEPTH = 64
 MAX_SECONDS = 86_400
-
-
-def _bounded_depth(value: Any) -> Any:
-    """Refuse nesting that is too deep for readers of a config."""
-    level: Iterable[Any] = [value]
-    for _ in range(MAX_DEPTH):
-        level = [child for item in level for child in _children(item)]
-        if not level:
-            return value
-    raise ValueError(f"is nested deeper than {MAX_DEPTH} levels")
-
-
-def _children(value: Any) -> Iterable[Any]:
-    if isinstance(value, dict):
-        return value.values()
-    return value if isinstance(value, list) else ()
 
 
 def _payload_size(value: JsonObject) -> JsonObject:
@@ -55,12 +37,14 @@ Reference = Annotated[str, Field(max_length=64)]
 """An id of something else. The compiler reports one that refers to nothing."""
 
 VariableKey = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,62}$")]
-Json = Annotated[JsonObject, AfterValidator(_bounded_depth)]
+Json = Annotated[JsonObject, AfterValidator(bounded_depth)]
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Delay = Annotated[Number, Field(ge=0, le=MAX_SECONDS)]
 
 
 class Position(Input):
+    """Where an editor draws it."""
+
     x: Number
     y: Number
 
@@ -74,17 +58,6 @@ class Retry(Input):
     max_delay_seconds: Delay = 300
 
 
-class Binding(Input):
-    """Where an input's value comes from."""
-
-    type: Annotated[BindingType, Field(strict=False)]
-    value: Annotated[Any, AfterValidator(_bounded_depth)]
-
-    def to_json(self) -> JsonObject:
-        """The binding as `bindings.resolve` reads it."""
-        return {"type": self.type.value, "value": self.value}
-
-
 class Mock(Input, AbsentNotNull):
     """The output that a test run gives instead of running the node."""
 
@@ -93,10 +66,14 @@ class Mock(Input, AbsentNotNull):
 
 
 class GraphNode(Input, AbsentNotNull):
-    """One node; `input` overlays the top-level keys of `config`."""
+    """One node: what its kind needs to know is in `config`.
+
+    In place of any value in `config`, at any depth, a binding may stand. `input` overlays the
+    top-level keys of `config`; for the kind action it is the input of the action.
+    """
 
     id: NodeId
-    kind: Annotated[str, Field(min_length=1, max_length=64)]
+    kind: Annotated[NodeKind, Field(strict=False)]
     label: Label | None = None
     config: Json = Field(default_factory=dict)
     input: Annotated[dict[str, Binding], Field(max_length=200, default_factory=dict)]
@@ -115,10 +92,12 @@ class GraphNode(Input, AbsentNotNull):
 
 
 class GraphEdge(Input, AbsentNotNull):
+    """What follows a node that ends with an outcome; `always` whenever it completes."""
+
     id: ItemId | None = None
     source: Annotated[str, Field(alias="from", max_length=64)]
     target: Annotated[str, Field(alias="to", max_length=64)]
-    outcome: Annotated[str, Field(max_length=64)] = EdgeOutcome.ALWAYS.value
+    outcome: Annotated[EdgeOutcome, Field(strict=False)] = EdgeOutcome.ALWAYS
     case_key: Annotated[str, Field(max_length=64)] | None = None
 
 
@@ -145,7 +124,7 @@ class Graph(Input, AbsentNotNull):
         list[TestPayload], Field(max_length=MAX_TEST_PAYLOADS, default_factory=list)
     ]
     failure_automation_id: Reference | None = None
-    variables: Annotated[dict[VariableKey, Any], AfterValidator(_bounded_depth)] = Field(
+    variables: Annotated[dict[VariableKey, Any], AfterValidator(bounded_depth)] = Field(
         default_factory=dict, max_length=100
     )
     """Values of `variable` bindings, by key; expressions read them as `vars`."""

@@ -1,179 +1,37 @@
-"""Trigger kinds and the config of each (decisions C7)."""
+"""Reading trigger configs, and what keeps an automation from being published with one."""
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
-from enum import StrEnum
-from typing import Annotated, Literal
-from zoneinfo import ZoneInfo
+from datetime import datetime
 
 import pydantic
-from pydantic import Field, TypeAdapter
+from pydantic import TypeAdapter
 from pydantic_core import ErrorDetails
 
-from models.automation.automations.rules.graph.configs.types import CelText, FieldKey, IsoMoment
-from models.automation.automations.rules.graph.shapes import Json, Reference
 from models.automation.automations.rules.triggers.filters import CHANGE, STATE, filter_is_wrong
+from models.automation.automations.rules.triggers.kinds import (
+    AutomationCalledTrigger,
+    FormSubmittedTrigger,
+    ManualTrigger,
+    RecordDateReachedTrigger,
+    RecordMatchesTrigger,
+    RecordTrigger,
+    ScheduleTrigger,
+    TriggerConfig,
+    TriggerKind,
+    WebhookTrigger,
+)
 from models.automation.automations.rules.triggers.payload_expressions import early_problem
 from models.automation.automations.rules.triggers.payloads import schema_problem
-from models.automation.automations.rules.triggers.webhooks import Webhook, webhook_problems
-from models.core.absence import AbsentNotNull
-from models.core.base import Input, JsonObject
+from models.automation.automations.rules.triggers.webhooks import webhook_problems
+from models.core.base import JsonObject
 from models.core.problems import place, refusal, sentence
 from models.core.schedules.cron import cron_problem, parse_cron
 from models.core.schedules.timetables import EARLIEST, LAST_YEAR, Timetable
 from models.core.schedules.timezones import is_timezone
 from runtime.errors import Detail
 
-
-class TriggerKind(StrEnum):
-    MANUAL = "manual"
-    SCHEDULE = "schedule"
-    WEBHOOK = "webhook"
-    RECORD_CREATED = "record_created"
-    RECORD_UPDATED = "record_updated"
-    RECORD_DELETED = "record_deleted"
-    RECORD_MATCHES = "record_matches"
-    RECORD_DATE_REACHED = "record_date_reached"
-    FORM_SUBMITTED = "form_submitted"
-    BUTTON_PRESSED = "button_pressed"
-    DATA_SOURCE_FINISHED = "data_source_finished"
-    AUTOMATION_FAILED = "automation_failed"
-    AUTOMATION_CALLED = "automation_called"
-    TIME_ENTRY_COMPLETED = "time_entry_completed"
-
-
-Seconds = Annotated[int, Field(ge=0, le=31 * 86_400)]
-Keys = Annotated[list[FieldKey], Field(max_length=500)]
-References = Annotated[list[Reference], Field(min_length=1, max_length=100)]
-Filter = Json | CelText
-
 Problem = tuple[str, str]
 """A place in a trigger config, empty for the whole, and a sentence."""
-
-
-class Concurrency(Input, AbsentNotNull):
-    """How many runs of one automation, or of one key, go at a time."""
-
-    limit: Annotated[int, Field(ge=1, le=1_000)]
-    key_expression: CelText | None = None
-    policy: Literal["queue", "skip", "cancel_oldest"] = "queue"
-
-
-class _Trigger(Input, AbsentNotNull):
-    concurrency: Concurrency | None = None
-
-
-class ManualTrigger(_Trigger):
-    kind: Literal["manual"]
-    input_schema: Json | None = None
-
-
-class ScheduleTrigger(_Trigger):
-    kind: Literal["schedule"]
-    cron: Annotated[str, Field(max_length=256)] | None = None
-    interval_seconds: Annotated[int, Field(ge=60, le=366 * 86_400)] | None = None
-    timezone: Annotated[str, Field(max_length=64)] = "UTC"
-    start_at: IsoMoment | None = None
-    end_at: IsoMoment | None = None
-    jitter_seconds: Annotated[int, Field(ge=0, le=86_400)] = 0
-    overlap: Literal["skip", "buffer_one", "allow_all", "cancel_other"] = "skip"
-    catchup_window_seconds: Seconds = 600
-
-    @property
-    def timetable(self) -> Timetable:
-        """When it is due, if there is no `trigger_problems`; bounds are whole seconds."""
-        return Timetable(
-            zone=self.timezone,
-            cron=None if self.cron is None else parse_cron(self.cron),
-            every=self.interval_seconds,
-            start=None if self.start_at is None else self.instant(self.start_at),
-            end=None if self.end_at is None else self.instant(self.end_at),
-        )
-
-    def instant(self, bound: str) -> datetime:
-        """A bound in UTC; without an offset it is a time of the zone (RFC 5545, 3.3.5)."""
-        moment = datetime.fromisoformat(bound).replace(microsecond=0)
-        if moment.tzinfo is None:
-            moment = moment.replace(tzinfo=ZoneInfo(self.timezone))
-        return moment.astimezone(UTC)
-
-
-class WebhookTrigger(_Trigger, Webhook):
-    kind: Literal["webhook"]
-
-
-class RecordTrigger(_Trigger):
-    kind: Literal["record_created", "record_updated", "record_deleted"]
-    database_id: Reference | None = None
-    field_keys: Keys | None = None
-    filter: Filter | None = None
-    debounce_seconds: Seconds = 0
-    include_system_changes: bool = False
-
-
-class RecordMatchesTrigger(_Trigger):
-    kind: Literal["record_matches"]
-    database_id: Reference | None = None
-    filter: Filter | None = None
-
-
-class RecordDateReachedTrigger(_Trigger):
-    kind: Literal["record_date_reached"]
-    database_id: Reference | None = None
-    field_key: FieldKey | None = None
-    offset_minutes: Annotated[int, Field(ge=-527_040, le=527_040)] = 0
-    timezone: Annotated[str, Field(max_length=64)] = "UTC"
-
-
-class FormSubmittedTrigger(_Trigger):
-    kind: Literal["form_submitted"]
-    form_item_id: Reference | None = None
-    view_id: Reference | None = None
-
-
-class ButtonPressedTrigger(_Trigger):
-    kind: Literal["button_pressed"]
-    database_id: Reference | None = None
-    field_key: FieldKey | None = None
-
-
-class DataSourceFinishedTrigger(_Trigger):
-    kind: Literal["data_source_finished"]
-    data_source_id: Reference | None = None
-    on: Literal["succeeded", "failed", "any"] = "any"
-
-
-class AutomationFailedTrigger(_Trigger):
-    kind: Literal["automation_failed"]
-    automation_ids: References | Literal["any"] = "any"
-
-
-class AutomationCalledTrigger(_Trigger):
-    kind: Literal["automation_called"]
-    input_schema: Json | None = None
-
-
-class TimeEntryCompletedTrigger(_Trigger):
-    kind: Literal["time_entry_completed"]
-    target_kind: Literal["database_record", "item", "workspace"] | None = None
-    database_id: Reference | None = None
-
-
-TriggerConfig = Annotated[
-    ManualTrigger
-    | ScheduleTrigger
-    | WebhookTrigger
-    | RecordTrigger
-    | RecordMatchesTrigger
-    | RecordDateReachedTrigger
-    | FormSubmittedTrigger
-    | ButtonPressedTrigger
-    | DataSourceFinishedTrigger
-    | AutomationFailedTrigger
-    | AutomationCalledTrigger
-    | TimeEntryCompletedTrigger,
-    Field(discriminator="kind"),
-]
 
 _ADAPTER: TypeAdapter[TriggerConfig] = TypeAdapter(TriggerConfig)
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from models.automation.automations.rules.triggers.configs import TriggerKind
+from models.automation.automations.rules.triggers.kinds import TriggerKind
 from models.core.base import Id, JsonObject
 from models.messages.events.rules import RECORD_SUBSCRIPTIONS
 from runtime.ids import parse_id

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from models.automation.automations.rules.graph.configs.types import CelText
+from models.automation.automations.rules.graph.configs.types import CelExpression
 from models.automation.automations.rules.graph.shapes import Json
 from models.automation.automations.rules.language.filters import filter_problems
 from models.automation.automations.rules.language.paths import compile_path
@@ -17,6 +17,7 @@ from models.automation.automations.rules.triggers.payload_expressions import REA
 from models.automation.secrets.rules import SecretName
 from models.core.absence import AbsentNotNull
 from models.core.base import Input
+from models.core.documented import documented_as
 from models.core.expressions.rules.errors import BindingError
 from models.core.expressions.rules.expressions import compile_expression
 from models.core.http_inputs import HeaderName
@@ -28,6 +29,11 @@ SECRET_HEADER = "X-Webhook-Secret"  # noqa: S105  # a name, not a secret
 
 _PLACEHOLDER = re.compile(r"{[^{}]*}")
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}")
+
+
+TriggerFilter = Annotated[
+    Json | CelExpression, documented_as("Filter", "CelExpression", "PartialConfig")
+]
 
 
 class Signature(Input, AbsentNotNull):
@@ -82,7 +88,7 @@ class Webhook(Input, AbsentNotNull):
     dedupe: Deduplication | None = None
     respond: Literal["immediate", "wait"] = "immediate"
     wait_seconds: Annotated[int, Field(ge=1, le=MAX_WAIT_SECONDS)] = MAX_WAIT_SECONDS
-    filter: Json | CelText | None = None
+    filter: TriggerFilter | None = None
 
     @property
     def signing(self) -> Signature:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from models.automation.automations.rules.graph.configs.effects import (
-    ActionConfig,
+    ActionInput,
     HttpAuth,
     HttpRequestConfig,
     NotifyConfig,
@@ -40,7 +40,7 @@ from models.core.base import Input
 
 __all__ = [
     "CONFIGS",
-    "ActionConfig",
+    "ActionInput",
     "ApprovalConfig",
     "CallAutomationConfig",
     "ConditionConfig",
@@ -66,7 +66,7 @@ __all__ = [
 
 CONFIGS: Mapping[NodeKind, type[Input]] = MappingProxyType(
     {
-        NodeKind.ACTION: ActionConfig,
+        NodeKind.ACTION: ActionInput,
         NodeKind.HTTP_REQUEST: HttpRequestConfig,
         NodeKind.QUERY_RECORDS: QueryRecordsConfig,
         NodeKind.CREATE_RECORD: CreateRecordConfig,

@@ -11,7 +11,7 @@ from models.automation.automations.rules.graph.configs.types import (
     one_or_many,
 )
 from models.core.access.rules import Role
-from models.core.base import Input, InputId, JsonObject
+from models.core.base import Input, InputId, JsonObject, example
 from models.core.http_inputs import (
     CallableUrl,
     HeaderName,
@@ -25,6 +25,8 @@ MAX_RECIPIENTS = 100
 _Title = Annotated[str, Field(min_length=1, max_length=500)]
 _Body = Annotated[str, Field(max_length=20_000)]
 _Address = Annotated[str, Field(max_length=254, pattern=r"^[^@\s,;<>]+@[^@\s,;<>]+$")]
+_Addresses = Annotated[list[_Address], Field(min_length=1, max_length=MAX_RECIPIENTS)]
+_Statuses = Annotated[list[Status | StatusClass], Field(min_length=1, max_length=50)]
 
 
 class HttpAuth(Input):
@@ -47,7 +49,21 @@ class HttpAuth(Input):
 
 
 class HttpRequestConfig(Input):
-    """One call to another server; `expectStatus` holds statuses or classes such as 2xx."""
+    """Call another server; the output is `{status, headers, body}`.
+
+    `expectStatus` holds statuses or classes such as 2xx; any other answer is a failure. A 4xx is
+    not tried again, except 408, 409, 425 and 429.
+    """
+
+    model_config = example(
+        {
+            "method": "POST",
+            "url": "https://api.example.com/orders",
+            "auth": {"type": "bearer", "token": {"type": "secret", "value": "shop_api_token"}},
+            "body": {"name": {"type": "trigger", "value": "name"}, "quantity": 2},
+            "expectStatus": ["2xx", 409],
+        }
+    )
 
     method: Literal["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"] = "GET"
     url: CallableUrl
@@ -57,9 +73,9 @@ class HttpRequestConfig(Input):
     auth: HttpAuth | None = None
     timeout_seconds: Annotated[float, Field(gt=0, le=3_600, allow_inf_nan=False)] | None = None
     expect_status: Annotated[
-        list[Status | StatusClass],
-        BeforeValidator(one_or_many),
-        Field(min_length=1, max_length=50, default_factory=lambda: ["2xx"]),
+        _Statuses,
+        BeforeValidator(one_or_many, json_schema_input_type=Status | StatusClass | _Statuses),
+        Field(default_factory=lambda: ["2xx"]),
     ]
 
     def expects(self, status: int) -> bool:
@@ -68,7 +84,15 @@ class HttpRequestConfig(Input):
 
 
 class NotifyConfig(Input):
-    """To these members, or to all who have the role."""
+    """Notify these members, or all who have the role."""
+
+    model_config = example(
+        {
+            "role": "editor",
+            "title": {"type": "template", "value": "Order {{ trigger.record.title }} is late"},
+            "body": "Please have a look.",
+        }
+    )
 
     user_ids: Annotated[list[InputId], Field(min_length=1, max_length=MAX_RECIPIENTS)] | None = None
     role: Annotated[Role, Field(strict=False)] | None = None
@@ -83,17 +107,33 @@ class NotifyConfig(Input):
 
 
 class SendEmailConfig(Input):
+    """Send a mail to each of these addresses."""
+
+    model_config = example(
+        {
+            "to": ["ada@example.com"],
+            "subject": "Your order",
+            "body": {"type": "template", "value": "Order {{ trigger.number }} has left us."},
+        }
+    )
+
     to: Annotated[
-        list[_Address],
-        BeforeValidator(one_or_many),
-        Field(min_length=1, max_length=MAX_RECIPIENTS),
+        _Addresses, BeforeValidator(one_or_many, json_schema_input_type=_Address | _Addresses)
     ]
     subject: _Title
     body: _Body = ""
 
 
 class SendWebhookConfig(Input):
-    """One event to an endpoint of the workspace, or to a URL."""
+    """Send one signed event to an endpoint of the workspace, or to a URL."""
+
+    model_config = example(
+        {
+            "url": "https://hooks.example.com/orders",
+            "type": "order.shipped",
+            "data": {"number": {"type": "trigger", "value": "number"}},
+        }
+    )
 
     endpoint_id: InputId | None = None
     url: CallableUrl | None = None
@@ -108,14 +148,23 @@ class SendWebhookConfig(Input):
 
 
 class RespondConfig(Input):
-    """The answer to the webhook call that waits for this run; without one, the run's output."""
+    """Answer the webhook call that waits for this run; without one, it is the run's output."""
+
+    model_config = example(
+        {"status": 201, "body": {"id": {"type": "node", "value": "create.record.id"}}}
+    )
 
     status: Annotated[int, Field(ge=200, le=599)] = 200
     headers: AnswerHeaders = Field(default_factory=dict)
     body: Any = None
 
 
-class ActionConfig(Input):
-    """What the action is given; which one is the node's `actionId`."""
+class ActionInput(Input):
+    """Run an action of the workspace: what it is given; which one is the node's `actionId`."""
 
-    model_config = ConfigDict(extra="allow")
+    model_config = ConfigDict(
+        extra="allow",
+        json_schema_extra={
+            "examples": [{"email": {"type": "trigger", "value": "record.data.email"}}]
+        },
+    )

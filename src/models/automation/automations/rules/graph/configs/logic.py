@@ -4,16 +4,22 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from models.automation.automations.rules.graph.configs.types import CelText
+from models.automation.automations.rules.graph.configs.types import CelExpression
 from models.automation.automations.rules.graph.kinds import JoinMode
-from models.core.base import Input, JsonObject
+from models.core.base import Input, JsonObject, example
+from models.core.documented import documented_as
 
 
 class ConditionConfig(Input):
-    """Either CEL text that gives true or false, or a filter over the variables."""
+    """Go on by `true` or `false`: either a CEL expression, or a filter over what the node can read.
 
-    expression: CelText | None = None
-    filter: JsonObject | None = None
+    In the filter, `field` is a path such as `trigger.record.data.price`.
+    """
+
+    model_config = example({"expression": "trigger.record.data.price > 100.0"})
+
+    expression: CelExpression | None = None
+    filter: Annotated[JsonObject, documented_as("Filter")] | None = None
 
     @model_validator(mode="after")
     def _one_of_both(self) -> Self:
@@ -23,12 +29,23 @@ class ConditionConfig(Input):
 
 
 class SwitchCase(Input):
+    """One way out: an edge with the outcome `case` and this `caseKey` goes on."""
+
     key: Annotated[str, Field(min_length=1, max_length=64)]
-    expression: CelText
+    expression: CelExpression
 
 
 class SwitchConfig(Input):
-    """The first case whose expression is true is the outcome, else `default`."""
+    """Go on by the first case whose expression is true, else by `default`."""
+
+    model_config = example(
+        {
+            "cases": [
+                {"key": "large", "expression": "trigger.total >= 1000.0"},
+                {"key": "abroad", "expression": 'trigger.country != "DE"'},
+            ]
+        }
+    )
 
     cases: Annotated[list[SwitchCase], Field(min_length=1, max_length=100)]
 
@@ -41,11 +58,24 @@ class SwitchConfig(Input):
 
 
 class TransformConfig(Input):
+    """Compute values: the output of the node is `output` with its bindings resolved."""
+
+    model_config = example(
+        {
+            "output": {
+                "greeting": {"type": "template", "value": "Hello {{ trigger.name }}!"},
+                "total": {"type": "expression", "value": "double(trigger.net) * 1.19"},
+            }
+        }
+    )
+
     output: JsonObject
 
 
 class JoinConfig(Input):
-    """`all` waits for every branch, `any` for the first, `count` for that many."""
+    """Bring branches together: `all` waits for each, `any` for the first, `count` for so many."""
+
+    model_config = example({"mode": "count", "count": 2})
 
     mode: Annotated[JoinMode, Field(strict=False)] = JoinMode.ALL
     count: Annotated[int, Field(ge=1, le=500)] | None = None
@@ -58,6 +88,10 @@ class JoinConfig(Input):
 
 
 class StopConfig(Input):
+    """End the run here, as succeeded or as failed."""
+
+    model_config = example({"result": "failed", "message": "The customer is unknown."})
+
     result: Literal["succeeded", "failed"] = "succeeded"
     message: Annotated[str, Field(max_length=2_000)] | None = None
     output: JsonObject | None = None

@@ -4,8 +4,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from models.automation.automations.rules.graph.configs.types import CelText
-from models.core.base import Input
+from models.automation.automations.rules.graph.configs.types import CelExpression
+from models.core.base import Input, example
 
 MAX_ITEMS = 10_000
 """Items of one for_each (decisions C3)."""
@@ -18,9 +18,20 @@ _Collect = bool | Annotated[str, Field(min_length=1, max_length=64)] | None
 
 
 class ForEachConfig(Input):
-    """The body runs once per item; `collect` names the body node whose outputs are gathered, or is
-    true for the one the body ends with.
+    """Run the body once for each item, `parallelism` of them at a time.
+
+    The body is what follows by `item`; `done` follows when all items have ended. `collect` names
+    the node of the body whose outputs are gathered, or is true for the one the body ends with.
     """
+
+    model_config = example(
+        {
+            "items": {"type": "node", "value": "overdue.records"},
+            "parallelism": 5,
+            "onItemError": "continue",
+            "collect": "remind",
+        }
+    )
 
     items: list[Any]
     parallelism: Annotated[int, Field(ge=1, le=MAX_PARALLELISM)] = 5
@@ -30,11 +41,16 @@ class ForEachConfig(Input):
 
 
 class RepeatConfig(Input):
-    """The body runs again while the expression holds, which is asked before each time; without
-    one, `maxIterations` times.
+    """Run the body again while the expression holds, which is asked before each time.
+
+    Without `while` it runs `maxIterations` times. The body is what follows by `item`.
     """
 
-    while_: Annotated[CelText | None, Field(alias="while")] = None
+    model_config = example(
+        {"while": "index < 10 && vars.pending > 0", "maxIterations": 10, "delaySeconds": 30}
+    )
+
+    while_: Annotated[CelExpression | None, Field(alias="while")] = None
     max_iterations: Annotated[int, Field(ge=1, le=MAX_ITERATIONS)] = 100
     delay_seconds: Annotated[float, Field(ge=0, le=86_400, allow_inf_nan=False)] = 0
     collect: _Collect = False

@@ -3,9 +3,11 @@
 from datetime import datetime
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, Field
+from typing_extensions import TypeAliasType
 
-from models.core.http_inputs import HeaderName, HeaderValue, as_texts
+from models.core.expressions.rules.functions import FUNCTIONS
+from models.core.http_inputs import AsTexts, HeaderName, HeaderValue
 
 MAX_WAIT_SECONDS = 30 * 86_400
 """A wait cannot outlast its run (decisions C3)."""
@@ -53,15 +55,31 @@ def _can_be_sent(value: str) -> str:
 
 
 IsoMoment = Annotated[str, Field(max_length=64), AfterValidator(_iso_moment)]
-CelText = Annotated[str, Field(min_length=1, max_length=4_000)]
+CelExpression = TypeAliasType(
+    "CelExpression",
+    Annotated[
+        str,
+        Field(
+            min_length=1,
+            max_length=4_000,
+            description=(
+                "An expression in CEL, the Common Expression Language, over `trigger`, `nodes`,"
+                " `item`, `index`, `run` and `vars`. Functions: "
+                + ", ".join(f"`{function.call}`" for function in FUNCTIONS)
+                + "."
+            ),
+            examples=["trigger.record.data.price > 100.0"],
+        ),
+    ],
+)
 FieldKey = Annotated[str, Field(min_length=1, max_length=63)]
 AnswerHeaders = Annotated[
     dict[
         Annotated[HeaderName, AfterValidator(_may_be_set)],
         Annotated[HeaderValue, AfterValidator(_can_be_sent)],
     ],
-    BeforeValidator(as_texts),
     Field(max_length=100),
+    AsTexts,
 ]
 """Headers an automation may answer with: none of the connection's or the host's, no cookies."""
 Status = Annotated[int, Field(ge=100, le=599)]

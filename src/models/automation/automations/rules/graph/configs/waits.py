@@ -7,12 +7,12 @@ from pydantic import AfterValidator, Field, model_validator
 
 from models.automation.automations.rules.graph.configs.types import (
     MAX_WAIT_SECONDS,
-    CelText,
+    CelExpression,
     FieldKey,
     IsoMoment,
 )
 from models.core.access.rules import Role
-from models.core.base import Input, InputId, JsonObject, Label
+from models.core.base import EXAMPLE_ID, Input, InputId, JsonObject, Label, example
 from models.core.expressions.rules.errors import ExpressionError
 from models.core.expressions.rules.programs import Program, Type, environment
 from models.core.schedules.timezones import Timezone
@@ -22,6 +22,10 @@ _WaitSeconds = Annotated[float, Field(gt=0, le=MAX_WAIT_SECONDS, allow_inf_nan=F
 
 class DelayConfig(Input):
     """Wait for `seconds`, or until a moment (ISO 8601; read in `timezone` without an offset)."""
+
+    model_config = example(
+        {"until": {"type": "trigger", "value": "record.data.due"}, "timezone": "Europe/Berlin"}
+    )
 
     seconds: Annotated[float, Field(ge=0, le=MAX_WAIT_SECONDS, allow_inf_nan=False)] | None = None
     until: IsoMoment | None = None
@@ -66,8 +70,16 @@ class WaitEventConfig(Input):
     the run; `resumeUrl` makes a URL that resumes without an account.
     """
 
+    model_config = example(
+        {
+            "eventKey": "payment",
+            "filter": "data.orderId == trigger.record.id",
+            "timeoutSeconds": 86400,
+        }
+    )
+
     event_key: EventKey | None = None
-    filter: Annotated[CelText, AfterValidator(_filter)] | None = None
+    filter: Annotated[CelExpression, AfterValidator(_filter)] | None = None
     timeout_seconds: _WaitSeconds | None = None
     resume_url: bool = True
 
@@ -97,7 +109,21 @@ class ApprovalTerms(Input):
 
 
 class ApprovalConfig(ApprovalTerms):
-    """`required` of the assignees, or of the members with the role, must approve; one rejects."""
+    """Ask people to decide; the edges `approved`, `rejected` and `timeout` follow.
+
+    `required` of the assignees, or of the members with the role, must approve; one rejects.
+    """
+
+    model_config = example(
+        {
+            "role": "admin",
+            "required": 1,
+            "title": "Refund the order?",
+            "message": {"type": "template", "value": "{{ trigger.record.title }} was returned."},
+            "form": [{"key": "amount", "label": "Amount", "kind": "number", "required": True}],
+            "timeoutSeconds": 172800,
+        }
+    )
 
     assignees: Annotated[list[InputId], Field(max_length=100, default_factory=list)]
     role: Annotated[Role, Field(strict=False)] | None = None
@@ -118,6 +144,16 @@ class ApprovalConfig(ApprovalTerms):
 
 
 class CallAutomationConfig(Input):
+    """Run another automation; with `wait` the output is that of its run."""
+
+    model_config = example(
+        {
+            "automationId": EXAMPLE_ID,
+            "input": {"orderId": {"type": "trigger", "value": "record.id"}},
+            "wait": True,
+        }
+    )
+
     automation_id: InputId
     input: JsonObject = Field(default_factory=dict)
     wait: bool = True

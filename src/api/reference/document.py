@@ -1,0 +1,150 @@
+"""The OpenAPI document of the platform."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic.alias_generators import to_pascal
+
+from api.kernel.openapi import render
+from api.kernel.routing import Route
+from api.reference.bindings import FILTER_KEYS, WithBindings
+from api.reference.kinds import ByKind
+from api.reference.schemas import Schema, describe, reached, ref, resolved, untitled
+from models.automation.actions.rules.configs import CONFIGS as ACTIONS
+from models.automation.actions.rules.configs import ActionKind
+from models.automation.automations.rules.graph.configs import CONFIGS as NODES
+from models.automation.automations.rules.graph.node_checks import DECIDING, STATIC
+from models.automation.automations.rules.graph.shapes import Graph
+from models.automation.automations.rules.language.binding_shapes import Binding
+from models.automation.automations.rules.triggers.kinds import TriggerConfig
+from models.core.filters.shapes import Filter
+from models.data.databases.rules.kinds import FieldKind
+from models.data.databases.rules.settings import settings_model
+from models.data.records.shapes import Aggregation, GroupBy, GroupLevels, RecordQuery, Sort
+from models.data.views.shapes import Manifest
+from models.sources.data_sources.rules.configs import CONFIGS as SOURCES
+from models.sources.external_resources.rules import ProviderResource
+
+_PLAIN = (Graph, Manifest, RecordQuery, Sort, GroupBy, Aggregation, ProviderResource)
+"""Described as they are; bodies hold some of them, too."""
+_NAMES = {"_Settings": "PlainSettings", "_Binding": "ButtonBinding"}
+
+_CHANGES = {
+    "UpdateAction": "CreateAction",
+    "UpdateDataSource": "CreateDataSource",
+    "UpdateField": "CreateField",
+}
+"""The bodies that change a part, each with the one that creates it."""
+
+_PARTIAL: Schema = {
+    "title": "PartialConfig",
+    "description": (
+        "A config that is not complete: that of a draft, whose problems are `referenceIssues` until"
+        " it is published, or one whose other keys `input` gives."
+    ),
+    "type": "object",
+    "additionalProperties": True,
+}
+
+
+def openapi_document(routes: Sequence[Route]) -> dict[str, Any]:
+    """The whole document. To make it takes a second."""
+    document = render(routes)
+    schemas = document["components"]["schemas"]
+    for name, schema in _parts(schemas).items():
+        _add(schemas, name, schema)
+    unions = _unions()
+    for union in unions:
+        schemas.update(union.shapes(schemas))
+    for body, created in _CHANGES.items():
+        union = next(one for one in unions if one.body == created)
+        _any_kind(schemas, body, union.part, union.configs.values())
+    document["components"]["schemas"] = dict(sorted(schemas.items()))
+    whole: dict[str, Any] = resolved(document, schemas)
+    return whole
+
+
+def _add(schemas: dict[str, Schema], name: str, schema: Schema) -> None:
+    """Add a component. Raises RuntimeError for a name that stands for something else already."""
+    known = schemas.setdefault(name, schema)
+    if resolved(untitled(known), schemas) != resolved(untitled(schema), schemas):
+        raise RuntimeError(f"The document has two components with the name {name}.")
+
+
+def _parts(bodies: Mapping[str, Schema]) -> dict[str, Schema]:
+    """What bodies consist of without saying so: configs, settings, filters, bindings, triggers."""
+    plain: dict[str, Any] = {
+        "Binding": Binding,
+        "Filter": Filter,
+        "GroupLevels": GroupLevels,
+        "TriggerConfig": TriggerConfig,
+        **_named(_PLAIN),
+        **_named(settings_model(kind) for kind in FieldKind),
+        **_named(SOURCES.values()),
+    }
+    configs = _named([*NODES.values(), *ACTIONS.values()])
+    found = describe({**plain, **configs}, _NAMES) | {"PartialConfig": _PARTIAL}
+    found = {name: resolved(schema, {**bodies, **found}) for name, schema in found.items()}
+    shared = bodies.keys() | reached(found, iter([_name(name) for name in plain]))
+    fixed = dict.fromkeys(reached(found, iter(["Filter"])), FILTER_KEYS) | _fixed()
+    bound = WithBindings(found, shared, fixed)
+    for name in configs:
+        bound.component(_name(name))
+    made = found | bound.made
+    return made | {
+        f"{to_pascal(kind)}ActionConfig": _with_kind(kind, made[model.__name__])
+        for kind, model in ACTIONS.items()
+    }
+
+
+def _named(models: Any) -> dict[str, type[BaseModel]]:
+    return {model.__name__: model for model in models}
+
+
+def _name(name: str) -> str:
+    return _NAMES.get(name, name.lstrip("_"))
+
+
+def _fixed() -> dict[str, tuple[str, ...]]:
+    """The keys of configs that take no binding."""
+    nodes = {
+        model.__name__: (*STATIC.get(kind, ()), *DECIDING.get(kind, ()))
+        for kind, model in NODES.items()
+    }
+    return nodes | {"SequenceConfig": ("steps",)}
+
+
+def _with_kind(kind: ActionKind, config: Schema) -> Schema:
+    """The config of an action, which may repeat the kind of the action."""
+    named = {"kind": {"type": "string", "const": kind.value}}
+    title = f"{to_pascal(kind)}ActionConfig"
+    return {**config, "title": title, "properties": {**named, **config.get("properties", {})}}
+
+
+def _unions() -> list[ByKind]:
+    nodes = {kind.value: model.__name__ for kind, model in NODES.items()}
+    actions = {kind.value: f"{to_pascal(kind)}ActionConfig" for kind in ACTIONS}
+    steps = {kind.value: model.__name__ for kind, model in ACTIONS.items()}
+    del steps[ActionKind.SEQUENCE]
+    fields = {kind.value: _name(settings_model(kind).__name__) for kind in FieldKind}
+    sources = {kind.value: model.__name__ for kind, model in SOURCES.items()}
+    return [
+        ByKind("GraphNode", "config", nodes, "{}Node".format, partial=True),
+        ByKind("Step", "config", steps, "{}Step".format, partial=True),
+        ByKind("CreateAction", "config", actions, "Create{}Action".format),
+        ByKind("ActionDetail", "config", actions, "{}Action".format),
+        ByKind("CreateField", "settings", fields, "Create{}Field".format),
+        ByKind("ConvertField", "settings", fields, "ConvertTo{}Field".format),
+        ByKind("FieldShape", "settings", fields, "{}Field".format),
+        ByKind("CreateDataSource", "config", sources, "Create{}DataSource".format),
+        ByKind("DataSourceDetail", "config", sources, "{}DataSource".format),
+    ]
+
+
+def _any_kind(schemas: dict[str, Schema], body: str, part: str, configs: Iterable[str]) -> None:
+    """A change does not repeat the kind, so what it changes is one of the configs of all kinds."""
+    was = schemas[body]["properties"][part]
+    nothing = [{"type": "null"}] if {"type": "null"} in was.get("anyOf", []) else []
+    options = [ref(config) for config in dict.fromkeys(configs)]
+    schemas[body]["properties"][part] = {"anyOf": [*options, *nothing]}

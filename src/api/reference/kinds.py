@@ -1,0 +1,78 @@
+"""Bodies whose key `kind` says what another of their keys holds, as one shape for each kind."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from pydantic.alias_generators import to_pascal
+
+from api.reference.schemas import PREFIX, Schema, ref
+
+
+@dataclass(frozen=True, slots=True)
+class ByKind:
+    """`part` of a body is one of these components, by the kind that stands beside it.
+
+    `name` makes the name of the shape of a kind. With `partial`, a config may also be unfinished.
+    """
+
+    body: str
+    part: str
+    configs: Mapping[str, str]
+    name: Callable[[str], str]
+    partial: bool = False
+
+    def shapes(self, schemas: Mapping[str, Schema]) -> dict[str, Schema]:
+        """The shapes, and the body as their union."""
+        body = schemas[self.body]
+        groups: dict[str, list[str]] = {}
+        for kind, config in self.configs.items():
+            groups.setdefault(config, []).append(kind)
+        names = {config: self.name(_spelled(config, kinds)) for config, kinds in groups.items()}
+        made = {
+            names[config]: self._shape(names[config], body, config, kinds, schemas)
+            for config, kinds in groups.items()
+        }
+        clashes = made.keys() & schemas.keys()
+        if clashes:
+            raise RuntimeError(f"The document has these components already: {sorted(clashes)}.")
+        mapping = {kind: PREFIX + names[config] for kind, config in self.configs.items()}
+        union: Schema = {
+            "title": body["title"],
+            "oneOf": [ref(name) for name in made],
+            "discriminator": {"propertyName": "kind", "mapping": mapping},
+        }
+        if "description" in body:
+            union["description"] = body["description"]
+        return {**made, self.body: union}
+
+    def _shape(  # the parts of a shape
+        self,
+        name: str,
+        body: Schema,
+        config: str,
+        kinds: list[str],
+        schemas: Mapping[str, Schema],
+    ) -> Schema:
+        kind: Schema = {"type": "string"}
+        kind |= {"const": kinds[0]} if len(kinds) == 1 else {"enum": kinds}
+        options = [ref(config)]
+        if self.partial:
+            options.append(ref("PartialConfig"))
+        was = body["properties"][self.part]
+        if {"type": "null"} in was.get("anyOf", []):
+            options.append({"type": "null"})
+        part: Schema = options[0] if len(options) == 1 else {"anyOf": options}
+        shape = {key: one for key, one in body.items() if key != "examples"}
+        described = schemas[config].get("description")
+        if described is not None:
+            shape["description"] = described
+        shape["title"] = name
+        shape["properties"] = {**body["properties"], "kind": kind, self.part: part}
+        return shape
+
+
+def _spelled(config: str, kinds: list[str]) -> str:
+    """What a shape is called: by its kind, or by the config that several kinds share."""
+    if len(kinds) == 1:
+        return to_pascal(kinds[0])
+    return config.removesuffix("Settings").removesuffix("Config")

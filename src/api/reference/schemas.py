@@ -1,0 +1,108 @@
+"""JSON Schemas of the OpenAPI document by component name, and the references between them."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal
+
+from pydantic import TypeAdapter
+
+from models.core.documented import REFERENCE
+
+Schema = dict[str, Any]
+PREFIX = "#/components/schemas/"
+
+
+def ref(name: str) -> Schema:
+    """A reference to a component."""
+    return {"$ref": PREFIX + name}
+
+
+def describe(types: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Schema]:
+    """The components that describe these types, and all that they consist of.
+
+    `names` are those of components that are not to be called as their class is.
+    """
+    mode: Literal["validation"] = "validation"
+    adapters = [(name, mode, TypeAdapter(one)) for name, one in types.items()]
+    found, rest = TypeAdapter.json_schemas(adapters, ref_template=PREFIX + "{model}")
+    schemas: dict[str, Schema] = dict(rest.get("$defs", {}))
+    for (name, _), schema in found.items():
+        if schema != ref(str(name)):
+            schemas[str(name)] = schema
+    return _renamed(schemas, names)
+
+
+def _renamed(schemas: Mapping[str, Schema], names: Mapping[str, str]) -> dict[str, Schema]:
+    def spelled(name: str) -> str:
+        return names.get(name, name.lstrip("_"))
+
+    def renamed(node: Any) -> Any:
+        if isinstance(node, list):
+            return [renamed(one) for one in node]
+        if isinstance(node, dict):
+            return {key: renamed(one) for key, one in node.items()}
+        if isinstance(node, str) and node.startswith(PREFIX):
+            return PREFIX + spelled(node.removeprefix(PREFIX))
+        return node
+
+    return {
+        spelled(name): {**renamed(schema), "title": spelled(name)}
+        for name, schema in schemas.items()
+    }
+
+
+def references(node: Any) -> Iterator[str]:
+    """The names of the components that a schema refers to itself."""
+    if isinstance(node, list):
+        for one in node:
+            yield from references(one)
+    elif isinstance(node, dict):
+        for key, one in node.items():
+            if key == "$ref":
+                yield one.removeprefix(PREFIX)
+            elif key == REFERENCE:
+                yield one
+            elif key not in {"examples", "default"}:
+                yield from references(one)
+
+
+def reached(schemas: Mapping[str, Schema], roots: Iterator[str]) -> set[str]:
+    """The names of these components and of all that they consist of."""
+    found: set[str] = set()
+    waiting = list(roots)
+    while waiting:
+        name = waiting.pop()
+        if name not in found and name in schemas:
+            found.add(name)
+            waiting += references(schemas[name])
+    return found
+
+
+def resolved(node: Any, schemas: Mapping[str, Schema]) -> Any:
+    """The document with `documented_as` as references, and without titles of single keys.
+
+    Raises KeyError for a component that is not there.
+    """
+    if isinstance(node, list):
+        return [resolved(one, schemas) for one in node]
+    if not isinstance(node, dict):
+        return node
+    if REFERENCE in node:
+        name = node[REFERENCE]
+        if name not in schemas:
+            raise KeyError(f"The document has no component {name}.")
+        rest = {key: one for key, one in node.items() if key not in {REFERENCE, "title"}}
+        return {**ref(name), **rest}
+    return {
+        key: one
+        if key in {"examples", "default", "example"}
+        else {name: resolved(untitled(part), schemas) for name, part in one.items()}
+        if key == "properties"
+        else resolved(one, schemas)
+        for key, one in node.items()
+        if (key, one) != ("default", None)
+    }
+
+
+def untitled(schema: Schema) -> Schema:
+    """The schema without its own title."""
+    return {key: one for key, one in schema.items() if key != "title"}
