@@ -1,7 +1,7 @@
 """Makes the ASGI application; `workspace api` serves it, and tests call it."""
 
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import cached_property
 from typing import Any
@@ -20,6 +20,7 @@ from api.kernel.resources import RESOURCES
 from api.kernel.routing import Route, Router
 from api.kernel.services import Background, Services, worker_notifications
 from api.kernel.sessions import SessionVerifier
+from api.pages.docs import documentation
 from api.reference.document import openapi_document
 from api.routers import ROUTERS
 from models.registrations import register_models
@@ -53,6 +54,11 @@ class WorkspaceApi(FastAPI):
         """The OpenAPI document as it is served. To make it takes a second."""
         content = json.dumps(self.openapi(), ensure_ascii=False, separators=(",", ":"))
         return Prepared.of(content.encode(), "application/json", {})
+
+    @cached_property
+    def documentation(self) -> Mapping[str, Prepared]:
+        """The pages below `/docs/`."""
+        return documentation(self.openapi())
 
 
 def create_app(
@@ -117,8 +123,8 @@ def _lifespan(owns_database: bool, background: Sequence[Background]) -> Any:
         async with AsyncExitStack() as stack:
             if owns_database:
                 stack.push_async_callback(services.database.close)
-            # Made here, no request waits for it.
-            _ = app.document
+            # Made here, no request waits for them.
+            _ = app.document, app.documentation
             services.request_log.start()
             stack.push_async_callback(services.request_log.stop)
             for run_beside in background:

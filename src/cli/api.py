@@ -27,7 +27,9 @@ _KEEP_ALIVE_SECONDS = 75
 
 def api(
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, port_option("Port to listen on.", envvar="WORKSPACE_PORT")] = 8000,
+    port: Annotated[
+        int, port_option("--port", "Port to listen on.", envvar="WORKSPACE_PORT")
+    ] = 8000,
 ) -> None:
     """Serve the API."""
     # Looking for cycles among what is being imported takes a third of the time of a start.

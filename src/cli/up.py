@@ -17,13 +17,13 @@ def up(
         Path, typer.Option(envvar="WORKSPACE_STATE_DIR", help="Where all data are kept.")
     ] = Path(".state"),
     port: Annotated[
-        int, port_option("Port of the API; 0 for a free one.", envvar="WORKSPACE_PORT")
+        int, port_option("--port", "Port of the API; 0 for a free one.", envvar="WORKSPACE_PORT")
     ] = 8000,
     temporal_port: Annotated[
-        int, port_option("Port of the embedded Temporal; 0 for a free one.")
+        int, port_option("--temporal-port", "Port of the embedded Temporal; 0 for a free one.")
     ] = 7233,
     ui_port: Annotated[
-        int, port_option("Port of the embedded Temporal's UI; 0 for a free one.")
+        int, port_option("--ui-port", "Port of the embedded Temporal's UI; 0 for a free one.")
     ] = 8233,
     database_url: Annotated[
         str | None,

@@ -33,7 +33,7 @@ class Prepared:
             "Content-Type": media_type,
             "Vary": "Accept-Encoding",
         }
-        return cls(content, gzip.compress(content, mtime=0), digest, fixed)
+        return cls(content, gzip.compress(content, 6, mtime=0), digest, fixed)
 
     def answer(self, request: ApiRequest) -> Response:
         """The answer in the coding the client takes, or 304 when it has it already.

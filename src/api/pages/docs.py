@@ -1,31 +1,37 @@
-"""The documentation page, whole from this package: no script comes from elsewhere."""
+"""The documentation, whole from this package: no script comes from elsewhere.
+
+The reference is plain HTML made from the OpenAPI document; the operations are shown by Swagger UI.
+"""
 
 from collections.abc import Mapping
-from functools import cache
 from pathlib import Path
+from typing import Any
 
 from api.kernel.prepared import Prepared
+from api.reference.entries import Reference
+from api.reference.html import frame, pages
 
 _STATIC = Path(__file__).parent.parent / "static"
 
-_POLICY = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:"
+_HTML = "text/html; charset=utf-8"
+_PLAIN = {
+    "Content-Security-Policy": (
+        "default-src 'none'; style-src 'self'; img-src data:; base-uri 'none'; form-action 'none';"
+        " frame-ancestors 'none'"
+    )
+}
+_WITH_SCRIPTS = {
+    "Content-Security-Policy": (
+        "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:;"
+        " frame-ancestors 'none'"
+    )
+}
+_KEPT = {"Cache-Control": "max-age=3600"}
 
-_PAGE = """<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Workspace Platform API</title>
-<link rel="icon" href="data:,">
-<link rel="stylesheet" href="/docs/swagger-ui.css">
-</head>
-<body>
-<div id="swagger-ui"></div>
+_HEAD = '<link rel="stylesheet" href="/docs/swagger-ui.css">\n'
+_OPERATIONS = """<div id="swagger-ui"></div>
 <script src="/docs/swagger-ui-bundle.js"></script>
-<script src="/docs/initialize.js"></script>
-</body>
-</html>
-"""
+<script src="/docs/initialize.js"></script>"""
 
 _INITIALIZE = """SwaggerUIBundle({
   url: "/openapi.json",
@@ -39,26 +45,24 @@ _INITIALIZE = """SwaggerUIBundle({
 });
 """
 
-_ASSETS: Mapping[str, str] = {
-    "swagger-ui-bundle.js": "text/javascript; charset=utf-8",
-    "swagger-ui.css": "text/css; charset=utf-8",
-    "initialize.js": "text/javascript; charset=utf-8",
-}
+
+def documentation(document: Mapping[str, Any]) -> dict[str, Prepared]:
+    """Every page and file of the documentation, by its path below `/docs/`."""
+    schemas = document["components"]["schemas"]
+    sections = Reference(schemas).sections()
+    made = {
+        path: Prepared.of(page.encode(), _HTML, _PLAIN)
+        for path, page in pages(schemas, sections).items()
+    }
+    operations = frame("Operations", _HEAD, _OPERATIONS, sections, "operations")
+    script, style = "text/javascript; charset=utf-8", "text/css; charset=utf-8"
+    return made | {
+        "operations": Prepared.of(operations.encode(), _HTML, _WITH_SCRIPTS),
+        "initialize.js": Prepared.of(_INITIALIZE.encode(), script, _KEPT),
+        "swagger-ui-bundle.js": Prepared.of(_file("swagger-ui-bundle.js"), script, _KEPT),
+        "swagger-ui.css": Prepared.of(_file("swagger-ui.css"), style, _KEPT),
+    }
 
 
-@cache
-def page() -> Prepared:
-    """The page itself."""
-    headers = {"Content-Security-Policy": _POLICY}
-    return Prepared.of(_PAGE.encode(), "text/html; charset=utf-8", headers)
-
-
-@cache
-def asset(name: str) -> Prepared | None:
-    """One of the page's files, or None."""
-    media_type = _ASSETS.get(name)
-    if media_type is None:
-        return None
-    own = name == "initialize.js"
-    content = _INITIALIZE.encode() if own else (_STATIC / name).read_bytes()
-    return Prepared.of(content, media_type, {"Cache-Control": "max-age=3600"})
+def _file(name: str) -> bytes:
+    return (_STATIC / name).read_bytes()

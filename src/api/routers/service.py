@@ -1,10 +1,11 @@
 """What operators, load balancers and readers of the documentation ask."""
 
+from collections.abc import Mapping
+
 from starlette.responses import Response
 
 from api.kernel.prepared import Prepared
 from api.kernel.routing import Access, ApiRequest, Data, Router
-from api.pages.docs import asset, page
 from models.core.base import Shape
 from models.migrations.queries import is_at_head
 from runtime.errors import NotFoundError, UnavailableError
@@ -42,13 +43,23 @@ async def get_openapi_document(request: ApiRequest) -> Response:
 @router.get("/docs", access=_OPEN, documented=False)
 async def get_documentation(request: ApiRequest) -> Response:
     """Read the documentation in a browser."""
-    return page().answer(request)
+    return _documentation(request, "")
 
 
-@router.get("/docs/{asset}", access=_OPEN, documented=False)
-async def get_documentation_asset(request: ApiRequest) -> Response:
-    """Read a file of the documentation page."""
-    found = asset(request.path_params["asset"])
-    if found is None:
+@router.get("/docs/{section}", access=_OPEN, documented=False)
+async def get_documentation_section(request: ApiRequest) -> Response:
+    """Read a section of the documentation, or a file of its pages."""
+    return _documentation(request, request.path_params["section"])
+
+
+@router.get("/docs/{section}/{entry}", access=_OPEN, documented=False)
+async def get_documentation_entry(request: ApiRequest) -> Response:
+    """Read what the documentation says of one kind, operator, type or function."""
+    return _documentation(request, "/".join(request.path_params.values()))
+
+
+def _documentation(request: ApiRequest, path: str) -> Response:
+    pages: Mapping[str, Prepared] = request.app.documentation
+    if path not in pages:
         raise NotFoundError("path")
-    return found.answer(request)
+    return pages[path].answer(request)

@@ -12,9 +12,9 @@ LOOPBACK = "127.0.0.1"
 _HIGHEST = 65_535
 
 
-def port_option(text: str, envvar: str | None = None) -> Any:
+def port_option(name: str, text: str, envvar: str | None = None) -> Any:
     """An option of the command line that takes a port."""
-    return typer.Option(parser=_port, metavar="PORT", envvar=envvar, help=text)
+    return typer.Option(name, parser=_port, metavar="PORT", envvar=envvar, help=text)
 
 
 def _port(text: str) -> int:

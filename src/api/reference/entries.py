@@ -1,0 +1,212 @@
+"""The sections of the reference and their entries, read from the OpenAPI document."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from api.reference.schemas import PREFIX, Schema, references
+from models.automation.actions.rules.configs import ActionKind
+from models.automation.automations.rules.graph.kinds import NODE_KINDS, NodeKind
+from models.core.expressions.rules.functions import FUNCTIONS
+from models.core.filters.notes import OPERATOR_NOTES
+from models.core.filters.operators import OPERATORS, Op
+from models.data.databases.rules.kind_notes import KIND_NOTES
+from models.data.databases.rules.kinds import FieldKind
+from models.data.databases.rules.registry import KIND_RULES
+
+_OWN_PAGE = frozenset({"Binding", "CelExpression", "Filter", "BoundFilter", "PartialConfig"})
+"""Parts that have a section of their own, or nothing to show."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The keys of one shape, by the names of their components."""
+
+    title: str
+    says: str
+    keys: Mapping[str, Schema]
+    required: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One page: what it is about, facts in a line each, tables of keys, and an example."""
+
+    name: str
+    says: str
+    facts: Sequence[tuple[str, str]] = ()
+    tables: Sequence[Table] = ()
+    example: Any = None
+    result: Any = None
+    """What the example gives, if it is an expression."""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    slug: str
+    title: str
+    says: str
+    entries: Sequence[Entry]
+
+
+class Reference:
+    """Reads sections from the components of the document."""
+
+    def __init__(self, schemas: Mapping[str, Schema]) -> None:
+        self._schemas = schemas
+
+    def sections(self) -> list[Section]:
+        """Every section, in the order of the navigation."""
+        return [
+            Section(
+                "nodes",
+                "Node kinds",
+                "The steps of an automation. What a node needs to know is in its `config`; in place"
+                " of any value there, a binding may stand.",
+                [self._node(kind) for kind in NodeKind],
+            ),
+            Section(
+                "triggers",
+                "Triggers",
+                "What starts an automation: its `triggerConfig`. What a trigger gives is read by"
+                " bindings and expressions as `trigger`.",
+                [self._of_union("TriggerConfig", kind) for kind in self._kinds("TriggerConfig")],
+            ),
+            Section(
+                "actions",
+                "Action kinds",
+                "What a button, a node or a call of the API runs. In place of any value of the"
+                " `config`, a binding may stand.",
+                [self._action(kind) for kind in ActionKind],
+            ),
+            Section(
+                "fields",
+                "Field kinds",
+                "What a field of a database holds. Its `settings` depend on the kind.",
+                [self._field(kind) for kind in FieldKind],
+            ),
+            Section(
+                "filters",
+                "Filter operators",
+                "A filter is `{field, op, value}`, or filters joined by `and`, `or` and `not`. In"
+                " queries and views `field` is the key of a field; in automations it is a path"
+                " such as `trigger.record.data.price`. What is empty passes only `is_empty` and"
+                " the negations.",
+                [self._operator(op) for op in Op],
+            ),
+            Section(
+                "bindings",
+                "Binding types",
+                "A binding is an object with exactly the keys `type` and `value`. It says where a"
+                " value of a config comes from when the node runs.",
+                [self._of_union("Binding", kind) for kind in self._kinds("Binding")],
+            ),
+            Section(
+                "expressions",
+                "Expression functions",
+                "Conditions, formulas, templates and `expression` bindings are written in CEL, the"
+                " Common Expression Language. Whole numbers and others do not mix:"
+                " `double(trigger.count) * 1.5`.",
+                [_function(place) for place in range(len(FUNCTIONS))],
+            ),
+            Section(
+                "data-sources",
+                "Data source kinds",
+                "Where rows of a database come from.",
+                [self._source(kind) for kind in self._kinds("CreateDataSource")],
+            ),
+        ]
+
+    def _kinds(self, union: str) -> list[str]:
+        return list(self._schemas[union]["discriminator"]["mapping"])
+
+    def _member(self, union: str, kind: str) -> Schema:
+        target: str = self._schemas[union]["discriminator"]["mapping"][kind]
+        return self._schemas[target.removeprefix(PREFIX)]
+
+    def _node(self, kind: NodeKind) -> Entry:
+        name = next(references(self._member("GraphNode", kind)["properties"]["config"]))
+        config = self._schemas[name]
+        outcomes = ", ".join(f"`{one}`" for one in sorted(NODE_KINDS[kind].outcomes))
+        if kind is NodeKind.ACTION:
+            example = {
+                "id": "run",
+                "kind": kind.value,
+                "actionId": "…",
+                "input": config["examples"][0],
+            }
+        else:
+            example = {"id": "step", "kind": kind.value, "config": config["examples"][0]}
+        facts = [("Edges that may follow", outcomes or "none: it ends the run")]
+        return Entry(kind.value, config["description"], facts, self._tables(name), example)
+
+    def _action(self, kind: ActionKind) -> Entry:
+        name = next(references(self._member("CreateAction", kind)["properties"]["config"]))
+        config = self._schemas[name]
+        example = {"label": "…", "kind": kind.value, "config": config["examples"][0]}
+        return Entry(kind.value, config["description"], (), self._tables(name), example)
+
+    def _source(self, kind: str) -> Entry:
+        name = next(references(self._member("CreateDataSource", kind)["properties"]["config"]))
+        config = self._schemas[name]
+        example = {"label": "…", "kind": kind, "config": config["examples"][0]}
+        return Entry(kind, config["description"], (), self._tables(name), example)
+
+    def _of_union(self, union: str, kind: str) -> Entry:
+        target: str = self._schemas[union]["discriminator"]["mapping"][kind]
+        name = target.removeprefix(PREFIX)
+        key = self._schemas[union]["discriminator"]["propertyName"]
+        example = {**self._schemas[name]["examples"][0], key: kind}
+        return Entry(kind, self._schemas[name]["description"], (), self._tables(name), example)
+
+    def _field(self, kind: FieldKind) -> Entry:
+        note, rule = KIND_NOTES[kind], KIND_RULES[kind]
+        name = next(references(self._member("CreateField", kind)["properties"]["settings"]))
+        settings = self._schemas[name]
+        operators = ", ".join(f"`{op}`" for op in OPERATORS[rule.form])
+        facts = [("Filter operators", operators)]
+        facts.append(("Written by clients", "yes" if kind in _WRITTEN else "no"))
+        example: dict[str, Any] = {"label": "…", "kind": kind.value}
+        if settings.get("examples"):
+            example["settings"] = settings["examples"][0]
+        tables = self._tables(name) if settings.get("properties") else []
+        return Entry(kind.value, note.says, facts, tables, example, note.value)
+
+    def _operator(self, op: Op) -> Entry:
+        note = OPERATOR_NOTES[op]
+        kinds = [kind for kind in FieldKind if op in OPERATORS[KIND_RULES[kind].form]]
+        facts = [("Field kinds", ", ".join(f"`{kind}`" for kind in kinds))]
+        example = {"field": "price", "op": op.value}
+        if note.operand is not None:
+            example["value"] = note.operand
+        return Entry(op.value, note.says, facts, (), example)
+
+    def _tables(self, name: str) -> list[Table]:
+        """The keys of a component, and of those it consists of."""
+        found: dict[str, Table] = {}
+        waiting = [name]
+        while waiting:
+            here = waiting.pop(0)
+            schema = self._schemas[here]
+            if here in found or here in _OWN_PAGE:
+                continue
+            if "properties" in schema:
+                says = "" if here == name else schema.get("description", "")
+                required = frozenset(schema.get("required", ()))
+                found[here] = Table(here, says, schema["properties"], required)
+            waiting += _parts(schema)
+        return list(found.values())
+
+
+def _parts(schema: Schema) -> Iterator[str]:
+    return (one for one in references(schema) if one not in _OWN_PAGE)
+
+
+_WRITTEN = frozenset(
+    kind for kind in FieldKind if KIND_RULES[kind].check or kind is FieldKind.RELATION
+)
+
+
+def _function(place: int) -> Entry:
+    one = FUNCTIONS[place]
+    return Entry(one.name, one.says, [("Call", f"`{one.call}`")], (), one.example, one.result)

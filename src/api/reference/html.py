@@ -1,0 +1,170 @@
+"""The reference as HTML pages: an overview, one page for each section and each entry."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from html import escape
+from typing import Any
+
+from api.reference.entries import Entry, Section, Table
+from api.reference.schemas import Schema
+from api.reference.types import type_of
+
+TITLE = "Workspace Platform API"
+_CODE = re.compile(r"`([^`]+)`")
+_CURRENT = ' aria-current="page"'
+_JSON = re.compile(r"(&quot;(?:[^&\\]|&(?!quot;)|\\.)*?&quot;)(\s*:)?|\b(true|false|null)\b")
+
+
+def pages(schemas: Mapping[str, Schema], sections: Sequence[Section]) -> dict[str, str]:
+    """Every page by its path below `/docs/`; that of the overview is empty."""
+    made = {"": _page("Reference", _overview(sections), sections)}
+    for section in sections:
+        made[section.slug] = _page(section.title, _listed(section), sections, section)
+        for entry in section.entries:
+            content = _entry(section, entry, schemas)
+            made[f"{section.slug}/{entry.name}"] = _page(
+                entry.name, content, sections, section, entry
+            )
+    return made
+
+
+def frame(
+    title: str, head: str, content: str, sections: Sequence[Section], current: str = ""
+) -> str:
+    """A page with the navigation between the sections above it; `current` is the slug of one."""
+    named = [("operations", "Operations"), *((one.slug, one.title) for one in sections)]
+    links = "".join(
+        f'<a href="/docs/{slug}"{_CURRENT if slug == current else ""}>{text}</a>'
+        for slug, text in named
+    )
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{escape(title)} · {TITLE}</title>
+<link rel="icon" href="data:,">
+<link rel="stylesheet" href="/pages/docs.css">
+{head}</head>
+<body>
+<header><a class="brand" href="/docs">{TITLE}</a>
+<nav aria-label="Sections">{links}</nav></header>
+{content}
+</body>
+</html>
+"""
+
+
+def _page(
+    title: str,
+    content: str,
+    sections: Sequence[Section],
+    section: Section | None = None,
+    entry: Entry | None = None,
+) -> str:
+    if section is None:
+        return frame(title, "", f"<main>{content}</main>", sections)
+    columns = f'<div class="columns">{_beside(section, entry)}<main>{content}</main></div>'
+    return frame(title, "", columns, sections, section.slug)
+
+
+def _beside(section: Section, current: Entry | None) -> str:
+    links = "".join(
+        f'<a href="/docs/{section.slug}/{one.name}"'
+        f"{' aria-current=page' if one is current else ''}>{one.name}</a>"
+        for one in section.entries
+    )
+    return f'<aside><nav aria-label="{section.title}">{links}</nav></aside>'
+
+
+def _overview(sections: Sequence[Section]) -> str:
+    cards = "".join(
+        f'<section class="card"><h2><a href="/docs/{one.slug}">{one.title}</a></h2>'
+        f"<p>{_prose(one.says)}</p><p class=names>{_names(one)}</p></section>"
+        for one in sections
+    )
+    return f"""<h1>{TITLE}</h1>
+<p class="lead">Workspaces whose long work is durable.
+The <a href="/docs/operations">operations</a> of the API can be tried in the browser;
+<a href="/openapi.json"><code>/openapi.json</code></a> describes them for programs,
+and clients are generated from it. What bodies are made of is explained here.</p>
+<div class="cards">{cards}</div>"""
+
+
+def _names(section: Section) -> str:
+    return " ".join(
+        f'<a href="/docs/{section.slug}/{one.name}"><code>{one.name}</code></a>'
+        for one in section.entries
+    )
+
+
+def _listed(section: Section) -> str:
+    rows = "".join(
+        f'<tr><th scope="row"><a href="/docs/{section.slug}/{one.name}"><code>{one.name}</code></a>'
+        f"</th><td>{_prose(one.says.partition(chr(10) + chr(10))[0])}</td></tr>"
+        for one in section.entries
+    )
+    return (
+        f"<h1>{section.title}</h1><p class=lead>{_prose(section.says)}</p>"
+        f"<div class=scroll><table class=list><tbody>{rows}</tbody></table></div>"
+    )
+
+
+def _entry(section: Section, entry: Entry, schemas: Mapping[str, Schema]) -> str:
+    paragraphs = "".join(f"<p>{_prose(one)}</p>" for one in entry.says.split("\n\n"))
+    facts = "".join(f"<dt>{name}</dt><dd>{_prose(says)}</dd>" for name, says in entry.facts)
+    tables = "".join(_table(one, schemas) for one in entry.tables)
+    return (
+        f'<p class=above><a href="/docs/{section.slug}">{section.title}</a></p>'
+        f"<h1><code>{entry.name}</code></h1><div class=lead>{paragraphs}</div>"
+        f"{f'<dl>{facts}</dl>' if facts else ''}{_example(entry)}{tables}"
+    )
+
+
+def _example(entry: Entry) -> str:
+    if isinstance(entry.example, str):
+        shown = f"<pre>{escape(entry.example)}</pre>"
+        return f"<h2>Example</h2>{shown}<h3>Gives</h3>{_json(entry.result)}"
+    value = "" if entry.result is None else f"<h3>A value</h3>{_json(entry.result)}"
+    return f"<h2>Example</h2>{_json(entry.example)}{value}"
+
+
+def _json(value: Any) -> str:
+    text = escape(json.dumps(value, indent=2, ensure_ascii=False))
+    return f"<pre>{_JSON.sub(_coloured, text)}</pre>"
+
+
+def _coloured(found: "re.Match[str]") -> str:
+    text, colon, word = found.groups()
+    if word:
+        return f"<b>{word}</b>"
+    return f"<i>{text}</i>{colon}" if colon else f"<s>{text}</s>"
+
+
+def _table(table: Table, schemas: Mapping[str, Schema]) -> str:
+    rows = "".join(_rows(table, schemas))
+    says = f"<p>{_prose(table.says)}</p>" if table.says else ""
+    return (
+        f'<h2 id="{table.title}">{table.title}</h2>{says}<div class=scroll><table><thead><tr>'
+        f"<th>Key</th><th>Value</th><th>Default</th></tr></thead><tbody>{rows}</tbody></table></div>"
+    )
+
+
+def _rows(table: Table, schemas: Mapping[str, Schema]) -> Iterator[str]:
+    for key, schema in table.keys.items():
+        needed = ' <span class=needed title="required">required</span>' * (key in table.required)
+        default = f"<code>{_default(schema['default'])}</code>" if "default" in schema else ""
+        says = f"<br>{_prose(schema['description'])}" if "description" in schema else ""
+        yield (
+            f'<tr><th scope="row"><code>{key}</code>{needed}</th>'
+            f"<td>{type_of(schema, schemas)}{says}</td><td>{default}</td></tr>"
+        )
+
+
+def _default(value: Any) -> str:
+    return escape(json.dumps(value, ensure_ascii=False))
+
+
+def _prose(text: str) -> str:
+    return _CODE.sub(r"<code>\1</code>", escape(text, quote=False))
