@@ -147,15 +147,3 @@ async def test_strangers_are_kept_out(
         assert (await client.request(method, target)).status_code == 403
     elif access["resource"]:
         assert (await client.request(method, target)).status_code == 404
-
-
-async def test_the_page_loads_nothing_from_elsewhere(client: Client) -> None:
-    page = await client.get("/docs")
-    assert page.headers["content-type"].startswith("text/html")
-    assert "default-src 'self'" in page.headers["content-security-policy"]
-    assert not re.search(r"(?:src|href)=\"(?:https?:)?//", page.text)
-    for asset in re.findall(r"(?:src|href)=\"(/[^\"]+)\"", page.text):
-        answer = await client.get(asset)
-        assert answer.status_code == 200
-        assert len(answer.content) > 100
-    assert (await client.get("/docs/..%2f..%2fapp.py")).status_code == 404

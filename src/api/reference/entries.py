@@ -7,7 +7,7 @@ from typing import Any
 from api.reference.schemas import PREFIX, Schema, references
 from models.automation.actions.rules.configs import ActionKind
 from models.automation.automations.rules.graph.kinds import NODE_KINDS, NodeKind
-from models.core.expressions.rules.functions import FUNCTIONS
+from models.core.expressions.rules.functions import FUNCTIONS, Function
 from models.core.filters.notes import OPERATOR_NOTES
 from models.core.filters.operators import OPERATORS, Op
 from models.data.databases.rules.kind_notes import KIND_NOTES
@@ -43,10 +43,48 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Section:
+    """Entries of one sort, and where their pages are."""
+
     slug: str
-    title: str
     says: str
     entries: Sequence[Entry]
+
+    @property
+    def title(self) -> str:
+        """What it is called, as its slug is."""
+        return self.slug.replace("-", " ").capitalize()
+
+
+_SAYS = {
+    "nodes": (
+        "The steps of an automation. What a node needs to know is in its `config`; in place of"
+        " any value there, a binding may stand."
+    ),
+    "triggers": (
+        "What starts an automation: its `triggerConfig`. What a trigger gives is read by"
+        " bindings and expressions as `trigger`."
+    ),
+    "actions": (
+        "What a button, a node or a call of the API runs. In place of any value of the `config`,"
+        " a binding may stand."
+    ),
+    "fields": "What a field of a database holds. Its `settings` depend on the kind.",
+    "filters": (
+        "A filter is `{field, op, value}`, or filters joined by `and`, `or` and `not`. In"
+        " queries and views `field` is the key of a field; in automations it is a path such as"
+        " `trigger.record.data.price`. What is empty passes only `is_empty` and the negations."
+    ),
+    "bindings": (
+        "A binding is an object with exactly the keys `type` and `value`. It says where a value"
+        " of a config comes from when the node runs."
+    ),
+    "expressions": (
+        "Conditions, formulas, templates and `expression` bindings are written in CEL, the"
+        " Common Expression Language. Whole numbers and others do not mix:"
+        " `double(trigger.count) * 1.5`."
+    ),
+    "data-sources": "Where rows of a database come from.",
+}
 
 
 class Reference:
@@ -57,65 +95,17 @@ class Reference:
 
     def sections(self) -> list[Section]:
         """Every section, in the order of the navigation."""
-        return [
-            Section(
-                "nodes",
-                "Node kinds",
-                "The steps of an automation. What a node needs to know is in its `config`; in place"
-                " of any value there, a binding may stand.",
-                [self._node(kind) for kind in NodeKind],
-            ),
-            Section(
-                "triggers",
-                "Triggers",
-                "What starts an automation: its `triggerConfig`. What a trigger gives is read by"
-                " bindings and expressions as `trigger`.",
-                [self._of_union("TriggerConfig", kind) for kind in self._kinds("TriggerConfig")],
-            ),
-            Section(
-                "actions",
-                "Action kinds",
-                "What a button, a node or a call of the API runs. In place of any value of the"
-                " `config`, a binding may stand.",
-                [self._action(kind) for kind in ActionKind],
-            ),
-            Section(
-                "fields",
-                "Field kinds",
-                "What a field of a database holds. Its `settings` depend on the kind.",
-                [self._field(kind) for kind in FieldKind],
-            ),
-            Section(
-                "filters",
-                "Filter operators",
-                "A filter is `{field, op, value}`, or filters joined by `and`, `or` and `not`. In"
-                " queries and views `field` is the key of a field; in automations it is a path"
-                " such as `trigger.record.data.price`. What is empty passes only `is_empty` and"
-                " the negations.",
-                [self._operator(op) for op in Op],
-            ),
-            Section(
-                "bindings",
-                "Binding types",
-                "A binding is an object with exactly the keys `type` and `value`. It says where a"
-                " value of a config comes from when the node runs.",
-                [self._of_union("Binding", kind) for kind in self._kinds("Binding")],
-            ),
-            Section(
-                "expressions",
-                "Expression functions",
-                "Conditions, formulas, templates and `expression` bindings are written in CEL, the"
-                " Common Expression Language. Whole numbers and others do not mix:"
-                " `double(trigger.count) * 1.5`.",
-                [_function(place) for place in range(len(FUNCTIONS))],
-            ),
-            Section(
-                "data-sources",
-                "Data source kinds",
-                "Where rows of a database come from.",
-                [self._source(kind) for kind in self._kinds("CreateDataSource")],
-            ),
-        ]
+        entries = {
+            "nodes": [self._node(kind) for kind in NodeKind],
+            "triggers": self._of_union("TriggerConfig"),
+            "actions": [self._action(kind) for kind in ActionKind],
+            "fields": [self._field(kind) for kind in FieldKind],
+            "filters": [self._operator(op) for op in Op],
+            "bindings": self._of_union("Binding"),
+            "expressions": [_function(one) for one in FUNCTIONS],
+            "data-sources": [self._source(kind) for kind in self._kinds("CreateDataSource")],
+        }
+        return [Section(slug, says, entries[slug]) for slug, says in _SAYS.items()]
 
     def _kinds(self, union: str) -> list[str]:
         return list(self._schemas[union]["discriminator"]["mapping"])
@@ -152,12 +142,15 @@ class Reference:
         example = {"label": "…", "kind": kind, "config": config["examples"][0]}
         return Entry(kind, config["description"], (), self._tables(name), example)
 
-    def _of_union(self, union: str, kind: str) -> Entry:
-        target: str = self._schemas[union]["discriminator"]["mapping"][kind]
-        name = target.removeprefix(PREFIX)
-        key = self._schemas[union]["discriminator"]["propertyName"]
-        example = {**self._schemas[name]["examples"][0], key: kind}
-        return Entry(kind, self._schemas[name]["description"], (), self._tables(name), example)
+    def _of_union(self, union: str) -> list[Entry]:
+        told_by = self._schemas[union]["discriminator"]
+        entries: list[Entry] = []
+        for kind, target in told_by["mapping"].items():
+            name = target.removeprefix(PREFIX)
+            schema = self._schemas[name]
+            example = {**schema["examples"][0], told_by["propertyName"]: kind}
+            entries.append(Entry(kind, schema["description"], (), self._tables(name), example))
+        return entries
 
     def _field(self, kind: FieldKind) -> Entry:
         note, rule = KIND_NOTES[kind], KIND_RULES[kind]
@@ -207,6 +200,5 @@ _WRITTEN = frozenset(
 )
 
 
-def _function(place: int) -> Entry:
-    one = FUNCTIONS[place]
+def _function(one: Function) -> Entry:
     return Entry(one.name, one.says, [("Call", f"`{one.call}`")], (), one.example, one.result)

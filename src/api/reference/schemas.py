@@ -4,6 +4,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 from pydantic import TypeAdapter
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from typing_extensions import override
 
 from models.core.documented import REFERENCE
 
@@ -16,6 +18,13 @@ def ref(name: str) -> Schema:
     return {"$ref": PREFIX + name}
 
 
+class _AsWritten(GenerateJsonSchema):
+    @override
+    def sort(self, value: JsonSchemaValue, parent_key: str | None = None) -> JsonSchemaValue:
+        """Keep the order of keys, which examples are read in."""
+        return value
+
+
 def describe(types: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Schema]:
     """The components that describe these types, and all that they consist of.
 
@@ -23,7 +32,9 @@ def describe(types: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Sc
     """
     mode: Literal["validation"] = "validation"
     adapters = [(name, mode, TypeAdapter(one)) for name, one in types.items()]
-    found, rest = TypeAdapter.json_schemas(adapters, ref_template=PREFIX + "{model}")
+    found, rest = TypeAdapter.json_schemas(
+        adapters, ref_template=PREFIX + "{model}", schema_generator=_AsWritten
+    )
     schemas: dict[str, Schema] = dict(rest.get("$defs", {}))
     for (name, _), schema in found.items():
         if schema != ref(str(name)):

@@ -134,9 +134,7 @@ class _RelationSettings(_Settings):
     record that others point at cannot be deleted.
     """
 
-    model_config = example(
-        {"databaseId": EXAMPLE_ID, "cardinality": "many", "inverseLabel": "Orders"}
-    )
+    model_config = example({"databaseId": EXAMPLE_ID, "inverseLabel": "Orders"})
 
     whole = True
 

@@ -1,0 +1,75 @@
+"""The documentation explains everything there is, whole from this server."""
+
+import json
+import re
+from html import unescape
+
+import pytest
+from fastapi import FastAPI
+
+from models.automation.actions.rules.configs import ActionKind
+from models.automation.automations.rules.graph.kinds import NodeKind
+from models.automation.automations.rules.language.bindings import BindingType
+from models.automation.automations.rules.triggers.kinds import TriggerKind
+from models.core.expressions.rules.functions import FUNCTIONS
+from models.core.filters.operators import Op
+from models.data.databases.rules.kinds import FieldKind
+from models.sources.data_sources.rules.configs import DataSourceKind
+from tests.support.client import Client
+
+KNOWN = {
+    "nodes": list(NodeKind),
+    "triggers": list(TriggerKind),
+    "actions": list(ActionKind),
+    "fields": list(FieldKind),
+    "filters": list(Op),
+    "bindings": list(BindingType),
+    "expressions": [function.name for function in FUNCTIONS],
+    "data-sources": list(DataSourceKind),
+}
+
+
+@pytest.mark.parametrize("section", KNOWN)
+async def test_each_kind_has_a_page_with_an_example(client: Client, section: str) -> None:
+    listed = (await client.get(f"/docs/{section}")).text
+    for name in KNOWN[section]:
+        assert f'href="/docs/{section}/{name}"' in listed
+        page = await client.get(f"/docs/{section}/{name}")
+        assert page.status_code == 200
+        assert f"<h1><code>{name}</code></h1>" in page.text
+        example = re.search(r"<h2>Example</h2><pre>(.*?)</pre>", page.text, re.DOTALL)
+        assert example
+        text = unescape(re.sub("<[^>]+>", "", example[1]))
+        assert section == "expressions" or json.loads(text)
+
+
+async def test_every_link_of_the_pages_leads_somewhere(app: FastAPI, client: Client) -> None:
+    pages = {path: page.content.decode() for path, page in app.documentation.items()}  # type: ignore[attr-defined]
+    html = {path: text for path, text in pages.items() if text.startswith("<!DOCTYPE html>")}
+    assert len(html) > 180
+    asked: set[str] = set()
+    for path, text in html.items():
+        ids = set(re.findall(r' id="([^"]+)"', text))
+        for link in re.findall(r'(?:src|href)="([^"]+)"', text):
+            if link.startswith("#"):
+                assert link[1:] in ids, (path, link)
+            else:
+                assert link.startswith("/") or link == "data:,", (path, link)
+                asked.add(link)
+    for link in asked - {"data:,"}:
+        below = link.removeprefix("/docs").removeprefix("/")
+        assert below in pages or (await client.get(link)).status_code == 200, link
+
+
+async def test_pages_are_cached_and_run_no_script_of_others(client: Client) -> None:
+    page = await client.get("/docs/nodes/for_each", headers={"Accept-Encoding": "gzip"})
+    assert page.headers["content-encoding"] == "gzip"
+    policy = page.headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert "script-src" not in policy
+    again = {"If-None-Match": page.headers["etag"], "Accept-Encoding": "gzip"}
+    assert (await client.get("/docs/nodes/for_each", headers=again)).status_code == 304
+    operations = await client.get("/docs/operations")
+    assert "default-src 'self'" in operations.headers["content-security-policy"]
+    for unknown in ("nodes/teleport", "nothing", "..%2f..%2fapp.py"):
+        assert (await client.get(f"/docs/{unknown}")).status_code == 404
