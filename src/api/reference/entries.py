@@ -1,5 +1,6 @@
 """The sections of the reference and their entries, read from the OpenAPI document."""
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 from api.reference.schemas import PREFIX, Schema, references
 from models.automation.actions.rules.configs import ActionKind
 from models.automation.automations.rules.graph.kinds import NODE_KINDS, NodeKind
-from models.core.expressions.rules.functions import FUNCTIONS, Function
+from models.core.expressions.rules.functions import EXAMPLE_TRIGGER, FUNCTIONS, Function
 from models.core.filters.notes import OPERATOR_NOTES
 from models.core.filters.operators import OPERATORS, Op
 from models.data.databases.rules.kind_notes import KIND_NOTES
@@ -87,6 +88,9 @@ _SAYS = {
 }
 
 
+_BINDINGS = ("In place of any value", "a binding: `{type, value}`")
+
+
 class Reference:
     """Reads sections from the components of the document."""
 
@@ -127,14 +131,14 @@ class Reference:
             }
         else:
             example = {"id": "step", "kind": kind.value, "config": config["examples"][0]}
-        facts = [("Edges that may follow", outcomes or "none: it ends the run")]
+        facts = [("Edges that may follow", outcomes or "none: it ends the run"), _BINDINGS]
         return Entry(kind.value, config["description"], facts, self._tables(name), example)
 
     def _action(self, kind: ActionKind) -> Entry:
         name = next(references(self._member("CreateAction", kind)["properties"]["config"]))
         config = self._schemas[name]
         example = {"label": "…", "kind": kind.value, "config": config["examples"][0]}
-        return Entry(kind.value, config["description"], (), self._tables(name), example)
+        return Entry(kind.value, config["description"], [_BINDINGS], self._tables(name), example)
 
     def _source(self, kind: str) -> Entry:
         name = next(references(self._member("CreateDataSource", kind)["properties"]["config"]))
@@ -201,4 +205,7 @@ _WRITTEN = frozenset(
 
 
 def _function(one: Function) -> Entry:
-    return Entry(one.name, one.says, [("Call", f"`{one.call}`")], (), one.example, one.result)
+    facts = [("Call", f"`{one.call}`")]
+    if "trigger" in one.example:
+        facts.append(("Here `trigger` is", f"`{json.dumps(EXAMPLE_TRIGGER)}`"))
+    return Entry(one.name, one.says, facts, (), one.example, one.result)

@@ -113,7 +113,7 @@ def _listed(section: Section) -> str:
 
 def _entry(section: Section, entry: Entry, schemas: Mapping[str, Schema]) -> str:
     paragraphs = "".join(f"<p>{_prose(one)}</p>" for one in entry.says.split("\n\n"))
-    facts = "".join(f"<dt>{name}</dt><dd>{_prose(says)}</dd>" for name, says in entry.facts)
+    facts = "".join(f"<dt>{_prose(name)}</dt><dd>{_prose(says)}</dd>" for name, says in entry.facts)
     tables = "".join(_table(one, schemas) for one in entry.tables)
     return (
         f'<p class=above><a href="/docs/{section.slug}">{section.title}</a></p>'
