@@ -23,7 +23,7 @@ from models.core.base import Id, JsonObject
 from models.sources.data_source_runs.commands import execution, staging
 from models.sources.data_source_runs.commands.staging import StagedBatch
 from models.sources.data_source_runs.commands.targets import filled_fields
-from models.sources.data_source_runs.rules import RunStatus, RunTrigger, Stage
+from models.sources.data_source_runs.rules import DataSourceRunStatus, RunTrigger, Stage
 from models.sources.data_source_runs.tables import DataSourceRun
 from models.sources.data_sources.rules.configs import DataSourceKind, FieldMapping
 from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
@@ -183,7 +183,7 @@ class DataSourceRunActivities:
     async def close(self, run_id: str, cancelled: bool) -> str:  # Temporal's way
         """End a run whose steps could not be done, remove what it staged, and give its status."""
         async with self._database.transaction() as work:
-            status = RunStatus.CANCELLED if cancelled else RunStatus.FAILED
+            status = DataSourceRunStatus.CANCELLED if cancelled else DataSourceRunStatus.FAILED
             await execution.abandon_run(work, Id(run_id), status)
             run = await staging.find_run(work, Id(run_id))
         await self._remove_pages(run)

@@ -12,7 +12,7 @@ from activities.maintenance.families import (
 )
 from models.sources.data_source_runs.commands.acceptance import start_run
 from models.sources.data_source_runs.commands.execution import abandon_run
-from models.sources.data_source_runs.rules import RunStatus
+from models.sources.data_source_runs.rules import DataSourceRunStatus
 from models.sources.data_source_runs.tables import DATA_SOURCE_RUNS, DataSourceRun
 from runtime.database import UnitOfWork
 from runtime.families import Family
@@ -39,6 +39,6 @@ class DataSourceRuns(WorkFamily[DataSourceRun]):
     @override
     async def close(self, context: SweepContext, row: DataSourceRun, end: AbnormalEnd) -> bool:
         cancelled = end.kind is EndKind.CANCELLED
-        status = RunStatus.CANCELLED if cancelled else RunStatus.FAILED
+        status = DataSourceRunStatus.CANCELLED if cancelled else DataSourceRunStatus.FAILED
         async with context.database.transaction() as work:
             return await abandon_run(work, row.id, status, end.reason)

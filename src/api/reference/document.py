@@ -138,6 +138,7 @@ def _unions() -> list[ByKind]:
         ByKind("ConvertField", "settings", fields, "ConvertTo{}Field".format),
         ByKind("FieldShape", "settings", fields, "{}Field".format),
         ByKind("CreateDataSource", "config", sources, "Create{}DataSource".format),
+        ByKind("PreviewDataSource", "config", sources, "Preview{}DataSource".format),
         ByKind("DataSourceDetail", "config", sources, "{}DataSource".format),
     ]
 

@@ -6,7 +6,7 @@ from enum import StrEnum
 from models.core.lifecycle.rules import Lifecycle
 
 
-class RunStatus(StrEnum):
+class DataSourceRunStatus(StrEnum):
     QUEUED = "queued"
     RUNNING = "running"
     SUCCEEDED = "succeeded"
@@ -23,15 +23,15 @@ class RunTrigger(StrEnum):
     RETRY = "retry"
 
 
-_ENDS = frozenset({RunStatus.FAILED, RunStatus.CANCELLED})
+_ENDS = frozenset({DataSourceRunStatus.FAILED, DataSourceRunStatus.CANCELLED})
 
 RUN_LIFECYCLE = Lifecycle(
     {
-        RunStatus.QUEUED: frozenset({RunStatus.RUNNING}) | _ENDS,
-        RunStatus.RUNNING: frozenset({RunStatus.SUCCEEDED}) | _ENDS,
-        RunStatus.SUCCEEDED: frozenset(),
-        RunStatus.FAILED: frozenset(),
-        RunStatus.CANCELLED: frozenset(),
+        DataSourceRunStatus.QUEUED: frozenset({DataSourceRunStatus.RUNNING}) | _ENDS,
+        DataSourceRunStatus.RUNNING: frozenset({DataSourceRunStatus.SUCCEEDED}) | _ENDS,
+        DataSourceRunStatus.SUCCEEDED: frozenset(),
+        DataSourceRunStatus.FAILED: frozenset(),
+        DataSourceRunStatus.CANCELLED: frozenset(),
     }
 )
 OPEN_RUN = RUN_LIFECYCLE.open

@@ -7,7 +7,12 @@ from pydantic import Field
 from models.core.base import Id, Input, InputId, Label, Moment, Shape
 from models.core.http_inputs import Headers
 from models.core.keys import Key
-from models.sources.data_source_runs.rules import ImportKind, ImportMode, RunStatus, RunTrigger
+from models.sources.data_source_runs.rules import (
+    DataSourceRunStatus,
+    ImportKind,
+    ImportMode,
+    RunTrigger,
+)
 from models.sources.data_sources.rules.configs import MAX_COLUMNS, FieldMapping, TableOptions
 from models.sources.external_resources.rules import ProviderResource, WebAddress
 from models.sources.tabular.rules.options import TableFormat
@@ -41,7 +46,7 @@ class DataSourceRunDetail(Shape):
     id: Id
     workspace_id: Id
     data_source_id: Id
-    status: RunStatus
+    status: DataSourceRunStatus
     trigger: RunTrigger
     actor_user_id: Id | None = None
     stats: RunStats
@@ -101,7 +106,7 @@ class SpreadsheetImportDetail(Shape):
 
     id: Id
     workspace_id: Id
-    status: RunStatus
+    status: DataSourceRunStatus
     stats: RunStats
     result: SpreadsheetImportResult | None = None
     error: str | None = None

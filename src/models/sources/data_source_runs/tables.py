@@ -15,7 +15,12 @@ from sqlmodel import Field, SQLModel
 
 from models.core.base import Id
 from models.core.lifecycle.commands import WorkTable
-from models.sources.data_source_runs.rules import OPEN_RUN, RUN_LIFECYCLE, RunStatus, RunTrigger
+from models.sources.data_source_runs.rules import (
+    OPEN_RUN,
+    RUN_LIFECYCLE,
+    DataSourceRunStatus,
+    RunTrigger,
+)
 from runtime.schema import BELONGS_TO, Timestamp, listed, one_of, table_of
 
 
@@ -34,7 +39,7 @@ class DataSourceRun(SQLModel, table=True):
         ForeignKeyConstraint(
             ["workspace_id", "data_source_id"], ["data_source.workspace_id", "data_source.id"]
         ),
-        one_of("status", RunStatus),
+        one_of("status", DataSourceRunStatus),
         one_of("trigger", RunTrigger),
         Index(
             "ix_data_source_run_workspace_id_data_source_id_id",

@@ -8,7 +8,7 @@ from models.core.base import Id, Input, InputId, JsonObject, Label, Moment, Null
 from models.core.documented import documented_as
 from models.core.keys import Key
 from models.data.databases.rules.kinds import FieldKind
-from models.sources.data_source_runs.rules import RunStatus
+from models.sources.data_source_runs.rules import DataSourceRunStatus
 from models.sources.data_source_runs.shapes import DataSourceRunDetail
 from models.sources.data_sources.rules.configs import (
     MAX_COLUMNS,
@@ -82,7 +82,7 @@ class DataSourceDetail(Shape):
     schedule: Annotated[JsonObject, documented_as("Schedule")] | None
     enabled: bool
     latest_run: DataSourceRunDetail | None = None
-    latest_status: RunStatus | None = None
+    latest_status: DataSourceRunStatus | None = None
     last_run_at: Moment | None = None
     next_run_at: Moment | None = None
     created_at: Moment

@@ -7,7 +7,7 @@ from models.core.base import Id, JsonObject
 from models.core.lifecycle import commands as lifecycle
 from models.data.databases.queries import require_edit
 from models.sources.data_source_runs.queries import get_run
-from models.sources.data_source_runs.rules import OPEN_RUN, RunStatus, RunTrigger
+from models.sources.data_source_runs.rules import OPEN_RUN, DataSourceRunStatus, RunTrigger
 from models.sources.data_source_runs.shapes import DataSourceRunDetail
 from models.sources.data_source_runs.tables import DATA_SOURCE_RUNS, data_source_run
 from models.sources.data_sources.queries import DataSourceRow, find_data_source
@@ -118,7 +118,7 @@ async def cancel_run(
         work,
         DATA_SOURCE_RUNS,
         [run_id],
-        RunStatus.CANCELLED,
+        DataSourceRunStatus.CANCELLED,
         error_kind=ErrorKind.CANCELLED.value,
     ):
         await lifecycle.cancel_executions(

@@ -19,7 +19,7 @@ from models.sources.data_source_runs.commands.comparison import SKIPPED, UNCHANG
 from models.sources.data_source_runs.commands.staging import unstage
 from models.sources.data_source_runs.commands.targets import open_target
 from models.sources.data_source_runs.queries import get_run
-from models.sources.data_source_runs.rules import RunStatus, exceeds_guard
+from models.sources.data_source_runs.rules import DataSourceRunStatus, exceeds_guard
 from models.sources.data_source_runs.tables import DATA_SOURCE_RUNS, DataSourceRun
 from models.sources.data_sources.rules.configs import FieldMapping, RemovedRows, WriteMode
 from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
@@ -142,14 +142,14 @@ async def _removed(
 async def _finish(
     work: UnitOfWork, run: DataSourceRun, stats: JsonObject, result: JsonObject
 ) -> None:
-    await end_run(work, run, RunStatus.SUCCEEDED, stats=stats, result=result)
+    await end_run(work, run, DataSourceRunStatus.SUCCEEDED, stats=stats, result=result)
     await unstage(work, run.id)
 
 
 async def end_run(
     work: UnitOfWork,
     run: DataSourceRun,
-    status: RunStatus,
+    status: DataSourceRunStatus,
     *,
     stats: JsonObject,
     result: JsonObject | None = None,
@@ -194,7 +194,7 @@ async def _tell(
 
 
 async def abandon_run(
-    work: UnitOfWork, run_id: Id, status: RunStatus, reason: str | None = None
+    work: UnitOfWork, run_id: Id, status: DataSourceRunStatus, reason: str | None = None
 ) -> bool:
     """End an open run whose execution could not go on, and remove what it staged.
 
@@ -202,7 +202,9 @@ async def abandon_run(
     """
     run = await lifecycle.hold(work, DATA_SOURCE_RUNS, run_id, of=DataSourceRun)
     if run is not None:
-        kind = ErrorKind.CANCELLED if status is RunStatus.CANCELLED else ErrorKind.INTERNAL
+        kind = (
+            ErrorKind.CANCELLED if status is DataSourceRunStatus.CANCELLED else ErrorKind.INTERNAL
+        )
         problem = SourceProblem(kind, reason or _ABANDONED[kind])
         await end_run(work, run, status, stats=_unapplied(run), problem=problem)
     await unstage(work, run_id)
@@ -230,5 +232,5 @@ async def fail_run(work: UnitOfWork, run_id: Id, problem: SourceProblem) -> None
     run = await lifecycle.hold(work, DATA_SOURCE_RUNS, run_id, of=DataSourceRun)
     if run is None:
         return
-    await end_run(work, run, RunStatus.FAILED, stats=_unapplied(run), problem=problem)
+    await end_run(work, run, DataSourceRunStatus.FAILED, stats=_unapplied(run), problem=problem)
     await unstage(work, run_id)

@@ -20,9 +20,9 @@ from models.sources.data_source_runs.commands.acceptance import start_run
 from models.sources.data_source_runs.commands.targets import DENIED
 from models.sources.data_source_runs.rules import (
     KEPT_RESULT,
+    DataSourceRunStatus,
     ImportKind,
     ImportMode,
-    RunStatus,
     RunTrigger,
 )
 from models.sources.data_source_runs.shapes import ImportSpreadsheet
@@ -209,7 +209,9 @@ async def _earlier(
         select(data_source_run).where(
             data_source_run.c.workspace_id == actor.workspace_id,
             same,
-            data_source_run.c.status.not_in([RunStatus.FAILED, RunStatus.CANCELLED]),
+            data_source_run.c.status.not_in(
+                [DataSourceRunStatus.FAILED, DataSourceRunStatus.CANCELLED]
+            ),
         ),
         of=DataSourceRun,
     )
@@ -219,6 +221,6 @@ async def _earlier(
         raise ConflictingMutationError(
             "This clientMutationId was used with another input. Choose a new one."
         )
-    if found.status != RunStatus.SUCCEEDED and found.id != run_id:
+    if found.status != DataSourceRunStatus.SUCCEEDED and found.id != run_id:
         raise InProgressError("The import with this clientMutationId is still running.")
     return found.id

@@ -7,7 +7,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 
 from models.core.base import Id
 from models.core.lifecycle import commands as lifecycle
-from models.sources.data_source_runs.rules import RunStatus, Stage
+from models.sources.data_source_runs.rules import DataSourceRunStatus, Stage
 from models.sources.data_source_runs.tables import (
     DATA_SOURCE_RUNS,
     DataSourceRun,
@@ -34,8 +34,10 @@ class StagedBatch(NamedTuple):
 async def hold_run(work: UnitOfWork, run_id: Id) -> DataSourceRun | None:
     """The run, locked and marked as running; None when it is closed."""
     row = await lifecycle.hold(work, DATA_SOURCE_RUNS, run_id, of=DataSourceRun)
-    if row is not None and row.status == RunStatus.QUEUED:
-        await lifecycle.move(work, DATA_SOURCE_RUNS, run_id, RunStatus.RUNNING, started_at=work.now)
+    if row is not None and row.status == DataSourceRunStatus.QUEUED:
+        await lifecycle.move(
+            work, DATA_SOURCE_RUNS, run_id, DataSourceRunStatus.RUNNING, started_at=work.now
+        )
     return row
 
 
