@@ -115,10 +115,8 @@ async def _nodes(m: Measuring) -> list[Figure]:
 
 
 async def _fairness(m: Measuring) -> list[Figure]:
-    return [
-        *await fairness(m.platform, m.rounds),
-        *await class_waits(m.platform, m.rounds.shared_by(2)),
-    ]
+    rounds = m.rounds.shared_by(2)
+    return [*await fairness(m.platform, rounds), *await class_waits(m.platform, rounds)]
 
 
 async def _concurrent(m: Measuring) -> list[Figure]:
@@ -133,7 +131,9 @@ PARTS: Mapping[str, Part] = {
     "throughput": Part("runs of quick nodes completed a second", _throughput, 110),
     "idle": Part("one run alone, from trigger to end", _idle, 25),
     "nodes": Part("what one more node costs", _nodes, 100),
-    "fairness": Part("a quiet workspace beside a long line of another", _fairness, 110),
+    "fairness": Part(
+        "a quiet workspace, and what triggers start, beside a long line", _fairness, 110
+    ),
     "histories": Part("events and bytes of a node in history", _histories, 10),
     "copies": Part("copies of databases", _copies),
     "queries": Part("queries over very many records", _queries),
