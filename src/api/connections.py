@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 from typing_extensions import override
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
-from api.kernel.middleware import request_headers
+from api.kernel.middleware import complete, new_request_id
 from api.kernel.responses import error_response
 from runtime.errors import InvalidError, PlatformError, RateLimitedError, RequestTimeoutError
 
@@ -236,7 +236,7 @@ class BoundedConnection(HttpToolsProtocol):
     def _write(self, error: PlatformError) -> None:
         response = error_response(error)
         lines = [STATUS_LINE[response.status_code], b"connection: close\r\n"]
-        for name, value in (*response.raw_headers, *request_headers()):
+        for name, value in complete(response.raw_headers, new_request_id()):
             lines += [name, b": ", value, b"\r\n"]
         self.transport.write(b"".join([*lines, b"\r\n", bytes(response.body)]))
 

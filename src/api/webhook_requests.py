@@ -22,7 +22,6 @@ from models.core.base import JsonObject
 from runtime.database import UnitOfWork
 
 _SECURITY_HEADERS = {
-    "X-Content-Type-Options": "nosniff",
     # An automation may answer HTML; it must not act as a page of this origin.
     "Content-Security-Policy": "sandbox allow-forms allow-popups allow-scripts",
 }

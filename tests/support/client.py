@@ -31,6 +31,8 @@ class Contract:
     def check(self, method: str, path: str, response: httpx2.Response) -> None:
         """Fail for an answer the document does not describe."""
         assert response.headers["x-request-id"]
+        assert response.headers["x-content-type-options"] == "nosniff"
+        assert response.headers["referrer-policy"] == "no-referrer"
         if method == "HEAD":
             assert response.content == b""
             return

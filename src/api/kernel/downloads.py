@@ -26,10 +26,8 @@ T = TypeVar("T")
 _RANGE = re.compile(rb"bytes[ \t]*=[ \t]*(\d{0,18})-(\d{0,18})[ \t]*", re.IGNORECASE)
 _LONGEST_HEADER = 1000
 _SAFE = {
-    "X-Content-Type-Options": "nosniff",
     "Content-Security-Policy": "sandbox; default-src 'none'",
     "Cross-Origin-Resource-Policy": "cross-origin",
-    "Referrer-Policy": "no-referrer",
     "Cache-Control": "private, no-cache",
     "Accept-Ranges": "bytes",
 }

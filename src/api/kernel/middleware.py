@@ -10,12 +10,20 @@ from api.kernel.responses import as_refusal, error_response
 
 _SANE_ID = re.compile(rb"[A-Za-z0-9._:-]{1,128}")
 _NO_STORE = (b"cache-control", b"no-store")
-_NO_SNIFF = (b"x-content-type-options", b"nosniff")
+_SAFE = {
+    b"x-content-type-options": b"nosniff",
+    # Some URLs carry a token: webhooks, assets, share links, invitations.
+    b"referrer-policy": b"no-referrer",
+}
+"""On every answer, whatever it says itself: an automation may choose the headers of its own."""
 
 
-def request_headers(request_id: bytes | None = None) -> list[tuple[bytes, bytes]]:
-    """The headers of every answer, for one that says nothing of them itself."""
-    return [(b"x-request-id", request_id or secrets.token_hex(16).encode()), _NO_STORE, _NO_SNIFF]
+def complete(headers: list[tuple[bytes, bytes]], request_id: bytes) -> list[tuple[bytes, bytes]]:
+    """The headers of an answer, with those that every answer has."""
+    whole = [one for one in headers if one[0] not in _SAFE]
+    if not any(name == b"cache-control" for name, _ in whole):
+        whole.append(_NO_STORE)
+    return [*whole, (b"x-request-id", request_id), *_SAFE.items()]
 
 
 class RequestContext:
@@ -28,7 +36,7 @@ class RequestContext:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        request_id = _request_id(scope)
+        request_id = _given_id(scope) or new_request_id()
         structlog.contextvars.bind_contextvars(request_id=request_id.decode())
         started = False
 
@@ -36,9 +44,7 @@ class RequestContext:
             nonlocal started
             if message["type"] == "http.response.start":
                 started = True
-                headers = message["headers"]
-                said = {name for name, _ in headers}
-                headers += [one for one in request_headers(request_id) if one[0] not in said]
+                message["headers"] = complete(message["headers"], request_id)
             await send(message)
 
         try:
@@ -49,10 +55,15 @@ class RequestContext:
             await error_response(as_refusal(error))(scope, receive, send_with_headers)
 
 
-def _request_id(scope: Scope) -> bytes:
-    """The client's id when it is one, else a fresh one."""
+def new_request_id() -> bytes:
+    """An id for a request that brings none."""
+    return secrets.token_hex(16).encode()
+
+
+def _given_id(scope: Scope) -> bytes | None:
+    """The client's id, when it is one."""
     for name, value in scope["headers"]:
         if name == b"x-request-id" and _SANE_ID.fullmatch(value):
             given: bytes = value
             return given
-    return secrets.token_hex(16).encode()
+    return None

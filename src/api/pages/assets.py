@@ -16,8 +16,6 @@ _POLICY = (
 
 _HEADERS: Mapping[str, str] = {
     "Content-Security-Policy": _POLICY,
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
     "Cross-Origin-Opener-Policy": "same-origin",
     # A page and its parts are always of the same build.
     "Cache-Control": "no-cache",

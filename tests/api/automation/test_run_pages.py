@@ -136,7 +136,7 @@ async def test_the_assets_of_a_run_page_come_from_the_api(
 
 @pytest.mark.parametrize("name", ["assets.py", "run.html", "nothing.js", "..%2fassets.py"])
 async def test_only_the_files_of_the_page_are_handed_out(client: Client, name: str) -> None:
-    assert refusal(await client.with_token(None).get(f"/pages/{name}")) == (404, "not_found")
+    assert refusal(await client.get(f"/pages/{name}")) == (404, "not_found")
 
 
 # ---- what a caller sees

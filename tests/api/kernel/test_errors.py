@@ -107,6 +107,8 @@ async def test_what_every_answer_carries(client: Client) -> None:
         assert answer.status_code == status
         assert answer.headers["x-request-id"] == "abc-1"
         assert answer.headers["cache-control"] == "no-store"
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert answer.headers["referrer-policy"] == "no-referrer"
         assert "access-control-allow-origin" not in answer.headers
     for insane in (b"", b"a b", b"\xff", b"x" * 129, b"a\x01"):
         answer = await client.get("/v1/me", headers=[(b"X-Request-Id", insane)])
