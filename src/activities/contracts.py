@@ -53,6 +53,8 @@ class NodeReply:
     attempt: int = 1
     seconds: float | None = 0
     """None for a wait that time does not end."""
+    code: str | None = None
+    """Of a failure."""
 
 
 @dataclass(frozen=True, slots=True)

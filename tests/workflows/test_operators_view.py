@@ -215,20 +215,24 @@ async def end_of(handle: WorkflowHandle[Any, Any]) -> tuple[Any, Any]:
 
 
 LAST = {
-    "stop": {"result": "failed", "message": CANARY},
-    "http_request": {"url": f"http://nowhere.invalid/{CANARY}"},
+    "stop": ({"result": "failed", "message": CANARY}, ""),
+    "http_request": ({"url": f"http://nowhere.invalid/{CANARY}"}, ": connection_failed"),
+    "notify": ({"role": binding("expression", f"'{CANARY}'"), "title": "x"}, ": binding_error"),
 }
 
 
 @pytest.mark.parametrize("kind", sorted(LAST))
 async def test_the_execution_of_a_failed_run_has_failed(engine: Engine, kind: str) -> None:
-    run = await engine.run(graph(node("end", kind, label="The last", **LAST[kind])))
+    config, code = LAST[kind]
+    run = await engine.run(graph(node("end", kind, label="The last", **config)))
     assert run.status == "failed"
     handle = handle_of(engine, run.id)
     status, error = await end_of(handle)
     assert status is WorkflowExecutionStatus.FAILED
-    assert (error.type, error.message) == ("failed", "The run failed at The last.")
-    assert CANARY not in (await handle.fetch_history()).to_json()
+    assert (error.type, error.message) == ("failed", f"The run failed at The last{code}.")
+    history = (await handle.fetch_history()).to_json()
+    assert CANARY not in history
+    assert "stackTrace" not in history
 
 
 async def test_the_caller_of_a_failed_run_goes_on_by_its_own_edges(engine: Engine) -> None:

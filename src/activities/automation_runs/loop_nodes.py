@@ -261,7 +261,7 @@ async def _fail(node: GatedNode) -> NodeReply:
         code, message = "item_failed", f"Item {failed[0].index}: {label}: {failed[0].error}"
     await node_writes.fail_node(node.work, key, node.before, code=code, message=message)
     await loops.cancel_iterations(node.work, key)
-    return NodeReply(NodeState.FAILED)
+    return NodeReply(NodeState.FAILED, code=code)
 
 
 async def _results(node: GatedNode, loop: OpenLoop, count: int) -> JsonObject:

@@ -59,7 +59,7 @@ class GatedNode:
         await node_writes.fail_node(
             self.work, self.called.key, self.before, code=code, message=message, attempt=attempt
         )
-        return NodeReply(NodeState.FAILED, attempt=attempt)
+        return NodeReply(NodeState.FAILED, attempt=attempt, code=code)
 
 
 class NodeExecution:

@@ -94,7 +94,8 @@ class OutsideNodes:
         opened = await self._guarded(call, lambda called: self._open(called, attempt, tried))
         if isinstance(opened, NodeReply):
             if opened.state is NodeState.FAILED:
-                raise ApplicationError("node_failed", type="node_failed", non_retryable=True)
+                code = opened.code or "node_failed"
+                raise ApplicationError(code, type=code, non_retryable=True)
             return opened
         try:
             async with _own_time():

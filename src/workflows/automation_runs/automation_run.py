@@ -17,7 +17,7 @@ with workflow.unsafe.imports_passed_through():
     from workflows.automation_runs.graph_execution import GraphExecution, Place
     from workflows.automation_runs.waits import Waits
     from workflows.endings import end_as_row
-    from workflows.transactions import summary_of, transact
+    from workflows.transactions import transact
 
 
 @workflow.defn(name="AutomationRun")
@@ -45,7 +45,9 @@ class AutomationRun:
         finally:
             if self._execution is not None:
                 self._execution.stop()
-        return await end_as_row(status, "The run", self._place())
+        # Where the run ended, for operators; the rest is in its row.
+        where = "" if self._execution is None else self._execution.ended_at
+        return await end_as_row(status, "The run", where)
 
     @workflow.signal(name="resolve_node")
     def resolve_node(self, node_id: str, scope_key: str) -> None:
@@ -82,8 +84,3 @@ class AutomationRun:
     async def _finish(self, execution: GraphExecution, ending: EndRun) -> str:
         call = FinishCall.of(self._run_id, ending, execution.plan_state.skipped)
         return await transact(AutomationRunActivities.finish, call)
-
-    def _place(self) -> str:
-        """Where the run ended, for operators; the rest is in its row."""
-        decisive = None if self._execution is None else self._execution.decisive
-        return "" if decisive is None else f" at {summary_of(decisive)}"

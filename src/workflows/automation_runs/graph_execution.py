@@ -6,13 +6,13 @@ outcomes only; every input, output and status lives in PostgreSQL.
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
 from typing import Any
 
 from temporalio import workflow
-from temporalio.exceptions import ActivityError, is_cancelled_exception
+from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_exception
 
 with workflow.unsafe.imports_passed_through():
     from activities.automation_runs.outside_nodes import OUTSIDE_NODES
@@ -73,6 +73,7 @@ class GraphExecution:
         self._table = NodeTable(plan, place.scope_key)
         self._inbox: asyncio.Queue[_Message] = asyncio.Queue()
         self._tasks: dict[NodeRef, asyncio.Task[None]] = {}
+        self._codes: dict[NodeRef, str] = {}
         self._parked: set[NodeRef] = set()
         self._hosted: dict[NodeRef, str] = {}
         """The loops that run in executions of their own, and in which place."""
@@ -128,10 +129,13 @@ class GraphExecution:
         return NodeCall(self._place.run_id, ref.node_id, ref.scope_key)
 
     @property
-    def decisive(self) -> PlanNode | None:
-        """The node that has ended the run, if one has."""
+    def ended_at(self) -> str:
+        """The node that has ended the run, and the code of its failure; empty when none has."""
         ref = None if self.plan_state.ending is None else self.plan_state.ending.decisive
-        return None if ref is None else self._nodes[ref.node_id]
+        if ref is None:
+            return ""
+        where = f" at {summary_of(self._nodes[ref.node_id])}"
+        return f"{where}: {self._codes[ref]}" if ref in self._codes else where
 
     def _apply(self, end: NodeEnd) -> None:
         if end.reply.state is NodeState.CLOSED:
@@ -139,6 +143,8 @@ class GraphExecution:
         if end.iterations is not None:
             self._tasks.pop(end.ref, None)
         self._table.end(end)
+        if end.reply.code is not None:
+            self._codes[end.ref] = end.reply.code
         self.plan_state.apply(end.event)
 
     def _start_ready(self) -> None:
@@ -207,9 +213,10 @@ class GraphExecution:
             except ActivityError as error:
                 if is_cancelled_exception(error):
                     raise asyncio.CancelledError from error
-                return await transact(
+                reply = await transact(
                     AutomationRunActivities.close_failed_node, self.call(ref), summary_of(node)
                 )
+                return reply if reply.code else replace(reply, code=_code_of(error))
 
     async def _action(self, node: PlanNode, ref: NodeRef) -> NodeReply:
         async with self._room:
@@ -248,3 +255,8 @@ class GraphExecution:
         if not waiting:
             return False
         return all(ref in waiting or self._iterates(ref) for ref in self.plan_state.active)
+
+
+def _code_of(error: ActivityError) -> str | None:
+    """What our activities name a failure by; None for one that is no word of ours."""
+    return error.cause.type if isinstance(error.cause, ApplicationError) else None
