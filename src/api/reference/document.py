@@ -20,7 +20,7 @@ from models.automation.automations.rules.language.binding_shapes import Binding
 from models.automation.automations.rules.triggers.kinds import TriggerConfig
 from models.core.filters.shapes import Filter
 from models.data.databases.rules.kinds import FieldKind
-from models.data.databases.rules.settings import settings_model
+from models.data.databases.rules.settings_shapes import settings_model
 from models.data.records.shapes import Aggregation, GroupBy, GroupLevels, RecordQuery, Sort
 from models.data.views.shapes import Manifest
 from models.sources.data_sources.rules.configs import CONFIGS as SOURCES
@@ -28,7 +28,6 @@ from models.sources.external_resources.rules import ProviderResource
 
 _PLAIN = (Graph, Manifest, RecordQuery, Sort, GroupBy, Aggregation, ProviderResource)
 """Described as they are; bodies hold some of them, too."""
-_NAMES = {"_Settings": "PlainSettings", "_Binding": "ButtonBinding"}
 
 _CHANGES = {
     "UpdateAction": "CreateAction",
@@ -84,13 +83,13 @@ def _parts(bodies: Mapping[str, Schema]) -> dict[str, Schema]:
         **_named(SOURCES.values()),
     }
     configs = _named([*NODES.values(), *ACTIONS.values()])
-    found = describe({**plain, **configs}, _NAMES) | {"PartialConfig": _PARTIAL}
+    found = describe({**plain, **configs}) | {"PartialConfig": _PARTIAL}
     found = {name: resolved(schema, {**bodies, **found}) for name, schema in found.items()}
-    shared = bodies.keys() | reached(found, iter([_name(name) for name in plain]))
+    shared = bodies.keys() | reached(found, iter(plain))
     fixed = dict.fromkeys(reached(found, iter(["Filter"])), FILTER_KEYS) | _fixed()
     bound = WithBindings(found, shared, fixed)
     for name in configs:
-        bound.component(_name(name))
+        bound.component(name)
     made = found | bound.made
     return made | {
         f"{to_pascal(kind)}ActionConfig": _with_kind(kind, made[model.__name__])
@@ -100,10 +99,6 @@ def _parts(bodies: Mapping[str, Schema]) -> dict[str, Schema]:
 
 def _named(models: Any) -> dict[str, type[BaseModel]]:
     return {model.__name__: model for model in models}
-
-
-def _name(name: str) -> str:
-    return _NAMES.get(name, name.lstrip("_"))
 
 
 def _fixed() -> dict[str, tuple[str, ...]]:
@@ -127,7 +122,7 @@ def _unions() -> list[ByKind]:
     actions = {kind.value: f"{to_pascal(kind)}ActionConfig" for kind in ACTIONS}
     steps = {kind.value: model.__name__ for kind, model in ACTIONS.items()}
     del steps[ActionKind.SEQUENCE]
-    fields = {kind.value: _name(settings_model(kind).__name__) for kind in FieldKind}
+    fields = {kind.value: settings_model(kind).__name__ for kind in FieldKind}
     sources = {kind.value: model.__name__ for kind, model in SOURCES.items()}
     return [
         ByKind("GraphNode", "config", nodes, "{}Node".format, partial=True),

@@ -25,11 +25,8 @@ class _AsWritten(GenerateJsonSchema):
         return value
 
 
-def describe(types: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Schema]:
-    """The components that describe these types, and all that they consist of.
-
-    `names` are those of components that are not to be called as their class is.
-    """
+def describe(types: Mapping[str, Any]) -> dict[str, Schema]:
+    """The components that describe these types, and all that they consist of."""
     mode: Literal["validation"] = "validation"
     adapters = [(name, mode, TypeAdapter(one)) for name, one in types.items()]
     found, rest = TypeAdapter.json_schemas(
@@ -39,26 +36,7 @@ def describe(types: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Sc
     for (name, _), schema in found.items():
         if schema != ref(str(name)):
             schemas[str(name)] = schema
-    return _renamed(schemas, names)
-
-
-def _renamed(schemas: Mapping[str, Schema], names: Mapping[str, str]) -> dict[str, Schema]:
-    def spelled(name: str) -> str:
-        return names.get(name, name.lstrip("_"))
-
-    def renamed(node: Any) -> Any:
-        if isinstance(node, list):
-            return [renamed(one) for one in node]
-        if isinstance(node, dict):
-            return {key: renamed(one) for key, one in node.items()}
-        if isinstance(node, str) and node.startswith(PREFIX):
-            return PREFIX + spelled(node.removeprefix(PREFIX))
-        return node
-
-    return {
-        spelled(name): {**renamed(schema), "title": spelled(name)}
-        for name, schema in schemas.items()
-    }
+    return {name: {**schema, "title": name} for name, schema in schemas.items()}
 
 
 def references(node: Any) -> Iterator[str]:

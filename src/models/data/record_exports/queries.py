@@ -12,7 +12,7 @@ from models.core.base import Id
 from models.core.pagination import native, plain
 from models.data.databases.queries import database_level, load_schema
 from models.data.databases.rules.fields import FieldSpec
-from models.data.databases.rules.settings import zone
+from models.data.databases.rules.settings_shapes import zone
 from models.data.record_exports.rules import Cell, Legend, columns, named_ids, row_of
 from models.data.record_exports.shapes import ExportDetail, ExportFormat
 from models.data.records.queries.details import record_details

@@ -20,7 +20,7 @@ from models.data.databases.rules.kinds import (
     FieldKind,
 )
 from models.data.databases.rules.registry import KIND_RULES
-from models.data.databases.rules.settings import zone
+from models.data.databases.rules.settings_shapes import zone
 from models.data.databases.rules.text_formats import (
     clock,
     digits,

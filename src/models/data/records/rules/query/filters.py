@@ -13,7 +13,7 @@ from models.core.filters.operators import OPERATORS, Op
 from models.core.values import InvalidValueError
 from models.data.databases.rules.fields import FieldSpec, FieldSpecs
 from models.data.databases.rules.registry import value_form
-from models.data.databases.rules.settings import zone
+from models.data.databases.rules.settings_shapes import zone
 from models.data.records.rules.query.operands import operand_reader
 from runtime.errors import Detail, ValidationError
 

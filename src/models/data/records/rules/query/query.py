@@ -7,7 +7,7 @@ from datetime import datetime
 from models.core.filters.grammar import AllOf
 from models.core.values import InvalidValueError, text
 from models.data.databases.rules.fields import FieldSpecs
-from models.data.databases.rules.settings import zone
+from models.data.databases.rules.settings_shapes import zone
 from models.data.records.rules.query.aggregation import Figure, read_aggregates
 from models.data.records.rules.query.extraction import Expression
 from models.data.records.rules.query.filters import Leaf, RecordFilter, read_filter
