@@ -30,7 +30,7 @@ KEYS = {
     "apiKey", "sessionToken",
 }  # fmt: skip
 SECONDS = 90.0
-LONGEST_START = 4.0
+LONGEST_START = 5.0
 """Seconds of a processor that the API may take until it answers; a busy machine counts no more."""
 
 
