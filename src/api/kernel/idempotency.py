@@ -41,7 +41,7 @@ async def once(
         json.dumps(value, sort_keys=True, separators=(",", ":")).encode(),
     )
     scope = _scope_of(request, digest if key is None else key.encode())
-    claimed = await claim(request.work, request.services.keys, scope, digest, waits=key is None)
+    claimed = await claim(request.work, request.services.keys, scope, digest, waits=joins)
     if isinstance(claimed, Reply):
         return _replayed(request, claimed)
     request.claim = Claim(scope, digest, lasting=key is not None)

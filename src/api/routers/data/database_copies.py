@@ -27,9 +27,11 @@ router = Router(tags=["databases"])
 async def duplicate_database(request: ApiRequest, body: DuplicateDatabase) -> Data[DatabaseDetail]:
     """Duplicate a database beside it, with its records where asked for.
 
-    Where the caller may create nothing beside it, the copy is put at the top of the workspace. It
-    is seen when it is whole, which the call waits for, up to ten minutes. The same call made again
-    before it was answered gives the same copy, and past ten minutes the answer is in_progress.
+    Where the caller may create nothing beside it, the copy is put at the top of the workspace. A
+    relation into a database that the caller does not edit is left out, with what follows from it.
+    The copy is seen when it is whole, which the call waits for, up to ten minutes. The same call
+    made again before it was answered gives the same copy; past ten minutes the answer is
+    in_progress.
     """
     actor, copy_id = request.actor, request.new_id
     await accept_copy(request.work, actor, request.ids["databaseId"], copy_id, body)

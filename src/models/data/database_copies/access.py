@@ -25,14 +25,24 @@ async def parent_of_copy(work: UnitOfWork, actor: Actor, source: SourceDatabase)
     return source.parent_item_id
 
 
-async def check_relation_targets(
+async def closed_targets(
     work: UnitOfWork, actor: Actor, source_id: Id, fields: FieldSpecs
-) -> None:
-    """Raise `DeniedError` for a relation into a database the actor does not edit."""
+) -> set[Id]:
+    """The databases that these relations point into and the actor does not edit.
+
+    Copied, such a relation would add its other side to them.
+    """
+    closed = set()
     for target_id in sorted({spec.target_id for spec in outward(fields, source_id)}):
         place = await visible_database(work, [actor.workspace_id], target_id, actor.user_id)
         if place is not None and level_on(place, actor.role) < Level.EDIT:
-            raise DeniedError(
-                "The copy of a relation needs edit access to the database it points into, which"
-                " gets its other side."
-            )
+            closed.add(target_id)
+    return closed
+
+
+async def check_relation_targets(
+    work: UnitOfWork, actor: Actor, source_id: Id, fields: FieldSpecs
+) -> None:
+    """Raise `DeniedError` for a relation into a database the actor does not edit any more."""
+    if await closed_targets(work, actor, source_id, fields):
+        raise DeniedError("The database that a relation points into was closed meanwhile.")

@@ -9,6 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from models.core.base import Id, JsonObject
+from models.data.databases.rules.derived_fields import FieldRef, dependents
 from models.data.databases.rules.fields import FieldSpec, FieldSpecs
 
 LONGEST_LABEL = 200
@@ -16,6 +17,7 @@ LONGEST_LABEL = 200
 WAIT_SECONDS = 600
 """How long a request waits for a copy (decisions C18)."""
 
+_BY_WAY_OF = "relationFieldKey"
 _NUMBERED = re.compile(r"(?P<stem>.*) copy(?: [0-9]+)?", re.DOTALL)
 
 
@@ -79,6 +81,19 @@ def inverse_id_of(relation_id: Id) -> Id:
 def outward(fields: FieldSpecs, source_id: Id) -> list[FieldSpec]:
     """The relations that point into other databases, which get the inverses of the copies."""
     return [spec for spec in fields.values() if spec.relation and spec.target_id != source_id]
+
+
+def left_out(fields: FieldSpecs, source_id: Id, closed: Collection[Id]) -> set[str]:
+    """The fields that a copy does not get: relations into closed databases, and what they feed."""
+    found = {key for key, spec in fields.items() if spec.relation and spec.target_id in closed}
+    waiting = list(found)
+    while waiting:
+        key = waiting.pop()
+        fed = {ref.key for ref in dependents({source_id: fields}, FieldRef(source_id, key))}
+        fed |= {name for name, spec in fields.items() if spec.settings.get(_BY_WAY_OF) == key}
+        waiting += fed - found
+        found |= fed
+    return found
 
 
 def copied_inverse(

@@ -18,7 +18,7 @@ from models.data.databases.tables import database as database_table
 from models.data.records.tables import record, record_link
 from models.people.workspaces.tables import workspace_member
 from runtime.database import UnitOfWork
-from runtime.errors import ConflictError, DeniedError
+from runtime.errors import ConflictError
 from tests.support.client import Client
 from tests.support.copies import duplicate, fill
 from tests.support.spaces import Space
@@ -502,17 +502,40 @@ async def test_who_copies_what_is_restricted_has_the_copy(client: Client, space:
     assert (await editor.post(f"/v1/databases/{source['id']}/records", json={})).status_code == 403
 
 
-async def test_a_relation_into_a_database_that_is_not_edited_is_denied(
+async def test_a_relation_into_a_database_that_is_not_edited_is_left_out(
     client: Client, space: Space
 ) -> None:
     target = await made(client, space, label="T", fields=[])
     relation = {"label": "R", "kind": "relation", "settings": {"databaseId": target["id"]}}
-    source = await made(client, space, fields=[relation])
-    _, actor, _ = await member(space, Role.EDITOR)
+    counted = {"relationFieldKey": "r", "targetFieldKey": "title", "aggregate": "count"}
+    rollup = {"label": "Linked", "kind": "rollup", "settings": counted}
+    twice = {"expression": "record.linked * 2.0", "resultKind": "number"}
+    formula = {"label": "Twice", "kind": "formula", "settings": twice}
+    code = {"label": "Code", "kind": "text"}
+    manifest = {"filter": {"field": "r", "op": "is_empty"}, "sorts": [{"field": "twice"}]}
+    source = await made(client, space, fields=[code, relation])
+    path = f"/v1/databases/{source['id']}"
+    for one in (rollup, formula):
+        await post(client, f"{path}/fields", **one)
+    await post(client, f"{path}/views", label="Loose", manifest=manifest)
+    there = await post(client, f"/v1/databases/{target['id']}/records", title="There")
+    await post(client, f"{path}/records", title="A", relations={"r": [there["id"]]})
+    unchanged = await read(client, space, target["id"])
+    _, actor, token = await member(space, Role.EDITOR)
     await restrict(space, target["itemId"])
-    with pytest.raises(DeniedError):
-        await duplicate(space.database, actor, UUID(source["id"]))
-    assert await (await duplicate(space.database, space.actor, UUID(source["id"]))).finish() == DONE
+    copying = await duplicate(space.database, actor, UUID(source["id"]))
+    assert await copying.finish() == DONE, (await copying.row()).error
+    copy = await read(client.with_token(token), space, copying.copy_id)
+    assert [one["key"] for one in copy["fields"]] == ["title", "code"]
+    assert copy["recordLayout"]["propertyOrder"] == ["code"]
+    assert [one["manifest"] for one in copy["views"] if one["label"] == "Loose"] == [{"sorts": []}]
+    (only,) = await records(client, copying.copy_id)
+    assert (only["title"], only["relations"], only["computed"]) == ("A", {}, {})
+    assert await read(client, space, target["id"]) == unchanged
+    whole = await duplicate(space.database, space.actor, UUID(source["id"]))
+    assert await whole.finish() == DONE
+    copy = await read(client, space, whole.copy_id)
+    assert [one["key"] for one in copy["fields"]] == ["title", "code", "r", "linked", "twice"]
 
 
 async def test_personal_views_go_with_their_owner_alone(client: Client, space: Space) -> None:

@@ -1,5 +1,6 @@
 """The last step of a copy: one transaction makes it visible, with its views and templates."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from sqlalchemy import insert, or_, select
@@ -22,9 +23,11 @@ from models.data.database_copies.rules import (
     copied_relations,
     outward,
 )
+from models.data.databases.commands.field_usages import remove_usages
 from models.data.databases.commands.rows import (
     add_to_layout,
     insert_fields,
+    remove_from_layout,
     write_database,
     write_field,
 )
@@ -46,9 +49,17 @@ from runtime.errors import ConflictError
 
 
 async def publish(
-    work: UnitOfWork, job: Job, copy: Copy, fields: FieldSpecs, *, with_records: bool
+    work: UnitOfWork,
+    job: Job,
+    copy: Copy,
+    fields: FieldSpecs,
+    left_out: Sequence[str],
+    *,
+    with_records: bool,
 ) -> None:
     """Give a copy its views, its templates and its item, so that it is found.
+
+    Views, templates and layout lose what names a field that is left out.
 
     The caller holds the lock on the fields of the workspace. Raises `DeniedError` when the actor
     may no longer create the copy there.
@@ -76,11 +87,19 @@ async def publish(
         record_layout=copied_layout(source.record_layout, fields, copy.source_id, views),
         next_number=source.next_number if with_records else 1,
     )
+    await _forget_fields(work, copy, left_out)
     following = [spec.key for spec in fields.values() if spec.kind in FOLLOWING]
     if with_records and following:
         # Links and values were copied in different transactions; what derives from both is stale.
         stale = Stale(copy.copy_id, (), following)
         await request_recomputation(work, copy.workspace_id, stale, user_id=actor.user_id)
+
+
+async def _forget_fields(work: UnitOfWork, copy: Copy, left_out: Sequence[str]) -> None:
+    """Remove the fields that a copy does not have from what names them."""
+    for key in left_out:
+        await remove_usages(work, copy.workspace_id, copy.copy_id, key)
+        await remove_from_layout(work, copy.workspace_id, copy.copy_id, key)
 
 
 async def _refresh_fields(work: UnitOfWork, copy: Copy, fields: FieldSpecs) -> None:

@@ -6,6 +6,7 @@ fails is removed. It has the records that existed when it began, each as it was 
 copied; one that is deleted meanwhile may be left out. The job fails when the fields change.
 """
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 
@@ -14,7 +15,7 @@ from sqlalchemy import delete, func, select
 from models.content.items.joins import ITEM, live_items
 from models.content.items.queries import closed_items
 from models.core.base import Id, JsonObject
-from models.data.database_copies.access import parent_of_copy
+from models.data.database_copies.access import closed_targets, parent_of_copy
 from models.data.database_copies.commands.completion import publish
 from models.data.database_copies.commands.rows import (
     Copy,
@@ -25,7 +26,7 @@ from models.data.database_copies.commands.rows import (
     remove_records,
 )
 from models.data.database_copies.queries import find_source
-from models.data.database_copies.rules import copied_field, copy_label, digest
+from models.data.database_copies.rules import copied_field, copy_label, digest, left_out
 from models.data.databases.commands.databases import insert_with_key
 from models.data.databases.commands.rows import insert_fields
 from models.data.databases.locks import await_schema, own_fields
@@ -55,6 +56,8 @@ class _Step:
     newest: str | None = None
     after: str | None = None
     copied: int = 0
+    left_out: Sequence[str] = ()
+    """Keys of the fields that the copy does not get."""
 
 
 async def copy_chunk(work: UnitOfWork, job: Job, size: int = CHUNK) -> JsonObject | None:
@@ -73,9 +76,10 @@ async def copy_chunk(work: UnitOfWork, job: Job, size: int = CHUNK) -> JsonObjec
         return asdict(await _begin(work, job, copy, fields))
     if step.fields != digest(fields):
         raise ConflictError("The fields were changed while the database was being copied.")
+    kept = {key: spec for key, spec in fields.items() if key not in step.left_out}
     if step.phase != _PUBLISH:
-        return asdict(await _copy_span(work, copy, fields, step, size))
-    await publish(work, job, copy, fields, with_records=step.newest is not None)
+        return asdict(await _copy_span(work, copy, kept, step, size))
+    await publish(work, job, copy, kept, step.left_out, with_records=step.newest is not None)
     return None
 
 
@@ -101,12 +105,15 @@ async def _begin(work: UnitOfWork, job: Job, copy: Copy, fields: FieldSpecs) -> 
         "updated_at": work.now,
     }
     await insert_with_key(work, copy.workspace_id, values, None)
-    copies = [copied_field(spec, copy.source_id, copy.copy_id) for spec in fields.values()]
+    closed = await closed_targets(work, actor, copy.source_id, fields)
+    without = left_out(fields, copy.source_id, closed)
+    kept = [spec for key, spec in fields.items() if key not in without]
+    copies = [copied_field(spec, copy.source_id, copy.copy_id) for spec in kept]
     await insert_fields(work, copy.workspace_id, copy.copy_id, copies)
     newest = await _newest(work, copy) if job.input["includeRecords"] else None
     if newest is None:
-        return _Step(digest(fields), _PUBLISH)
-    return _Step(digest(fields), _RECORDS, newest.isoformat())
+        return _Step(digest(fields), _PUBLISH, left_out=sorted(without))
+    return _Step(digest(fields), _RECORDS, newest.isoformat(), left_out=sorted(without))
 
 
 async def _newest(work: UnitOfWork, copy: Copy) -> datetime | None:
@@ -135,7 +142,7 @@ async def _copy_span(
     else:
         gone = (await removed_keys(work, copy.workspace_id, [copy.source_id]))[copy.source_id]
         timers = [spec.key for spec in fields.values() if spec.kind is FieldKind.TIMER]
-        made = await copy_records(work, span, gone, timers)
+        made = await copy_records(work, span, [*gone, *step.left_out], timers)
         step = replace(step, copied=step.copied + made)
     if upto is not None:
         return replace(step, after=str(upto))
