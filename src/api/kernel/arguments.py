@@ -75,7 +75,9 @@ def body_argument(operation: Operation, raw: bytes) -> tuple[Any, Any, dict[str,
         return body.adapter.validate_json(raw), value, echoed
     except ShapeError as error:
         problems = error.errors(include_url=False, include_input=False)
-        details = [Detail(place(problem, value), sentence(problem)) for problem in problems]
+        details = [
+            Detail(place(problem, value), sentence(problem, body.shape)) for problem in problems
+        ]
         raise refusal(details) from None
 
 

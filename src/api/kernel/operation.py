@@ -32,6 +32,8 @@ class BodyParameter:
     name: str
     adapter: TypeAdapter[Any]
     optional: bool
+    shape: Any
+    """The annotation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +112,7 @@ def _body(name: str, parameter: inspect.Parameter) -> BodyParameter:
     adapter = TypeAdapter(parameter.annotation)
     fields = getattr(parameter.annotation, "model_fields", None)
     optional = fields is not None and not any(field.is_required() for field in fields.values())
-    return BodyParameter(name, adapter, optional)
+    return BodyParameter(name, adapter, optional, parameter.annotation)
 
 
 def _echoes(

@@ -19,7 +19,7 @@ def read_part(model: type[M], value: Any, path: str) -> M:
     try:
         return model.model_validate_json(to_json(value))
     except pydantic.ValidationError as error:
-        raise refusal(list(located(error, path))) from None
+        raise refusal(list(located(error, path, model))) from None
 
 
 @contextmanager

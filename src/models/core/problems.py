@@ -1,10 +1,13 @@
 """Turning the problems of an input, each at its path, into one `ValidationError`."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, get_args
 
+from pydantic import BaseModel
 from pydantic import ValidationError as ShapeError
+from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
+from typing_extensions import TypeAliasType
 
 from runtime.errors import Detail, ValidationError
 
@@ -25,11 +28,11 @@ def refusal(problems: Sequence[Detail]) -> ValidationError:
     return ValidationError(f"{where}{first.message}{more}", problems[:MAX_PROBLEMS])
 
 
-def located(error: ShapeError, path: str) -> Iterator[Detail]:
+def located(error: ShapeError, path: str, shape: Any = None) -> Iterator[Detail]:
     """What a shape refuses, each at its place below `path`."""
     for problem in error.errors(include_url=False, include_context=False, include_input=False):
         where = ".".join([path, *(str(part)[:100] for part in problem["loc"])])
-        yield Detail(where, sentence(problem))
+        yield Detail(where, sentence(problem, shape))
 
 
 def place(problem: ErrorDetails, value: Any) -> str:
@@ -68,9 +71,53 @@ _SENTENCES = {
 }
 
 
-def sentence(problem: ErrorDetails) -> str:
-    """What a shape refuses, in the words of the platform."""
+def sentence(problem: ErrorDetails, shape: Any = None) -> str:
+    """What a shape refuses, in the words of the platform; an unknown key with the known ones."""
+    known = _SENTENCES.get(problem["type"])
     if problem["type"] == "union_tag_invalid":
-        known: str = problem["ctx"]["expected_tags"]
-        return f"It must be one of: {known.replace(chr(39), '')}."
-    return _SENTENCES.get(problem["type"]) or problem["msg"].removeprefix("Value error, ")
+        tags: str = problem["ctx"]["expected_tags"]
+        known = f"It must be one of: {tags.replace(chr(39), '')}."
+    if shape is not None and problem["type"] == "extra_forbidden":
+        keys = known_keys(shape, problem["loc"])
+        known = f"This key is not known here; known: {', '.join(keys)}." if keys else known
+    return known or problem["msg"].removeprefix("Value error, ")
+
+
+def known_keys(shape: Any, location: Sequence[str | int]) -> list[str]:
+    """The keys beside an unknown one, in the shape that was read; none when they are too many."""
+    models = list(_models(shape))
+    for step in location[:-1]:
+        if isinstance(step, int):
+            continue
+        fields = [field for model in models for field in _fields(model, step)]
+        below = [each for field in fields for each in _models(field.annotation)]
+        # A step that names no field is the tag of one of several shapes.
+        models = below or [each for each in models if _is_tagged(each, step)] or models
+    keys = list(dict.fromkeys(key for each in models for key in _keys(each)))
+    return keys if len(keys) <= _MOST_KEYS else []
+
+
+_MOST_KEYS = 40
+
+
+def _models(shape: Any) -> Iterator[type[BaseModel]]:
+    if isinstance(shape, TypeAliasType):
+        shape = shape.__value__
+    if isinstance(shape, type) and issubclass(shape, BaseModel):
+        yield shape
+        return
+    for part in get_args(shape):
+        yield from _models(part)
+
+
+def _keys(model: type[BaseModel]) -> list[str]:
+    return [field.alias or name for name, field in model.model_fields.items()]
+
+
+def _fields(model: type[BaseModel], key: str) -> list[FieldInfo]:
+    return [field for name, field in model.model_fields.items() if key in (field.alias, name)]
+
+
+def _is_tagged(model: type[BaseModel], tag: str) -> bool:
+    fields = model.model_fields.values()
+    return any(tag in map(str, get_args(field.annotation)) for field in fields)

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
+import runtime.bounded_processes
 from activities.automation_runs.nodes import logic
 from models.automation.automations.rules.graph.kinds import NodeKind
 from tests.support.attacks import COMPARED, DOUBLED, FORMULA
@@ -54,7 +55,10 @@ async def test_a_condition_chooses_its_branch(
 
 
 @pytest.mark.parametrize("text", [DOUBLED, FORMULA], ids=["doubled", "formula"])
-async def test_what_grows_without_end_fails_its_node_alone(engine: Engine, text: str) -> None:
+async def test_what_grows_without_end_fails_its_node_alone(
+    engine: Engine, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runtime.bounded_processes, "SECONDS", 0.3)
     segment = f"{{{{ {text} }}}}"
     attacks = {
         "made": node("made", "transform", output={"x": binding("expression", text)}),

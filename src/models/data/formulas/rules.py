@@ -16,7 +16,14 @@ from functools import lru_cache
 from typing import Any
 
 from models.core.expressions.rules import coalesce
-from models.core.expressions.rules.cel_text import dotted, names, selections, tokens, with_doubles
+from models.core.expressions.rules.cel_text import (
+    dotted,
+    is_field,
+    names,
+    selections,
+    tokens,
+    with_doubles,
+)
 from models.core.expressions.rules.errors import ExpressionError, ExpressionLimitError
 from models.core.expressions.rules.programs import Program, Type, environment
 from models.core.filters.forms import ValueForm
@@ -142,7 +149,27 @@ def compile_formula(
     if keys is None:
         raise InvalidValueError("must name each field it reads, as record.<key>")
     inputs = tuple(_input(fields, key) for key in sorted(keys))
-    return _compiled(written, inputs, result)
+    try:
+        return _compiled(written, inputs, result)
+    except InvalidValueError as problem:
+        hint = _bare_field(written, fields)
+        if hint is None:
+            raise
+        raise InvalidValueError(f"{problem}. {hint}") from None
+
+
+def _bare_field(text_: str, fields: FieldSpecs) -> str | None:
+    """What to write for a field that is named without `record`, by its key or its label."""
+    read = list(tokens(text_))
+    bare = {
+        token.text.lower()
+        for place, token in enumerate(read)
+        if token.kind == "name" and not is_field(read, place)
+    }
+    for key, spec in fields.items():
+        if bare & {key.lower(), spec.label.lower()} and key not in _KEYWORDS:
+            return f"The field is read as record.{key}"
+    return None
 
 
 def _refuse_questions(expression: str) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Collection
 from typing import Any
 
+from models.core.expressions.rules.cel_text import names
 from models.core.expressions.rules.errors import ExpressionError
 from models.core.expressions.rules.expressions import compile_expression
 from models.data.databases.rules.fields import FieldSpec
@@ -46,4 +47,9 @@ def _expression_problem(value: Any) -> str | None:
         compile_expression(value)
     except ExpressionError as problem:
         return problem.message
+    if "trigger" in names(value):
+        return (
+            "reads trigger, which a button does not have: it reads record.<key>, and the action "
+            "reads as trigger.<name> what these bindings pass"
+        )
     return None

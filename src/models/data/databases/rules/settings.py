@@ -7,10 +7,10 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from pydantic import ValidationError as PydanticError
-from pydantic.alias_generators import to_camel
 from pydantic_core import ErrorDetails
 
 from models.core.base import JsonObject
+from models.core.problems import known_keys
 from models.core.values import InvalidValueError, check_storable
 from models.data.databases.rules.kinds import FieldKind
 from models.data.databases.rules.settings_shapes import (
@@ -64,12 +64,14 @@ def _spelled_out(read: PlainSettings) -> JsonObject:
 
 
 def _message(kind: FieldKind, problem: ErrorDetails) -> str:
-    if problem["type"] != "extra_forbidden":
+    if problem["type"] not in ("extra_forbidden", "missing"):
         return problem["msg"].removeprefix("Value error, ")
-    known = [to_camel(name) for name in settings_model(kind).model_fields]
-    if len(problem["loc"]) > 1 or not known:
+    known = ", ".join(known_keys(settings_model(kind), problem["loc"]))
+    if problem["type"] == "missing":
+        return f"is required: a {kind} field knows {known}"
+    if not known:
         return f"is not a known key of a {kind} field"
-    return f"is not a known key of a {kind} field, which knows {', '.join(known)}"
+    return f"is not a known key of a {kind} field, which knows {known}"
 
 
 def _range_problems(read: NumberSettings, path: str) -> list[Detail]:

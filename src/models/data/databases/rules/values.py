@@ -131,14 +131,14 @@ def check_files(field: FieldSpec, value: Any) -> list[str]:
     """File ids, each once; whether they are files of the workspace is for the command to ask."""
     most = field.settings.get("maxFiles") or MAX_FILES
     if not isinstance(value, list) or len(value) > most:
-        raise InvalidValueError(f"must be a list of at most {most} file ids")
+        raise InvalidValueError(f"must be a list of at most {most} file ids: [fileId, …]")
     return list(dict.fromkeys(_file(entry) for entry in value))
 
 
 def _file(value: Any) -> str:
     checked = parse_id(value) if isinstance(value, str) else None
     if checked is None:
-        raise InvalidValueError("must be the id of a file")
+        raise InvalidValueError("must be the id of a file, which its upload gives as fileId")
     return str(checked)
 
 

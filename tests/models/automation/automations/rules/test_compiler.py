@@ -258,12 +258,19 @@ def test_each_leaf_is_judged_by_what_it_names() -> None:
         (node("n", "repeat", **{"while": "1 + 1"}), "true or false"),
         (node("n", "repeat", **{"while": bind("trigger", "x")}), "CEL text itself"),
         (node("n", "wait_event", filter="]"), "config.filter"),
-        (node("n", "delay", seconds=1, until2=bind("trigger", "x")), "until2: is not a known key"),
+        (
+            node("n", "delay", seconds=1, until2=bind("trigger", "x")),
+            "until2: is not a known key; known: seconds, until, timezone",
+        ),
         (
             node("n", "query_records", databaseId=DATABASE, query={"q": bind("trigger", "x")}),
             "query.q: is not a known key",
         ),
         (node("n", "action"), "actionId is required"),
+        (
+            node("n", "transform", output={"deep": ["Dear {{ trigger.name }}"]}),
+            'config.output.deep.0: It is plain text, in which {{ … }} stays as it is. Write {"type"',
+        ),
         (node("n", "action") | {"actionId": DATABASE}, "There is no action"),
         (node("n", "call_automation", automationId=DATABASE), "There is no automation"),
         (node("n", "call_automation", automationId=AUTOMATION), "config.input: "),

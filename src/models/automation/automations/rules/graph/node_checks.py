@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pydantic
+from pydantic_core import ErrorDetails
 
 from models.automation.automations.rules.graph.call_checks import call_problems
 from models.automation.automations.rules.graph.catalog import Noun, ReferenceCatalog
@@ -18,6 +19,8 @@ from models.automation.automations.rules.graph.record_checks import record_probl
 from models.automation.automations.rules.graph.reference_checks import missing
 from models.automation.automations.rules.graph.shapes import GraphEdge, GraphNode
 from models.automation.automations.rules.language.bindings import (
+    PLAIN_BRACES,
+    braces,
     is_binding,
     problems,
     without_literals,
@@ -27,6 +30,7 @@ from models.automation.automations.rules.language.static_reads import node_refer
 from models.core.base import Input, JsonObject
 from models.core.expressions.rules.errors import BindingError
 from models.core.expressions.rules.expressions import compile_expression
+from models.core.problems import known_keys
 
 STATIC = {
     NodeKind.CONDITION: ("expression", "filter"),
@@ -51,6 +55,8 @@ def node_problems(
             yield f"{_place(node, name)}: It cannot be a binding, since it decides the plan."
     yield from _parameter_problems(node, kind, given)
     yield from _expression_problems(node, kind, given)
+    for path in braces(given):
+        yield f"{_place(node, path)}: {PLAIN_BRACES}"
     for node_id in sorted((node_references(node) or frozenset()) - known.keys()):
         yield f'It reads the node "{shorten(node_id)}", which does not exist.'
     named = without_literals(given)
@@ -97,7 +103,7 @@ def model_problems(model: type[Input], value: JsonObject) -> Iterator[tuple[str,
             if part["type"] == "extra_forbidden":
                 place = _unknown_key(value, part["loc"])
             if place is not None:
-                yield place, _sentence(part["type"], part["msg"])
+                yield place, _sentence(part, model)
 
 
 def _unknown_key(value: Any, loc: Sequence[str | int]) -> str | None:
@@ -126,12 +132,13 @@ def _known_place(value: Any, loc: Sequence[str | int]) -> str | None:
     return None if is_binding(value) else ".".join(parts)
 
 
-def _sentence(kind: str, message: str) -> str:
-    if kind == "missing":
+def _sentence(problem: ErrorDetails, model: type[Input]) -> str:
+    if problem["type"] == "missing":
         return "is required"
-    if kind == "extra_forbidden":
-        return "is not a known key"
-    return message.removeprefix("Value error, ")
+    if problem["type"] == "extra_forbidden":
+        keys = known_keys(model, problem["loc"])
+        return f"is not a known key; known: {', '.join(keys)}" if keys else "is not a known key"
+    return problem["msg"].removeprefix("Value error, ")
 
 
 def _place(node: GraphNode, path: str) -> str:

@@ -4,6 +4,7 @@ An object with exactly the keys `type` and `value`, `type` being a binding type,
 any depth. A literal of that shape is wrapped in a `literal` binding.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -18,9 +19,11 @@ from models.core.expressions.rules.expressions import compile_expression
 from models.core.expressions.rules.json_values import MAX_DEPTH
 
 __all__ = [
+    "PLAIN_BRACES",
     "BindingContext",
     "BindingError",
     "BindingType",
+    "braces",
     "check_depth",
     "holds_binding",
     "is_binding",
@@ -159,6 +162,26 @@ def holds_binding(value: Any, depth: int = 0) -> bool:
         return True
     parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     return any(holds_binding(part, depth + 1) for part in parts)
+
+
+PLAIN_BRACES = (
+    'It is plain text, in which {{ … }} stays as it is. Write {"type": "template", "value": "…"} '
+    'to have it filled in, {"type": "literal", "value": "…"} to keep it.'
+)
+_BRACES = re.compile(r"\{\{.*?\}\}", re.DOTALL)
+
+
+def braces(value: Any, path: str = "") -> Iterator[str]:
+    """The places of plain texts in a config that look like templates and are none."""
+    if isinstance(value, str):
+        if _BRACES.search(value):
+            yield path
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from braces(item, f"{path}.{index}" if path else str(index))
+    elif isinstance(value, dict) and not is_binding(value):
+        for key, item in value.items():
+            yield from braces(item, f"{path}.{key}" if path else str(key))
 
 
 def _problem(kind: BindingType, value: Any) -> str | None:

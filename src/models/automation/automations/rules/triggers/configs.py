@@ -54,7 +54,7 @@ def _detail(problem: ErrorDetails, given: JsonObject) -> Detail:
     if not problem["loc"]:
         return Detail("triggerConfig.kind", f"It must be one of: {', '.join(TriggerKind)}.")
     where = ".".join(filter(None, ["triggerConfig", place(problem, given)]))
-    return Detail(where, sentence(problem))
+    return Detail(where, sentence(problem, TriggerConfig))
 
 
 def read_trigger(stored: JsonObject) -> TriggerConfig:
