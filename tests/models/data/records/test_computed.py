@@ -280,6 +280,15 @@ async def test_a_formula_that_grows_without_end_is_not_saved(
     assert "select less" in detail["message"] or "time or memory" in detail["message"]
 
 
+async def test_a_field_that_is_named_alone_is_told_how_it_is_read(
+    client: Client, lines: str
+) -> None:
+    body = {"label": "Twice", "kind": "formula", "settings": {"expression": "Price * 2"}}
+    answer = await client.post(f"/v1/databases/{lines}/fields", json=body)
+    assert answer.status_code == 400, answer.text
+    assert "The field is read as record.price" in answer.json()["message"]
+
+
 async def test_a_record_with_which_a_formula_grows_without_end_is_not_written(
     client: Client, lines: str
 ) -> None:

@@ -269,7 +269,7 @@ def test_each_leaf_is_judged_by_what_it_names() -> None:
         (node("n", "action"), "actionId is required"),
         (
             node("n", "transform", output={"deep": ["Dear {{ trigger.name }}"]}),
-            'config.output.deep.0: It is plain text, in which {{ … }} stays as it is. Write {"type"',
+            "config.output.deep.0: It is plain text, in which {{ … }} stays as it is. Write",
         ),
         (node("n", "action") | {"actionId": DATABASE}, "There is no action"),
         (node("n", "call_automation", automationId=DATABASE), "There is no automation"),
