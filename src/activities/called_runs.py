@@ -12,6 +12,10 @@ from models.automation.automation_runs import calls
 from models.automation.automation_runs import execution as automation_runs
 from models.automation.automation_runs.rules import RunStatus
 from models.core.base import Id
+from models.sources.data_source_runs.commands import execution as data_source_runs
+from models.sources.data_source_runs.commands.staging import find_run
+from models.sources.data_source_runs.rules import OPEN_RUN as OPEN_REFRESH
+from models.sources.data_source_runs.rules import DataSourceRunStatus
 from runtime.database import Database, UnitOfWork
 from runtime.families import Family
 
@@ -58,11 +62,21 @@ async def _action_run_has_ended(work: UnitOfWork, run_id: Id) -> bool:
     return (await action_runs.ended(work, run_id)).status is not ActionRunStatus.STARTED
 
 
+async def _close_refresh(work: UnitOfWork, called: CalledRun) -> None:
+    await data_source_runs.abandon_run(work, Id(called.run_id), DataSourceRunStatus.FAILED, REASON)
+
+
+async def _refresh_has_ended(work: UnitOfWork, run_id: Id) -> bool:
+    return (await find_run(work, run_id)).status not in OPEN_REFRESH
+
+
 _CLOSE: Mapping[Family, Callable[[UnitOfWork, CalledRun], Awaitable[None]]] = {
     Family.AUTOMATION_RUN: _close_automation_run,
     Family.ACTION_RUN: _close_action_run,
+    Family.DATA_SOURCE_REFRESH: _close_refresh,
 }
 _HAS_ENDED: Mapping[Family, Callable[[UnitOfWork, Id], Awaitable[bool]]] = {
     Family.AUTOMATION_RUN: _automation_run_has_ended,
     Family.ACTION_RUN: _action_run_has_ended,
+    Family.DATA_SOURCE_REFRESH: _refresh_has_ended,
 }

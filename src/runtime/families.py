@@ -17,6 +17,7 @@ class Family(StrEnum):
     MAINTENANCE = "maintenance"
     DATA_SOURCE_REFRESH = "data-source-refresh"
     DATA_SOURCE_PREVIEW = "data-source-preview"
+    DATA_SOURCE_REVERSAL = "data-source-reversal"
     DATABASE_DUPLICATE = "database-duplicate"
     EXPORT = "export"
     FIELD_CONVERSION = "field-conversion"
@@ -32,6 +33,7 @@ class Family(StrEnum):
 
 JOB_FAMILIES = (
     Family.DATA_SOURCE_PREVIEW,
+    Family.DATA_SOURCE_REVERSAL,
     Family.DATABASE_DUPLICATE,
     Family.EXPORT,
     Family.FIELD_CONVERSION,

@@ -28,7 +28,11 @@ FIRST_PAUSE = timedelta(seconds=1)
 LONGEST_PAUSE = timedelta(hours=1)
 """Between two checks of a run that is under way, but not as our child."""
 
-_WORKFLOWS = {Family.AUTOMATION_RUN: "AutomationRun", Family.ACTION_RUN: "ActionRun"}
+_WORKFLOWS = {
+    Family.AUTOMATION_RUN: "AutomationRun",
+    Family.ACTION_RUN: "ActionRun",
+    Family.DATA_SOURCE_REFRESH: "DataSourceRefresh",
+}
 
 
 @dataclass(frozen=True, slots=True)

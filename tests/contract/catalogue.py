@@ -226,6 +226,8 @@ EXAMPLES: Mapping[str, Example] = {
         },
         works=True,
     ),
+    "revert_data_source_run": Example(ids={"runId": "dataSourceDoneRunId"}, works=True),
+    "undo_import": Example(ids={"importId": "importDoneId"}, private=True, works=True),
     "get_import": Example(ids={"importId": "importId"}, private=True),
     # items
     "list_items": Example(query=lambda one: {"parentId": one.ids["folderId"]}),

@@ -4,6 +4,8 @@ import uuid
 from dataclasses import dataclass, field
 from typing import Any
 
+from sqlalchemy import insert
+
 from models.automation.waits.resume_urls import Address, resume_path
 from models.core.access.rules import Role
 from models.data.record_exports.commands import accept_export
@@ -11,7 +13,9 @@ from models.data.record_exports.shapes import CreateExport
 from models.messages.notifications.commands import Notice, notify
 from models.messages.notifications.rules import NotificationKind
 from models.sources.data_source_runs.commands.imports import accept_import
+from models.sources.data_source_runs.rules import STATS, DataSourceRunStatus, RunTrigger
 from models.sources.data_source_runs.shapes import ImportSpreadsheet
+from models.sources.data_source_runs.tables import data_source_run
 from tests.support.client import Client
 from tests.support.spaces import Space
 
@@ -52,9 +56,9 @@ async def furnish(space: Space, client: Client) -> Furnished:
     await _surfaces(made)
     await _files(made)
     await _exports(made)
-    await _imports(made)
     await _forms(made)
     await _engine(made)
+    await _imports(made)
     await _notifications(made)
     await _automations(made)
     await _waits(made)
@@ -150,6 +154,33 @@ async def _imports(made: Furnished) -> None:
         body = ImportSpreadsheet.model_validate(given)
         import_id = await accept_import(work, made.space.actor, uuid.uuid4(), body)
     made.ids["importId"] = str(import_id)
+    made.ids["importDoneId"] = await _ended_run(made, None)
+    made.ids["dataSourceDoneRunId"] = await _ended_run(made, made.ids["dataSourceId"])
+
+
+async def _ended_run(made: Furnished, data_source_id: str | None) -> str:
+    """A run that has succeeded without a row."""
+    run_id, database_id = uuid.uuid4(), made.ids["databaseId"]
+    counted = dict.fromkeys(STATS, 0)
+    result = {"databaseId": database_id, "itemId": made.ids["itemId"], "label": "G", "lost": 0}
+    async with made.space.database.transaction() as work:
+        row = {
+            "id": run_id,
+            "workspace_id": made.space.id,
+            "data_source_id": data_source_id,
+            "database_id": database_id,
+            "status": DataSourceRunStatus.SUCCEEDED.value,
+            "trigger": RunTrigger.MANUAL.value,
+            "actor_user_id": made.space.actor.user_id,
+            "plan": {"kind": "file"},
+            "progress": {"mapping": []},
+            "stats": counted,
+            "result": result,
+            "created_at": work.now,
+            "completed_at": work.now,
+        }
+        await work.execute(insert(data_source_run).values(row))
+    return str(run_id)
 
 
 async def _exports(made: Furnished) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 from unittest.mock import patch
 
 from temporalio.client import WorkflowExecutionStatus, WorkflowHandle
+from temporalio.service import RPCError, RPCStatusCode
 from typing_extensions import override
 
 from cli.replay.golden import golden
@@ -298,7 +299,12 @@ async def record(engine: Engine, sink: Sink, directory: Path = DIRECTORY) -> lis
 async def _closed(handle: WorkflowHandle[Any, Any]) -> None:
 
     async def is_closed() -> bool:
-        return (await handle.describe()).status is not WorkflowExecutionStatus.RUNNING
+        try:
+            return (await handle.describe()).status is not WorkflowExecutionStatus.RUNNING
+        except RPCError as error:
+            if error.status is not RPCStatusCode.NOT_FOUND:
+                raise
+            return False  # its start is on its way
 
     await eventually(is_closed, what=f"the end of {handle.id}")
 

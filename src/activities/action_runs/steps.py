@@ -4,7 +4,7 @@ What a step does is what the node of that kind does. A step that writes to our o
 transaction; an effect that leaves the machine lies between two.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from enum import StrEnum
@@ -14,6 +14,11 @@ from activities.automation_runs.nodes.called_automation import (
     call_automation,
     called_end,
     called_run,
+)
+from activities.automation_runs.nodes.called_refresh import (
+    call_refresh,
+    called_refresh,
+    refresh_end,
 )
 from activities.automation_runs.nodes.failures import Failure, failure_of, is_away
 from activities.automation_runs.nodes.invocation import (
@@ -49,9 +54,32 @@ _NODE_KINDS: Mapping[ActionKind, str] = {ActionKind.SEND_NOTIFICATION: NodeKind.
 """What a kind is called as a node, where the two differ."""
 
 _UNSUPPORTED = {
-    ActionKind.REFRESH_DATA_SOURCE: "Data sources cannot be refreshed by an action yet.",
     ActionKind.IMPORT_RESOURCE: "Resources cannot be imported by an action yet.",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """How a step calls a run, and how it ends.
+
+    `begin` gives None when the step waits; `awaited` is then the run, and `end` what gives its
+    result or raises its failure, None while it is open.
+    """
+
+    begin: Callable[
+        [UnitOfWork, ActionRunHeader, PlannedStep, JsonObject], Awaitable[NodeResult | None]
+    ]
+    awaited: Callable[[UnitOfWork, ActionRunHeader, PlannedStep], Awaitable[CalledRun]]
+    end: Callable[
+        [UnitOfWork, ActionRunHeader, PlannedStep], Awaitable[Callable[[], NodeResult] | None]
+    ]
+
+
+_CALLS: Mapping[ActionKind, Call] = {
+    ActionKind.REFRESH_DATA_SOURCE: Call(call_refresh, called_refresh, refresh_end),
+    ActionKind.RUN_AUTOMATION: Call(call_automation, called_run, called_end),
+}
+"""Kinds whose work is a run."""
 
 
 class StepState(StrEnum):
@@ -63,7 +91,7 @@ class StepState(StrEnum):
     RETRY = "retry"
     """It failed and may be tried again; its row is open."""
     WAITING = "waiting"
-    """It waits for the automation run it called."""
+    """It waits for the run it called."""
     CLOSED = "closed"
     """The run has ended or was cancelled; nothing was done."""
 
@@ -133,21 +161,23 @@ class ActionSteps:
             return await self._failed(attempt, error)
 
     async def awaited(self, attempt: Attempt) -> Awaited:
-        """The automation run that a waiting step has called, and how long it waits for its end.
+        """The run that a waiting step has called, and how long it waits for its end.
 
         Raises RunClosedError.
         """
         async with self._database.transaction() as work:
             row = await pass_gate(work, attempt.header, attempt.step.id)
-            called = await called_run(work, attempt.header, attempt.step)
+            awaited = _CALLS[attempt.step.kind].awaited
+            called = await awaited(work, attempt.header, attempt.step)
             waited = work.now - (row.started_at or work.now)
         return Awaited(called, max(0.0, (LONGEST_WAIT - waited).total_seconds()))
 
     async def end_call(self, attempt: Attempt) -> StepReply:
-        """End a waiting step as its automation run has ended, or because that takes too long."""
+        """End a waiting step as the run it called has ended, or because that takes too long."""
         try:
             async with self._database.transaction() as work:
-                end = await called_end(work, attempt.header, attempt.step)
+                find_end = _CALLS[attempt.step.kind].end
+                end = await find_end(work, attempt.header, attempt.step)
             return await self._end(attempt, end or _overdue)
         except Exception as error:  # noqa: BLE001  # as in `attempt`
             return await self._failed(attempt, error)
@@ -169,7 +199,7 @@ class ActionSteps:
             ):
                 await step_writes.skip_step(work, header.run_id, step.id)
                 return StepReply(StepState.SKIPPED)
-            if row.status is StepStatus.RUNNING and step.kind is ActionKind.RUN_AUTOMATION:
+            if row.status is StepStatus.RUNNING and step.kind in _CALLS:
                 return StepReply(StepState.WAITING)
             sends = replace(context, sends_secrets=step.kind in OUTSIDE)
             parameters = await beside_loop(lambda: resolve(step.parameters, sends))
@@ -187,8 +217,8 @@ class ActionSteps:
             raise NodeError("unsupported", _UNSUPPORTED[step.kind])
         if step.kind is ActionKind.TRANSFORM:
             result: NodeResult | None = transform(parameters, context)
-        elif step.kind is ActionKind.RUN_AUTOMATION:
-            result = await call_automation(work, header, step, parameters)
+        elif step.kind in _CALLS:
+            result = await _CALLS[step.kind].begin(work, header, step, parameters)
         else:
             perform = self._transactions[_node_kind(step.kind)]
             result = await perform(Invocation(work, header.actor, parameters))
@@ -276,4 +306,4 @@ def _node_kind(kind: ActionKind) -> str:
 
 
 def _overdue() -> NodeResult:
-    raise NodeError("timeout", "The automation it called did not end within a day.")
+    raise NodeError("timeout", "The run it called did not end within a day.")

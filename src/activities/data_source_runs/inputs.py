@@ -68,6 +68,9 @@ async def file_at(
 
 async def _copied(store: ObjectStore, key: str, path: Path) -> Path:
     with path.open("wb") as file:
-        async for piece in store.get(key):
-            file.write(piece)
+        try:
+            async for piece in store.get(key):
+                file.write(piece)
+        except FileNotFoundError:
+            raise SourceProblem(ErrorKind.FETCH, "The content of the file is gone.") from None
     return path

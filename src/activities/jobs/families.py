@@ -7,6 +7,7 @@ from activities.jobs.field_indexes import FieldIndexes
 from activities.jobs.field_removal import FieldRemoval
 from activities.jobs.recomputation import Recomputation
 from activities.jobs.source_previews import SourcePreviews
+from activities.jobs.source_reversals import SourceReversals
 from activities.jobs.transactions import Chunks
 from runtime.crypto import KeyRing
 from runtime.families import Family
@@ -20,6 +21,7 @@ def job_families(
     """The chunks of every family."""
     return {
         Family.DATA_SOURCE_PREVIEW: SourcePreviews(store, outbound, keys),
+        Family.DATA_SOURCE_REVERSAL: SourceReversals(),
         Family.DATABASE_DUPLICATE: DatabaseCopies(),
         Family.EXPORT: Exports(store),
         Family.FIELD_CONVERSION: FieldConversion(),

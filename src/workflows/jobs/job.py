@@ -74,6 +74,15 @@ class DataSourcePreview:
         return await _finish(job_id)
 
 
+@workflow.defn(name="DataSourceReversal")
+class DataSourceReversal:
+    """What a run of a data source wrote, taken back."""
+
+    @workflow.run
+    async def run(self, job_id: str) -> str:
+        return await _finish(job_id)
+
+
 @workflow.defn(name="Export")
 class Export:
     """A file with the records of a database."""
@@ -121,6 +130,7 @@ class Recomputation:
 
 JOB_WORKFLOWS: dict[Family, type[Any]] = {
     Family.DATA_SOURCE_PREVIEW: DataSourcePreview,
+    Family.DATA_SOURCE_REVERSAL: DataSourceReversal,
     Family.DATABASE_DUPLICATE: DatabaseDuplicate,
     Family.EXPORT: Export,
     Family.FIELD_CONVERSION: FieldConversion,

@@ -6,7 +6,7 @@ from uuid import uuid4
 import pytest
 
 from tests.support.client import Client
-from tests.support.endpoint import Answer, Endpoint, Serve, reply
+from tests.support.endpoint import Answer, Endpoint, Serve, never, reply
 from tests.support.engine import Engine
 from tests.support.patience import eventually
 from tests.support.spaces import Space
@@ -143,6 +143,64 @@ async def test_a_failed_fetch_removes_nothing(source: Any, answer: Answer, kind:
     failed = await goods_of.refresh()
     assert (failed["status"], failed["errorKind"]) == ("failed", kind), failed
     assert set(await goods_of.records()) == {"a"}
+
+
+async def test_the_newest_run_is_reverted(source: Any) -> None:
+    goods_of = await source(removalGuardPercent=100)
+    goods_of.answers(goods(("a", "Apple", 1), ("b", "Bread", 2), ("c", "Cake", 3)))
+    first = await goods_of.refresh()
+    before = await goods_of.records()
+    goods_of.answers(goods(("a", "Pear", 9), ("b", "Bread", 7), ("d", "Dates", 4)))
+    second = await goods_of.refresh()
+    changed = {"data": {"price": 8}}
+    await goods_of.client.patch(f"/v1/records/{before['b']['id']}", json=changed)
+
+    refused = await goods_of.client.post(f"{goods_of.path}/runs/{first['id']}/revert")
+    assert refused.status_code == 409
+    reverted = await goods_of.client.post(f"{goods_of.path}/runs/{second['id']}/revert")
+    assert reverted.status_code == 200, reverted.text
+    shown = reverted.json()["data"]
+    assert shown["reversal"] == {"reverted": 3, "kept": 1}
+    assert shown["revertedAt"] >= shown["completedAt"]
+    after = await goods_of.records()
+    assert set(after) == {"a", "b", "c"}
+    assert after["a"]["data"] == before["a"]["data"]
+    assert after["b"]["data"]["price"] == 8, "what somebody changed since is kept"
+    again = await goods_of.client.post(f"{goods_of.path}/runs/{second['id']}/revert")
+    assert again.json()["data"] == shown
+
+    third = await goods_of.refresh()
+    assert (third["stats"]["rowsInserted"], third["stats"]["rowsUpdated"]) == (1, 2)
+    assert (await goods_of.records())["a"]["title"] == "Pear"
+
+
+async def test_an_action_refreshes_and_waits(source: Any) -> None:
+    goods_of = await source()
+    goods_of.answers(goods(("a", "Apple", 1)))
+    space, client = goods_of.space, goods_of.client
+    config = {"kind": "refresh_data_source", "dataSourceId": goods_of.id}
+    body = {"label": "Refresh", "kind": "refresh_data_source", "config": config}
+    made = (await client.post(f"{space.path}/actions", json=body)).json()["data"]
+    run = (await client.post(f"{space.path}/actions/{made['id']}/run", json={})).json()["data"]
+    assert run["status"] == "succeeded", run
+    assert run["result"]["stats"]["rowsInserted"] == 1
+    [refresh] = (await client.get(f"{goods_of.path}/runs")).json()["data"]
+    assert (refresh["id"], refresh["trigger"]) == (run["result"]["runId"], "action")
+    shown = (await client.get(goods_of.path)).json()["data"]
+    assert (shown["latestRun"], shown["latestStatus"]) == (refresh, "succeeded")
+
+
+async def test_a_cancelled_run_writes_nothing(source: Any) -> None:
+    goods_of = await source()
+    goods_of.answers(never)
+    run = (await goods_of.client.post(f"{goods_of.path}/refresh", json={})).json()["data"]
+    second = (await goods_of.client.post(f"{goods_of.path}/refresh", json={})).json()["data"]
+    assert second["id"] == run["id"], "while one is open it is the answer"
+    await goods_of.endpoint.reached.wait()
+    cancelled = await goods_of.client.post(f"{goods_of.path}/runs/{run['id']}/cancel")
+    assert (cancelled.json()["data"]["status"]) == "cancelled"
+    await goods_of.endpoint.left.wait()
+    assert await goods_of.records() == {}
 
 
 async def test_pages_are_followed_to_the_last_one(source: Any) -> None:

@@ -1,13 +1,17 @@
-"""Runs of data sources: refresh, list, read, cancel."""
+"""Runs of data sources: refresh, list, read, cancel, revert."""
 
 from api.kernel.routing import ApiRequest, Data, Limit, Router
 from api.routers.sources.data_sources import DATA_SOURCE, READ, WRITE
 from models.sources.data_source_runs import queries
 from models.sources.data_source_runs.commands import acceptance
+from models.sources.data_source_runs.commands.reversal import accept_reversal
 from models.sources.data_source_runs.shapes import DataSourceRunDetail, RefreshDataSource
+from runtime.database import UnitOfWork
+from runtime.errors import ConflictError, InProgressError
 
 router = Router(tags=["data sources"])
 
+WAIT_SECONDS = 25
 RUNS = f"{DATA_SOURCE}/runs"
 RUN = f"{RUNS}/{{runId}}"
 
@@ -51,3 +55,21 @@ async def cancel_data_source_run(request: ApiRequest) -> Data[DataSourceRunDetai
     """Cancel a run of a data source, which then writes nothing; a finished one stays as it is."""
     data_source_id, run_id = request.ids["dataSourceId"], request.ids["runId"]
     return Data(await acceptance.cancel_run(request.work, request.actor, data_source_id, run_id))
+
+
+@router.post(f"{RUN}/revert", access=WRITE, errors=[ConflictError, InProgressError])
+async def revert_data_source_run(request: ApiRequest) -> Data[DataSourceRunDetail]:
+    """Revert the newest run of a data source, for seven days.
+
+    Records that were changed since are kept and counted.
+    """
+    actor, job_id = request.actor, request.new_id
+    data_source_id, run_id = request.ids["dataSourceId"], request.ids["runId"]
+    await accept_reversal(request.work, actor, run_id, data_source_id, job_id)
+
+    async def poll(work: UnitOfWork, last: bool) -> DataSourceRunDetail | None:
+        if not await queries.reversal_ended(work, actor, run_id, job_id, last=last):
+            return None
+        return await queries.get_run(work, actor.workspace_id, data_source_id, run_id)
+
+    return request.deferred(poll, within=WAIT_SECONDS)

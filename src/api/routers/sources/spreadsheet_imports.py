@@ -5,6 +5,7 @@ from api.routers.sources.data_sources import DATA_SOURCES
 from models.core.access.rules import Level, Scope
 from models.sources.data_source_runs import queries
 from models.sources.data_source_runs.commands.imports import accept_import
+from models.sources.data_source_runs.commands.reversal import accept_reversal
 from models.sources.data_source_runs.shapes import (
     ImportSpreadsheet,
     SpreadsheetImportDetail,
@@ -54,3 +55,25 @@ async def import_spreadsheet(
 async def get_import(request: ApiRequest) -> Data[SpreadsheetImportDetail]:
     """Get an import: the caller's own, or anybody's for owners and administrators."""
     return Data(await queries.get_import(request.work, request.actor, request.ids["importId"]))
+
+
+@router.post(
+    "/v1/workspaces/{workspaceId}/imports/{importId}/undo",
+    access=Access(scopes=[Scope.DATA_SOURCES_WRITE], idempotent=True),
+    errors=[ConflictError, DeniedError, InProgressError],
+)
+async def undo_import(request: ApiRequest) -> Data[SpreadsheetImportDetail]:
+    """Undo an import, for seven days: a database that it created goes to the trash.
+
+    Records that were changed since are kept and counted.
+    """
+    actor, job_id, import_id = request.actor, request.new_id, request.ids["importId"]
+    await queries.get_import(request.work, actor, import_id)
+    await accept_reversal(request.work, actor, import_id, None, job_id)
+
+    async def poll(work: UnitOfWork, last: bool) -> SpreadsheetImportDetail | None:
+        if not await queries.reversal_ended(work, actor, import_id, job_id, last=last):
+            return None
+        return await queries.get_import(work, actor, import_id)
+
+    return request.deferred(poll, within=WAIT_SECONDS)

@@ -11,6 +11,9 @@ from models.data.record_changes.shapes import RecordChangeShape, RecordHistory
 from models.data.record_changes.tables import RecordChange, record_change
 from runtime.database import UnitOfWork, columns_of
 
+CHANGE = record_change.c
+"""The columns of changes, for nouns that take back what they wrote."""
+
 
 async def list_changes(
     work: UnitOfWork, workspace_id: Id, record_id: Id, page: PageRequest

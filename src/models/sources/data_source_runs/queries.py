@@ -8,9 +8,11 @@ from sqlalchemy.dialects.postgresql import distinct_on
 
 from models.core.access.rules import MANAGERS, Actor
 from models.core.base import Id, JsonObject
+from models.messages.jobs.queries import succeeded_job
 from models.sources.data_source_runs.rules import OPEN_RUN
 from models.sources.data_source_runs.shapes import (
     DataSourceRunDetail,
+    Reversal,
     SpreadsheetImportDetail,
     SpreadsheetImportResult,
 )
@@ -26,6 +28,7 @@ from runtime.errors import (
     UpstreamError,
     ValidationError,
 )
+from runtime.families import Family
 
 
 async def list_runs(
@@ -34,7 +37,7 @@ async def list_runs(
     """The runs of a data source, newest first."""
     statement = _runs(workspace_id, data_source_id).order_by(data_source_run.c.id.desc())
     rows = await work.rows(statement.limit(limit), of=DataSourceRun)
-    return [DataSourceRunDetail.model_validate(row) for row in rows]
+    return [_detail(row) for row in rows]
 
 
 async def get_run(
@@ -45,7 +48,20 @@ async def get_run(
     found = await work.first(statement, of=DataSourceRun)
     if found is None:
         raise NotFoundError("run")
-    return DataSourceRunDetail.model_validate(found)
+    return _detail(found)
+
+
+async def run_in_workspace(work: UnitOfWork, workspace_id: Id, run_id: Id) -> DataSourceRun:
+    """The row of a run. Raises `NotFoundError`."""
+    found = await work.first(
+        select(data_source_run).where(
+            data_source_run.c.workspace_id == workspace_id, data_source_run.c.id == run_id
+        ),
+        of=DataSourceRun,
+    )
+    if found is None:
+        raise NotFoundError("run")
+    return found
 
 
 async def latest_runs(
@@ -62,7 +78,7 @@ async def latest_runs(
         .order_by(data_source_run.c.data_source_id, data_source_run.c.id.desc())
     )
     rows = await work.rows(newest, of=DataSourceRun)
-    shown = [DataSourceRunDetail.model_validate(row) for row in rows]
+    shown = [_detail(row) for row in rows]
     return {run.data_source_id: run for run in shown}
 
 
@@ -71,6 +87,11 @@ def _runs(workspace_id: Id, data_source_id: Id) -> Select[Any]:
         data_source_run.c.workspace_id == workspace_id,
         data_source_run.c.data_source_id == data_source_id,
     )
+
+
+def _detail(row: DataSourceRun) -> DataSourceRunDetail:
+    reversal = None if row.result is None else row.result.get("reversal")
+    return DataSourceRunDetail.model_validate({**columns_of(row), "reversal": reversal})
 
 
 async def get_import(work: UnitOfWork, actor: Actor, import_id: Id) -> SpreadsheetImportDetail:
@@ -83,10 +104,10 @@ async def get_import(work: UnitOfWork, actor: Actor, import_id: Id) -> Spreadshe
     found = await work.first(statement, of=DataSourceRun)
     if found is None or (found.actor_user_id != actor.user_id and actor.role not in MANAGERS):
         raise NotFoundError("import")
-    detail = SpreadsheetImportDetail.model_validate(
-        {**columns_of(found), "result": None}, from_attributes=False
-    )
+    detail = SpreadsheetImportDetail.model_validate({**columns_of(found), "result": None})
     if found.result is not None:
+        reversal = found.result.get("reversal")
+        detail.reversal = None if reversal is None else Reversal.model_validate(reversal)
         detail.result = _result(found, found.result)
     return detail
 
@@ -133,3 +154,24 @@ async def import_outcome(
     if last:
         raise InProgressError("The import is still running. Ask again for its result.")
     return None
+
+
+async def reversal_ended(
+    work: UnitOfWork, actor: Actor, run_id: Id, job_id: Id, *, last: bool
+) -> bool:
+    """Whether a run has been taken back.
+
+    Raises `ConflictError` when it could not be, `InProgressError` when this is the last time to
+    ask.
+    """
+    if (await run_in_workspace(work, actor.workspace_id, run_id)).reverted_at is not None:
+        return True
+    await succeeded_job(
+        work,
+        actor.workspace_id,
+        Family.DATA_SOURCE_REVERSAL,
+        job_id,
+        failed="The run could not be reverted.",
+        in_progress="The run is still being reverted." if last else None,
+    )
+    return False

@@ -40,6 +40,13 @@ class RunStats(Shape):
     duration_ms: int = 0
 
 
+class Reversal(Shape):
+    """What taking a run back did: records that somebody changed since were kept."""
+
+    reverted: int
+    kept: int
+
+
 class DataSourceRunDetail(Shape):
     """One run of a data source."""
 
@@ -56,6 +63,7 @@ class DataSourceRunDetail(Shape):
     started_at: Moment | None = None
     completed_at: Moment | None = None
     reverted_at: Moment | None = None
+    reversal: Reversal | None = None
 
 
 class ImportSpreadsheet(Input):
@@ -114,3 +122,4 @@ class SpreadsheetImportDetail(Shape):
     created_at: Moment
     completed_at: Moment | None = None
     reverted_at: Moment | None = None
+    reversal: Reversal | None = None

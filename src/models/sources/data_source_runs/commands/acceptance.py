@@ -28,8 +28,11 @@ async def accept_refresh(
     *,
     trigger: RunTrigger = RunTrigger.MANUAL,
     force: bool = False,
+    started_by_caller: bool = False,
 ) -> DataSourceRunDetail:
     """Accept a refresh; while one is open, that one is the answer.
+
+    One that is `started_by_caller` becomes a child of the execution that asks for it.
 
     Raises `NotFoundError`, `ValidationError` for a disabled data source and for one whose target is
     gone, `DeniedError` without edit access to the target.
@@ -54,7 +57,9 @@ async def accept_refresh(
     }
     if not await lifecycle.accept(work, DATA_SOURCE_RUNS, row):
         return await _open_run(work, actor.workspace_id, data_source_id, run_id)
-    await start_run(work, actor.workspace_id, run_id, data_source_id, f"Refresh · {found.kind}")
+    if not started_by_caller:
+        summary = f"Refresh · {found.kind}"
+        await start_run(work, actor.workspace_id, run_id, data_source_id, summary)
     return await get_run(work, actor.workspace_id, data_source_id, run_id)
 
 
@@ -94,15 +99,20 @@ async def start_run(
     restarts: int = 0,
 ) -> None:
     """Have the execution of an accepted run started; operators see the summary."""
-    request: StartRequest = {
+    request = start_request(resource_id, summary)
+    if restarts:
+        request["restarts"] = restarts
+    await lifecycle.start(work, Family.DATA_SOURCE_REFRESH, workspace_id, run_id, request)
+
+
+def start_request(resource_id: Id, summary: str) -> StartRequest:
+    """What Temporal is told of a run when it starts, and operators see."""
+    return {
         "summary": summary,
         "resourceId": str(resource_id),
         "source": "api",
         "priority": 4,
     }
-    if restarts:
-        request["restarts"] = restarts
-    await lifecycle.start(work, Family.DATA_SOURCE_REFRESH, workspace_id, run_id, request)
 
 
 async def cancel_run(

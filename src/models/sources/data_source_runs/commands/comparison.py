@@ -126,7 +126,6 @@ async def match_keys(work: UnitOfWork, rows: Comparison, keys: Sequence[str]) ->
     fields = rows.schema.fields
     wanted, other = staged_row.alias("wanted"), staged_row.alias("other")
     taken = exists().where(other.c.run_id == rows.run_id, other.c.record_id == RECORD.id)
-    title = func.to_jsonb(wanted.c.title)
     found = (
         select(wanted.c.position, func.min(cast(RECORD.id, Text)).label("record_id"))
         .where(
@@ -135,7 +134,9 @@ async def match_keys(work: UnitOfWork, rows: Comparison, keys: Sequence[str]) ->
             *rows.records,
             ~taken,
             *(
-                equal_values(fields[key], title if fields[key].title else wanted.c.data[key])
+                RECORD.title == wanted.c.title
+                if fields[key].title
+                else equal_values(fields[key], wanted.c.data[key])
                 for key in keys
             ),
         )

@@ -1,0 +1,194 @@
+"""Importing spreadsheets, from the request to the records, with real workers in between."""
+
+import base64
+import io
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from openpyxl import Workbook
+from sqlalchemy import func, select
+
+from models.messages.jobs.tables import job
+from tests.support.client import Client
+from tests.support.endpoint import Serve, reply
+from tests.support.engine import Engine
+from tests.support.spaces import Space
+
+CSV = """Name;Betrag;Stadt;Postleitzahl;Am
+Anna;1.234,5;Köln;01067;31.12.2025
+Bernd;7;Bonn;53111;01.02.2026
+;;;;
+Cora;acht;Köln;50667;
+"""
+
+
+def sheet(*rows: Any) -> bytes:
+    book = Workbook()
+    assert book.active is not None
+    for row in rows:
+        book.active.append(row)
+    written = io.BytesIO()
+    book.save(written)
+    return written.getvalue()
+
+
+@pytest.fixture
+async def importing(client: Client, space: Space, engine: Engine) -> Any:
+    """Imports inline content; workers are running."""
+    assert engine.database is space.database
+
+    async def call(content: bytes | str, file_format: str, **more: Any) -> Any:
+        raw = content.encode() if isinstance(content, str) else content
+        body = {
+            "label": "Imported",
+            "kind": "inline",
+            "format": file_format,
+            "content": base64.b64encode(raw).decode(),
+            "fields": [],
+            **more,
+        }
+        return await client.post(f"{space.path}/data-sources/import-spreadsheet", json=body)
+
+    return call
+
+
+async def records(client: Client, database_id: str) -> list[Any]:
+    """The records in the order of their rows."""
+    read = await client.get(f"/v1/databases/{database_id}/records?limit=100")
+    return [one["data"] for one in reversed(read.json()["data"]["records"])]
+
+
+async def test_columns_without_a_mapping_fill_the_fields_they_suggest(
+    client: Client, space: Space, importing: Any
+) -> None:
+    answer = await importing(CSV, "csv", options={"decimalSeparator": ","})
+    assert answer.status_code == 200, answer.text
+    result = answer.json()["data"]
+    assert (result["label"], result["fieldCount"]) == ("Imported", 5)
+    assert (result["recordCount"], result["skippedRowCount"], result["skippedCells"]) == (3, 1, 0)
+    made = (await client.get(f"{space.path}/databases/{result['databaseId']}")).json()["data"]
+    assert made["itemId"] == result["itemId"]
+    assert {one["key"]: one["kind"] for one in made["fields"]} == {
+        "title": "text",
+        "betrag": "text",
+        "stadt": "text",
+        "postleitzahl": "text",
+        "am": "date",
+    }
+    first, second, third = await records(client, result["databaseId"])
+    assert first["postleitzahl"] == "01067", "leading zeros stay"
+    assert (first["am"], second["am"], "am" in third) == ("2025-12-31", "2026-02-01", False)
+
+
+async def test_a_mapping_says_what_columns_become(client: Client, importing: Any) -> None:
+    fields = [
+        {"sourcePath": "Name", "fieldKey": "title", "label": "Name", "kind": "text"},
+        {"sourcePath": "B", "fieldKey": "amount", "label": "Amount", "kind": "number"},
+        {"sourcePath": "Stadt", "fieldKey": "city", "label": "City", "kind": "select"},
+    ]
+    answer = await importing(CSV, "csv", fields=fields, options={"decimalSeparator": ","})
+    result = answer.json()["data"]
+    assert (result["recordCount"], result["skippedRowCount"], result["skippedCells"]) == (3, 1, 1)
+    assert await records(client, result["databaseId"]) == [
+        {"title": "Anna", "amount": 1234.5, "city": "koln"},
+        {"title": "Bernd", "amount": 7, "city": "bonn"},
+        {"title": "Cora", "city": "koln"},
+    ]
+
+
+async def test_a_workbook_keeps_its_types(client: Client, importing: Any) -> None:
+    content = sheet(["Name", "Count", "Zip"], ["a", 1.5, "007"], ["b", 2, "12"])
+    result = (await importing(content, "xlsx")).json()["data"]
+    assert result["sheetNameUsed"] == "Sheet"
+    assert await records(client, result["databaseId"]) == [
+        {"title": "a", "count": 1.5, "zip": "007"},
+        {"title": "b", "count": 2, "zip": "12"},
+    ]
+
+
+async def test_an_existing_database_is_filled_by_keys(
+    client: Client, space: Space, importing: Any
+) -> None:
+    first = (await importing("name,price\nTea,3\nMilk,1\n", "csv")).json()["data"]
+    target = {"targetDatabaseId": first["databaseId"], "mode": "upsert", "keyFields": ["title"]}
+    answer = await importing("name,price\nTea,4\nRice,2\n", "csv", **target)
+    assert answer.status_code == 200, answer.text
+    second = answer.json()["data"]
+    assert second["recordCount"] == 2
+    expected = {"Tea": 4, "Milk": 1, "Rice": 2}
+    found = await records(client, first["databaseId"])
+    assert {one["title"]: one["price"] for one in found} == expected
+    undone = await client.post(f"{space.path}/imports/{second['importId']}/undo")
+    assert undone.status_code == 200, undone.text
+    assert undone.json()["data"]["reversal"] == {"reverted": 2, "kept": 0}
+    found = await records(client, first["databaseId"])
+    assert {one["title"]: one["price"] for one in found} == {"Tea": 3, "Milk": 1}
+
+
+async def test_undoing_takes_a_new_database_away(
+    client: Client, space: Space, importing: Any
+) -> None:
+    result = (await importing("name\nTea\n", "csv")).json()["data"]
+    undone = await client.post(f"{space.path}/imports/{result['importId']}/undo")
+    assert undone.status_code == 200, undone.text
+    gone = await client.get(f"{space.path}/databases/{result['databaseId']}")
+    assert gone.status_code == 404
+    shown = (await client.get(f"{space.path}/imports/{result['importId']}")).json()["data"]
+    assert shown["revertedAt"] == undone.json()["data"]["revertedAt"]
+
+
+async def test_a_mutation_id_stands_for_one_import(importing: Any) -> None:
+    mutation = {"clientMutationId": uuid4().hex}
+    first = await importing("name\nTea\n", "csv", **mutation)
+    assert first.status_code == 200, first.text
+    assert (await importing("name\nTea\n", "csv", **mutation)).json() == first.json()
+    other = await importing("name\nMilk\n", "csv", **mutation)
+    assert (other.status_code, other.json()["error"]) == (422, "conflicting_mutation")
+
+
+async def test_an_import_that_failed_may_be_repeated(importing: Any) -> None:
+    mutation = {"clientMutationId": uuid4().hex}
+    assert (await importing(" ", "csv", **mutation)).status_code == 400
+    assert (await importing("name\nTea\n", "csv", **mutation)).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("content", "file_format", "said"),
+    [
+        pytest.param(b"no workbook", "xlsx", "damaged", id="malformed"),
+        pytest.param(b"PK\x03\x04rest", "xlsx", "damaged", id="truncated"),
+        pytest.param(b"\xd0\xcf\x11\xe0rest", "xlsx", "encrypted", id="encrypted"),
+        pytest.param(sheet(["Name"], ["a"]), "csv", "is a workbook", id="wrong-extension"),
+        pytest.param(b"name,price\n", "csv", "no rows", id="empty"),
+        pytest.param(b'{"a": ', "json", "not JSON", id="broken-json"),
+        pytest.param(b"\n".join([b",".join([b"x"] * 201)] * 2), "csv", "200 columns", id="wide"),
+    ],
+)
+async def test_what_cannot_be_read_says_what_to_change(
+    client: Client, space: Space, importing: Any, content: bytes, file_format: str, said: str
+) -> None:
+    answer = await importing(content, file_format)
+    assert (answer.status_code, answer.json()["error"]) == (400, "validation_error"), answer.text
+    assert said in answer.json()["message"]
+    databases = await client.get(f"{space.path}/databases")
+    assert databases.json()["data"]["databases"] == [], "nothing of it is left"
+
+
+async def test_a_preview_stores_nothing(
+    client: Client, space: Space, engine: Engine, serve: Serve
+) -> None:
+    assert engine.database is space.database
+    endpoint = await serve(reply(200, "name,price\nTea,3\nMilk,1.5\n", type_="text/csv"))
+    body = {"kind": "http_csv", "config": {"url": endpoint.url}, "limit": 1}
+    answer = await client.post(f"{space.path}/data-sources/preview", json=body)
+    assert answer.status_code == 200, answer.text
+    shown = answer.json()["data"]
+    assert shown["rows"] == [{"name": "Tea", "price": "3"}]
+    assert [(one["suggestedKey"], one["kind"]) for one in shown["columns"]] == [
+        ("title", "text"),
+        ("price", "number"),
+    ]
+    async with space.database.transaction() as work:
+        kept = select(func.count()).select_from(job).where(job.c.workspace_id == space.id)
+        assert await work.scalar(kept) == 0
