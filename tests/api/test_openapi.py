@@ -15,9 +15,8 @@ from api.routers import ROUTERS
 from models.core.access.rules import Level, Role, Scope
 from models.core.base import Input
 from tests.support.client import Client
+from tests.support.document import DOCUMENT, TEXT
 from tests.support.spaces import Space
-
-DOCUMENT: dict[str, Any] = json.loads(openapi_text())
 
 
 def _operations() -> Iterator[Any]:
@@ -54,7 +53,7 @@ def _inputs(shape: type[Input]) -> Iterator[type[Input]]:
 def test_version_and_text_are_fixed(app: FastAPI) -> None:
     assert DOCUMENT["openapi"] == "3.1.0"
     assert DOCUMENT["info"]["version"] == "0.0.1"
-    assert openapi_text() == openapi_text()
+    assert openapi_text() == TEXT
     assert json.loads(json.dumps(app.openapi())) == DOCUMENT
 
 

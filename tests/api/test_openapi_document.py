@@ -10,7 +10,6 @@ from fastapi import FastAPI
 from jsonschema_rs import Draft202012Validator, Registry
 
 from api.app import WorkspaceApi, create_app
-from api.openapi_file import openapi_text
 from api.reference import document
 from models.automation.actions.rules.configs import ActionKind
 from models.automation.automations.rules.graph.kinds import NodeKind
@@ -22,8 +21,8 @@ from models.data.databases.rules.kinds import FieldKind
 from models.sources.data_sources.rules.configs import DataSourceKind
 from runtime.settings import Settings
 from tests.support.client import Client
+from tests.support.document import DOCUMENT, TEXT
 
-DOCUMENT: dict[str, Any] = json.loads(openapi_text())
 SCHEMAS: dict[str, Any] = DOCUMENT["components"]["schemas"]
 
 
@@ -128,10 +127,10 @@ def test_no_other_object_is_left_undescribed() -> None:
 
 
 def test_every_reference_leads_to_a_component() -> None:
-    names = set(re.findall(r'"#/components/schemas/([^"]+)"', openapi_text()))
+    names = set(re.findall(r'"#/components/schemas/([^"]+)"', TEXT))
     assert names <= SCHEMAS.keys()
     assert not [name for name in names if name.startswith(("_", "models__"))]
-    assert "x-documented-as" not in openapi_text()
+    assert "x-documented-as" not in TEXT
 
 
 def test_an_example_is_valid() -> None:

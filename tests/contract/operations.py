@@ -9,11 +9,10 @@ from typing import Any
 
 import httpx2
 
-from api.app import create_app
-from runtime.settings import Settings
 from tests.contract.catalogue import EXAMPLES
 from tests.contract.furnished import Furnished
 from tests.support.client import Client
+from tests.support.document import DOCUMENT
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +41,6 @@ class Operation:
 @cache
 def operations() -> list[Operation]:
     """Every operation, in the order of the document."""
-    settings = Settings(
-        database_url="postgresql://nowhere/none",
-        secret_key="only the routes are read and none of them is called",
-    )
-    document = create_app(settings).openapi()
     return [
         Operation(
             id=described["operationId"],
@@ -55,7 +49,7 @@ def operations() -> list[Operation]:
             access=described["x-access"],
             success=min(int(status) for status in described["responses"] if status < "300"),
         )
-        for path, methods in document["paths"].items()
+        for path, methods in DOCUMENT["paths"].items()
         for method, described in methods.items()
     ]
 

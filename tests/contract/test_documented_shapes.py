@@ -4,15 +4,13 @@ A field without a value is absent unless it is marked nullable (interface, gener
 are held against the document by the client of the tests, so a null too many fails there.
 """
 
-import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
 
-from api.openapi_file import openapi_text
+from tests.support.document import DOCUMENT
 
-DOCUMENT: dict[str, Any] = json.loads(openapi_text())
 SCHEMAS: dict[str, Any] = DOCUMENT["components"]["schemas"]
 
 _ACTION_RUN = "id actionId workspaceId status startedAt completedAt error result input stepResults"
