@@ -1,18 +1,14 @@
 """Reading API keys."""
 
-from collections.abc import Sequence
+from sqlalchemy import select
 
-from sqlalchemy import Uuid, any_, bindparam, select
-from sqlalchemy.dialects.postgresql import ARRAY
-
-from models.core.access.placement import Placement
+from models.core.access.queries import WorkspaceOf
 from models.core.access.rules import Actor
 from models.core.base import Id
 from models.people.api_keys.shapes import ApiKeyBody
 from models.people.api_keys.tables import api_key
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
-from runtime.prepared_statement import PreparedStatement
 
 _SHOWN = [column for column in api_key.c if column.name != "digest"]
 
@@ -41,17 +37,5 @@ async def opens(work: UnitOfWork, keys: KeyRing, token: str, workspace_id: Id) -
     return await work.scalar(live) is not None
 
 
-_PLACE = PreparedStatement(
-    select(api_key.c.workspace_id).where(
-        api_key.c.id == bindparam("id"),
-        api_key.c.workspace_id == any_(bindparam("places", type_=ARRAY(Uuid))),
-    )
-)
-
-
-async def visible(
-    work: UnitOfWork, workspace_ids: Sequence[Id], resource_id: Id, _user_id: Id
-) -> Placement | None:
-    """Where the key is, if it is in one of these workspaces."""
-    row = await _PLACE.first(work, {"id": resource_id, "places": list(workspace_ids)})
-    return None if row is None else Placement(row.workspace_id)
+visible = WorkspaceOf(api_key.c.id)
+"""Where a key is, if it is in one of the workspaces that are asked for."""

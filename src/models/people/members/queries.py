@@ -1,11 +1,11 @@
 """Reading members."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from typing import Any
 
-from sqlalchemy import ARRAY, ColumnElement, Select, Uuid, any_, bindparam, literal, select
+from sqlalchemy import ARRAY, ColumnElement, Select, Uuid, any_, literal, select
 
-from models.core.access.placement import Placement
+from models.core.access.queries import WorkspaceOf
 from models.core.access.rules import Actor, Role
 from models.core.base import Id
 from models.core.pagination import PageRequest
@@ -14,22 +14,9 @@ from models.people.users.tables import app_user
 from models.people.workspaces.tables import WorkspaceMember, workspace_member
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
-from runtime.prepared_statement import PreparedStatement
 
-_PLACE = PreparedStatement(
-    select(workspace_member.c.workspace_id).where(
-        workspace_member.c.user_id == bindparam("id", type_=Uuid),
-        workspace_member.c.workspace_id == any_(bindparam("places", type_=ARRAY(Uuid))),
-    )
-)
-
-
-async def visible(
-    work: UnitOfWork, workspace_ids: Sequence[Id], resource_id: Id, _user_id: Id
-) -> Placement | None:
-    """Where the user is a member, if it is in one of these workspaces."""
-    row = await _PLACE.first(work, {"id": resource_id, "places": list(workspace_ids)})
-    return None if row is None else Placement(row.workspace_id)
+visible = WorkspaceOf(workspace_member.c.user_id)
+"""Where a user is a member, if it is in one of the workspaces that are asked for."""
 
 
 async def list_members(work: UnitOfWork, actor: Actor, page: PageRequest) -> MemberList:

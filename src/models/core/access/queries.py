@@ -1,0 +1,32 @@
+"""Finding the workspace of a resource that stands at no item."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import ARRAY, Column, Uuid, any_, bindparam, select
+
+from models.core.access.placement import Placement
+from models.core.base import Id
+from runtime.database import UnitOfWork
+from runtime.prepared_statement import PreparedStatement
+
+
+class WorkspaceOf:
+    """Finds the workspace of a resource, which is named by a column of a table of workspaces."""
+
+    def __init__(self, resource_id: Column[Any]) -> None:
+        workspace_id = resource_id.table.c.workspace_id
+        self._statement = PreparedStatement(
+            select(workspace_id).where(
+                resource_id == bindparam("id", type_=Uuid),
+                workspace_id == any_(bindparam("places", type_=ARRAY(Uuid))),
+            )
+        )
+
+    async def __call__(
+        self, work: UnitOfWork, workspace_ids: Sequence[Id], resource_id: Id, _user_id: Id
+    ) -> Placement | None:
+        """The placement, or None when it is in none of these workspaces."""
+        parameters = {"id": resource_id, "places": list(workspace_ids)}
+        row = await self._statement.first(work, parameters)
+        return None if row is None else Placement(row.workspace_id)
