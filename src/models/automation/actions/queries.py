@@ -9,7 +9,6 @@ from models.automation.actions.shapes import ActionDetail, ActionList
 from models.automation.actions.tables import action
 from models.content.items.joins import ITEM, live_item_of
 from models.content.items.queries import closed_items, placement_of
-from models.core.access.placement import level_on
 from models.core.access.rules import Actor, Level
 from models.core.base import Id, JsonObject
 from models.core.pagination import PageRequest
@@ -37,8 +36,7 @@ class ActionRow(Protocol):
 
 async def check_visible(work: UnitOfWork, actor: Actor, action_id: Id) -> None:
     """Raise `NotFoundError` for an action that the actor does not see."""
-    found = await visible(work, [actor.workspace_id], action_id, actor.user_id)
-    if found is None or level_on(found, actor.role) < Level.VIEW:
+    if await visible.level(work, actor, action_id) < Level.VIEW:
         raise NotFoundError("action")
 
 

@@ -33,7 +33,6 @@ from models.automation.automations.tables import (
 )
 from models.content.items.joins import live_item_of
 from models.content.items.queries import closed_items, placement_of
-from models.core.access.placement import level_on
 from models.core.access.rules import Actor, Level, Scope
 from models.core.base import Id
 from models.core.pagination import PageRequest
@@ -98,8 +97,7 @@ async def _may_edit(work: UnitOfWork, actor: Actor, automation_id: Id) -> bool:
     """Whether the actor may change this automation: by scope, and by level on its item."""
     if Scope.AUTOMATIONS_WRITE not in actor.scopes:
         return False
-    placement = await visible(work, [actor.workspace_id], automation_id, actor.user_id)
-    return placement is not None and level_on(placement, actor.role) >= Level.EDIT
+    return await visible.level(work, actor, automation_id) >= Level.EDIT
 
 
 async def summary(work: UnitOfWork, actor: Actor, automation_id: Id) -> AutomationSummary:

@@ -4,7 +4,6 @@ from models.automation.action_runs.acceptance import ActionRequest, accept, runn
 from models.automation.action_runs.shapes import RunAction
 from models.automation.actions.queries import visible as visible_action
 from models.automation.buttons.rules import USER_KEYS, Pressed, read_button
-from models.core.access.placement import level_on
 from models.core.access.rules import Actor, Level
 from models.core.base import Id, JsonObject
 from models.data.records.queries.records import get_record, load_schema_of
@@ -41,8 +40,7 @@ async def press_button(
 
 
 async def _require_edit(work: UnitOfWork, actor: Actor, action_id: Id) -> None:
-    found = await visible_action(work, [actor.workspace_id], action_id, actor.user_id)
-    level = Level.NONE if found is None else level_on(found, actor.role)
+    level = await visible_action.level(work, actor, action_id)
     if level < Level.VIEW:
         raise NotFoundError("action")
     if level < Level.EDIT:

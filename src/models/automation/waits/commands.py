@@ -24,7 +24,6 @@ from models.automation.waits.rules.responses import Resolution, Response
 from models.automation.waits.rules.scope_keys import is_scope_of
 from models.automation.waits.shapes import PublishEvent, ResumeNode
 from models.automation.waits.tables import RunWait, automation_event, run_wait
-from models.core.access.placement import level_on
 from models.core.access.rules import Actor, Level, PrincipalType, Scope
 from models.core.base import Id, JsonObject
 from runtime.bounded_processes import beside_loop
@@ -180,7 +179,7 @@ def _has_url(graph: RunGraph, node_id: str) -> bool:
 async def _require_edit(work: UnitOfWork, actor: Actor, automation_id: Id) -> None:
     """Raises DeniedError, and NotFoundError for an automation the actor does not see."""
     _require_scope(actor)
-    level = await _level(work, actor, automation_id)
+    level = await visible.level(work, actor, automation_id)
     if level < Level.VIEW:
         raise NotFoundError("automation")
     if level < Level.EDIT:
@@ -194,13 +193,8 @@ def _require_scope(actor: Actor) -> None:
 
 
 async def _may_read(work: UnitOfWork, actor: Actor, automation_id: Id) -> bool:
-    level = await _level(work, actor, automation_id)
+    level = await visible.level(work, actor, automation_id)
     return Scope.AUTOMATIONS_READ in actor.scopes and level >= Level.VIEW
-
-
-async def _level(work: UnitOfWork, actor: Actor, automation_id: Id) -> Level:
-    found = await visible(work, [actor.workspace_id], automation_id, actor.user_id)
-    return Level.NONE if found is None else level_on(found, actor.role)
 
 
 def _only(run: AutomationRunDetail, node_id: str, scope_key: str) -> AutomationRunDetail:

@@ -13,7 +13,6 @@ from models.content.items.rules import MAX_TREE_DEPTH, WRITE_SCOPES, ItemKind
 from models.content.items.shapes import MoveItem
 from models.content.items.tables import ItemRow, item
 from models.content.items.tree import live, subtree, way_up
-from models.core.access.placement import level_on
 from models.core.access.rules import Actor, Level
 from models.core.base import Id
 from models.core.revisions import next_updated_at
@@ -33,8 +32,7 @@ async def check_parent(work: UnitOfWork, actor: Actor, parent_item_id: Id | None
     if parent_item_id is None:
         level = actor.level
     else:
-        found = await placement(work, [actor.workspace_id], parent_item_id, actor.user_id)
-        level = Level.NONE if found is None else level_on(found, actor.role)
+        level = await placement.level(work, actor, parent_item_id)
         if level < Level.VIEW:
             raise NotFoundError
     if level < Level.EDIT:

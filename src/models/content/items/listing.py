@@ -8,7 +8,6 @@ from models.content.items.queries import closed_items, item_detail, placement
 from models.content.items.rules import ItemKind
 from models.content.items.shapes import ItemList
 from models.content.items.tables import ItemRow, item
-from models.core.access.placement import level_on
 from models.core.access.rules import Actor, Level
 from models.core.base import Id
 from models.core.pagination import PageRequest
@@ -51,7 +50,6 @@ async def _children_of(
 ) -> ColumnElement[bool]:
     if isinstance(parent_id, str):
         return item.c.parent_item_id.is_(None)
-    found = await placement(work, [actor.workspace_id], parent_id, actor.user_id)
-    if found is None or level_on(found, actor.role) < Level.VIEW:
+    if await placement.level(work, actor, parent_id) < Level.VIEW:
         raise NotFoundError
     return item.c.parent_item_id == parent_id

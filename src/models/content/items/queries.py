@@ -27,7 +27,7 @@ from models.content.items.rules import TRASH_DAYS, AccessMode
 from models.content.items.shapes import ItemDetail
 from models.content.items.tables import ItemRow, item
 from models.content.items.tree import live, subtree
-from models.core.access.placement import Placement
+from models.core.access.placement import Placement, level_on
 from models.core.access.rules import MANAGERS, Actor, Level
 from models.core.base import Id
 from runtime.database import UnitOfWork
@@ -93,6 +93,11 @@ class PlacementOf:
             restricted=found.restricted,
             granted=Level(found.granted),
         )
+
+    async def level(self, work: UnitOfWork, actor: Actor, resource_id: Id) -> Level:
+        """What the actor may do with the resource; NONE for one they do not see."""
+        found = await self(work, [actor.workspace_id], resource_id, actor.user_id)
+        return Level.NONE if found is None else level_on(found, actor.role)
 
 
 def _judged(start: Select[Any], *, in_trash: bool) -> Select[Any]:

@@ -17,7 +17,6 @@ from sqlalchemy import (
 
 from models.content.items.joins import ITEM, live_item_of
 from models.content.items.queries import PlacementOf, closed_items, placed, placement_of, sees_items
-from models.core.access.placement import level_on
 from models.core.access.rules import Actor, Level
 from models.core.base import Id
 from models.core.pagination import PageRequest
@@ -34,6 +33,8 @@ from runtime.prepared_statement import PreparedStatement
 
 visible = placement_of(database)
 """Where a database is placed: `await visible(work, workspace_ids, database_id, user_id)`."""
+database_level = visible.level
+"""What an actor may do with a database: `await database_level(work, actor, database_id)`."""
 
 visible_field = PlacementOf(
     placed(database)
@@ -44,12 +45,6 @@ visible_field = PlacementOf(
     )
 )
 """Where a field's database is placed: `await visible_field(work, workspace_ids, field_id, …)`."""
-
-
-async def database_level(work: UnitOfWork, actor: Actor, database_id: Id) -> Level:
-    """What the actor may do with a database; NONE for one they do not see."""
-    found = await visible(work, [actor.workspace_id], database_id, actor.user_id)
-    return Level.NONE if found is None else level_on(found, actor.role)
 
 
 async def require_edit(work: UnitOfWork, actor: Actor, database_id: Id, denial: str) -> None:

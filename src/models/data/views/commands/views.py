@@ -7,7 +7,6 @@ from sqlalchemy import delete, select, update
 
 from models.content.items.commands import rename_item
 from models.content.items.queries import placement as item_placement
-from models.core.access.placement import level_on
 from models.core.access.rules import Actor, Level
 from models.core.base import Id, JsonObject
 from models.core.inputs import read_part
@@ -159,10 +158,9 @@ async def _hold(
     await share_schema(work, database_id)
     await lock_views(work, database_id)
     row = await find_view(work, actor, database_id, view_id, locked=True)
-    if row.item_id is not None:
-        place = await item_placement(work, [actor.workspace_id], row.item_id, actor.user_id)
-        if place is None or level_on(place, actor.role) < Level.EDIT:
-            raise DeniedError("This needs edit access to the view's item.")
+    item_id = row.item_id
+    if item_id is not None and await item_placement.level(work, actor, item_id) < Level.EDIT:
+        raise DeniedError("This needs edit access to the view's item.")
     if row.locked or touches_lock:
         level = await database_level(work, actor, database_id)
         if level < Level.MANAGE:
