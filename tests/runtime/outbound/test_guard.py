@@ -83,6 +83,16 @@ async def test_a_name_is_looked_up_once_and_its_checked_address_used(
     assert server.requests == []
 
 
+async def test_the_checked_address_is_the_one_connected_to(serve: Serve, names: Names) -> None:
+    """The system knows another address of the name, at which a server listens."""
+    server = await serve(OK)
+    names.answers = {"localhost": [["127.0.0.2"]]}
+    async with OutboundClient(OutboundPolicy.from_entries(["127.0.0.2"]), resolver=names) as client:
+        with pytest.raises(ConnectionFailedError):
+            await client.send(OutboundRequest(url=f"http://localhost:{server.port}/"))
+    assert server.requests == []
+
+
 async def test_the_next_address_is_tried_when_the_first_is_dead(serve: Serve, names: Names) -> None:
     server = await serve(OK)
     names.answers = {"two.example": [["127.0.0.9", "127.0.0.1"]]}
