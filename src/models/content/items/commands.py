@@ -1,12 +1,12 @@
 """Creating and moving items, archiving them, deleting them to the trash and restoring them."""
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Set
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol
 
-from sqlalchemy import ColumnElement, FromClause, func, insert, select, update
+from sqlalchemy import ColumnElement, FromClause, Update, func, insert, select, update
 
-from models.content.items.handlers import placement_changed
+from models.content.items.handlers import kinds_with_handlers, placement_changed
 from models.content.items.locks import own_tree, share_tree
 from models.content.items.queries import placement
 from models.content.items.rules import MAX_TREE_DEPTH, WRITE_SCOPES, ItemKind
@@ -178,7 +178,7 @@ async def trash_item(work: UnitOfWork, actor: Actor, item_id: Id) -> ItemRow:
     """
     await own_tree(work, actor.workspace_id)
     below = subtree(actor.workspace_id, item_id)
-    rows = await work.rows(
+    trashed = (
         update(item)
         .where(item.c.workspace_id == actor.workspace_id, item.c.id.in_(select(below.c.id)))
         .values(
@@ -186,11 +186,8 @@ async def trash_item(work: UnitOfWork, actor: Actor, item_id: Id) -> ItemRow:
             deleted_with=item_id,
             updated_at=next_updated_at(item.c.updated_at, work.now),
         )
-        .returning(item),
-        of=ItemRow,
     )
-    await placement_changed(work, rows)
-    return _checked(actor, item_id, rows)
+    return await _change_many(work, actor, item_id, trashed)
 
 
 async def restore_item(work: UnitOfWork, actor: Actor, item_id: Id) -> ItemRow:
@@ -215,7 +212,7 @@ async def restore_item(work: UnitOfWork, actor: Actor, item_id: Id) -> ItemRow:
         return await archive_item(work, actor, item_id, archived=False)
     if found.above_deleted_at is not None:
         raise ConflictError("What is above the item is in the trash too. Restore that first.")
-    rows = await work.rows(
+    restored = (
         update(item)
         .where(item.c.workspace_id == actor.workspace_id, item.c.deleted_with == item_id)
         .values(
@@ -223,11 +220,8 @@ async def restore_item(work: UnitOfWork, actor: Actor, item_id: Id) -> ItemRow:
             deleted_with=None,
             updated_at=next_updated_at(item.c.updated_at, work.now),
         )
-        .returning(item),
-        of=ItemRow,
     )
-    await placement_changed(work, rows)
-    return _checked(actor, item_id, rows)
+    return await _change_many(work, actor, item_id, restored)
 
 
 async def archive_item(work: UnitOfWork, actor: Actor, item_id: Id, *, archived: bool) -> ItemRow:
@@ -243,7 +237,8 @@ async def archive_item(work: UnitOfWork, actor: Actor, item_id: Id, *, archived:
     if row.archived is archived:
         return row
     changed = await change_item(work, actor, item_id, {"archived": archived})
-    await placement_changed(work, [changed])
+    if row.target_id is not None:
+        await placement_changed(work, actor.workspace_id, {row.kind: [row.target_id]})
     return changed
 
 
@@ -255,13 +250,31 @@ def check_scopes(actor: Actor, kinds: Set[str]) -> None:
         raise DeniedError(f"The credential lacks the scope {' and '.join(missing)}.")
 
 
-def _checked(actor: Actor, item_id: Id, rows: Sequence[ItemRow]) -> ItemRow:
-    """The item among the changed rows, if the actor may change all of them."""
-    check_scopes(actor, {row.kind for row in rows})
-    found = next((row for row in rows if row.id == item_id), None)
-    if found is None:
+class _ChangedKind(Protocol):
+    kind: str
+    targets: list[Id] | None
+
+
+async def _change_many(work: UnitOfWork, actor: Actor, item_id: Id, change: Update) -> ItemRow:
+    """Change an item and all that goes with it, if the actor may; gives the row of the item.
+
+    A folder may hold a hundred thousand: only what handlers hear of is read.
+    """
+    changed = change.returning(item.c.kind, item.c.target_id).cte("changed")
+    heard = changed.c.kind.in_(kinds_with_handlers()) & changed.c.target_id.is_not(None)
+    targets = func.array_agg(changed.c.target_id).filter(heard).label("targets")
+    kinds = await work.rows(
+        select(changed.c.kind, targets).group_by(changed.c.kind), of=_ChangedKind
+    )
+    if not kinds:
         raise NotFoundError
-    return found
+    check_scopes(actor, {one.kind for one in kinds})
+    by_kind = {one.kind: one.targets or [] for one in kinds}
+    await placement_changed(work, actor.workspace_id, by_kind)
+    this = select(item).where(item.c.workspace_id == actor.workspace_id, item.c.id == item_id)
+    row = await work.first(this, of=ItemRow)
+    assert row is not None, "it was changed"
+    return row
 
 
 def _check_depth(depth: int) -> None:

@@ -4,10 +4,9 @@ An item that goes to the trash, comes back from it, or is archived or unarchived
 with it. Nouns of higher wings say here what they then do; `models.registrations` lists them.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from models.content.items.rules import ItemKind
-from models.content.items.tables import ItemRow
 from models.core.base import Id
 from runtime.database import UnitOfWork
 
@@ -22,9 +21,15 @@ def on_placement_change(kind: ItemKind, handler: PlacementHandler) -> None:
     _HANDLERS[kind] = handler
 
 
-async def placement_changed(work: UnitOfWork, rows: Sequence[ItemRow]) -> None:
-    """Call the handlers for items of one workspace that went or came back."""
+def kinds_with_handlers() -> Sequence[ItemKind]:
+    """The kinds of which somebody hears."""
+    return list(_HANDLERS)
+
+
+async def placement_changed(
+    work: UnitOfWork, workspace_id: Id, targets: Mapping[str, Sequence[Id]]
+) -> None:
+    """Call the handlers for the targets, by kind, of items that went or came back."""
     for kind, handler in _HANDLERS.items():
-        targets = [row.target_id for row in rows if row.kind == kind.value and row.target_id]
-        if targets:
-            await handler(work, rows[0].workspace_id, targets)
+        if found := targets.get(kind.value):
+            await handler(work, workspace_id, found)
