@@ -18,7 +18,7 @@ from typing import Any
 from models.core.expressions.rules import coalesce
 from models.core.expressions.rules.cel_text import (
     dotted,
-    is_field,
+    free_names,
     names,
     selections,
     tokens,
@@ -130,9 +130,9 @@ class CompiledFormula:
         )
         try:
             return _RESULTS[self.result](_program(self.text, self.inputs, missing).run(data))
-        except ExpressionLimitError:
-            raise
-        except (ExpressionError, InvalidValueError):
+        except (ExpressionError, InvalidValueError) as error:
+            if isinstance(error, ExpressionLimitError):
+                raise
             return None
 
 
@@ -152,24 +152,15 @@ def compile_formula(
     try:
         return _compiled(written, inputs, result)
     except InvalidValueError as problem:
-        hint = _bare_field(written, fields)
-        if hint is None:
-            raise
-        raise InvalidValueError(f"{problem}. {hint}") from None
+        raise InvalidValueError(f"{problem}{_bare_field(written, fields)}") from None
 
 
-def _bare_field(text_: str, fields: FieldSpecs) -> str | None:
+def _bare_field(text_: str, fields: FieldSpecs) -> str:
     """What to write for a field that is named without `record`, by its key or its label."""
-    read = list(tokens(text_))
-    bare = {
-        token.text.lower()
-        for place, token in enumerate(read)
-        if token.kind == "name" and not is_field(read, place)
-    }
-    for key, spec in fields.items():
-        if bare & {key.lower(), spec.label.lower()} and key not in _KEYWORDS:
-            return f"The field is read as record.{key}"
-    return None
+    bare = {name.lower() for name in free_names(text_)} - _KEYWORDS
+    found = (key for key, spec in fields.items() if bare & {key.lower(), spec.label.lower()})
+    key = next(found, None)
+    return "" if key is None else f". The field is read as record.{key}"
 
 
 def _refuse_questions(expression: str) -> None:

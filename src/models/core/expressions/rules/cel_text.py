@@ -61,6 +61,16 @@ def names(text: str) -> frozenset[str]:
     return frozenset(token.text.strip("`") for token in tokens(text) if token.kind == "name")
 
 
+def free_names(text: str) -> frozenset[str]:
+    """The identifiers that stand by themselves, which are no fields of something."""
+    read = list(tokens(text))
+    return frozenset(
+        token.text.strip("`")
+        for place, token in enumerate(read)
+        if token.kind == "name" and not is_field(read, place)
+    )
+
+
 def selections(text: str, variable: str) -> frozenset[str] | None:
     """The keys of a variable an expression can read, or None when that depends on the data.
 
