@@ -114,6 +114,7 @@ def test_every_command_of_the_runbook_is_tried_here() -> None:
     tried = {
         *LOOKS, "Follow a run to its end", "Try the code of a checkout on a run", "Cancel",
         "Terminate", "Reset", "Schedules",
+        "Back up and restore",  # tests/chaos/test_restore.py
     }  # fmt: skip
     assert {title for title, blocks in BLOCKS.items() if blocks} == tried
 
