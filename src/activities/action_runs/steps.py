@@ -4,22 +4,13 @@ What a step does is what the node of that kind does. A step that writes to our o
 transaction; an effect that leaves the machine lies between two.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from enum import StrEnum
 
+from activities.action_runs.calls import CALLS
 from activities.automation_runs.node_execution import completion
-from activities.automation_runs.nodes.called_automation import (
-    call_automation,
-    called_end,
-    called_run,
-)
-from activities.automation_runs.nodes.called_refresh import (
-    call_refresh,
-    called_refresh,
-    refresh_end,
-)
 from activities.automation_runs.nodes.failures import Failure, failure_of, is_away
 from activities.automation_runs.nodes.invocation import (
     Effect,
@@ -56,30 +47,6 @@ _NODE_KINDS: Mapping[ActionKind, str] = {ActionKind.SEND_NOTIFICATION: NodeKind.
 _UNSUPPORTED = {
     ActionKind.IMPORT_RESOURCE: "Resources cannot be imported by an action yet.",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """How a step calls a run, and how it ends.
-
-    `begin` gives None when the step waits; `awaited` is then the run, and `end` what gives its
-    result or raises its failure, None while it is open.
-    """
-
-    begin: Callable[
-        [UnitOfWork, ActionRunHeader, PlannedStep, JsonObject], Awaitable[NodeResult | None]
-    ]
-    awaited: Callable[[UnitOfWork, ActionRunHeader, PlannedStep], Awaitable[CalledRun]]
-    end: Callable[
-        [UnitOfWork, ActionRunHeader, PlannedStep], Awaitable[Callable[[], NodeResult] | None]
-    ]
-
-
-_CALLS: Mapping[ActionKind, Call] = {
-    ActionKind.REFRESH_DATA_SOURCE: Call(call_refresh, called_refresh, refresh_end),
-    ActionKind.RUN_AUTOMATION: Call(call_automation, called_run, called_end),
-}
-"""Kinds whose work is a run."""
 
 
 class StepState(StrEnum):
@@ -167,7 +134,7 @@ class ActionSteps:
         """
         async with self._database.transaction() as work:
             row = await pass_gate(work, attempt.header, attempt.step.id)
-            awaited = _CALLS[attempt.step.kind].awaited
+            awaited = CALLS[attempt.step.kind].awaited
             called = await awaited(work, attempt.header, attempt.step)
             waited = work.now - (row.started_at or work.now)
         return Awaited(called, max(0.0, (LONGEST_WAIT - waited).total_seconds()))
@@ -176,7 +143,7 @@ class ActionSteps:
         """End a waiting step as the run it called has ended, or because that takes too long."""
         try:
             async with self._database.transaction() as work:
-                find_end = _CALLS[attempt.step.kind].end
+                find_end = CALLS[attempt.step.kind].end
                 end = await find_end(work, attempt.header, attempt.step)
             return await self._end(attempt, end or _overdue)
         except Exception as error:  # noqa: BLE001  # as in `attempt`
@@ -199,7 +166,7 @@ class ActionSteps:
             ):
                 await step_writes.skip_step(work, header.run_id, step.id)
                 return StepReply(StepState.SKIPPED)
-            if row.status is StepStatus.RUNNING and step.kind in _CALLS:
+            if row.status is StepStatus.RUNNING and step.kind in CALLS:
                 return StepReply(StepState.WAITING)
             sends = replace(context, sends_secrets=step.kind in OUTSIDE)
             parameters = await beside_loop(lambda: resolve(step.parameters, sends))
@@ -217,8 +184,8 @@ class ActionSteps:
             raise NodeError("unsupported", _UNSUPPORTED[step.kind])
         if step.kind is ActionKind.TRANSFORM:
             result: NodeResult | None = transform(parameters, context)
-        elif step.kind in _CALLS:
-            result = await _CALLS[step.kind].begin(work, header, step, parameters)
+        elif step.kind in CALLS:
+            result = await CALLS[step.kind].begin(work, header, step, parameters)
         else:
             perform = self._transactions[_node_kind(step.kind)]
             result = await perform(Invocation(work, header.actor, parameters))

@@ -17,6 +17,7 @@ from models.data.records.commands.purge import purge_records
 from models.messages.jobs.purge import purge_jobs
 from models.messages.workspace_events.commands import purge_events
 from models.people.request_logs.commands import purge_request_logs
+from models.sources.data_source_runs.purge import purge_data_source_runs
 from runtime.clock import utc_now
 from runtime.database import Database, UnitOfWork
 from runtime.object_store import ObjectStore
@@ -90,7 +91,11 @@ class RetentionActivities:
                 return await purge_jobs(work, work.now - self._periods.jobs)
             case Expired.RUNS:
                 before = work.now - self._periods.runs
-                return await purge_runs(work, before) or await purge_action_runs(work, before)
+                return (
+                    await purge_runs(work, before)
+                    or await purge_action_runs(work, before)
+                    or await purge_data_source_runs(work, before)
+                )
             case _:
                 raise AssertionError(what)
 

@@ -21,7 +21,7 @@ from models.sources.data_source_runs.rules import (
     DataSourceRunStatus,
     RunTrigger,
 )
-from runtime.schema import BELONGS_TO, Timestamp, listed, one_of, table_of
+from runtime.schema import Timestamp, listed, one_of, table_of
 
 
 class DataSourceRun(SQLModel, table=True):
@@ -96,9 +96,7 @@ class StagedRow(SQLModel, table=True):
     """
 
     __tablename__ = "staged_row"
-    __table_args__ = (
-        {"prefixes": ["UNLOGGED"], "info": {BELONGS_TO: {"data_source_run": ("run_id",)}}},
-    )
+    __table_args__ = ({"prefixes": ["UNLOGGED"]},)
 
     run_id: Id = Field(primary_key=True)
     position: int = Field(primary_key=True, sa_type=BigInteger)

@@ -1,0 +1,28 @@
+"""Deleting runs that ended long enough ago; what they brought in stays."""
+
+from datetime import datetime
+
+from sqlalchemy import select
+
+from models.core.purging import MAX_ROWS, purge
+from models.sources.data_source_runs.tables import DATA_SOURCE_RUNS, data_source_run
+from runtime.database import UnitOfWork
+from runtime.ids import least_id
+
+
+async def purge_data_source_runs(work: UnitOfWork, before: datetime, limit: int = MAX_ROWS) -> int:
+    """Remove runs that ended before a moment.
+
+    Gives how many rows were removed, at most `limit`; to be called until it is 0.
+    """
+    old = (
+        select(data_source_run.c.id)
+        .where(
+            # Accepted before it ended: the oldest ids are all that is looked at.
+            data_source_run.c.id < least_id(before),
+            ~DATA_SOURCE_RUNS.is_open,
+            data_source_run.c.completed_at < before,
+        )
+        .order_by(data_source_run.c.id)
+    )
+    return await purge(work, data_source_run, old, limit)
