@@ -80,8 +80,14 @@ class Dispatch:
         found = _walk(self._root, segments, 0, method)
         if found is None:
             raise _unserved(self._root, segments)
-        operation, values = found
-        return operation, dict(zip(operation.parameters, reversed(values), strict=True))
+        operation, given = found
+        values = dict(zip(operation.parameters, reversed(given), strict=True))
+        if any(parse_id(values[name]) is None for name in operation.ids):
+            # A word in the place of an id: it may be a path of its own, with other methods.
+            refusal = _unserved(self._root, segments)
+            if isinstance(refusal, UnknownMethodError):
+                raise refusal
+        return operation, values
 
     def _add(self, route: Route) -> None:
         node = self._root

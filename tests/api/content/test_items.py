@@ -172,7 +172,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"kind": "external_resource", "title": "x"}, "config.resource"),
     (
         {"kind": "automation", "title": "x", "config": {"trigger": "sometimes"}},
-        "config.triggerConfig.kind",
+        "config.trigger",
     ),
 ]
 

@@ -54,7 +54,9 @@ def test_the_segment_that_is_spelled_out_wins_where_both_know_the_method() -> No
         ("GET", "/v1/things/count"),
     )
     assert dispatch.find("GET", "/v1/things/count")[1] == {}
-    assert dispatch.find("DELETE", "/v1/things/count")[1] == {"thingId": "count"}
+    assert dispatch.find("DELETE", "/v1/things/sum")[1] == {"thingId": "sum"}
+    with pytest.raises(UnknownMethodError):
+        dispatch.find("DELETE", "/v1/things/count")
 
 
 def test_a_word_in_the_place_of_an_id_has_no_methods() -> None:
