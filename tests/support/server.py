@@ -62,6 +62,7 @@ async def _listening_process(
             "DATABASE_URL": settings.database_url.get_secret_value(),
             "WORKSPACE_SECRET_KEY": settings.secret_key.get_secret_value(),
             "WORKSPACE_OBJECT_STORE": settings.object_store,
+            "WORKSPACE_OUTBOUND_ALLOW": ",".join(settings.outbound_allow),
             **environment,
         },
         out=Path(os.devnull),
