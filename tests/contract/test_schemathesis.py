@@ -5,11 +5,13 @@ takes what the document forbids fails.
 """
 
 import asyncio
+import json
 import os
 import re
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
@@ -25,6 +27,8 @@ from tests.support.watched import WatchedDatabase
 pytestmark = pytest.mark.takes(seconds=100)
 
 EXAMPLES_PER_OPERATION = 5
+MOST_KINDS = 15
+"""Schemas that a body is made of at most, for all of its boundaries to be tried."""
 PATIENCE = 40
 """Seconds for an answer, which may be that of a job."""
 SEED = 20_261_120
@@ -48,7 +52,37 @@ def configuration(made: Furnished, document: str) -> str:
     """Real ids for path parameters, so that calls get past the first 404."""
     names = sorted(set(re.findall(r"{(\w+)}", document)) & made.ids.keys())
     lines = [f'"path.{name}" = "{made.ids[name]}"' for name in names]
-    return CONFIGURATION + "\n".join(lines) + "\n"
+    broad = [
+        f'[[operations]]\ninclude-operation-id = "{name}"\nphases.coverage.enabled = false'
+        for name in broad_operations(document)
+    ]
+    return "\n".join([CONFIGURATION, *lines, *broad, ""])
+
+
+def broad_operations(document: str) -> list[str]:
+    """The operations whose body is made of so many kinds that all boundaries would take minutes.
+
+    They are called by examples, at random and in sequences all the same.
+    """
+    described = json.loads(document)
+    schemas = described["components"]["schemas"]
+    return [
+        one["operationId"]
+        for methods in described["paths"].values()
+        for one in methods.values()
+        if len(_reached(one.get("requestBody"), schemas)) > MOST_KINDS
+    ]
+
+
+def _reached(part: Any, schemas: Mapping[str, Any]) -> set[str]:
+    """The schemas that a part of the document is made of."""
+    found: set[str] = set()
+    left = set(re.findall(r"#/components/schemas/(\w+)", json.dumps(part)))
+    while left:
+        found |= left
+        inner = json.dumps([schemas[name] for name in left])
+        left = set(re.findall(r"#/components/schemas/(\w+)", inner)) - found
+    return found
 
 
 @pytest_asyncio.fixture(scope="module")

@@ -24,9 +24,9 @@ from temporalio.worker import (
 )
 from typing_extensions import override
 
+from cli.replay.conversion import replay_converter
 from cli.replay.steps import Step, given_steps, recorded_steps
 from cli.replay.verdicts import quiet_runtime
-from runtime.payload_converter import data_converter
 from workflows.registry import WORKFLOWS
 
 WORKFLOW_SOURCE = Path(__file__).parents[2] / "workflows"
@@ -79,7 +79,7 @@ async def traced(
     replayer = Replayer(
         workflows=WORKFLOWS,
         workflow_runner=_TracedRunner(trace, at_end),
-        data_converter=data_converter,
+        data_converter=replay_converter,
         interceptors=[_Listening(trace), *interceptors],
         debug_mode=debug,
         runtime=quiet_runtime(),

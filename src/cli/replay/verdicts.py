@@ -11,10 +11,10 @@ from temporalio.runtime import LoggingConfig, Runtime, TelemetryConfig, Telemetr
 from temporalio.worker import Replayer
 from temporalio.workflow import NondeterminismError
 
+from cli.replay.conversion import replay_converter
 from cli.replay.errors import HistoryUnavailableError
 from cli.replay.steps import event_name
 from runtime.families import Queue
-from runtime.payload_converter import data_converter
 from workflows.registry import WORKFLOWS
 from workflows.sandbox import workflow_runner
 
@@ -81,7 +81,7 @@ async def replay_all(histories: Sequence[WorkflowHistory]) -> list[Verdict]:
     replayer = Replayer(
         workflows=WORKFLOWS,
         workflow_runner=workflow_runner(),
-        data_converter=data_converter,
+        data_converter=replay_converter,
         runtime=quiet_runtime(),
     )
     async with replayer.workflow_replay_iterator(_each(ours)) as results:
