@@ -11,7 +11,8 @@ from cli.supervisor.errors import StartError
 
 Json = dict[str, Any]
 
-_SIDE_BY_SIDE = 8
+_BATCH = 500
+"""Operations of one batch."""
 _OPEN = {"queued", "running", "waiting"}
 
 
@@ -37,17 +38,14 @@ class WorkspaceClient:
         return str(database["id"] if "id" in database else database["database"]["id"])
 
     async def create_records(self, database_id: str, rows: Sequence[Json]) -> None:
-        """One record per row, a few at a time."""
-        turns = asyncio.Semaphore(_SIDE_BY_SIDE)
-
-        async def create(row: Json) -> None:
-            async with turns:
-                body = {"title": row.get("name"), "data": row}
-                await self._call("POST", f"/v1/databases/{database_id}/records", body)
-
-        async with asyncio.TaskGroup() as group:
-            for row in rows:
-                group.create_task(create(row))
+        """One record per row, so many in one call."""
+        for first in range(0, len(rows), _BATCH):
+            operations = [
+                {"op": "create", "title": row.get("name"), "data": row}
+                for row in rows[first : first + _BATCH]
+            ]
+            path = f"/v1/databases/{database_id}/records/batch"
+            await self._call("POST", path, {"operations": operations})
 
     async def records(self, database_id: str) -> list[Json]:
         """The first records of a database."""
