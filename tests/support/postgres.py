@@ -13,6 +13,7 @@ from psycopg import sql
 
 from models.migrations.runner import upgrade
 from models.migrations.throwaway import boot
+from models.tables import metadata
 
 _TEMPLATE = "template_workspace"
 
@@ -51,6 +52,13 @@ def migrated_database(run: str, worker: str) -> Iterator[str]:
             with lock, suppress(OSError):
                 server.cleanup()
                 home.rmdir()  # fails while another process still uses the server
+
+
+def emptied(url: str) -> None:
+    """Remove every row of a migrated database."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        names = [sql.Identifier(table.name) for table in metadata.sorted_tables]
+        connection.execute(sql.SQL("TRUNCATE {}").format(sql.SQL(", ").join(names)))
 
 
 def _make_template(connection: psycopg.Connection, url: str) -> None:
