@@ -7,8 +7,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import structlog
-from sqlalchemy import text
 from temporalio import activity
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
@@ -38,7 +36,6 @@ RETRIED = frozenset({ErrorKind.FETCH, ErrorKind.TIMEOUT})
 """Kinds of problems that another attempt may not meet."""
 
 _PIECE = 1 << 20
-_log = structlog.get_logger(__name__)
 
 
 class DataSourceRunActivities:
@@ -122,8 +119,7 @@ class DataSourceRunActivities:
         if run.trigger == RunTrigger.IMPORT and not (await self._read(run)):
             raise SourceProblem(ErrorKind.PARSE, "The file has no rows below its headers.")
         async with self._database.transaction() as work:
-            # The comparison that follows needs to know how many rows there are.
-            await work.execute(text("ANALYZE staged_row"))
+            await staging.analyze_staged_rows(work)
         await self._progress(
             run,
             staged=True,
@@ -180,7 +176,7 @@ class DataSourceRunActivities:
         return CLOSED
 
     @activity.defn(name="close_data_source_run")
-    async def close(self, run_id: str, cancelled: bool) -> str:  # Temporal's way
+    async def close(self, run_id: str, cancelled: bool) -> str:
         """End a run whose steps could not be done, remove what it staged, and give its status."""
         async with self._database.transaction() as work:
             status = DataSourceRunStatus.CANCELLED if cancelled else DataSourceRunStatus.FAILED
