@@ -8,9 +8,9 @@ from typing import Any
 
 import httpx2
 
-Json = dict[str, Any]
+from tests.support.patience import ENOUGH
 
-_PATIENCE_SECONDS = 60
+Json = dict[str, Any]
 
 
 class Caller:
@@ -50,7 +50,7 @@ class Caller:
 
     async def _call(self, path: str, body: Json, key: str | None) -> Json:
         headers = {} if key is None else {"Idempotency-Key": key}
-        async with asyncio.timeout(_PATIENCE_SECONDS):
+        async with asyncio.timeout(ENOUGH):
             while True:
                 try:
                     answer = await self._http.post(path, json=body, headers=headers)

@@ -18,7 +18,6 @@ from cli.supervisor.state import StateDir
 from tests.support.forked import Forked, workspace
 from tests.support.patience import eventually
 
-START_SECONDS = 90
 _SECRET = "a secret of the chaos tests that is long enough to be one"
 
 
@@ -36,7 +35,7 @@ class Worker:
             assert self.process.exit_code is None, self.log()
             return "worker is ready" in self.log()
 
-        await eventually(is_ready, START_SECONDS, "the worker's start")
+        await eventually(is_ready, what="the worker's start")
 
     async def ended(self) -> int:
         """The exit code; negative for a signal."""
@@ -97,18 +96,18 @@ class Up:
         async def is_there() -> bool:
             return self._pid(name) != 0
 
-        await eventually(is_there, START_SECONDS, f"the start of {name}")
+        await eventually(is_there, what=f"the start of {name}")
         pid = self._pid(name)
         os.kill(pid, signal.SIGKILL)
         return pid
 
-    async def replaced(self, name: str, pid: int, seconds: float = START_SECONDS) -> None:
+    async def replaced(self, name: str, pid: int) -> None:
         """Wait until another process has taken the place of a dead one."""
 
         async def is_replaced() -> bool:
             return self._pid(name) not in {0, pid}
 
-        await eventually(is_replaced, seconds, f"the return of {name}")
+        await eventually(is_replaced, what=f"the return of {name}")
 
     def _pid(self, name: str) -> int:
         with suppress(FileNotFoundError, ValueError):
@@ -141,7 +140,7 @@ async def running_up(directory: Path) -> AsyncIterator[Up]:
             assert process.returncode is None, _text(output)
             return up.connection is not None
 
-        await eventually(is_up, START_SECONDS, "the platform's start")
+        await eventually(is_up, what="the platform's start")
         yield up
     finally:
         await _end(process)

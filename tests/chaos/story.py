@@ -9,7 +9,7 @@ from uuid import UUID
 import psycopg
 
 from tests.support.engine import graph, node
-from tests.support.patience import eventually
+from tests.support.patience import ENOUGH, eventually
 from tests.support.sink import Sink
 
 Json = dict[str, Any]
@@ -54,14 +54,14 @@ def _record(node_id: str, database_id: str) -> Json:
     return node(node_id, "create_record", databaseId=database_id, title=title)
 
 
-async def ended(url: str, automation_id: Any, expected: int, seconds: float = 180) -> Counter[str]:
+async def ended(url: str, automation_id: Any, expected: int) -> Counter[str]:
     """The statuses of an automation's runs once `expected` of them have ended."""
 
     async def have_ended() -> bool:
         statuses = await _statuses(url, automation_id)
         return statuses.total() - _open(statuses) >= expected
 
-    await eventually(have_ended, seconds, f"the end of {expected} runs")
+    await eventually(have_ended, what=f"the end of {expected} runs")
     return await _statuses(url, automation_id)
 
 
@@ -121,5 +121,5 @@ async def _delivered(url: str) -> None:
 
 async def fetch(url: str, query: str, *parameters: Any) -> list[Any]:
     """Rows, over a connection of its own."""
-    async with await psycopg.AsyncConnection.connect(url, connect_timeout=20) as connection:
+    async with await psycopg.AsyncConnection.connect(url, connect_timeout=ENOUGH) as connection:
         return await (await connection.execute(query, parameters)).fetchall()

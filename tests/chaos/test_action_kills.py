@@ -34,7 +34,7 @@ async def test_the_action_of_a_node_survives_its_worker(
         assert await doomed.ended() == -signal.SIGKILL
         survivor = await workers.start()
         await survivor.ready()
-        run = await idle.ended(automation.id, run_id, seconds=90)
+        run = await idle.ended(automation.id, run_id)
         assert run.status == "succeeded", run.error
         (ran,) = await actions.of_action(idle, action_id)
         assert (ran.status, states(ran)) == ("succeeded", {"call": "succeeded"})

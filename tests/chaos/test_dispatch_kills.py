@@ -50,7 +50,7 @@ async def test_a_death_around_the_commit_loses_and_doubles_no_run(
         copies = await fetch(url, "SELECT 1 FROM record WHERE database_id = %s", echo)
         return len(copies) >= len(made)
 
-    await eventually(all_copied, 90, "the run of every record")
+    await eventually(all_copied, what="the run of every record")
     await goods.quiet()
     told = [each["record"]["id"] for each in await goods.payloads(listener)]
     assert sorted(told) == sorted(made)

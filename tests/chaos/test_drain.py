@@ -11,7 +11,7 @@ from tests.chaos.conftest import MakeDatabase
 from tests.chaos.processes import Workers
 from tests.chaos.story import ended, fetch
 from tests.support.engine import Engine, graph, node
-from tests.support.patience import eventually
+from tests.support.patience import ENOUGH, eventually
 from tests.support.sink import Sink
 from workflows.registry import ROUTES
 
@@ -56,7 +56,7 @@ async def test_a_relay_that_is_woken_as_it_is_stopped_stops(idle: Engine) -> Non
     await asyncio.sleep(0.5)
     relay.wake()
     running.cancel()
-    done, _ = await asyncio.wait({running}, timeout=30)
+    done, _ = await asyncio.wait({running}, timeout=ENOUGH)
     running.cancel()
     assert done == {running}
 

@@ -61,7 +61,7 @@ async def test_a_run_that_ends_three_workers_is_failed_and_another_goes_on(
     poison = await idle.publish(graph(node("lethal", "transform", output={})))
     other, lethal = await idle.start(slow.id), await idle.start(poison.id)
     async with supervised(workers, deaths):
-        run = await idle.ended(poison.id, lethal, seconds=180)
+        run = await idle.ended(poison.id, lethal)
         assert (run.status, run.error) == ("failed", REASON)
         assert (await idle.ended(slow.id, other)).status == "succeeded"
         again = await idle.run(graph(node("end", "transform", output={"ok": True})))
@@ -94,5 +94,5 @@ async def test_every_family_is_stopped_after_three(idle: Engine, workers: Worker
     async def stopped() -> bool:
         return None not in await reasons()
 
-    await eventually(stopped, 60, "the end of both")
+    await eventually(stopped, what="the end of both")
     assert await reasons() == [REASON, REASON]

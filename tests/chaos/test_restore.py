@@ -15,7 +15,7 @@ import pytest
 
 from cli.supervisor.temporal import temporal_binary
 from tests.support.engine import graph, node
-from tests.support.patience import eventually
+from tests.support.patience import ENOUGH, eventually
 from tests.support.runbook import BLOCKS
 
 pytestmark = [pytest.mark.crash, pytest.mark.takes(seconds=60)]
@@ -56,12 +56,12 @@ class Checkout:
             return published.exists()
 
         try:
-            await eventually(is_up, 90, "the start of the platform")
+            await eventually(is_up, what="the start of the platform")
             self.connection = json.loads(published.read_text())
             yield self
         finally:
             process.send_signal(signal.SIGTERM)
-            await asyncio.wait_for(process.wait(), 60)
+            await asyncio.wait_for(process.wait(), ENOUGH)
 
     def output(self) -> str:
         return (self.directory / "output").read_text()
@@ -87,7 +87,7 @@ class Checkout:
     async def answer(self, path: str, body: Json | None = None) -> httpx2.Response:
         url = f"{self.connection['baseUrl']}/v1/workspaces/{self.connection['workspaceId']}{path}"
         headers = {"Authorization": f"Bearer {self.connection['apiKey']}"}
-        async with httpx2.AsyncClient(trust_env=False, timeout=30, headers=headers) as client:
+        async with httpx2.AsyncClient(trust_env=False, timeout=ENOUGH, headers=headers) as client:
             return await (client.get(url) if body is None else client.post(url, json=body))
 
     async def wait_for(self, run: str, status: str) -> None:
@@ -99,7 +99,7 @@ class Checkout:
             await self._sweep()
             return False
 
-        await eventually(has_it, 60, f"{status} of {run}")
+        await eventually(has_it, what=f"{status} of {run}")
 
     async def approve(self, run: str) -> None:
         """Resume a run that waits, and wait for its end."""
@@ -189,5 +189,5 @@ async def _run(checkout: Checkout, automation: str) -> str:
 async def _records(checkout: Checkout, database_id: str) -> list[str]:
     url = f"{checkout.connection['baseUrl']}/v1/databases/{database_id}/records"
     headers = {"Authorization": f"Bearer {checkout.connection['apiKey']}"}
-    async with httpx2.AsyncClient(trust_env=False, timeout=30, headers=headers) as client:
+    async with httpx2.AsyncClient(trust_env=False, timeout=ENOUGH, headers=headers) as client:
         return [one["title"] for one in (await client.get(url)).json()["data"]["records"]]

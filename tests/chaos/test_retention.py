@@ -35,7 +35,7 @@ from runtime.ids import new_id
 from runtime.object_store import ObjectStore
 from tests.support.ageing import ago, ids_of, make_automation, old_job, old_run
 from tests.support.engine import KEYS, RETENTION, Engine, running_engine
-from tests.support.patience import eventually
+from tests.support.patience import ENOUGH, eventually
 from tests.support.spaces import Space, make_space
 
 
@@ -71,7 +71,7 @@ async def sweep(engine: Engine) -> dict[str, int]:
     await eventually(started)
     action: Any = (await schedule.describe()).info.recent_actions[-1].action
     handle = engine.client.get_workflow_handle(action.workflow_id, result_type=dict[str, int])
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(ENOUGH):
         removed: dict[str, int] = await handle.result()
     return removed
 

@@ -22,6 +22,7 @@ from cli.supervisor.state import StateDir
 from cli.supervisor.status import Status
 from cli.supervisor.supervisor import Supervisor
 from cli.supervisor.temporal import temporal_service
+from tests.support.patience import ENOUGH
 
 STAY = "import time; time.sleep(600)"
 STUBBORN = (
@@ -80,8 +81,8 @@ def pid_of(state: StateDir, name: str) -> int:
     return int(read_object(state.pids / f"{name}.json").get("pid", 0))
 
 
-async def eventually(condition: Callable[[], bool], seconds: float = 30) -> None:
-    for _ in range(int(seconds / 0.02)):
+async def eventually(condition: Callable[[], bool]) -> None:
+    for _ in range(int(ENOUGH / 0.02)):
         if condition():
             return
         await asyncio.sleep(0.02)

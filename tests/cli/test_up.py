@@ -21,6 +21,7 @@ import pytest
 from cli.supervisor.postgres import EmbeddedPostgres
 from cli.supervisor.state import StateDir
 from cli.supervisor.temporal import temporal_binary
+from tests.support.patience import ENOUGH
 
 pytestmark = [pytest.mark.crash, pytest.mark.takes(seconds=40)]
 
@@ -29,7 +30,6 @@ KEYS = {
     "baseUrl", "docsUrl", "databaseUrl", "temporalAddress", "temporalUiUrl", "workspaceId",
     "apiKey", "sessionToken",
 }  # fmt: skip
-SECONDS = 90.0
 LONGEST_START = 5.0
 """Seconds of a processor that the API may take until it answers; a busy machine counts no more."""
 
@@ -53,7 +53,7 @@ class Up:
             return 0
 
     def get(self, path: str, token: str = "") -> httpx2.Response:
-        with httpx2.Client(trust_env=False, timeout=30) as client:
+        with httpx2.Client(trust_env=False, timeout=ENOUGH) as client:
             url = f"{self.connection['baseUrl']}{path}"
             return client.get(url, headers={"Authorization": f"Bearer {token}"} if token else {})
 
@@ -96,7 +96,7 @@ def command(*arguments: str, **variables: str) -> subprocess.CompletedProcess[st
         capture_output=True,
         text=True,
         check=False,
-        timeout=90,
+        timeout=ENOUGH,
     )
 
 
@@ -105,8 +105,8 @@ def environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith(ours)}
 
 
-def eventually(condition: Callable[[], bool], seconds: float = SECONDS) -> None:
-    deadline = time.monotonic() + seconds
+def eventually(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + ENOUGH
     while not condition():
         if time.monotonic() > deadline:
             pytest.fail("it did not happen in time")

@@ -13,6 +13,7 @@ import pytest
 
 from api.openapi_file import openapi_text
 from tests.support.client import Client
+from tests.support.patience import ENOUGH
 from tests.support.spaces import Space
 
 pytestmark = pytest.mark.takes(seconds=12)
@@ -46,7 +47,7 @@ def generated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         for command in commands
     ]
     for process in running:
-        output, _ = process.communicate(timeout=120)
+        output, _ = process.communicate(timeout=ENOUGH)
         assert process.returncode == 0, output[-5_000:]
     sys.path.insert(0, str(directory))
     yield directory

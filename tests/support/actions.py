@@ -13,6 +13,7 @@ from models.automation.actions.shapes import CreateAction
 from models.core.base import Id
 from runtime.ids import new_id
 from tests.support.engine import Engine
+from tests.support.patience import ENOUGH
 
 Json = dict[str, Any]
 
@@ -50,11 +51,9 @@ async def get(engine: Engine, action_id: Id, run_id: Id) -> ActionRunDetail:
         return await queries.get_run(work, engine.actor, action_id, run_id)
 
 
-async def until(
-    engine: Engine, action_id: Id, run_id: Id, condition: Any, seconds: float = 30
-) -> ActionRunDetail:
+async def until(engine: Engine, action_id: Id, run_id: Id, condition: Any) -> ActionRunDetail:
     """The run once it satisfies the condition."""
-    async with asyncio.timeout(seconds):
+    async with asyncio.timeout(ENOUGH):
         while True:
             run = await get(engine, action_id, run_id)
             if condition(run):
@@ -62,9 +61,9 @@ async def until(
             await asyncio.sleep(0.02)
 
 
-async def ended(engine: Engine, action_id: Id, run_id: Id, seconds: float = 30) -> ActionRunDetail:
+async def ended(engine: Engine, action_id: Id, run_id: Id) -> ActionRunDetail:
     """The run once it has ended."""
-    async with asyncio.timeout(seconds):
+    async with asyncio.timeout(ENOUGH):
         while True:
             if not await _is_open(engine, run_id):
                 return await get(engine, action_id, run_id)

@@ -12,7 +12,7 @@ from typing import Any
 
 from websockets.asyncio.client import ClientConnection, connect
 
-from tests.support.patience import eventually
+from tests.support.patience import ENOUGH, eventually
 
 Json = dict[str, Any]
 
@@ -62,7 +62,7 @@ class Page:
             raise AssertionError(f"{expression}: {answer['exceptionDetails']}")
         return answer["result"].get("value")
 
-    async def until(self, expression: str, seconds: float = 20) -> Any:
+    async def until(self, expression: str) -> Any:
         """The value of an expression once it is truthy."""
         value: Any = None
 
@@ -71,7 +71,7 @@ class Page:
             value = await self.evaluate(expression)
             return bool(value)
 
-        await eventually(holds, seconds, expression)
+        await eventually(holds, what=expression)
         return value
 
     async def text(self, selector: str) -> str:
@@ -146,7 +146,7 @@ class Protocol:
         if session is not None:
             message["sessionId"] = session
         await self._connection.send(json.dumps(message))
-        return await asyncio.wait_for(answer, 30)
+        return await asyncio.wait_for(answer, ENOUGH)
 
     async def page(self) -> Page:
         """A fresh tab, which shares nothing with others."""
@@ -199,7 +199,7 @@ async def browser(directory: Path) -> AsyncIterator[Protocol]:
 
 
 async def _endpoint(file: Path) -> list[str]:
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(ENOUGH):
         while True:
             if await asyncio.to_thread(file.exists):
                 lines = (await asyncio.to_thread(file.read_text)).split()

@@ -40,6 +40,7 @@ from runtime.outbound.client import OutboundClient
 from runtime.outbound.mail import MailClient
 from runtime.outbound.mail_server import MailServer
 from runtime.outbound_policy import OutboundPolicy
+from tests.support.patience import ENOUGH
 from tests.support.spaces import make_space
 
 KEYS = KeyRing(["a secret of the tests, long enough to be one"])
@@ -122,11 +123,9 @@ class Engine:
             await show_waits(work, self.actor, run.node_runs)
             return run
 
-    async def ended(
-        self, automation_id: Id, run_id: Id, seconds: float = 30
-    ) -> AutomationRunDetail:
+    async def ended(self, automation_id: Id, run_id: Id) -> AutomationRunDetail:
         """The run once it has ended, as our own rows say; fails when it takes too long."""
-        async with asyncio.timeout(seconds):
+        async with asyncio.timeout(ENOUGH):
             while True:
                 if not await self._is_open(run_id):
                     return await self.get(automation_id, run_id)
@@ -138,11 +137,9 @@ class Engine:
             status = select(automation_run.c.status).where(automation_run.c.id == run_id)
             return await work.scalar(status) in OPEN_RUN
 
-    async def until(
-        self, automation_id: Id, run_id: Id, condition: Any, seconds: float = 30
-    ) -> AutomationRunDetail:
+    async def until(self, automation_id: Id, run_id: Id, condition: Any) -> AutomationRunDetail:
         """The run once it satisfies `condition`."""
-        async with asyncio.timeout(seconds):
+        async with asyncio.timeout(ENOUGH):
             while True:
                 run = await self.get(automation_id, run_id)
                 if condition(run):

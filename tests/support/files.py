@@ -13,6 +13,7 @@ from sqlalchemy import func, select
 from models.content.files.tables import file
 from runtime.settings import Settings
 from tests.support.client import Client
+from tests.support.patience import ENOUGH
 from tests.support.spaces import Space
 
 Json = dict[str, Any]
@@ -82,7 +83,7 @@ class Wire:
 
     async def head(self) -> str:
         """Status line and headers of the next answer."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(ENOUGH):
             return (await self.reader.readuntil(b"\r\n\r\n")).decode("latin-1")
 
     async def close(self) -> None:

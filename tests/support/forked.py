@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 
+from tests.support.patience import ENOUGH
+
 _forks = multiprocessing.get_context("forkserver")
 # `cli.main` is not among them: what it imports looks at the environment.
 _forks.set_forkserver_preload(["api.app", "cli.worker_process", "typer", "uvicorn", "uvloop"])
@@ -38,10 +40,10 @@ class Forked:
     def kill(self) -> None:
         self._process.kill()
 
-    async def ended(self, seconds: float = 60) -> int:
+    async def ended(self) -> int:
         """The exit code, once there is one."""
-        await asyncio.to_thread(self._process.join, seconds)
-        assert self.exit_code is not None, f"it still runs after {seconds:.0f} s"
+        await asyncio.to_thread(self._process.join, ENOUGH)
+        assert self.exit_code is not None, f"it still runs after {ENOUGH} s"
         return self.exit_code
 
 

@@ -3,16 +3,20 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
+ENOUGH = 240
+"""Seconds that nothing takes, however slow the machine: they end a test that hangs.
 
-async def eventually(
-    condition: Callable[[], Awaitable[bool]], seconds: float = 30, what: str = "it"
-) -> None:
+They are no promise. A test that promises a time gives its own.
+"""
+
+
+async def eventually(condition: Callable[[], Awaitable[bool]], what: str = "it") -> None:
     """Return once the condition holds. Fails with `what` when it takes too long."""
     try:
-        async with asyncio.timeout(seconds):
+        async with asyncio.timeout(ENOUGH):
             while True:
                 if await condition():
                     return
                 await asyncio.sleep(0.05)
     except TimeoutError:
-        raise AssertionError(f"{what} did not happen within {seconds:.0f} s") from None
+        raise AssertionError(f"{what} did not happen within {ENOUGH} s") from None

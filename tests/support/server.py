@@ -13,6 +13,7 @@ import psutil
 from runtime.settings import Settings
 from tests.support.files import Wire
 from tests.support.forked import Forked, workspace
+from tests.support.patience import ENOUGH
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,7 @@ async def _listening_process(
 
 
 async def _listening(port: int) -> None:
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(ENOUGH):
         while True:
             try:
                 _, writer = await asyncio.open_connection("127.0.0.1", port)

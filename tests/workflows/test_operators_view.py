@@ -15,6 +15,7 @@ from models.automation.automation_runs.calls import called_run_id
 from models.core.base import Id
 from tests.support.endpoint import Serve, once, reply
 from tests.support.engine import Engine, graph, node
+from tests.support.patience import ENOUGH
 
 CANARY = "canary-5f0c"
 
@@ -56,7 +57,7 @@ async def test_a_run_is_found_and_read_in_temporal(engine: Engine, serve: Serve)
     )  # fmt: skip
     run_id = await engine.start(automation.id)
     handle = handle_of(engine, run_id)
-    await asyncio.wait_for(endpoint.reached.wait(), 60)
+    await asyncio.wait_for(endpoint.reached.wait(), ENOUGH)
     assert (await table_of_nodes(handle)).splitlines() == [
         "| Node | Kind | State | Attempt |",
         "|---|---|---|---|",
@@ -208,7 +209,7 @@ async def end_of(handle: WorkflowHandle[Any, Any]) -> tuple[Any, Any]:
     """How an execution ended, and with what error."""
     error = None
     try:
-        await asyncio.wait_for(handle.result(), 20)
+        await asyncio.wait_for(handle.result(), ENOUGH)
     except WorkflowFailureError as failed:
         error = failed.cause
     return (await handle.describe()).status, error

@@ -281,6 +281,7 @@ async def test_schedules_are_looked_at_paused_and_triggered(engine: Engine, chec
     await desk.run("Schedules", 1)
     reconcile = engine.client.get_schedule_handle(Family.MAINTENANCE.workflow_id("reconcile"))
     assert not (await reconcile.describe()).schedule.state.paused
+    await reconcile.pause()  # as the engine of the tests has it
     await desk.run("Schedules", 2)
 
     async def have_run() -> bool:

@@ -23,7 +23,7 @@ from models.core.access.rules import Role, Scope
 from runtime.database import UnitOfWork
 from tests.support.automations import DAY, publish, read, refusal
 from tests.support.client import Client
-from tests.support.patience import eventually
+from tests.support.patience import ENOUGH, eventually
 from tests.support.spaces import Space
 
 Json = dict[str, Any]
@@ -269,7 +269,7 @@ async def test_one_slow_answer_does_not_silence_a_stream(
     watching = asyncio.create_task(client.get(f"/v1/runs/{run['id']}/events"))
     await until_each_knows(told)
     await close(space, run)
-    answer = await asyncio.wait_for(watching, 30)
+    answer = await asyncio.wait_for(watching, ENOUGH)
     assert [name for name, _ in events(answer)] == ["state", "state", "end"]
 
 

@@ -23,6 +23,7 @@ from tests.support.automations import read, refusal
 from tests.support.client import Client
 from tests.support.engine import PERIODS
 from tests.support.hooks import Json, make_hook, send, signed
+from tests.support.patience import ENOUGH
 from tests.support.server import serving
 from tests.support.spaces import Space
 
@@ -68,7 +69,7 @@ async def test_one_of_several_simultaneous_equal_calls_starts_a_run(
     headers = {"Content-Type": "application/json", **signed(made["webhookSecret"], body)}
     limits = httpx2.Limits(max_connections=COPIES)
     async with httpx2.AsyncClient(
-        base_url=server, trust_env=False, limits=limits, timeout=60
+        base_url=server, trust_env=False, limits=limits, timeout=ENOUGH
     ) as http:
         calls = (
             http.post(made["webhookPath"], content=body, headers=headers) for _ in range(COPIES)
@@ -252,7 +253,7 @@ async def test_one_webhook_is_called_so_often_and_no_more(
     limits = {"WORKSPACE_RATE_LIMIT_WEBHOOK": "0.01", "WORKSPACE_RATE_LIMIT_WEBHOOK_BURST": "3"}
     async with (
         serving(settings, **limits) as server,
-        httpx2.AsyncClient(base_url=server.url, trust_env=False, timeout=60) as http,
+        httpx2.AsyncClient(base_url=server.url, trust_env=False, timeout=ENOUGH) as http,
     ):
         answers = [await http.post(made["webhookPath"]) for _ in range(4)]
         assert [one.status_code for one in answers] == [202, 202, 202, 429]

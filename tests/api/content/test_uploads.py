@@ -15,7 +15,7 @@ from runtime.development_issuer import DevelopmentIssuer
 from runtime.settings import Settings
 from tests.support.client import Client
 from tests.support.files import END, FORM, chunks, objects, part, request, rows, stored, upload
-from tests.support.patience import eventually
+from tests.support.patience import ENOUGH, eventually
 from tests.support.server import Server, serving
 from tests.support.spaces import Space
 
@@ -222,7 +222,7 @@ async def test_a_slow_client_holds_no_transaction_and_leaves_nothing(
             return bool(await work.scalar(_BUSY) == 0)
 
     await eventually(nobody_is_in_a_transaction, what="the end of all transactions")
-    async with httpx2.AsyncClient(base_url=server.url, trust_env=False, timeout=60) as client:
+    async with httpx2.AsyncClient(base_url=server.url, trust_env=False, timeout=ENOUGH) as client:
         headers = {"Authorization": f"Bearer {space.token}"}
         assert (await client.get(space.path, headers=headers)).status_code == 200
     for wire in wires[:-1]:
@@ -250,7 +250,7 @@ async def test_memory_does_not_grow_with_the_file(server: Server, space: Space) 
             most = max(most, server.memory())
             await asyncio.sleep(0.01)
 
-    async with httpx2.AsyncClient(base_url=server.url, trust_env=False, timeout=60) as client:
+    async with httpx2.AsyncClient(base_url=server.url, trust_env=False, timeout=ENOUGH) as client:
         headers = {"Authorization": f"Bearer {space.token}"}
         path = f"{space.path}/files"
         for _ in range(3):
@@ -269,7 +269,7 @@ async def test_memory_does_not_grow_with_the_file(server: Server, space: Space) 
 
 
 async def test_a_reader_that_leaves_ends_the_reading(server: Server, space: Space) -> None:
-    async with httpx2.AsyncClient(base_url=server.url, trust_env=False, timeout=60) as client:
+    async with httpx2.AsyncClient(base_url=server.url, trust_env=False, timeout=ENOUGH) as client:
         headers = {"Authorization": f"Bearer {space.token}"}
         answer = await client.post(f"{space.path}/files", content=bytes(40 * MIB), headers=headers)
         url = answer.json()["data"]["downloadUrl"]

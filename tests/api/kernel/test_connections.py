@@ -16,6 +16,7 @@ from uvicorn.server import ServerState
 from api.connections import MOST_HEAD_BYTES, BoundedConnection, ConnectionLimits, _host
 from runtime.settings import Settings
 from tests.support.files import Wire
+from tests.support.patience import ENOUGH
 from tests.support.spaces import Space
 
 SECONDS = 0.15
@@ -55,7 +56,7 @@ async def connect(
 
 async def _closed(wire: Wire) -> bytes:
     """What the server still sends before it closes the connection."""
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(ENOUGH):
         received = b""
         with suppress(ConnectionError):
             while piece := await wire.reader.read(65536):

@@ -15,7 +15,7 @@ from tests.support import actions
 from tests.support.actions import act, make, states
 from tests.support.endpoint import Serve, never, reply
 from tests.support.engine import Engine, by_node, graph, node
-from tests.support.patience import eventually
+from tests.support.patience import ENOUGH, eventually
 from tests.support.run_rows import attempts, error_codes
 from tests.support.waits import event, resume
 
@@ -36,7 +36,7 @@ async def under_way(engine: Engine, serve: Serve, **fields: Any) -> tuple[Id, Id
     action_id = await make(engine, "http_request", url=endpoint.url)
     automation = await engine.publish(graph(act_node(action_id, **fields)))
     run_id = await engine.start(automation.id)
-    await asyncio.wait_for(endpoint.reached.wait(), 60)
+    await asyncio.wait_for(endpoint.reached.wait(), ENOUGH)
     (ran,) = await actions.of_action(engine, action_id)
     return automation.id, run_id, ran
 

@@ -35,6 +35,7 @@ from tests.support import actions
 from tests.support.actions import act, make, states, step
 from tests.support.endpoint import Serve, never, reply
 from tests.support.engine import KEYS, Engine, graph, node
+from tests.support.patience import ENOUGH
 from tests.support.run_rows import attempts
 
 LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)
@@ -97,11 +98,11 @@ async def test_a_run_whose_execution_ended_is_closed_with_the_reason(
     endpoint = await serve(never)
     action_id = await make(engine, "http_request", url=endpoint.url)
     run_id = await actions.start(engine, action_id)
-    await asyncio.wait_for(endpoint.reached.wait(), 60)
+    await asyncio.wait_for(endpoint.reached.wait(), ENOUGH)
     await sweep(engine)
     assert (await actions.get(engine, action_id, run_id)).status == "started"
     await fate(engine.client.get_workflow_handle(Family.ACTION_RUN.workflow_id(run_id)))
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(ENOUGH):
         while (run := await actions.get(engine, action_id, run_id)).status == "started":
             await sweep(engine)
             await asyncio.sleep(0.05)

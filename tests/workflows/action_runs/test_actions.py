@@ -28,7 +28,7 @@ from tests.support import actions
 from tests.support.actions import act, make, states, step
 from tests.support.endpoint import Serve, never, once, reply
 from tests.support.engine import KEYS, Engine, by_node, graph, node
-from tests.support.patience import eventually
+from tests.support.patience import ENOUGH, eventually
 from tests.support.post_office import PostOffice
 from tests.support.run_rows import attempts, error_codes
 
@@ -323,7 +323,7 @@ async def test_cancel_wins_over_what_would_follow(engine: Engine, serve: Serve) 
         ],
     )
     run_id = await actions.start(engine, action_id)
-    await asyncio.wait_for(endpoint.reached.wait(), 60)
+    await asyncio.wait_for(endpoint.reached.wait(), ENOUGH)
     cancelled = await actions.cancel(engine, action_id, run_id)
     assert (cancelled.status, cancelled.completed_at is None) == ("cancelled", False)
     assert states(cancelled) == {"call": "cancelled", "then": "cancelled"}
@@ -357,7 +357,7 @@ async def test_an_operator_can_cancel_in_temporal(engine: Engine, serve: Serve) 
     endpoint = await serve(never)
     action_id = await make(engine, "http_request", url=endpoint.url)
     run_id = await actions.start(engine, action_id)
-    await asyncio.wait_for(endpoint.reached.wait(), 60)
+    await asyncio.wait_for(endpoint.reached.wait(), ENOUGH)
     workflow_id = Family.ACTION_RUN.workflow_id(run_id)
     await engine.client.get_workflow_handle(workflow_id).cancel()
     run = await actions.ended(engine, action_id, run_id)
@@ -457,7 +457,7 @@ async def test_cancel_of_the_run_ends_the_action_of_its_node(engine: Engine, ser
     )
     automation = await engine.publish(graph(act_node(action_id)))
     run_id = await engine.start(automation.id)
-    await asyncio.wait_for(endpoint.reached.wait(), 60)
+    await asyncio.wait_for(endpoint.reached.wait(), ENOUGH)
     await engine.cancel(automation.id, run_id)
     await asyncio.wait_for(endpoint.left.wait(), 20)
     (ran,) = await actions.of_action(engine, action_id)
@@ -474,7 +474,7 @@ async def test_a_cancelled_action_fails_its_node(engine: Engine, serve: Serve) -
     )
     automation = await engine.publish(graph(act_node(action_id)))
     run_id = await engine.start(automation.id)
-    await asyncio.wait_for(endpoint.reached.wait(), 60)
+    await asyncio.wait_for(endpoint.reached.wait(), ENOUGH)
     (ran,) = await actions.of_action(engine, action_id)
     await actions.cancel(engine, action_id, ran.id)
     cancelled.set()

@@ -23,6 +23,7 @@ from runtime.errors import ValidationError
 from runtime.families import Family, SearchAttribute
 from tests.support.endpoint import Serve, never
 from tests.support.engine import KEYS, Engine, Json, by_node, graph, node
+from tests.support.patience import ENOUGH
 from tests.support.run_rows import error_codes
 from tests.support.waits import event, held, publish, ways
 
@@ -61,7 +62,7 @@ async def rows(engine: Engine, automation_id: Id) -> list[Any]:
 
 
 async def one_run(engine: Engine, automation_id: Id) -> Any:
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(ENOUGH):
         while True:
             if found := await rows(engine, automation_id):
                 return found[0]
@@ -191,7 +192,7 @@ async def test_calls_in_a_circle_end(engine: Engine, wait: bool) -> None:
     automation = await engine.publish(content)
     run_id = await engine.start(automation.id, {"self": str(automation.id)})
     await engine.ended(automation.id, run_id)
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(ENOUGH):
         while True:
             found = await rows(engine, automation.id)
             if all(row.status not in OPEN_RUN for row in found):
@@ -226,7 +227,7 @@ async def test_an_output_that_is_too_large_fails_the_node_of_a_run_that_goes_on(
         )
     )
     run_id = await engine.start(caller.id)
-    await asyncio.wait_for(endpoint.reached.wait(), 60)
+    await asyncio.wait_for(endpoint.reached.wait(), ENOUGH)
     run = await engine.get(caller.id, run_id)
     assert (run.status, await error_codes(engine, run)) == ("running", {"call": "output_too_large"})
     await engine.cancel(caller.id, run_id)
@@ -267,7 +268,7 @@ async def test_cancel_reaches_the_called_run(engine: Engine) -> None:
 
 
 async def closed(engine: Engine, run_id: Id, status: WorkflowExecutionStatus) -> None:
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(ENOUGH):
         while (found := (await execution(engine, run_id).describe()).status) is not status:
             assert found is WorkflowExecutionStatus.RUNNING
             await asyncio.sleep(0.05)

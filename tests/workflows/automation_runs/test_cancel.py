@@ -15,6 +15,7 @@ from models.data.records.tables import record
 from runtime.outbox import outbox
 from tests.support.endpoint import Serve, never, reply
 from tests.support.engine import Engine, graph, node
+from tests.support.patience import ENOUGH
 from tests.support.run_rows import states
 
 NEXT = node("next", "transform", output={})
@@ -23,7 +24,7 @@ NEXT = node("next", "transform", output={})
 async def workflow_status(engine: Engine, workflow_id: str) -> str:
     """How the execution stands, once it has ended or after a while."""
     handle = engine.client.get_workflow_handle(workflow_id)
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(ENOUGH):
         while True:
             status = (await handle.describe()).status
             if status is not None and status.name != "RUNNING":
@@ -51,7 +52,7 @@ async def test_cancel_while_a_call_is_out(engine: Engine, serve: Serve) -> None:
         graph(node("call", "http_request", url=endpoint.url), NEXT, edges=[("call", "next")])
     )
     run_id = await engine.start(automation.id)
-    await asyncio.wait_for(endpoint.reached.wait(), 60)
+    await asyncio.wait_for(endpoint.reached.wait(), ENOUGH)
     cancelled = await engine.cancel(automation.id, run_id)
     assert (cancelled.status, states(cancelled)) == ("cancelled", {"call": "cancelled"})
     workflow_id = cancelled.metadata["temporalWorkflowId"]
@@ -100,7 +101,7 @@ async def test_a_node_on_its_way_to_the_gate_does_not_pass_it(
         graph(node("it", kind, **config), NEXT, edges=[("it", "next")])
     )
     run_id = await engine.start(automation.id)
-    await asyncio.wait_for(arrived.wait(), 60)
+    await asyncio.wait_for(arrived.wait(), ENOUGH)
     cancelled = await engine.cancel(automation.id, run_id)
     assert (cancelled.status, cancelled.node_runs) == ("cancelled", [])
     released.set()

@@ -316,7 +316,7 @@ async def test_a_hundred_at_once_never_hold_more_than_there_are(engine: Engine) 
             )
         return bool(ended == len(accepted))
 
-    await eventually(all_ended, 60, "the end of a hundred runs")
+    await eventually(all_ended, what="the end of a hundred runs")
     over.set()
     await watching
     assert max(counts) == 3

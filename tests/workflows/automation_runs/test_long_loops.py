@@ -21,7 +21,7 @@ from models.data.records.tables import record
 from runtime.families import Family, SearchAttribute
 from tests.support.endpoint import Serve, never, once, reply
 from tests.support.engine import Engine, by_node, graph, node
-from tests.support.patience import eventually
+from tests.support.patience import ENOUGH, eventually
 from tests.workflows.automation_runs.test_loops import (
     ITEM,
     Crowd,
@@ -36,13 +36,13 @@ from workflows import policies
 Json = dict[str, Any]
 
 
-async def finished(engine: Engine, run_id: Id, seconds: float = 120) -> str:
+async def finished(engine: Engine, run_id: Id) -> str:
     """How the run ended, without reading its many rows over and over."""
 
     async def is_over() -> bool:
         return await status(engine, run_id) not in OPEN_RUN
 
-    await eventually(is_over, seconds, f"the end of {run_id}")
+    await eventually(is_over, what=f"the end of {run_id}")
     return await status(engine, run_id)
 
 
@@ -242,7 +242,7 @@ async def test_a_terminated_run_leaves_no_execution(engine: Engine, serve: Serve
         around(node("call", "http_request", url=endpoint.url), parallelism=2)
     )
     run_id = await engine.start(automation.id, {"items": list(range(120))})
-    await asyncio.wait_for(endpoint.reached.wait(), 60)
+    await asyncio.wait_for(endpoint.reached.wait(), ENOUGH)
     handle = engine.client.get_workflow_handle(Family.AUTOMATION_RUN.workflow_id(run_id))
     await handle.terminate(reason="The test wants it so.")
     await all_ended(engine, run_id)
@@ -255,7 +255,7 @@ async def test_a_terminated_chunk_fails_the_loop(engine: Engine, serve: Serve) -
         around(node("call", "http_request", url=endpoint.url), parallelism=2)
     )
     run_id = await engine.start(automation.id, {"items": list(range(120))})
-    await asyncio.wait_for(endpoint.reached.wait(), 60)
+    await asyncio.wait_for(endpoint.reached.wait(), ENOUGH)
     run_workflow = Family.AUTOMATION_RUN.workflow_id(run_id)
     chunk = engine.client.get_workflow_handle(f"{run_workflow}/loop/loop//0")
     await chunk.terminate(reason="The test wants it so.")
@@ -345,7 +345,7 @@ async def test_five_thousand_node_executions_end(engine: Engine, serve: Serve) -
         )
     )
     run_id = await engine.start(automation.id, {"items": list(range(1_000))})
-    assert await finished(engine, run_id, 240) == "succeeded"
+    assert await finished(engine, run_id) == "succeeded"
     assert await rows(engine, run_id, node_run.c.scope_key != "") == 5_000
     run = await engine.get(automation.id, run_id)
     assert run.output is not None
@@ -365,7 +365,7 @@ async def test_ten_thousand_quick_items_leave_memory_flat(engine: Engine) -> Non
     process = psutil.Process()
     before = process.memory_info().rss
     run_id = await engine.start(automation.id, {"items": list(range(10_000))})
-    assert await finished(engine, run_id, 200) == "succeeded"
+    assert await finished(engine, run_id) == "succeeded"
     grown = (process.memory_info().rss - before) / 1024 / 1024
     assert grown < 40, f"{grown:.0f} MiB"
     assert await rows(engine, run_id, node_run.c.scope_key != "") == 10_000

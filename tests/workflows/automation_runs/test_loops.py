@@ -450,7 +450,7 @@ async def test_the_delay_of_a_repeat_is_a_durable_timer(skipping_engine: Engine)
             edges=[("again", "body", "item")],
         )
     )
-    run = await engine.ended(automation.id, await engine.start(automation.id), seconds=60)
+    run = await engine.ended(automation.id, await engine.start(automation.id))
     assert run.status == "succeeded", run.error
     assert run.output is not None
     assert run.output["again"]["count"] == 3

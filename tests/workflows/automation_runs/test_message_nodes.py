@@ -24,6 +24,7 @@ from runtime.errors import ValidationError
 from tests.support.actions import make
 from tests.support.endpoint import Endpoint, Serve, after, never, reply
 from tests.support.engine import KEYS, Engine, by_node, graph, node
+from tests.support.patience import ENOUGH
 from tests.support.post_office import SENDER, PostOffice
 from tests.support.run_rows import attempts, error_codes
 from tests.support.spaces import make_space
@@ -388,7 +389,7 @@ async def test_what_is_sent_does_not_enter_history(engine: Engine, serve: Serve)
     body["onError"] = "continue"
     run = await engine.run(body)
     handle = engine.client.get_workflow_handle(run.metadata["temporalWorkflowId"])
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(ENOUGH):
         history = (await handle.fetch_history()).to_json()
     assert "canary" not in history
     assert "receiver.test" not in history

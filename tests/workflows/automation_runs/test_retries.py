@@ -15,6 +15,7 @@ from activities.automation_runs import outside_nodes
 from models.automation.automation_runs import gated_writes
 from tests.support.endpoint import Serve, never, once, reply
 from tests.support.engine import Engine, by_node, graph, node
+from tests.support.patience import ENOUGH
 from tests.support.run_rows import attempts, error_codes
 
 AT_ONCE = {"maxAttempts": 3, "initialDelaySeconds": 0}
@@ -136,7 +137,7 @@ async def test_a_database_that_goes_away_after_the_call_is_waited_for(
     endpoint = await serve(once(locked, reply(200, "canary", type_="text/plain")))
     automation = await engine.publish(graph(node("call", "http_request", url=endpoint.url)))
     run_id = await engine.start(automation.id)
-    await asyncio.wait_for(endpoint.reached.wait(), 60)
+    await asyncio.wait_for(endpoint.reached.wait(), ENOUGH)
     async with engine.database.engine.connect() as connection:
         await connection.execute(text("LOCK TABLE node_run IN SHARE MODE"))
         locked.set()
@@ -145,7 +146,7 @@ async def test_a_database_that_goes_away_after_the_call_is_waited_for(
             " WHERE query LIKE '%UPDATE node_run%'"
             " AND pg_backend_pid() = ANY(pg_blocking_pids(pid))"
         )
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(ENOUGH):
             while not (await connection.execute(blocked)).all():
                 await connection.execute(text("SELECT pg_stat_clear_snapshot()"))
                 await asyncio.sleep(0.02)

@@ -20,6 +20,7 @@ from runtime.errors import DeniedError, NotFoundError, ValidationError
 from runtime.outbox import outbox
 from tests.support.attacks import COMPARED
 from tests.support.engine import KEYS, Engine, Json, by_node, graph, node, running_engine
+from tests.support.patience import ENOUGH
 from tests.support.postgres import migrated_database
 from tests.support.spaces import make_space
 from tests.support.temporal import dev_server
@@ -91,7 +92,7 @@ async def test_no_event_comes_between_looking_and_waiting(
     monkeypatch.setattr(store, "events_before", slowly)
     automation = await engine.publish(event(eventKey="meanwhile"))
     run_id = await engine.start(automation.id)
-    await asyncio.wait_for(looked.wait(), 60)
+    await asyncio.wait_for(looked.wait(), ENOUGH)
     assert await publish(engine, "meanwhile", n=1) == 1
     run = await engine.ended(automation.id, run_id)
     assert run.output == {"then": {"got": {"n": 1}}}

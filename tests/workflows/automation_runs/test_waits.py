@@ -10,6 +10,7 @@ import pytest
 from models.automation.automation_runs.shapes import AutomationRunDetail
 from tests.support.endpoint import Serve, once, reply
 from tests.support.engine import Engine, by_node, graph, node
+from tests.support.patience import ENOUGH
 from tests.support.run_rows import error_codes, states
 
 Json = dict[str, Any]
@@ -64,7 +65,7 @@ async def test_a_run_is_waiting_exactly_while_only_waits_are_open(
     )
     run_id = await engine.start(automation.id)
     seen: list[tuple[str, dict[str, str]]] = []
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(ENOUGH):
         while not seen or seen[-1][0] not in {"succeeded", "failed"}:
             run = await engine.get(automation.id, run_id)
             if not seen or seen[-1] != (run.status, states(run)):

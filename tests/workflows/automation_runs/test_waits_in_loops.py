@@ -16,7 +16,7 @@ from runtime.database import Database
 from runtime.families import Family
 from tests.support.endpoint import Serve, once, reply
 from tests.support.engine import Engine, Json, graph, node, running_engine
-from tests.support.patience import eventually
+from tests.support.patience import ENOUGH, eventually
 from tests.support.postgres import migrated_database
 from tests.support.temporal import dev_server
 from tests.support.waits import held, publish, resume, waiting
@@ -59,7 +59,7 @@ async def statuses(
 ) -> list[str]:
     """The run's statuses from now on, each once in a row; the first sets `begun`."""
     seen: list[str] = []
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(ENOUGH):
         while not seen or seen[-1] != until:
             status = (await engine.get(*place)).status.value
             if not seen or seen[-1] != status:
@@ -113,7 +113,7 @@ async def test_a_run_does_not_wait_while_one_iteration_works(
     content = looping(count, hear(), node("call", "http_request", url=slow.url), parallelism=2)
     place = await waiting(engine, content)
     await resume(engine, place, "hear", scopeKey="loop:1", data={})
-    await asyncio.wait_for(slow.reached.wait(), 60)
+    await asyncio.wait_for(slow.reached.wait(), ENOUGH)
     run = await engine.get(*place)
     assert (run.status, waits_in(run)) == ("running", ["loop:0"])
     assert await statuses(engine, place, "waiting", show_running) == ["running", "waiting"]

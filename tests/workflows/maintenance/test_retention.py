@@ -15,7 +15,7 @@ from temporalio.worker import Worker
 
 from activities.maintenance.retention import Expired
 from runtime.families import Queue
-from tests.support.patience import eventually
+from tests.support.patience import ENOUGH, eventually
 from tests.support.temporal import time_skipping_server
 from workflows.maintenance.retention import ROUNDS, Retention
 from workflows.sandbox import workflow_runner
@@ -128,7 +128,7 @@ async def test_a_cancelled_sweep_ends_at_once(sweeping: Sweeping) -> None:
     await handle.cancel()
     try:
         with pytest.raises(WorkflowFailureError) as cancelled:
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(ENOUGH):
                 await handle.result()
     finally:
         store.hold.set()

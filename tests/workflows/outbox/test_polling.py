@@ -10,7 +10,7 @@ from temporalio.client import Client
 from cli.polling import CHECKS, SilentWorkerError, is_polled, require_polling
 from runtime.families import Queue
 from tests.support.engine import Engine
-from tests.support.patience import eventually
+from tests.support.patience import ENOUGH, eventually
 from tests.support.temporal import dev_server
 
 
@@ -39,7 +39,7 @@ async def test_a_worker_that_polls_is_left_alone(polled: Client) -> None:
 async def test_a_worker_that_polls_no_more_is_ended(engine: Engine) -> None:
     address = engine.client.service_client.config.target_host
     silent = await Client.connect(address, identity="one that does not poll")
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(ENOUGH):
         with pytest.raises(SilentWorkerError, match="automation, io"):
             await require_polling(silent, [Queue.AUTOMATION, Queue.IO], check_seconds=0.05)
 

@@ -26,7 +26,7 @@ from runtime.families import Queue
 from runtime.ids import new_id
 from runtime.outbox import outbox
 from tests.support.engine import Engine
-from tests.support.patience import eventually
+from tests.support.patience import ENOUGH, eventually
 from tests.support.schedules import (
     LONG,
     QUICK,
@@ -65,15 +65,13 @@ async def until_fires(
     ]
 
 
-async def until_closed(
-    handle: WorkflowHandle[Any, Any], seconds: float = 10
-) -> WorkflowExecutionStatus | None:
-    """How an execution ended; sooner than the reconciler could have ended it."""
+async def until_closed(handle: WorkflowHandle[Any, Any]) -> WorkflowExecutionStatus | None:
+    """How an execution ended. The reconciler, which would end it too, is paused in tests."""
 
     async def closed() -> bool:
         return (await handle.describe()).status is not WorkflowExecutionStatus.RUNNING
 
-    await eventually(closed, seconds, what=f"the end of {handle.id}")
+    await eventually(closed, what=f"the end of {handle.id}")
     return (await handle.describe()).status
 
 
@@ -204,7 +202,7 @@ async def test_a_fire_cancelled_as_it_accepts_leaves_no_open_run(
 
     monkeypatch.setattr("activities.schedules.fires.fire", slow)
     await trigger(engine, made.id)
-    await asyncio.wait_for(reached.wait(), 60)
+    await asyncio.wait_for(reached.wait(), ENOUGH)
     [fire] = await until_fires(engine, made.id)
     await fire.cancel()
 
@@ -341,5 +339,5 @@ async def test_a_backfill_is_there_at_once_and_starts_by_the_relay(engine: Engin
         runs = await runs_of(engine, made.id)
         return all(run.status == "succeeded" for run in runs if run.source == "backfill")
 
-    await eventually(ended, seconds=60)
+    await eventually(ended)
     await change(engine, made.id, enabled=False)

@@ -118,7 +118,7 @@ async def test_a_change_dispatched_again_is_debounced_once(
     async def answered() -> bool:
         return await runs(goods, patient) > 0
 
-    await eventually(answered, 20, "the end of the burst")
+    await eventually(answered, what="the end of the burst")
     monkeypatch.undo()
     await goods.release()
     await goods.quiet()
