@@ -12,7 +12,7 @@ from models.automation.automation_runs import calls
 from models.automation.automation_runs import execution as automation_runs
 from models.automation.automation_runs.rules import RunStatus
 from models.core.base import Id
-from models.sources.data_source_runs.commands import execution as data_source_runs
+from models.sources.data_source_runs.commands import endings as data_source_runs
 from models.sources.data_source_runs.commands.staging import find_run
 from models.sources.data_source_runs.rules import OPEN_RUN as OPEN_REFRESH
 from models.sources.data_source_runs.rules import DataSourceRunStatus

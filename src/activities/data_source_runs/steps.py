@@ -18,7 +18,7 @@ from activities.sources.reading import Reading, reading
 from activities.sources.reading_process import Fill
 from activities.sources.requests import HTTP_KINDS, auth_headers
 from models.core.base import Id, JsonObject
-from models.sources.data_source_runs.commands import execution, staging
+from models.sources.data_source_runs.commands import endings, execution, staging
 from models.sources.data_source_runs.commands.staging import StagedBatch
 from models.sources.data_source_runs.commands.targets import filled_fields
 from models.sources.data_source_runs.rules import DataSourceRunStatus, RunTrigger, Stage
@@ -112,7 +112,7 @@ class DataSourceRunActivities:
             async with self._database.transaction() as work:
                 held = await staging.hold_run(work, run.id)
                 if held is None:
-                    raise execution.RunOverError
+                    raise endings.RunOverError
                 await staging.stage_rows(work, held, batch)
 
         grown = await table.fill(request, stage)
@@ -138,7 +138,7 @@ class DataSourceRunActivities:
         async with self._database.transaction() as work:
             held = await staging.hold_run(work, run.id)
             if held is None:
-                raise execution.RunOverError
+                raise endings.RunOverError
             if await staging.staged_count(work, run.id) == counted:
                 return held.progress
             await staging.unstage(work, run.id)
@@ -180,7 +180,7 @@ class DataSourceRunActivities:
         """End a run whose steps could not be done, remove what it staged, and give its status."""
         async with self._database.transaction() as work:
             status = DataSourceRunStatus.CANCELLED if cancelled else DataSourceRunStatus.FAILED
-            await execution.abandon_run(work, Id(run_id), status)
+            await endings.abandon_run(work, Id(run_id), status)
             run = await staging.find_run(work, Id(run_id))
         await self._remove_pages(run)
         return run.status
@@ -188,7 +188,7 @@ class DataSourceRunActivities:
     async def _progress(self, run: DataSourceRun, **changed: Any) -> None:
         async with self._database.transaction() as work:
             if not await staging.record_progress(work, run.id, **changed):
-                raise execution.RunOverError
+                raise endings.RunOverError
 
     async def _remove_pages(self, run: DataSourceRun) -> None:
         # One page may have been kept whose progress was not.
@@ -203,7 +203,7 @@ class DataSourceRunActivities:
                 run = await staging.hold_run(work, Id(run_id))
             try:
                 yield run
-            except execution.RunOverError:
+            except endings.RunOverError:
                 return
             except SourceProblem as problem:
                 await self._problem(Id(run_id), problem)
@@ -221,7 +221,7 @@ class DataSourceRunActivities:
                 problem.kind, type=problem.kind, category=ApplicationErrorCategory.BENIGN
             ) from None
         async with self._database.transaction() as work:
-            await execution.fail_run(work, run_id, problem)
+            await endings.fail_run(work, run_id, problem)
         raise ApplicationError(problem.kind, type=problem.kind, non_retryable=True) from None
 
 

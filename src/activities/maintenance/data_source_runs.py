@@ -11,7 +11,7 @@ from activities.maintenance.families import (
     next_restart,
 )
 from models.sources.data_source_runs.commands.acceptance import start_run
-from models.sources.data_source_runs.commands.execution import abandon_run
+from models.sources.data_source_runs.commands.endings import abandon_run
 from models.sources.data_source_runs.rules import DataSourceRunStatus
 from models.sources.data_source_runs.tables import DATA_SOURCE_RUNS, DataSourceRun
 from runtime.database import UnitOfWork

@@ -181,6 +181,12 @@ class Principal:
     bulk: bool = False
     """An import or a refresh writes: triggers hear of it only if they ask for system changes."""
 
+    @property
+    def person(self) -> Id | None:
+        """The user who acts; None when the platform acts by itself."""
+        alone = self.type is PrincipalType.SYSTEM and self.id == self.user_id
+        return None if alone else self.user_id
+
     def effective_scopes(self, role: Role) -> frozenset[Scope]:
         """Key scopes ∩ the live role of the bound user; a session has what its role gives."""
         return self._held(ROLE_SCOPES[role])
@@ -209,9 +215,7 @@ class Actor:
     @property
     def person(self) -> Id | None:
         """The user who acts; None when the platform acts by itself."""
-        principal = self.principal
-        alone = principal.type is PrincipalType.SYSTEM and principal.id == principal.user_id
-        return None if alone else principal.user_id
+        return self.principal.person
 
     @property
     def level(self) -> Level:

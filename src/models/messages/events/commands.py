@@ -130,12 +130,20 @@ async def emit_record_changes(
 
 
 async def data_source_finished(
-    work: UnitOfWork, workspace_id: Id, data_source_id: Id, run: JsonObject
+    work: UnitOfWork,
+    workspace_id: Id,
+    data_source_id: Id,
+    run: JsonObject,
+    chain: Sequence[Id] = (),
 ) -> None:
-    """A refresh has ended; `run` shows it, with its `id` and its `status`."""
+    """A refresh has ended; `run` shows it, with its `id` and its `status`.
+
+    `chain` are the runs of automations that led to it, oldest first.
+    """
     kind = EventKind.DATA_SOURCE_FINISHED
     event_id = derived_id(kind, run["id"])
-    await emit(work, workspace_id, kind, data_source_id, {"run": run}, event_id=event_id)
+    payload = {"run": run}
+    await emit(work, workspace_id, kind, data_source_id, payload, chain=chain, event_id=event_id)
 
 
 async def time_entry_completed(

@@ -33,7 +33,7 @@ async def append_event(
             type=kind.value,
             at=work.now,
             actor_type=principal.type.value,
-            actor_user_id=principal.user_id,
+            actor_user_id=principal.person,
             audience_user_id=audience_user_id,
             data=data,
         )

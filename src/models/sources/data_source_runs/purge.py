@@ -7,7 +7,6 @@ from sqlalchemy import select
 from models.core.purging import MAX_ROWS, purge
 from models.sources.data_source_runs.tables import DATA_SOURCE_RUNS, data_source_run
 from runtime.database import UnitOfWork
-from runtime.ids import least_id
 
 
 async def purge_data_source_runs(work: UnitOfWork, before: datetime, limit: int = MAX_ROWS) -> int:
@@ -18,11 +17,9 @@ async def purge_data_source_runs(work: UnitOfWork, before: datetime, limit: int 
     old = (
         select(data_source_run.c.id)
         .where(
-            # Accepted before it ended: the oldest ids are all that is looked at.
-            data_source_run.c.id < least_id(before),
             ~DATA_SOURCE_RUNS.is_open,
             data_source_run.c.completed_at < before,
         )
-        .order_by(data_source_run.c.id)
+        .order_by(data_source_run.c.completed_at)
     )
     return await purge(work, data_source_run, old, limit)

@@ -30,12 +30,15 @@ from runtime.errors import (
 )
 from runtime.families import Family
 
+_NEWEST_FIRST = (data_source_run.c.created_at.desc(), data_source_run.c.id.desc())
+"""Ids have no order: those of runs that a step or a schedule asks for follow from it."""
+
 
 async def list_runs(
     work: UnitOfWork, workspace_id: Id, data_source_id: Id, limit: int
 ) -> list[DataSourceRunDetail]:
     """The runs of a data source, newest first."""
-    statement = _runs(workspace_id, data_source_id).order_by(data_source_run.c.id.desc())
+    statement = _runs(workspace_id, data_source_id).order_by(*_NEWEST_FIRST)
     rows = await work.rows(statement.limit(limit), of=DataSourceRun)
     return [_detail(row) for row in rows]
 
@@ -75,7 +78,7 @@ async def latest_runs(
             data_source_run.c.data_source_id.in_(data_source_ids),
         )
         .ext(distinct_on(data_source_run.c.data_source_id))
-        .order_by(data_source_run.c.data_source_id, data_source_run.c.id.desc())
+        .order_by(data_source_run.c.data_source_id, *_NEWEST_FIRST)
     )
     rows = await work.rows(newest, of=DataSourceRun)
     shown = [_detail(row) for row in rows]

@@ -4,10 +4,12 @@ from datetime import datetime
 from typing import Any
 
 from sqlalchemy import (
+    ARRAY,
     BigInteger,
     ForeignKeyConstraint,
     Index,
     UniqueConstraint,
+    Uuid,
     text,
 )
 from sqlalchemy.dialects.postgresql import BYTEA, JSONB
@@ -29,7 +31,8 @@ class DataSourceRun(SQLModel, table=True):
 
     `plan` is what it does: where rows come from, how they are read, which fields they fill.
     `progress` is how far it came. `database_id` is the target, which an import may still create.
-    `client_mutation_id` makes a repeated import one.
+    `client_mutation_id` makes a repeated import one. `actor_user_id` is in whose name it writes,
+    `chain` are the runs of automations that led to it, oldest first. Ids have no order.
     """
 
     __tablename__ = "data_source_run"
@@ -42,11 +45,12 @@ class DataSourceRun(SQLModel, table=True):
         one_of("status", DataSourceRunStatus),
         one_of("trigger", RunTrigger),
         Index(
-            "ix_data_source_run_workspace_id_data_source_id_id",
+            "ix_data_source_run_workspace_id_data_source_id_created_at",
             "workspace_id",
             "data_source_id",
-            "id",
+            "created_at",
         ),
+        Index("ix_data_source_run_completed_at", "completed_at"),
         Index(
             "ix_data_source_run_open",
             "id",
@@ -76,6 +80,7 @@ class DataSourceRun(SQLModel, table=True):
     trigger: str
     actor_user_id: Id | None = None
     client_mutation_id: str | None = None
+    chain: list[Id] = Field(sa_type=ARRAY(Uuid))
     plan: dict[str, Any] = Field(sa_type=JSONB)
     progress: dict[str, Any] = Field(sa_type=JSONB)
     stats: dict[str, Any] = Field(sa_type=JSONB)

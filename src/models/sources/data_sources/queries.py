@@ -37,6 +37,7 @@ class DataSourceRow(Protocol):
     removed_rows: str
     removal_guard_percent: int
     enabled: bool
+    created_by_user_id: Id | None
     created_at: datetime
 
 
@@ -54,6 +55,29 @@ async def find_data_source(work: UnitOfWork, workspace_id: Id, data_source_id: I
     found = await work.first(statement, of=DataSourceRow)
     if found is None:
         raise NotFoundError("data source")
+    return found
+
+
+class SourceItem(Protocol):
+    """The item of a data source."""
+
+    id: Id
+    title: str
+
+
+async def source_item(work: UnitOfWork, workspace_id: Id, data_source_id: Id) -> SourceItem:
+    """The item of a data source that exists, be it in the trash."""
+    found = await work.first(
+        select(ITEM.id, ITEM.title)
+        .join(data_source, data_source.c.item_id == ITEM.id)
+        .where(
+            ITEM.workspace_id == workspace_id,
+            data_source.c.workspace_id == workspace_id,
+            data_source.c.id == data_source_id,
+        ),
+        of=SourceItem,
+    )
+    assert found is not None, "a run refers to it"
     return found
 
 

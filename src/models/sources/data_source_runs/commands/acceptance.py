@@ -1,17 +1,24 @@
 """Accepting and cancelling runs. The answer is final when its transaction commits."""
 
+from contextlib import suppress
+
 from sqlalchemy import select
 
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.core.lifecycle import commands as lifecycle
 from models.data.databases.queries import require_edit
-from models.sources.data_source_runs.queries import get_run
+from models.sources.data_source_runs.commands.endings import (
+    RunEnd,
+    RunOverError,
+    end_run,
+    unapplied,
+)
+from models.sources.data_source_runs.queries import get_run, run_in_workspace
 from models.sources.data_source_runs.rules import OPEN_RUN, DataSourceRunStatus, RunTrigger
 from models.sources.data_source_runs.shapes import DataSourceRunDetail
 from models.sources.data_source_runs.tables import DATA_SOURCE_RUNS, data_source_run
 from models.sources.data_sources.queries import DataSourceRow, find_data_source
-from models.sources.tabular.rules.problems import ErrorKind
 from runtime.database import UnitOfWork
 from runtime.errors import ValidationError
 from runtime.families import Family
@@ -50,7 +57,9 @@ async def accept_refresh(
         "data_source_id": data_source_id,
         "database_id": found.target_database_id,
         "trigger": trigger.value,
-        "actor_user_id": actor.user_id,
+        # What the platform does by itself it does for who made the data source.
+        "actor_user_id": actor.person or found.created_by_user_id,
+        "chain": list(actor.principal.run_chain),
         "plan": {**plan_of(found), "force": force},
         "progress": {},
         "stats": {},
@@ -124,13 +133,10 @@ async def cancel_run(
     `NotFoundError`.
     """
     await get_run(work, actor.workspace_id, data_source_id, run_id)
-    if await lifecycle.finish(
-        work,
-        DATA_SOURCE_RUNS,
-        [run_id],
-        DataSourceRunStatus.CANCELLED,
-        error_kind=ErrorKind.CANCELLED.value,
-    ):
+    run = await run_in_workspace(work, actor.workspace_id, run_id)
+    end = RunEnd(DataSourceRunStatus.CANCELLED, unapplied(run))
+    with suppress(RunOverError):
+        await end_run(work, run, end, actor.principal)
         await lifecycle.cancel_executions(
             work, Family.DATA_SOURCE_REFRESH, actor.workspace_id, [run_id]
         )

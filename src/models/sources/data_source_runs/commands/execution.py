@@ -5,34 +5,25 @@ from typing import Any
 from sqlalchemy import func, select
 
 from models.core.access.rules import Actor, Principal, PrincipalType
-from models.core.base import Id, JsonObject
-from models.core.lifecycle import commands as lifecycle
+from models.core.base import JsonObject
 from models.data.databases.queries import get_database
 from models.data.records.commands.upsert import hold_upserts
-from models.messages.events.commands import data_source_finished
-from models.messages.notifications.commands import Notice, notify
-from models.messages.notifications.rules import NotificationKind
 from models.people.members.queries import role_of
 from models.sources.data_source_runs.commands import application, comparison
 from models.sources.data_source_runs.commands.application import Application
 from models.sources.data_source_runs.commands.comparison import SKIPPED, UNCHANGED, UPDATED
+from models.sources.data_source_runs.commands.endings import RunEnd, end_run
 from models.sources.data_source_runs.commands.staging import unstage
 from models.sources.data_source_runs.commands.targets import open_target
-from models.sources.data_source_runs.queries import get_run
 from models.sources.data_source_runs.rules import DataSourceRunStatus, exceeds_guard
-from models.sources.data_source_runs.tables import DATA_SOURCE_RUNS, DataSourceRun
+from models.sources.data_source_runs.tables import DataSourceRun
 from models.sources.data_sources.rules.configs import FieldMapping, RemovedRows, WriteMode
 from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
-from runtime.clock import utc_now
 from runtime.database import UnitOfWork
 from runtime.errors import DeniedError
 
 APPLY_SECONDS = 600
 """Seconds of one statement that applies rows."""
-
-
-class RunOverError(Exception):
-    """The run was closed by somebody else; what its transaction wrote is rolled back."""
 
 
 async def run_actor(work: UnitOfWork, run: DataSourceRun) -> Actor:
@@ -42,7 +33,12 @@ async def run_actor(work: UnitOfWork, run: DataSourceRun) -> Actor:
     if role is None or user_id is None:
         raise DeniedError("Whoever asked for this is no member of the workspace any more.")
     principal = Principal(
-        type=PrincipalType.SYSTEM, id=run.id, user_id=user_id, run_id=run.id, bulk=True
+        type=PrincipalType.SYSTEM,
+        id=run.id,
+        user_id=user_id,
+        run_id=run.id,
+        run_chain=tuple(run.chain),
+        bulk=True,
     )
     return Actor(
         principal=principal,
@@ -73,7 +69,8 @@ async def apply_run(work: UnitOfWork, run: DataSourceRun) -> None:
         "label": filled.label,
         "lost": run.progress.get("lost", 0),
     }
-    await _finish(work, run, stats, result)
+    await unstage(work, run.id)
+    await end_run(work, run, RunEnd(DataSourceRunStatus.SUCCEEDED, stats, result))
 
 
 async def _compare_and_write(
@@ -137,100 +134,3 @@ async def _removed(
             " Nothing was changed. Refresh with force if the rows are really gone.",
         )
     return gone, how
-
-
-async def _finish(
-    work: UnitOfWork, run: DataSourceRun, stats: JsonObject, result: JsonObject
-) -> None:
-    await end_run(work, run, DataSourceRunStatus.SUCCEEDED, stats=stats, result=result)
-    await unstage(work, run.id)
-
-
-async def end_run(
-    work: UnitOfWork,
-    run: DataSourceRun,
-    status: DataSourceRunStatus,
-    *,
-    stats: JsonObject,
-    result: JsonObject | None = None,
-    problem: SourceProblem | None = None,
-) -> None:
-    """Close an open run for ever and tell those who wait for it. Raises RunOverError."""
-    began = run.started_at or run.created_at
-    duration = round((utc_now() - began).total_seconds() * 1000)
-    ended = await lifecycle.finish(
-        work,
-        DATA_SOURCE_RUNS,
-        [run.id],
-        status,
-        stats={**stats, "durationMs": duration},
-        result=result,
-        error=None if problem is None else problem.message,
-        error_kind=None if problem is None else problem.kind.value,
-    )
-    if not ended:
-        raise RunOverError
-    if run.data_source_id is not None:
-        await _tell(work, run, run.data_source_id, problem)
-
-
-async def _tell(
-    work: UnitOfWork, run: DataSourceRun, data_source_id: Id, problem: SourceProblem | None
-) -> None:
-    """Start the automations that listen to the data source, and notify of a failure."""
-    shown = await get_run(work, run.workspace_id, data_source_id, run.id)
-    body = shown.model_dump(mode="json", by_alias=True)
-    await data_source_finished(work, run.workspace_id, data_source_id, body)
-    if problem is not None and run.actor_user_id is not None:
-        notice = Notice(
-            kind=NotificationKind.DATA_SOURCE_FAILED,
-            title="A data source could not be refreshed",
-            body=problem.message,
-            run_id=run.id,
-            data={"dataSourceId": str(data_source_id), "errorKind": problem.kind.value},
-            key=f"data-source-run/{run.id}",
-        )
-        await notify(work, run.workspace_id, [run.actor_user_id], notice)
-
-
-async def abandon_run(
-    work: UnitOfWork, run_id: Id, status: DataSourceRunStatus, reason: str | None = None
-) -> bool:
-    """End an open run whose execution could not go on, and remove what it staged.
-
-    False when it was closed before; what it staged is removed then, too.
-    """
-    run = await lifecycle.hold(work, DATA_SOURCE_RUNS, run_id, of=DataSourceRun)
-    if run is not None:
-        kind = (
-            ErrorKind.CANCELLED if status is DataSourceRunStatus.CANCELLED else ErrorKind.INTERNAL
-        )
-        problem = SourceProblem(kind, reason or _ABANDONED[kind])
-        await end_run(work, run, status, stats=_unapplied(run), problem=problem)
-    await unstage(work, run_id)
-    return run is not None
-
-
-_ABANDONED = {
-    ErrorKind.CANCELLED: "Cancelled in Temporal.",
-    ErrorKind.INTERNAL: "The run could not go on. Try again.",
-}
-
-
-def _unapplied(run: DataSourceRun) -> JsonObject:
-    """The counts of a run that has written nothing."""
-    read = run.progress.get("read", 0)
-    return {
-        "rowsFetched": read,
-        "rowsSkipped": read,
-        "bytesFetched": run.progress.get("bytes", 0),
-    }
-
-
-async def fail_run(work: UnitOfWork, run_id: Id, problem: SourceProblem) -> None:
-    """End an open run with why it failed; one that is closed stays as it is."""
-    run = await lifecycle.hold(work, DATA_SOURCE_RUNS, run_id, of=DataSourceRun)
-    if run is None:
-        return
-    await end_run(work, run, DataSourceRunStatus.FAILED, stats=_unapplied(run), problem=problem)
-    await unstage(work, run_id)

@@ -77,7 +77,7 @@ async def _was_followed(work: UnitOfWork, run: DataSourceRun) -> bool:
     later = exists().where(
         data_source_run.c.workspace_id == run.workspace_id,
         data_source_run.c.data_source_id == run.data_source_id,
-        data_source_run.c.id > run.id,
+        data_source_run.c.created_at > run.created_at,
         data_source_run.c.status == DataSourceRunStatus.SUCCEEDED.value,
         data_source_run.c.reverted_at.is_(None),
     )

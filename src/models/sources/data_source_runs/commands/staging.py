@@ -7,6 +7,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 
 from models.core.base import Id
 from models.core.lifecycle import commands as lifecycle
+from models.sources.data_source_runs.commands.run_log import log_status
 from models.sources.data_source_runs.rules import DataSourceRunStatus, Stage
 from models.sources.data_source_runs.tables import (
     DATA_SOURCE_RUNS,
@@ -38,6 +39,7 @@ async def hold_run(work: UnitOfWork, run_id: Id) -> DataSourceRun | None:
         await lifecycle.move(
             work, DATA_SOURCE_RUNS, run_id, DataSourceRunStatus.RUNNING, started_at=work.now
         )
+        await log_status(work, row, DataSourceRunStatus.RUNNING)
     return row
 
 

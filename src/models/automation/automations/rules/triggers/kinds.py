@@ -225,7 +225,10 @@ class ButtonPressedTrigger(_Trigger):
 
 
 class DataSourceFinishedTrigger(_Trigger):
-    """Started when a refresh of the data source ends; the payload is `{run}`."""
+    """Started when a refresh of the data source ends; the payload is `{run}`.
+
+    `any` includes a refresh that was cancelled.
+    """
 
     model_config = example(
         {"kind": "data_source_finished", "dataSourceId": EXAMPLE_ID, "on": "failed"}

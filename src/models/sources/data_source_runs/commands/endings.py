@@ -1,0 +1,193 @@
+"""Ending runs for ever, and telling those who wait for it, in one transaction."""
+
+from typing import NamedTuple
+
+from sqlalchemy import select
+
+from models.core.access.rules import Principal, Role
+from models.core.base import Id, JsonObject
+from models.core.lifecycle import commands as lifecycle
+from models.messages.events.commands import data_source_finished
+from models.messages.notifications.commands import Notice, notify
+from models.messages.notifications.rules import NotificationKind
+from models.people.members.queries import members_with, role_of
+from models.sources.data_source_runs.commands.run_log import log_status
+from models.sources.data_source_runs.commands.staging import unstage
+from models.sources.data_source_runs.queries import get_run
+from models.sources.data_source_runs.rules import DataSourceRunStatus, RunTrigger
+from models.sources.data_source_runs.tables import DATA_SOURCE_RUNS, DataSourceRun, data_source_run
+from models.sources.data_sources.queries import source_item
+from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
+from runtime.clock import utc_now
+from runtime.database import UnitOfWork
+
+
+class RunOverError(Exception):
+    """The run was closed by somebody else; what its transaction wrote is rolled back."""
+
+
+class RunEnd(NamedTuple):
+    """How a run ends: what it counted, what it brought in, or why it did not."""
+
+    status: DataSourceRunStatus
+    stats: JsonObject
+    result: JsonObject | None = None
+    problem: SourceProblem | None = None
+
+
+async def end_run(
+    work: UnitOfWork, run: DataSourceRun, end: RunEnd, principal: Principal | None = None
+) -> None:
+    """Close an open run for ever and tell those who wait for it; `principal` asked for the end.
+
+    Call it last, as `append_event` is. Raises RunOverError for a run that is closed.
+    """
+    began = run.started_at or run.created_at
+    duration = round((utc_now() - began).total_seconds() * 1000)
+    problem = end.problem
+    kind = ErrorKind.CANCELLED if end.status is DataSourceRunStatus.CANCELLED else None
+    ended = await lifecycle.finish(
+        work,
+        DATA_SOURCE_RUNS,
+        [run.id],
+        end.status,
+        stats={**end.stats, "durationMs": duration},
+        result=end.result,
+        error=None if problem is None else problem.message,
+        error_kind=kind if problem is None else problem.kind.value,
+    )
+    if not ended:
+        raise RunOverError
+    if run.data_source_id is not None:
+        shown = await get_run(work, run.workspace_id, run.data_source_id, run.id)
+        body = shown.model_dump(mode="json", by_alias=True)
+        await data_source_finished(
+            work, run.workspace_id, run.data_source_id, body, chain=run.chain
+        )
+    if end.status is not DataSourceRunStatus.CANCELLED:
+        await _notify(work, run, end)
+    await log_status(work, run, end.status, principal)
+
+
+async def _notify(work: UnitOfWork, run: DataSourceRun, end: RunEnd) -> None:
+    if run.data_source_id is None:
+        await _notify_of_import(work, run, end)
+    elif end.problem is not None:
+        await _notify_of_failure(work, run, run.data_source_id, end.problem)
+
+
+async def _notify_of_import(work: UnitOfWork, run: DataSourceRun, end: RunEnd) -> None:
+    if run.actor_user_id is None:
+        return
+    label, data = run.plan["label"], {"importId": str(run.id), "status": end.status.value}
+    if end.problem is not None:
+        title, body = f"“{label}” could not be imported", end.problem.message
+        data["errorKind"] = end.problem.kind.value
+    else:
+        title, body = f"“{label}” was imported", _counted(end.stats)
+    result = end.result or {}
+    notice = Notice(
+        kind=NotificationKind.IMPORT_FINISHED,
+        title=title,
+        body=body,
+        item_id=Id(result["itemId"]) if "itemId" in result else None,
+        run_id=run.id,
+        data=data if end.result is None else {**data, "databaseId": end.result["databaseId"]},
+        key=f"data-source-run/{run.id}",
+    )
+    await notify(work, run.workspace_id, [run.actor_user_id], notice)
+
+
+def _counted(stats: JsonObject) -> str:
+    written = sum(stats[name] for name in ("rowsInserted", "rowsUpdated", "rowsUnchanged"))
+    return f"Rows that are records: {written:,}; rows that were skipped: {stats['rowsSkipped']:,}."
+
+
+async def _notify_of_failure(
+    work: UnitOfWork, run: DataSourceRun, data_source_id: Id, problem: SourceProblem
+) -> None:
+    """Notify whoever the run acted for, or the owners when that person has left.
+
+    A refresh that repeats by itself is told of once for each kind of failure, until one succeeds.
+    """
+    source = await source_item(work, run.workspace_id, data_source_id)
+    key = str(run.id)
+    if run.trigger in _BY_ITSELF:
+        since = await _last_success(work, run.workspace_id, data_source_id)
+        key = f"{data_source_id}/{since}/{problem.kind}"
+    notice = Notice(
+        kind=NotificationKind.DATA_SOURCE_FAILED,
+        title=f"“{source.title}” could not be refreshed",
+        body=problem.message,
+        item_id=source.id,
+        run_id=run.id,
+        data={"dataSourceId": str(data_source_id), "errorKind": problem.kind.value},
+        key=f"data-source-failed/{key}",
+    )
+    person = run.actor_user_id
+    if person is not None and await role_of(work, run.workspace_id, person) is not None:
+        told = [person]
+    else:
+        told = await members_with(work, run.workspace_id, Role.OWNER)
+    await notify(work, run.workspace_id, told, notice)
+
+
+_BY_ITSELF = frozenset({RunTrigger.SCHEDULE, RunTrigger.AUTOMATION})
+
+
+async def _last_success(work: UnitOfWork, workspace_id: Id, data_source_id: Id) -> Id | None:
+    found: Id | None = await work.scalar(
+        select(data_source_run.c.id)
+        .where(
+            data_source_run.c.workspace_id == workspace_id,
+            data_source_run.c.data_source_id == data_source_id,
+            data_source_run.c.status == DataSourceRunStatus.SUCCEEDED.value,
+        )
+        .order_by(data_source_run.c.created_at.desc())
+        .limit(1)
+    )
+    return found
+
+
+async def fail_run(work: UnitOfWork, run_id: Id, problem: SourceProblem) -> None:
+    """End an open run with why it failed; one that is closed stays as it is."""
+    await _give_up(work, run_id, DataSourceRunStatus.FAILED, problem)
+
+
+async def abandon_run(
+    work: UnitOfWork, run_id: Id, status: DataSourceRunStatus, reason: str | None = None
+) -> bool:
+    """End an open run whose execution could not go on, and remove what it staged.
+
+    False when it was closed before; what it staged is removed then, too.
+    """
+    cancelled = status is DataSourceRunStatus.CANCELLED
+    kind = ErrorKind.CANCELLED if cancelled else ErrorKind.INTERNAL
+    problem = SourceProblem(kind, reason or _ABANDONED[kind])
+    return await _give_up(work, run_id, status, problem)
+
+
+_ABANDONED = {
+    ErrorKind.CANCELLED: "Cancelled in Temporal.",
+    ErrorKind.INTERNAL: "The run could not go on. Try again.",
+}
+
+
+async def _give_up(
+    work: UnitOfWork, run_id: Id, status: DataSourceRunStatus, problem: SourceProblem
+) -> bool:
+    run = await lifecycle.hold(work, DATA_SOURCE_RUNS, run_id, of=DataSourceRun)
+    await unstage(work, run_id)
+    if run is not None:
+        await end_run(work, run, RunEnd(status, unapplied(run), problem=problem))
+    return run is not None
+
+
+def unapplied(run: DataSourceRun) -> JsonObject:
+    """The counts of a run that has written nothing."""
+    read = run.progress.get("read", 0)
+    return {
+        "rowsFetched": read,
+        "rowsSkipped": read,
+        "bytesFetched": run.progress.get("bytes", 0),
+    }

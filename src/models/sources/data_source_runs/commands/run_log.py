@@ -1,0 +1,28 @@
+"""The log of a workspace says when a run begins and how it ends."""
+
+from models.core.access.rules import Principal, PrincipalType
+from models.messages.workspace_events.commands import append_event
+from models.messages.workspace_events.rules import EventType
+from models.sources.data_source_runs.rules import DataSourceRunStatus
+from models.sources.data_source_runs.tables import DataSourceRun
+from runtime.database import UnitOfWork
+
+
+async def log_status(
+    work: UnitOfWork,
+    run: DataSourceRun,
+    status: DataSourceRunStatus,
+    principal: Principal | None = None,
+) -> None:
+    """Log that a run has reached a status; of an import only who asked for it is told."""
+    user_id = run.actor_user_id or run.id
+    doer = principal or Principal(type=PrincipalType.SYSTEM, id=run.id, user_id=user_id)
+    named = {} if run.data_source_id is None else {"dataSourceId": str(run.data_source_id)}
+    await append_event(
+        work,
+        doer,
+        run.workspace_id,
+        EventType.DATA_SOURCE_RUN,
+        {**named, "runId": str(run.id), "trigger": run.trigger, "status": status.value},
+        audience_user_id=run.actor_user_id if run.data_source_id is None else None,
+    )
