@@ -26,11 +26,13 @@ from bench.figures import Figure, histories, print_table
 from bench.floor_server import floor_route
 from bench.floor_workflows import floor_worker
 from bench.graphs import QUICK_CHAIN, outside_chain
+from bench.imports import import_rates, large_imports, neighbours
 from bench.loops import loop_rates, node_costs
 from bench.pipeline import pipeline_times
 from bench.platform import Platform, running_platform
 from bench.queries import query_rates
 from bench.reads import read_rates
+from bench.refreshes import cancel_times, refresh_rates
 from bench.results import Results
 from bench.rounds import Rounds, say
 from bench.runs import accept_rate, idle_latency, throughput
@@ -51,6 +53,7 @@ class Measuring:
     rounds: Rounds
     count: int
     records: int
+    scratch: Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +122,26 @@ async def _fairness(m: Measuring) -> list[Figure]:
     return [*await fairness(m.platform, rounds), *await class_waits(m.platform, rounds)]
 
 
+async def _imports(m: Measuring) -> list[Figure]:
+    return await import_rates(m.platform, m.rounds, m.scratch)
+
+
+async def _refreshes(m: Measuring) -> list[Figure]:
+    return await refresh_rates(m.platform, m.rounds)
+
+
+async def _neighbours(m: Measuring) -> list[Figure]:
+    return await neighbours(m.platform, m.rounds)
+
+
+async def _cancels(m: Measuring) -> list[Figure]:
+    return await cancel_times(m.platform, m.client, m.rounds)
+
+
+async def _large(m: Measuring) -> list[Figure]:
+    return await large_imports(m.platform, m.rounds)
+
+
 async def _concurrent(m: Measuring) -> list[Figure]:
     return await concurrent_runs(m.platform, CONCURRENT)
 
@@ -134,7 +157,12 @@ PARTS: Mapping[str, Part] = {
     "fairness": Part(
         "a quiet workspace, and what triggers start, beside a long line", _fairness, 110
     ),
+    "imports": Part("rows of a workbook imported a second, and the memory it takes", _imports, 30),
+    "refreshes": Part("rows refreshed a second", _refreshes, 30),
+    "neighbours": Part("automations of others while a workbook is imported", _neighbours, 30),
     "histories": Part("events and bytes of a node in history", _histories, 10),
+    "cancels": Part("how soon a cancelled refresh stops", _cancels),
+    "large": Part("imports of very many rows", _large),
     "copies": Part("copies of databases", _copies),
     "queries": Part("queries over very many records", _queries),
     "loops": Part("loops over ten thousand items", _loops),
@@ -173,8 +201,9 @@ async def main() -> None:
             client = await Client.connect(platform.connection["temporalAddress"])
             async with floor_route(platform.database_url) as route, floor_worker(client):
                 measuring = Measuring(
-                    platform, client, route, Rounds(options.rounds), options.count, options.records
-                )
+                    platform, client, route, Rounds(options.rounds), options.count, options.records,
+                    Path(directory),
+                )  # fmt: skip
                 for name in names:
                     seconds = PARTS[name].seconds if bounded else None
                     rounds = Rounds(options.rounds, seconds)

@@ -32,7 +32,7 @@ async def copy_rates(platform: Platform, rounds: Rounds) -> list[Figure]:
     growth = Figure(f"duplicate of {MANY} vs {FEW} records", "s", at_most=12)
     many, few = await _filled(platform, MANY), await _filled(platform, FEW)
     await _duplicate(platform, few)
-    floor = _CopyFloor(platform, many)
+    floor = CopyFloor(platform, many)
     await floor.prepare()
     for _ in rounds:
         ours = await _duplicate(platform, many)
@@ -60,7 +60,7 @@ async def _duplicate(platform: Platform, database_id: str) -> float:
     return time.perf_counter() - started
 
 
-class _CopyFloor:
+class CopyFloor:
     """COPY of the records of a database into a table with the same indexes, committed."""
 
     def __init__(self, platform: Platform, database_id: str) -> None:
@@ -69,7 +69,9 @@ class _CopyFloor:
         self._rows = b""
 
     async def prepare(self) -> None:
-        await self._database.execute("CREATE TABLE copied (LIKE record INCLUDING ALL)")
+        await self._database.execute(
+            "CREATE TABLE IF NOT EXISTS copied (LIKE record INCLUDING ALL)"
+        )
         read = "COPY (SELECT * FROM record WHERE database_id = %s) TO STDOUT"
         async with self._database.cursor().copy(read, [self._database_id]) as copy:
             self._rows = b"".join([bytes(block) async for block in copy])

@@ -27,22 +27,22 @@ async def fairness(platform: Platform, rounds: Rounds) -> list[Figure]:
     latency = Figure(f"quiet workspace beside {QUEUED} queued runs, p95", "ms", at_most=3.0)
     drain = Figure(f"{QUEUED} queued runs beside a quiet workspace", "1/s", at_least=0.7)
     noisy = await platform.publish("Noisy", THREE_QUICK)
-    async with _another_workspace(platform) as quiet:
+    async with another_workspace(platform) as quiet:
         calm = await quiet.publish("Quiet", THREE_QUICK)
         await quiet.run_one(calm)
         for _ in rounds:
-            alone, _ = await _measured(quiet, calm, asyncio.sleep(ALONE, 1.0))
+            alone, _ = await measured(quiet, calm, asyncio.sleep(ALONE, 1.0))
             await _queue_up(platform, noisy)
             undisturbed = await _drained(platform, noisy)
             await _queue_up(platform, noisy)
-            beside, disturbed = await _measured(quiet, calm, _drained(platform, noisy))
+            beside, disturbed = await measured(quiet, calm, _drained(platform, noisy))
             drain.add(disturbed, undisturbed)
             latency.add(quantile(beside, 0.95) * 1000, quantile(alone, 0.95) * 1000)
             latency.tail(beside, alone)
     return [latency, drain]
 
 
-async def _measured(
+async def measured(
     quiet: Platform, automation_id: str, meanwhile: Coroutine[Any, Any, float]
 ) -> tuple[list[float], float]:
     """Seconds of the quiet workspace's runs while something else goes on, and what that gave."""
@@ -87,7 +87,7 @@ async def _drained(platform: Platform, automation_id: str) -> float:
 
 
 @asynccontextmanager
-async def _another_workspace(platform: Platform) -> AsyncIterator[Platform]:
+async def another_workspace(platform: Platform) -> AsyncIterator[Platform]:
     """The platform as somebody sees it who works in another workspace."""
     headers = {"Authorization": f"Bearer {platform.connection['sessionToken']}"}
     base_url = platform.connection["baseUrl"]

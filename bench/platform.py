@@ -90,7 +90,15 @@ class Platform:
     @property
     def worker_pid(self) -> int:
         """The process of the worker."""
-        return int(json.loads((self.pids / "worker.json").read_text())["pid"])
+        return self._pid("worker")
+
+    @property
+    def api_pid(self) -> int:
+        """The process of the API."""
+        return self._pid("api")
+
+    def _pid(self, name: str) -> int:
+        return int(json.loads((self.pids / f"{name}.json").read_text())["pid"])
 
     @contextmanager
     def paused_worker(self) -> Iterator[None]:

@@ -1,0 +1,164 @@
+"""Refreshes of a data source: against COPY and against themselves, and how soon a cancel acts."""
+
+import asyncio
+import time
+import uuid
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from uuid import uuid4
+
+import psutil
+from temporalio.client import Client, WorkflowExecutionStatus
+
+from activities.heartbeats import HEARTBEAT_SECONDS
+from bench import sheets
+from bench.copies import CopyFloor
+from bench.figures import Figure
+from bench.platform import Platform
+from bench.rounds import Rounds
+from runtime.families import Family
+
+ROWS = 50_000
+CANCELLED_ROWS = 200_000
+BEFORE_CANCEL = 0.3
+"""Seconds that a stage has gone on when it is cancelled."""
+STAGES = ("fetch", "stage", "apply")
+
+
+async def refresh_rates(platform: Platform, rounds: Rounds) -> list[Figure]:
+    """Rows a second that a refresh changes, and finds unchanged."""
+    changed = Figure(f"refresh of {ROWS} changed rows vs COPY", "1/s", at_least=0.15)
+    unchanged = Figure(f"unchanged refresh of {ROWS} rows vs changed", "1/s", at_least=2)
+    versions = [await asyncio.to_thread(sheets.delimited, ROWS, version) for version in (0, 1)]
+    async with _serving() as server:
+        server.content = versions[0]
+        source = await _Source.made(platform, server.url)
+        await source.refreshed()
+        floor = CopyFloor(platform, source.database_id)
+        await floor.prepare()
+        for number in rounds:
+            server.content = versions[(number + 1) % 2]
+            rate = ROWS / await source.refreshed(updated=ROWS)
+            changed.add(rate, ROWS / await floor.seconds())
+            unchanged.add(ROWS / await source.refreshed(unchanged=ROWS), rate)
+    return [changed, unchanged]
+
+
+async def cancel_times(platform: Platform, client: Client, rounds: Rounds) -> list[Figure]:
+    """Seconds from a cancel in each stage until nothing of the run goes on."""
+    allowed = 2 * HEARTBEAT_SECONDS
+    figures = [Figure(f"cancel while rows are in {stage}", "s", at_most=1.0) for stage in STAGES]
+    content = await asyncio.to_thread(sheets.delimited, CANCELLED_ROWS)
+    async with _serving() as server:
+        for _ in rounds:
+            for stage, figure in zip(STAGES, figures, strict=True):
+                server.content, server.dripping = content, stage == "fetch"
+                source = await _Source.made(platform, server.url)
+                figure.add(await source.cancelled(client, stage), allowed)
+    return figures
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """A data source of CSV that is keyed by its codes."""
+
+    platform: Platform
+    path: str
+    database_id: str
+
+    @classmethod
+    async def made(cls, platform: Platform, url: str) -> "_Source":
+        path = f"/v1/workspaces/{platform.connection['workspaceId']}/data-sources"
+        body = {
+            "label": f"Goods {uuid4().hex[:8]}",
+            "kind": "http_csv",
+            "config": {"url": url},
+            "fields": sheets.FIELDS,
+            "keyFields": ["code"],
+        }
+        made = await platform.post(path, body)
+        return cls(platform, f"{path}/{made['id']}", made["targetDatabaseId"])
+
+    async def refreshed(self, updated: int = 0, unchanged: int = 0) -> float:
+        """Seconds of a refresh, which has changed so many rows and found so many unchanged."""
+        started = time.perf_counter()
+        run_id = (await self.platform.post(f"{self.path}/refresh", {}))["id"]
+        while (run := await self._run(run_id))[0] in {"queued", "running"}:
+            await asyncio.sleep(0.01)
+        taken = time.perf_counter() - started
+        status, stats, _ = run
+        assert status == "succeeded", run
+        assert (stats["rowsUpdated"], stats["rowsUnchanged"]) == (updated, unchanged), stats
+        return taken
+
+    async def cancelled(self, client: Client, stage: str) -> float:
+        """Seconds from the cancel of a run in this stage until all of it has ended."""
+        run_id = (await self.platform.post(f"{self.path}/refresh", {}))["id"]
+        while (run := await self._run(run_id))[2].get("stage", "fetch") != stage:
+            assert run[0] in {"queued", "running"}, run
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(BEFORE_CANCEL)
+        started = time.perf_counter()
+        await self.platform.post(f"{self.path}/runs/{run_id}/cancel", {})
+        execution = client.get_workflow_handle(Family.DATA_SOURCE_REFRESH.workflow_id(run_id))
+        while (await execution.describe()).status is WorkflowExecutionStatus.RUNNING:
+            await asyncio.sleep(0.05)
+        while await self._busy():
+            await asyncio.sleep(0.05)
+        return time.perf_counter() - started
+
+    async def _run(self, run_id: str) -> tuple[str, dict[str, int], dict[str, str]]:
+        query = "SELECT status, stats, progress FROM data_source_run WHERE id = %s"
+        row = await (await self.platform.database.execute(query, [uuid.UUID(run_id)])).fetchone()
+        assert row is not None
+        return row[0], row[1], row[2]
+
+    async def _busy(self) -> bool:
+        """Whether a child of the worker still reads, or PostgreSQL still works on staged rows."""
+        worker = psutil.Process(self.platform.worker_pid)
+        if any(child.children() for child in worker.children()):
+            return True
+        query = (
+            "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE state <> 'idle'"
+            " AND pid <> pg_backend_pid() AND query LIKE '%staged_row%')"
+        )
+        row = await (await self.platform.database.execute(query)).fetchone()
+        return row == (True,)
+
+
+@dataclass(slots=True)
+class _Server:
+    """Answers every request with its content; dripping, with a piece of it a second."""
+
+    url: str = ""
+    content: bytes = b""
+    dripping: bool = False
+    writers: list[asyncio.StreamWriter] = field(default_factory=list)
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            await reader.readuntil(b"\r\n\r\n")
+            head = (
+                f"HTTP/1.1 200 OK\r\nContent-Type: text/csv\r\nContent-Length: {len(self.content)}"
+            )
+            writer.write(f"{head}\r\nConnection: close\r\n\r\n".encode())
+            for start in range(0, len(self.content), 1 << 16):
+                writer.write(self.content[start : start + (1 << 16)])
+                await writer.drain()
+                await asyncio.sleep(1 if self.dripping else 0)
+        except (ConnectionError, asyncio.IncompleteReadError):
+            pass
+        finally:
+            writer.close()
+
+
+@asynccontextmanager
+async def _serving() -> AsyncIterator[_Server]:
+    made = _Server()
+    server = await asyncio.start_server(made.serve, "127.0.0.1", 0)
+    made.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/goods.csv"
+    try:
+        yield made
+    finally:
+        server.close()
