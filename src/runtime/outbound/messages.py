@@ -4,11 +4,16 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC
+from email.utils import parsedate_to_datetime
 from typing import Any
 
+from runtime.clock import utc_now
 from runtime.outbound.errors import InvalidBodyError
 
 MEBIBYTE = 1024 * 1024
+
+_RETRYABLE_CLIENT_ERRORS = frozenset({408, 409, 425, 429})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +48,36 @@ class OutboundResponse:
     final_url: str
 
     @property
+    def retryable(self) -> bool:
+        """Whether the same request may be answered otherwise later: 4xx but a few is final."""
+        return self.status >= 500 or self.status in _RETRYABLE_CLIENT_ERRORS
+
+    @property
+    def retry_after(self) -> float | None:
+        """Seconds that the answer asks to wait, by a number or a date (RFC 9110, 10.2.3)."""
+        value = self.headers.get("retry-after")
+        if value is None:
+            return None
+        if value.isascii() and value.isdigit():
+            return float(value)
+        try:
+            moment = parsedate_to_datetime(value)
+        except (ValueError, OverflowError):
+            return None
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=UTC)  # all HTTP dates are in UTC, whatever they write
+        return max(0.0, (moment - utc_now()).total_seconds())
+
+    @property
+    def charset(self) -> str | None:
+        """The encoding of text that the answer declares, as it names it."""
+        for parameter in self.headers.get("content-type", "").split(";")[1:]:
+            name, _, value = parameter.partition("=")
+            if name.strip().lower() == "charset":
+                return value.strip().strip("\"'")
+        return None
+
+    @property
     def content_type(self) -> str:
         """The media type without parameters, lower case, empty when the answer names none."""
         return self.headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -53,13 +88,8 @@ class OutboundResponse:
 
     def text(self) -> str:
         """The body in the charset it declares, else UTF-8; what does not decode is replaced."""
-        charset = "utf-8"
-        for parameter in self.headers.get("content-type", "").split(";")[1:]:
-            name, _, value = parameter.partition("=")
-            if name.strip().lower() == "charset":
-                charset = value.strip().strip("\"'")
         try:
-            return self.body.decode(charset, errors="replace")
+            return self.body.decode(self.charset or "utf-8", errors="replace")
         except (LookupError, UnicodeError):
             return self.body.decode("utf-8", errors="replace")
 

@@ -1,8 +1,5 @@
 """The http_request node: one call through the outbound client (decisions C6, C8, D2)."""
 
-import base64
-from datetime import UTC
-from email.utils import parsedate_to_datetime
 from typing import Any
 
 from activities.automation_runs.nodes.invocation import NodeResult
@@ -10,7 +7,7 @@ from models.automation.automation_runs.errors import NodeError
 from models.automation.automations.rules.graph.configs import HttpAuth, HttpRequestConfig
 from models.core.base import JsonObject
 from models.core.expressions.rules.json_values import MAX_DEPTH
-from runtime.clock import utc_now
+from runtime.outbound.authentication import authentication
 from runtime.outbound.client import OutboundClient
 from runtime.outbound.messages import OutboundRequest, OutboundResponse
 
@@ -24,7 +21,6 @@ QUOTED_CHARACTERS = 500
 """Characters of an unexpected answer that the node's error quotes."""
 _NOTHING = frozenset({"", "null", "{}", "[]"})
 
-RETRYABLE_CLIENT_ERRORS = frozenset({408, 409, 425, 429})
 _SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
@@ -81,13 +77,12 @@ def storable(value: Any, depth: int = 0) -> Any:
 
 def unexpected(response: OutboundResponse) -> NodeError:
     """The failure an answer of this status is: 4xx but 408, 409, 425 and 429 is final."""
-    status = response.status
-    final = 400 <= status < 500 and status not in RETRYABLE_CLIENT_ERRORS
+    wait = response.retry_after
     return NodeError(
-        f"http_{status}",
-        f"The server answered {status}.",
-        retryable=not final,
-        retry_after=_retry_after(response.headers.get("retry-after")),
+        f"http_{response.status}",
+        f"The server answered {response.status}.",
+        retryable=not 400 <= response.status < 500 or response.retryable,
+        retry_after=None if wait is None else min(wait, MAX_RETRY_AFTER),
         quoted=_said(response),
     )
 
@@ -100,28 +95,14 @@ def _said(response: OutboundResponse) -> str:
     return "" if words in _NOTHING else words
 
 
-def _retry_after(value: str | None) -> float | None:
-    """Seconds from a Retry-After header, a number or a date (RFC 9110 section 10.2.3)."""
-    if value is None:
-        return None
-    if value.isascii() and value.isdigit():
-        return min(float(value), MAX_RETRY_AFTER)
-    try:
-        moment = parsedate_to_datetime(value)
-    except (ValueError, OverflowError):
-        return None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)  # all HTTP dates are in UTC, whatever they write
-    return min(max(0.0, (moment - utc_now()).total_seconds()), MAX_RETRY_AFTER)
-
-
 def _auth_headers(auth: HttpAuth | None) -> dict[str, str]:
-    if auth is None or auth.type == "none":
+    if auth is None:
         return {}
-    if auth.type == "bearer":
-        return {"Authorization": f"Bearer {auth.token}"}
-    if auth.type == "basic":
-        credentials = base64.b64encode(f"{auth.username}:{auth.password}".encode()).decode()
-        return {"Authorization": f"Basic {credentials}"}
-    assert auth.name is not None, "the config names the header"
-    return {auth.name: auth.value or ""}
+    match auth.type:
+        case "bearer":
+            credential = auth.token
+        case "basic":
+            credential = f"{auth.username}:{auth.password}"
+        case _:
+            credential = auth.value
+    return authentication(auth.type, credential or "", auth.name)
