@@ -24,10 +24,10 @@ def page_key(run: DataSourceRun, page: int) -> str:
     return f"data-source-runs/{run.workspace_id}/{run.id}/{page}"
 
 
-def read_options_of(kind: str, config: JsonObject) -> ReadOptions:
-    """How the files of a config are read."""
+def read_options_of(kind: str, config: JsonObject, charset: str | None = None) -> ReadOptions:
+    """How the files of a config are read, which their server says are written in `charset`."""
     named = config.get("format") or FORMATS.get(DataSourceKind(kind), TableFormat.JSON)
-    return read_options(config, TableFormat(named))
+    return read_options(config, TableFormat(named), charset)
 
 
 @asynccontextmanager
@@ -62,7 +62,7 @@ async def file_at(
     """The stored file that a config names, in a directory. Raises SourceProblem when it is gone."""
     found = await find_file(work, workspace_id, Id(config["fileId"]))
     if found is None:
-        raise SourceProblem(ErrorKind.FETCH, "The file is gone. Name another fileId.")
+        raise SourceProblem(ErrorKind.FETCH, "The file is gone. Name another fileId.", final=True)
     return await _copied(store, found.object_key, directory / "file")
 
 
@@ -72,5 +72,6 @@ async def _copied(store: ObjectStore, key: str, path: Path) -> Path:
             async for piece in store.get(key):
                 file.write(piece)
         except FileNotFoundError:
-            raise SourceProblem(ErrorKind.FETCH, "The content of the file is gone.") from None
+            message = "The content of the file is gone."
+            raise SourceProblem(ErrorKind.FETCH, message, final=True) from None
     return path

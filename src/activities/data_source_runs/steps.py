@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 from activities.data_source_runs.inputs import input_files, page_key, read_options_of, scratch
 from activities.endings import CLOSED
 from activities.heartbeats import heartbeats
-from activities.sources.fetching import Fetched, fetch_pages
+from activities.sources.fetching import Fetched, HttpSource, fetch_pages
 from activities.sources.reading import Reading, reading
 from activities.sources.reading_process import Fill
 from activities.sources.requests import HTTP_KINDS, auth_headers
@@ -32,9 +33,6 @@ from runtime.object_store import ObjectStore
 from runtime.outbound.client import OutboundClient
 
 CONTINUE = "continue"
-RETRIED = frozenset({ErrorKind.FETCH, ErrorKind.TIMEOUT})
-"""Kinds of problems that another attempt may not meet."""
-
 _PIECE = 1 << 20
 
 
@@ -78,7 +76,8 @@ class DataSourceRunActivities:
 
         async with scratch() as directory:
             kind = DataSourceKind(run.plan["kind"])
-            await fetch_pages(self._outbound, kind, config, headers, directory, keep, fetched)
+            source = HttpSource(self._outbound, kind, config, headers, _key_columns(run))
+            await fetch_pages(source, directory, keep, fetched)
 
     @activity.defn(name="stage_rows")
     async def stage(self, run_id: str) -> str:
@@ -90,7 +89,8 @@ class DataSourceRunActivities:
                 return CONTINUE
             async with scratch() as directory:
                 files = await input_files(self._database, self._store, run, directory)
-                options = read_options_of(run.plan["kind"], run.plan["config"])
+                charset = run.progress.get("fetched", {}).get("charset")
+                options = read_options_of(run.plan["kind"], run.plan["config"], charset)
                 async with reading(files, options) as table:
                     await self._stage(run, table)
         return CONTINUE
@@ -216,13 +216,23 @@ class DataSourceRunActivities:
         info = activity.info()
         policy = info.retry_policy
         last = policy is None or info.attempt >= policy.maximum_attempts
-        if problem.kind in RETRIED and not last:
+        if problem.retryable and not last:
+            wait = problem.retry_after
             raise ApplicationError(
-                problem.kind, type=problem.kind, category=ApplicationErrorCategory.BENIGN
+                problem.kind,
+                type=problem.kind,
+                category=ApplicationErrorCategory.BENIGN,
+                next_retry_delay=None if wait is None else timedelta(seconds=wait),
             ) from None
         async with self._database.transaction() as work:
             await endings.fail_run(work, run_id, problem)
         raise ApplicationError(problem.kind, type=problem.kind, non_retryable=True) from None
+
+
+def _key_columns(run: DataSourceRun) -> list[str]:
+    """The columns that fill the fields by which rows are told apart."""
+    mapping = run.plan["fields"]
+    return [one["sourcePath"] for one in mapping if one["fieldKey"] in run.plan["keyFields"]]
 
 
 async def _pieces(path: Path) -> AsyncIterator[bytes]:

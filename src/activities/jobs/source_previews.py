@@ -7,7 +7,7 @@ from typing_extensions import override
 from activities.data_source_runs.inputs import file_at, read_options_of, scratch
 from activities.jobs.open_transactions import keep_open
 from activities.jobs.transactions import Chunks
-from activities.sources.fetching import Fetched, fetch_pages
+from activities.sources.fetching import HttpSource, fetch_first_page
 from activities.sources.reading import reading
 from activities.sources.requests import HTTP_KINDS, auth_headers
 from models.core.base import JsonObject
@@ -23,6 +23,8 @@ from runtime.outbound.client import OutboundClient
 PROFILED = 1_000
 """Rows by which the kinds of columns are told."""
 READ_SECONDS = 30.0
+FETCH_SECONDS = 45.0
+"""Seconds for the first page: whoever asked is answered within a minute."""
 
 
 class SourcePreviews(Chunks):
@@ -48,27 +50,21 @@ class SourcePreviews(Chunks):
 
     async def _read(self, work: UnitOfWork, job: Job) -> JsonObject:
         kind, config = DataSourceKind(job.input["kind"]), job.input["config"]
+        charset = None
         async with scratch() as directory:
             if kind in HTTP_KINDS:
                 headers = await auth_headers(work, self._keys, job.workspace_id, config.get("auth"))
                 path = directory / "page-0"
-                await keep_open(
-                    work,
-                    fetch_pages(self._outbound, kind, config, headers, directory, _stay, most=1),
-                )
+                source = HttpSource(self._outbound, kind, config, headers, seconds=FETCH_SECONDS)
+                charset = await keep_open(work, fetch_first_page(source, path))
             else:
                 path = await file_at(work, self._store, job.workspace_id, config, directory)
-            described = await keep_open(work, self._described(path, job))
+            described = await keep_open(work, self._described(path, job, charset))
         if not described["rows"]:
             described["warning"] = "The source has no rows."
         return described
 
-    async def _described(self, path: Path, job: Job) -> JsonObject:
-        options = read_options_of(job.input["kind"], job.input["config"])
+    async def _described(self, path: Path, job: Job, charset: str | None) -> JsonObject:
+        options = read_options_of(job.input["kind"], job.input["config"], charset)
         async with reading([path], options, READ_SECONDS) as table:
             return await table.describe(job.input["limit"], PROFILED)
-
-
-async def _stay(path: Path, state: Fetched) -> None:
-    """Leave the page where it was fetched to."""
-    del path, state

@@ -1,23 +1,33 @@
 """Fetching what a source holds, page by page, into files."""
 
-from collections.abc import Awaitable, Callable, Mapping
+import asyncio
+import hashlib
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, TypeAlias
 
 from activities.sources.pages import PageFound, first_page, next_page
 from activities.sources.reading import page_of
-from activities.sources.requests import MAX_FETCH_BYTES, check_status, problem_of, request_of
+from activities.sources.reading_process import Inspect
+from activities.sources.requests import (
+    FETCH_SECONDS,
+    MAX_FETCH_BYTES,
+    check_status,
+    problem_of,
+    request_of,
+)
 from models.core.base import JsonObject
 from models.sources.data_sources.rules.configs import DataSourceKind
 from models.sources.tabular.rules.configs import read_options
-from models.sources.tabular.rules.options import TableFormat
+from models.sources.tabular.rules.options import MAX_ROWS, TableFormat
 from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
 from runtime.outbound.client import OutboundClient
 from runtime.outbound.errors import OutboundError
 from runtime.outbound.messages import OutboundResponse
 
 MAX_PAGES = 1_000
+"""Pages of a source (decisions C3); a config may want fewer, and then the rest is left out."""
 
 FORMATS: Mapping[DataSourceKind, TableFormat] = {
     DataSourceKind.HTTP_CSV: TableFormat.CSV,
@@ -28,77 +38,152 @@ FORMATS: Mapping[DataSourceKind, TableFormat] = {
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """How far a source has been fetched: so many pages and bytes, and what `next` asks for.
+    """How far a source has been fetched: so many pages, bytes and rows, and what `next` asks for.
 
-    `validators` are the request headers that ask whether it has changed since.
+    `charset` is what the first page says it is written in, and `keys` the columns by which rows are
+    told apart that it has. `digest` is that of the last page; `mark` is what an earlier one was
+    asked for with, to notice a server that sends in circles.
     """
 
     pages: int = 0
     bytes: int = 0
+    rows: int = 0
     next: JsonObject | None = field(default_factory=dict)
-    validators: Mapping[str, str] = field(default_factory=dict)
-    unchanged: bool = False
+    mark: JsonObject | None = None
+    digest: str = ""
+    keys: Sequence[str] = ()
+    charset: str | None = None
 
 
 Keep: TypeAlias = Callable[[Path, Fetched], Awaitable[None]]
 """Keeps a page that was fetched into a file, and how far the source has been fetched with it."""
 
 
+@dataclass(frozen=True, slots=True)
+class HttpSource:
+    """What is fetched: a config, the headers that authenticate, the columns that tell rows apart.
+
+    Each request may take so many `seconds`.
+    """
+
+    outbound: OutboundClient
+    kind: DataSourceKind
+    config: JsonObject
+    auth: Mapping[str, str]
+    keys: Sequence[str] = ()
+    seconds: float = FETCH_SECONDS
+
+    @property
+    def paginated(self) -> bool:
+        pagination = self.config.get("pagination") or {}
+        return self.kind is DataSourceKind.HTTP_JSON and pagination.get("type", "none") != "none"
+
+    @property
+    def most(self) -> int:
+        """The pages that the config wants at most."""
+        limit: int = (self.config.get("pagination") or {}).get("maxPages", MAX_PAGES)
+        return limit
+
+
 async def fetch_pages(
-    outbound: OutboundClient,
-    kind: DataSourceKind,
-    config: JsonObject,
-    auth: Mapping[str, str],
-    directory: Path,
-    keep: Keep,
-    done: Fetched | None = None,
-    most: int = MAX_PAGES,
+    source: HttpSource, directory: Path, keep: Keep, done: Fetched | None = None
 ) -> None:
-    """Fetch the pages that are not `done` yet, at most so many. Raises SourceProblem."""
+    """Fetch the pages that are not `done` yet. Raises SourceProblem."""
     state = done or Fetched()
-    asked = first_page(config) if state.next == {} else state.next
-    pagination = config.get("pagination") or {}
-    limit = min(most, pagination.get("maxPages", MAX_PAGES))
-    while asked is not None and state.pages < limit:
+    asked = first_page(source.config) if state.next == {} else state.next
+    while asked is not None and state.pages < source.most:
         path = directory / f"page-{state.pages}"
-        headers = {**auth, **(state.validators if state.pages == 0 else {})}
-        response = await _fetch(outbound, config, headers, asked, path, state.bytes)
-        if response.status == 304:
-            await keep(path, Fetched(next=None, unchanged=True, validators=state.validators))
-            return
-        check_status(response)
-        following = None
-        if kind is DataSourceKind.HTTP_JSON and pagination.get("type", "none") != "none":
-            found = await _found(config, path)
-            following = next_page(config, asked, response, found)
-        state = Fetched(
-            pages=state.pages + 1,
-            bytes=state.bytes + response.bytes_received,
-            next=following,
-            validators=_validators(response) if state.pages == 0 and following is None else {},
-        )
+        response = await _fetch(source, asked, path, state.bytes)
+        state = await _after(source, state, asked, response, path)
+        asked = state.next
         await keep(path, state)
-        asked = following
+    if asked is not None and state.pages >= MAX_PAGES:
+        raise SourceProblem(
+            ErrorKind.TOO_LARGE,
+            f"The source has more than {MAX_PAGES:,} pages. Ask for larger ones.",
+        )
+
+
+async def fetch_first_page(source: HttpSource, path: Path) -> str | None:
+    """Fetch the first page into a file; gives the charset it declares. Raises SourceProblem."""
+    response = await _fetch(source, first_page(source.config), path, 0)
+    return response.charset
+
+
+async def _after(
+    source: HttpSource, state: Fetched, asked: JsonObject, response: OutboundResponse, path: Path
+) -> Fetched:
+    """How far the source has been fetched with this page."""
+    following, found, digest = None, PageFound(0, None), ""
+    if source.paginated:
+        found = await _found(source, path)
+        digest = await asyncio.to_thread(_digest, path)
+        following = next_page(source.config, asked, response, found)
+        _check_progress(
+            state, asked, following, repeated=bool(found.rows) and digest == state.digest
+        )
+        _check_page(state, found)
+    number = state.pages + 1
+    return Fetched(
+        pages=number,
+        bytes=state.bytes + response.bytes_received,
+        rows=state.rows + found.rows,
+        next=following,
+        # Compared with what was asked for a power of two ago, every circle shows (R. P. Brent).
+        mark=asked if number & state.pages == 0 else state.mark,
+        digest=digest,
+        keys=found.columns if state.pages == 0 else state.keys,
+        charset=response.charset if state.pages == 0 else state.charset,
+    )
+
+
+def _check_progress(
+    state: Fetched, asked: JsonObject, following: JsonObject | None, *, repeated: bool
+) -> None:
+    """Refuse a server that gives the same page again and again."""
+    if following is not None and following in (asked, state.mark):
+        raise SourceProblem(
+            ErrorKind.FETCH, "The server names a page as the next one that was there.", final=True
+        )
+    if repeated:
+        names = ", ".join(asked.get("query", {"the link": ""}))
+        message = f"The server answers the same page again. It seems to pass over {names}."
+        raise SourceProblem(ErrorKind.FETCH, message, final=True)
+
+
+def _check_page(state: Fetched, found: PageFound) -> None:
+    """Refuse more rows than a source may have, and a page that lacks what tells rows apart."""
+    if state.rows + found.rows > MAX_ROWS:
+        raise SourceProblem(ErrorKind.TOO_LARGE, f"The source has more than {MAX_ROWS:,} rows.")
+    missing = [name for name in state.keys if name not in found.columns]
+    if found.rows and missing:
+        raise SourceProblem(
+            ErrorKind.MAPPING,
+            f"Page {state.pages + 1} has no column {missing[0]}, by which rows are told apart."
+            " The pages before it have.",
+        )
 
 
 async def _fetch(
-    outbound: OutboundClient,
-    config: JsonObject,
-    headers: Mapping[str, str],
-    asked: JsonObject,
-    path: Path,
-    before: int,
+    source: HttpSource, asked: JsonObject, path: Path, before: int
 ) -> OutboundResponse:
-    request = request_of(config, headers, url=asked.get("url"), **asked.get("query", {}))
+    query = asked.get("query", {})
+    request = request_of(source.config, source.auth, source.seconds, asked.get("url"), query)
     with path.open("wb") as file:
         try:
-            response = await outbound.send(request, _sink(file))
+            response = await source.outbound.send(request, _sink(file))
         except OutboundError as error:
             raise problem_of(error) from error
+    check_status(response)
     if before + response.bytes_received > MAX_FETCH_BYTES:
         limit = MAX_FETCH_BYTES // 1024**2
         raise SourceProblem(ErrorKind.TOO_LARGE, f"The source holds more than {limit} MiB.")
     return response
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _sink(file: BinaryIO) -> Callable[[bytes], Awaitable[None]]:
@@ -109,15 +194,9 @@ def _sink(file: BinaryIO) -> Callable[[bytes], Awaitable[None]]:
     return write
 
 
-async def _found(config: JsonObject, path: Path) -> PageFound:
+async def _found(source: HttpSource, path: Path) -> PageFound:
     """What a page says of itself, read by a process of its own."""
-    options = read_options(config, TableFormat(config.get("format", "json")))
-    cursor_path = (config.get("pagination") or {}).get("cursorPath")
-    rows, cursor = await page_of(path, options, cursor_path)
-    return PageFound(rows, cursor)
-
-
-def _validators(response: OutboundResponse) -> Mapping[str, str]:
-    """The conditions of the next request (RFC 9110, section 13)."""
-    pairs = (("etag", "If-None-Match"), ("last-modified", "If-Modified-Since"))
-    return {name: response.headers[known] for known, name in pairs if known in response.headers}
+    options = read_options(source.config, TableFormat(source.config.get("format", "json")))
+    cursor_path = (source.config.get("pagination") or {}).get("cursorPath")
+    rows, cursor, columns = await page_of(path, options, Inspect(cursor_path, source.keys))
+    return PageFound(rows, cursor, columns)

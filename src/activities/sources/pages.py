@@ -1,38 +1,40 @@
 """The pages of a JSON source: how the next one is asked for (decisions C10, pagination)."""
 
-import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urljoin
+from urllib.parse import parse_qs, urlsplit
 
+from activities.sources.links import linked
+from activities.sources.requests import problem_of
 from models.core.base import JsonObject
 from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
+from runtime.outbound.errors import OutboundError
 from runtime.outbound.messages import OutboundResponse
-
-_LINK = re.compile(r'<([^<>]*)>\s*((?:;\s*[^,;="\s]+\s*(?:=\s*(?:"[^"]*"|[^,;"]*))?)*)')
-_NEXT = re.compile(r'(?:^|;)\s*rel\s*=\s*"?(?:[^"]*\s)?next(?:\s[^"]*)?"?\s*(?:;|$)', re.IGNORECASE)
+from runtime.outbound.urls import is_https_upgrade, parse_url, same_origin
 
 
 @dataclass(frozen=True, slots=True)
 class PageFound:
-    """What is known of a page that was fetched: how many rows it has and where it says to go on."""
+    """What is known of a page that was fetched: its rows, and where it says to go on."""
 
     rows: int
     cursor: Any
+    columns: Sequence[str] = ()
 
 
 def first_page(config: JsonObject) -> JsonObject:
-    """What the first page is asked for with, besides the config."""
+    """What the first page is asked for with, besides the config.
+
+    Pages are counted from the number that the config gives, else from 1, and rows from 0.
+    """
     pagination = config.get("pagination") or {"type": "none"}
-    param = pagination.get("param")
-    given = config.get("query", {}).get(param)
-    match pagination["type"]:
-        case "page":
-            return {"query": {param: given or "1"}}
-        case "offset":
-            return {"query": {param: given or "0"}}
-        case _:
-            return {}
+    if pagination["type"] not in {"page", "offset"}:
+        return {}
+    param = pagination["param"]
+    of_url = parse_qs(urlsplit(config["url"]).query).get(param, [None])[-1]
+    given = config.get("query", {}).get(param) or of_url
+    return {"query": {param: given or ("1" if pagination["type"] == "page" else "0")}}
 
 
 def next_page(
@@ -40,43 +42,44 @@ def next_page(
 ) -> JsonObject | None:
     """What the next page is asked for with; None after the last one.
 
-    Raises SourceProblem for a server that sends in circles or elsewhere.
+    Raises SourceProblem for a server that sends elsewhere.
     """
     pagination = config.get("pagination") or {"type": "none"}
     param, size = pagination.get("param"), pagination.get("pageSize")
-    following: JsonObject | None = None
     match pagination["type"]:
         case "page" | "offset" if found.rows and (size is None or found.rows >= size):
             step = 1 if pagination["type"] == "page" else size or found.rows
-            following = {"query": {param: str(_number(asked, param) + step)}}
+            return {"query": {param: str(_number(asked, param) + step)}}
         case "cursor" if found.cursor not in (None, "", False):
-            following = {"query": {param: str(found.cursor)}}
+            return {"query": {param: str(found.cursor)}}
         case "link_header":
-            url = linked(response)
-            following = None if url is None else {"url": url}
-    if following is not None and following == asked:
-        raise SourceProblem(ErrorKind.FETCH, "The server names the same page as the next one.")
-    return following
+            url = linked(response.headers.get("link", ""), "next", response.final_url)
+            return None if url is None else {"url": _at_home(url, config["url"])}
+    return None
 
 
 def _number(asked: JsonObject, param: Any) -> int:
     try:
         return int(asked["query"][param])
-    except ValueError:
+    except (TypeError, ValueError):
         raise SourceProblem(
             ErrorKind.MAPPING, f"The query parameter {param} must be a number to count pages with."
         ) from None
 
 
-def linked(response: OutboundResponse) -> str | None:
-    """The URL of the relation `next` in the header Link (RFC 8288), on the same host.
+def _at_home(url: str, home: str) -> str:
+    """The URL, if it is on the origin that the config names: what authenticates there goes along.
 
-    Raises SourceProblem for another host: what authenticates here is not sent there.
+    Raises SourceProblem for any other.
     """
-    for target, parameters in _LINK.findall(response.headers.get("link", "")):
-        if _NEXT.search(parameters):
-            url: str = urljoin(response.final_url, target)
-            if url.split("/")[:3] != response.final_url.split("/")[:3]:
-                raise SourceProblem(ErrorKind.FETCH, "The next page is on another host.")
-            return url
-    return None
+    try:
+        there, here = parse_url(url), parse_url(home)
+    except OutboundError as error:
+        raise problem_of(error) from error
+    if same_origin(here, there) or is_https_upgrade(here, there):
+        return str(there)
+    message = (
+        f"The next page is on another origin, {there.scheme}://{there.netloc.decode()}, than the"
+        " URL of the config. Name that one if its pages are to be fetched."
+    )
+    raise SourceProblem(ErrorKind.FETCH, message, final=True)

@@ -3,7 +3,7 @@
 import asyncio
 import multiprocessing
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -36,17 +36,17 @@ class Reading:
 
     async def describe(self, sample: int, profiled: int | None) -> dict[str, Any]:
         """The columns and the first rows of the table. Raises SourceProblem."""
-        await asyncio.to_thread(self._connection.send, Describe(sample, profiled))
+        await self._ask(Describe(sample, profiled))
         answer = await self._answer()
         assert answer[:1] == DESCRIPTION
         described: dict[str, Any] = from_json(answer[1:])
         return described
 
-    async def inspect(self, cursor_path: str | None) -> tuple[int, Any]:
-        """How many rows a page of JSON has, and its cursor. Raises SourceProblem."""
-        await asyncio.to_thread(self._connection.send, Inspect(cursor_path))
-        rows, cursor = from_json((await self._answer())[1:])
-        return rows, cursor
+    async def inspect(self, request: Inspect) -> tuple[int, Any, list[str]]:
+        """The rows of a page of JSON, its cursor, and the columns it has. Raises SourceProblem."""
+        await self._ask(request)
+        rows, cursor, columns = from_json((await self._answer())[1:])
+        return rows, cursor, columns
 
     async def fill(self, request: Fill, stage: Stage) -> dict[str, Any]:
         """Stage the rows as values of fields, batch by batch.
@@ -54,13 +54,18 @@ class Reading:
         Gives the options that rows need and their fields lack, by the key of the field. Raises
         SourceProblem, and what `stage` raises.
         """
-        await asyncio.to_thread(self._connection.send, request)
+        await self._ask(request)
         while (answer := await self._answer())[:1] != END:
             counts, _, lines = answer[1:].partition(b"\n")
             read, skipped, lost = from_json(counts)
             await stage(StagedBatch(read, skipped, lost, lines))
         grown: dict[str, Any] = from_json(answer[1:])
         return grown
+
+    async def _ask(self, request: Describe | Inspect | Fill) -> None:
+        # A process that refuses the file before it is asked has ended; its answer is still there.
+        with suppress(BrokenPipeError):
+            await asyncio.to_thread(self._connection.send, request)
 
     async def _answer(self) -> bytes:
         answer = await asyncio.to_thread(self._received)
@@ -98,7 +103,7 @@ async def reading(
         ours.close()
 
 
-async def page_of(path: Path, options: ReadOptions, cursor_path: str | None) -> tuple[int, Any]:
-    """How many rows a page of JSON has, and its cursor. Raises SourceProblem."""
+async def page_of(path: Path, options: ReadOptions, request: Inspect) -> tuple[int, Any, list[str]]:
+    """The rows of a page of JSON, its cursor, and the columns it has. Raises SourceProblem."""
     async with reading([path], options) as page:
-        return await page.inspect(cursor_path)
+        return await page.inspect(request)

@@ -65,9 +65,12 @@ class Fill:
 
 @dataclass(frozen=True, slots=True)
 class Inspect:
-    """Asks how many rows a page of JSON has, and what stands at the path of its cursor."""
+    """Asks how many rows a page of JSON has, what stands at the path of its cursor, and which of
+    these columns it has.
+    """
 
     cursor_path: str | None
+    columns: Sequence[str] = ()
 
 
 def read_file(connection: Connection, paths: Sequence[str], options: ReadOptions) -> None:
@@ -95,8 +98,8 @@ def _refuse(connection: Connection, kind: ErrorKind, message: str) -> None:
 def _answer(connection: Connection, files: Sequence[Path], options: ReadOptions) -> None:
     request = connection.recv()
     if isinstance(request, Inspect):
-        rows, cursor = inspect_page(files[0], options, request.cursor_path)
-        connection.send_bytes(DESCRIPTION + to_json([rows, cursor]))
+        found = inspect_page(files[0], options, request.cursor_path, request.columns)
+        connection.send_bytes(DESCRIPTION + to_json(found))
         return
     table = open_table(files, options)
     while request is not None:

@@ -1,6 +1,5 @@
 """The HTTP requests of data sources, with what their secrets add."""
 
-import base64
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,6 +9,7 @@ from models.sources.data_sources.rules.configs import DataSourceKind
 from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
 from runtime.crypto import KeyRing
 from runtime.database import Work
+from runtime.outbound.authentication import authentication
 from runtime.outbound.errors import OutboundError, OutboundTimeoutError, ResponseTooLargeError
 from runtime.outbound.messages import OutboundRequest, OutboundResponse
 
@@ -21,6 +21,8 @@ HTTP_KINDS = frozenset(
 FETCH_SECONDS = 1_800.0
 """Seconds of one request, whose host may be silent for a minute at most (decisions C3)."""
 MAX_FETCH_BYTES = 100 * 1024 * 1024
+MAX_RETRY_AFTER = 300.0
+"""Seconds that a server can make a run wait; one that asks for more fails it."""
 
 
 async def auth_headers(
@@ -33,17 +35,15 @@ async def auth_headers(
     value = (await secret_values(work, keys, workspace_id, [name])).get(name)
     if value is None:
         raise SourceProblem(ErrorKind.AUTH, f"The workspace has no secret named {name}.")
-    match auth["type"]:
-        case "bearer":
-            return {"Authorization": f"Bearer {value}"}
-        case "basic":
-            return {"Authorization": f"Basic {base64.b64encode(value.encode()).decode()}"}
-        case _:
-            return {auth["headerName"]: value}
+    return authentication(auth["type"], value, auth.get("headerName"))
 
 
 def request_of(
-    config: JsonObject, auth: Mapping[str, str], *, url: str | None = None, **query: str
+    config: JsonObject,
+    auth: Mapping[str, str],
+    seconds: float,
+    url: str | None,
+    query: Mapping[str, str],
 ) -> OutboundRequest:
     """The request of a config; `url` and `query` are what the next page is asked for with."""
     body: Any = config.get("body")
@@ -53,7 +53,7 @@ def request_of(
         headers={**config.get("headers", {}), **auth},
         query={} if url else {**config.get("query", {}), **query},
         body=body,
-        timeout_seconds=FETCH_SECONDS,
+        timeout_seconds=seconds,
         max_bytes=MAX_FETCH_BYTES,
     )
 
@@ -65,14 +65,20 @@ def problem_of(error: OutboundError) -> SourceProblem:
         kind = ErrorKind.TIMEOUT
     elif isinstance(error, ResponseTooLargeError):
         kind = ErrorKind.TOO_LARGE
-    return SourceProblem(kind, error.message)
+    return SourceProblem(kind, error.message, final=not error.retryable)
 
 
 def check_status(response: OutboundResponse) -> None:
     """Raise SourceProblem for an answer that brings no rows. What it says is not repeated: it may
     echo a secret.
     """
-    if 200 <= response.status < 300:
+    status = response.status
+    if 200 <= status < 300:
         return
-    kind = ErrorKind.AUTH if response.status in {401, 403, 407} else ErrorKind.FETCH
-    raise SourceProblem(kind, f"The server answered {response.status}.")
+    kind = ErrorKind.AUTH if status in {401, 403, 407} else ErrorKind.FETCH
+    message = f"The server answered {status}."
+    wait = response.retry_after
+    if wait is not None and wait > MAX_RETRY_AFTER:
+        message += f" It asks to be left alone for {round(wait / 60):,} minutes."
+        raise SourceProblem(kind, message, final=True)
+    raise SourceProblem(kind, message, final=not response.retryable, retry_after=wait)

@@ -64,6 +64,9 @@ async def test_a_source_that_shrinks_too_much_is_stopped(source: Any) -> None:
         pytest.param(reply(401), "auth", id="denied"),
         pytest.param(reply(200, "{not json"), "parse", id="malformed"),
         pytest.param(reply(200, {"message": "no rows here"}), "mapping", id="elsewhere"),
+        pytest.param(reply(200, "<html>Log in"), "parse", id="html"),
+        pytest.param(reply(200, ""), "parse", id="empty"),
+        pytest.param(reply(302, location="http://169.254.169.254/"), "fetch", id="metadata"),
     ],
 )
 async def test_a_failed_fetch_removes_nothing(source: Any, answer: Answer, kind: str) -> None:
@@ -74,6 +77,13 @@ async def test_a_failed_fetch_removes_nothing(source: Any, answer: Answer, kind:
     failed = await goods_of.refresh()
     assert (failed["status"], failed["errorKind"]) == ("failed", kind), failed
     assert set(await goods_of.records()) == {"a"}
+
+
+async def test_a_server_that_is_busy_is_asked_again(source: Any) -> None:
+    goods_of = await source()
+    goods_of.answers(reply(429, retry_after="1"), goods(("a", "Apple", 1)))
+    run = await goods_of.refresh()
+    assert (run["status"], counts(run)) == ("succeeded", (1, 1, 0, 0, 0)), run
 
 
 async def test_the_newest_run_is_reverted(source: Any) -> None:

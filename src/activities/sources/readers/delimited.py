@@ -1,6 +1,7 @@
 """Delimited text: CSV, TSV and their kin (RFC 4180, and what is written in its place)."""
 
 import csv
+import re
 from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
@@ -13,6 +14,7 @@ from models.sources.tabular.rules.cells import cell
 from models.sources.tabular.rules.options import MAX_CELL_BYTES, ReadOptions, TableFormat
 
 _SAMPLE = 64 * 1024
+_MARKUP = re.compile(rb"(\xef\xbb\xbf)?\s*<(!doctype\s+html|html)\b", re.IGNORECASE)
 _DELIMITERS = ",;\t|"
 _BYTE_ORDER_MARKS = (
     (b"\xef\xbb\xbf", "utf-8-sig"),
@@ -25,11 +27,8 @@ def read_delimited(path: Path, options: ReadOptions) -> Table:
     """The table in a file of delimited text. Raises SourceProblem."""
     with path.open("rb") as file:
         sample = file.read(_SAMPLE)
-    if not sample.strip():
-        refuse("The file is empty.")
-    if sample.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0")):
-        refuse("The file is a workbook, not delimited text. Name the format xlsx, xls or ods.")
-    encoding = options.encoding or _encoding(sample)
+    _check_kind(sample)
+    encoding = options.encoding or _encoding(sample, options.charset)
     delimiter = _delimiter(sample, encoding, options)
     csv.field_size_limit(4 * MAX_CELL_BYTES)
 
@@ -58,6 +57,16 @@ def read_delimited(path: Path, options: ReadOptions) -> Table:
     return Table(headers, lambda: bounded(rows()))
 
 
+def _check_kind(sample: bytes) -> None:
+    """Refuse what is no delimited text."""
+    if not sample.strip():
+        refuse("The file is empty.")
+    if _MARKUP.match(sample):
+        refuse("The file is HTML, not delimited text. Check its address, and who may read it.")
+    if sample.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0")):
+        refuse("The file is a workbook, not delimited text. Name the format xlsx, xls or ods.")
+
+
 def _as_wide(line: list[str], width: int) -> Row:
     """The cells of a line: missing ones are empty, and none may stand beyond the headers."""
     if len(line) > width:
@@ -68,8 +77,11 @@ def _as_wide(line: list[str], width: int) -> Row:
     return cells + [None] * (width - len(cells)) if len(cells) < width else cells
 
 
-def _encoding(sample: bytes) -> str:
-    """How the text is encoded: by its mark, else UTF-8 if it is that, else the most likely."""
+def _encoding(sample: bytes, declared: str | None) -> str:
+    """How the text is encoded: by its mark, else UTF-8 if it is that, else as it is declared.
+
+    Without a declaration that Python knows it is the most likely one.
+    """
     for mark, name in _BYTE_ORDER_MARKS:
         if sample.startswith(mark):
             return name
@@ -78,9 +90,19 @@ def _encoding(sample: bytes) -> str:
         sample[: sample.rfind(b"\n") + 1 or None].decode("utf-8")
     except UnicodeDecodeError as error:
         if error.start < len(sample) - 4:
+            if declared is not None and _is_known(declared):
+                return declared
             found = from_bytes(sample).best()
             return "cp1252" if found is None else found.encoding
     return "utf-8"
+
+
+def _is_known(encoding: str) -> bool:
+    try:
+        "".encode(encoding)
+    except LookupError:
+        return False
+    return True
 
 
 def _delimiter(sample: bytes, encoding: str, options: ReadOptions) -> str:

@@ -1,7 +1,8 @@
 """JSON and NDJSON: objects are rows, and what is nested in them is reached by dots."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
+from json import detect_encoding
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from models.sources.tabular.rules.cells import Cell, cell
 from models.sources.tabular.rules.options import MAX_COLUMNS, ReadOptions, TableFormat
 from models.sources.tabular.rules.problems import ErrorKind
 
+_MARK = "\ufeff"
 _DEPTH = 4
 """Levels of objects within a row that become columns; what is deeper is one cell."""
 _MAX_VISITED = 20_000_000
@@ -25,35 +27,52 @@ _LOOKED_THROUGH = 1_000
 def read_json(pages: Sequence[Path], options: ReadOptions) -> Table:
     """The table in pages of JSON, one of them in memory at a time. Raises SourceProblem."""
     if options.format is TableFormat.NDJSON:
-        return _table(lambda: chain.from_iterable(_lines(page) for page in pages), None)
-    first, json_path = rows_in(_whole(pages[0]), options.json_path)
+        return _table(lambda: chain.from_iterable(_lines(page, options) for page in pages), None)
+    first, json_path = rows_in(_whole(pages[0], options), options.json_path)
 
     def objects() -> Iterator[Any]:
         yield from first
         for page in pages[1:]:
-            yield from rows_in(_whole(page), json_path)[0]
+            yield from rows_in(_whole(page, options), json_path)[0]
 
     return _table(objects, json_path)
 
 
 def inspect_page(
-    page: Path, options: ReadOptions, cursor_path: str | None
-) -> tuple[int, str | int | float | None]:
-    """How many rows a page has, and its cursor. Raises SourceProblem."""
+    page: Path, options: ReadOptions, cursor_path: str | None, columns: Sequence[str]
+) -> tuple[int, str | int | float | None, list[str]]:
+    """The rows of a page, its cursor, and which of the columns it has. Raises SourceProblem."""
     if options.format is TableFormat.NDJSON:
-        return sum(1 for _ in _lines(page)), None
-    value = _whole(page)
-    rows, _ = rows_in(value, options.json_path)
+        count, present = _surveyed(_lines(page, options), columns)
+        return count, None, present
+    value = _whole(page, options)
+    count, present = _surveyed(rows_in(value, options.json_path)[0], columns)
     found = matches(read_query(cursor_path), value, _MAX_VISITED) if cursor_path is not None else []
     cursor = found[0] if found else None
-    return len(rows), cursor if isinstance(cursor, str | int | float) else None
+    return count, cursor if isinstance(cursor, str | int | float) else None, present
 
 
-def _whole(page: Path) -> Any:
+def _surveyed(rows: Iterable[Any], columns: Sequence[str]) -> tuple[int, list[str]]:
+    """How many rows there are, and which of the columns any of them has."""
+    count, missing = 0, set(columns)
+    for row in rows:
+        count += 1
+        if missing:
+            missing -= flattened(row).keys()
+    return count, [name for name in columns if name not in missing]
+
+
+def _whole(page: Path, options: ReadOptions) -> Any:
     content = page.read_bytes()
     if not content.strip():
         refuse("The file is empty.")
-    return _parsed(content)
+    encoding: str = detect_encoding(content)
+    if encoding.startswith("utf-8"):
+        try:
+            return _parsed(content)
+        except UnicodeDecodeError:
+            encoding = options.charset or "utf-8"
+    return _parsed(_decoded(content, encoding, "The file"))
 
 
 def rows_in(value: Any, json_path: str | None) -> tuple[list[Any], str]:
@@ -138,15 +157,33 @@ def _flatten(value: Mapping[str, Any], prefix: str, cells: dict[str, Cell], dept
             cells[name[:256]] = cell(inner)
 
 
-def _lines(path: Path) -> Iterator[Any]:
+def _lines(path: Path, options: ReadOptions) -> Iterator[Any]:
+    """The values of the lines. Lines in UTF-16 or UTF-32 are not NDJSON."""
     with path.open("rb") as file:
         for number, line in enumerate(file, start=1):
             if line.strip():
-                yield _parsed(line, f"Line {number}")
+                what = f"Line {number}"
+                try:
+                    yield _parsed(line, what)
+                except UnicodeDecodeError:
+                    yield _parsed(_decoded(line, options.charset or "utf-8", what), what)
 
 
-def _parsed(content: bytes, what: str = "The file") -> Any:
+def _decoded(content: bytes, encoding: str, what: str) -> str:
     try:
-        return from_json(content.removeprefix(b"\xef\xbb\xbf"), allow_inf_nan=False)
+        return content.decode(encoding)
+    except (UnicodeError, LookupError):
+        refuse(f"{what} is not written in {encoding}. JSON is written in UTF-8.")
+
+
+def _parsed(content: bytes | str, what: str = "The file") -> Any:
+    """The value. Raises SourceProblem, and UnicodeDecodeError for bytes that are not UTF-8."""
+    try:
+        if isinstance(content, str):
+            return from_json(content.removeprefix(_MARK), allow_inf_nan=False)
+        return from_json(content.removeprefix(_MARK.encode()), allow_inf_nan=False)
     except ValueError as error:
+        text = content if isinstance(content, str) else content.decode()
+        if text.lstrip(f"{_MARK} \t\r\n").startswith("<"):
+            refuse(f"{what} is HTML or XML, not JSON. Check its address, and who may read it.")
         refuse(f"{what} is not JSON: {str(error)[:200]}.")

@@ -50,9 +50,21 @@ _STEP = r"""(?:\.\.?(?:\*|[A-Za-z_][\w-]*)|\[(?:\*|-?\d{1,9}|'[^'\\]*'|"[^"\\]*"
 _JSON_PATH = re.compile(rf"\$(?:{_STEP}){{0,32}}")
 
 
+_REFUSED_STEPS = (
+    (re.compile(r"\?|=~"), "A filter is not read: bring all rows in, and filter them in a view."),
+    (re.compile(r"\s[-+*/]|[-+*/]\s"), "Arithmetic is not read: compute in a formula field."),
+    (re.compile(r"\[[^]'\"]*:"), "A slice is not read: bring all rows in with [*]."),
+    (re.compile(r"`|\("), "A function is not read: compute in a formula field."),
+)
+"""What JSONPath and its extensions have besides, and what to do in its place."""
+
+
 def _readable_path(text: str) -> str:
     if not _JSON_PATH.fullmatch(text):
-        raise ValueError("must be a JSONPath of names, indexes and wildcards, at most 32 steps")
+        named = re.sub(r"'[^']*'|\"[^\"]*\"", "", text)
+        advice = next((words for step, words in _REFUSED_STEPS if step.search(named)), "")
+        rule = "must be a JSONPath of names, indexes and wildcards, at most 32 steps, such as"
+        raise ValueError(f"{rule} $.data.orders[*]. {advice}".strip())
     return text
 
 

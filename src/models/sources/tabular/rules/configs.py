@@ -5,7 +5,9 @@ from models.sources.tabular.rules.formats import Conventions
 from models.sources.tabular.rules.options import ReadOptions, TableFormat
 
 
-def read_options(config: JsonObject, file_format: TableFormat) -> ReadOptions:
+def read_options(
+    config: JsonObject, file_format: TableFormat, charset: str | None = None
+) -> ReadOptions:
     """How a file of this format is read; the config has passed its model."""
     return ReadOptions(
         format=file_format,
@@ -15,6 +17,7 @@ def read_options(config: JsonObject, file_format: TableFormat) -> ReadOptions:
         sheet_name=config.get("sheetName"),
         range=config.get("range"),
         json_path=config.get("jsonPath"),
+        charset=charset,
         conventions=Conventions(
             config.get("dateOrder", "ymd"), config.get("decimalSeparator", ".")
         ),

@@ -61,7 +61,10 @@ def format_named(name: str, media_type: str = "") -> TableFormat | None:
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """How a file is read. `header_row` counts from 1; 0 says that there is none."""
+    """How a file is read. `header_row` counts from 1; 0 says that there is none.
+
+    `charset` is what its server says it is written in, which counts where its bytes do not tell.
+    """
 
     format: TableFormat
     delimiter: str = "auto"
@@ -70,4 +73,5 @@ class ReadOptions:
     sheet_name: str | None = None
     range: str | None = None
     json_path: str | None = None
+    charset: str | None = None
     conventions: Conventions = field(default_factory=Conventions)
