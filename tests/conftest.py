@@ -1,9 +1,7 @@
 """Fixtures every test may ask for: a migrated database, workspaces with keys, an HTTP client."""
 
 import gc
-import os
 import sys
-import uuid
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -62,9 +60,7 @@ def pytest_collection_finish() -> None:
 @pytest.fixture(scope="session")
 def database_url() -> Iterator[str]:
     """The URL of this process's own migrated database."""
-    run = os.environ.get("PYTEST_XDIST_TESTRUNUID", uuid.uuid4().hex)
-    worker = os.environ.get("PYTEST_XDIST_WORKER", "solo")
-    with migrated_database(run, worker) as url:
+    with migrated_database() as url:
         yield url
 
 

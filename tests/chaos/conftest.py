@@ -1,6 +1,5 @@
 """A database and a Temporal of the chaos tests' own: what breaks here disturbs no other test."""
 
-import os
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
@@ -24,9 +23,7 @@ from tests.support.temporal import dev_server
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
     """The URL of this module's own migrated database."""
-    run = os.environ.get("PYTEST_XDIST_TESTRUNUID", uuid.uuid4().hex)
-    worker = os.environ.get("PYTEST_XDIST_WORKER", "solo")
-    with migrated_database(run, f"chaos_{uuid.uuid4().hex[:8]}_{worker}") as url:
+    with migrated_database(f"chaos_{uuid.uuid4().hex[:8]}") as url:
         yield url
 
 

@@ -2,6 +2,7 @@
 
 import os
 import tempfile
+import uuid
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -16,18 +17,20 @@ from models.migrations.throwaway import boot
 from models.tables import metadata
 
 _TEMPLATE = "template_workspace"
+_RUN = os.environ.get("PYTEST_XDIST_TESTRUNUID", uuid.uuid4().hex)
+_WORKER = os.environ.get("PYTEST_XDIST_WORKER", "solo")
 
 # The server counts processes, not databases: only the last one here may let go of it.
 _databases: Counter[Path] = Counter()
 
 
 @contextmanager
-def migrated_database(run: str, worker: str) -> Iterator[str]:
+def migrated_database(name: str = "main") -> Iterator[str]:
     """The URL of a database of this process's own, a copy of the run's migrated template."""
     temporary = Path(tempfile.gettempdir())
-    home = temporary / f"workspace-tests-{run}"
+    home = temporary / f"workspace-tests-{_RUN}"
     lock = fasteners.InterProcessLock(temporary / "workspace-tests.lock")
-    name = f"test_{worker}_{os.getpid()}"
+    database = f"test_{name}_{_WORKER}_{os.getpid()}"
     with lock:
         home.mkdir(exist_ok=True)
         server = boot(home / "data")
@@ -37,15 +40,15 @@ def migrated_database(run: str, worker: str) -> Iterator[str]:
                 _make_template(connection, server.get_uri(_TEMPLATE))
             connection.execute(
                 sql.SQL("CREATE DATABASE {} TEMPLATE {} STRATEGY FILE_COPY").format(
-                    sql.Identifier(name), sql.Identifier(_TEMPLATE)
+                    sql.Identifier(database), sql.Identifier(_TEMPLATE)
                 )
             )
     try:
-        yield server.get_uri(name)
+        yield server.get_uri(database)
     finally:
         with psycopg.connect(server.get_uri(), autocommit=True) as connection:
             connection.execute(
-                sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name))
+                sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(database))
             )
         _databases[home] -= 1
         if not _databases[home]:

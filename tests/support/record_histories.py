@@ -313,7 +313,7 @@ async def main() -> None:
     """Record against servers of the recorder's own."""
     families = {family: Recorded() for family in JOB_FAMILIES}
     counting = patch("cli.worker_activities.job_families", lambda *_: families)
-    with counting, migrated_database(uuid.uuid4().hex, "recorder") as url:
+    with counting, migrated_database("recorder") as url:
         database = Database(url)
         async with (
             dev_server() as environment,

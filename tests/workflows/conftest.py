@@ -1,7 +1,5 @@
 """Real Temporal, real PostgreSQL, production workers."""
 
-import os
-import uuid
 from collections.abc import AsyncIterator
 
 import pytest
@@ -62,9 +60,7 @@ async def skipping_engine() -> AsyncIterator[Engine]:
 
     It has a database of its own: the relay of the other engine would start its runs there.
     """
-    run = os.environ.get("PYTEST_XDIST_TESTRUNUID", uuid.uuid4().hex)
-    worker = os.environ.get("PYTEST_XDIST_WORKER", "solo")
-    with migrated_database(run, f"{worker}_skipping") as url:
+    with migrated_database("skipping") as url:
         database = Database(url)
         async with (
             time_skipping_server() as environment,

@@ -1,7 +1,5 @@
 """The deadline of a run: it ends what goes on too long, and costs nothing where nothing does."""
 
-import os
-import uuid
 from collections.abc import AsyncIterator
 from datetime import timedelta
 
@@ -35,9 +33,7 @@ LIMIT = timedelta(seconds=1.5)
 @pytest_asyncio.fixture(scope="module")
 async def hurried() -> AsyncIterator[Engine]:
     """An engine whose runs may last a second and a half."""
-    run = os.environ.get("PYTEST_XDIST_TESTRUNUID", uuid.uuid4().hex)
-    worker = os.environ.get("PYTEST_XDIST_WORKER", "solo")
-    with migrated_database(run, f"{worker}_hurried") as url:
+    with migrated_database("hurried") as url:
         database = Database(url)
         async with (
             dev_server() as environment,

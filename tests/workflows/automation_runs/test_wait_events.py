@@ -331,10 +331,9 @@ async def test_an_end_of_time_and_an_event_at_once_have_one_outcome(engine: Engi
         await asyncio.gather(*(race(number) for number in range(start, start + 10)))
 
 
-async def test_what_is_said_while_nobody_works_is_heard(database_url: str) -> None:
+async def test_what_is_said_while_nobody_works_is_heard() -> None:
     """The workers stop while the node waits; it is resumed; others go on."""
-    del database_url
-    with migrated_database("stopped", "waits") as url:
+    with migrated_database("stopped_waits") as url:
         database = Database(url)
         async with dev_server() as environment:
             async with running_engine(database, url, environment.client) as engine:

@@ -168,7 +168,7 @@ async def test_a_decision_of_one_iteration_is_its_own(engine: Engine) -> None:
 @pytest_asyncio.fixture(scope="module")
 async def hurried() -> AsyncIterator[Engine]:
     """An engine whose runs may last eight seconds."""
-    with migrated_database("hurried", "loops") as url:
+    with migrated_database("hurried_loops") as url:
         database = Database(url)
         limit = timedelta(seconds=8)
         async with (

@@ -1,7 +1,6 @@
 """Which rows of the outbox a relay takes next, and what makes it look again."""
 
 import asyncio
-import os
 import uuid
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
@@ -32,9 +31,7 @@ from tests.support.spaces import Space, make_space
 @pytest.fixture(scope="module")
 def quiet_url() -> Iterator[str]:
     """A database that no running relay watches."""
-    run = os.environ.get("PYTEST_XDIST_TESTRUNUID", uuid.uuid4().hex)
-    worker = os.environ.get("PYTEST_XDIST_WORKER", "solo")
-    with migrated_database(run, f"{worker}_relay") as url:
+    with migrated_database("relay") as url:
         yield url
 
 

@@ -1,9 +1,7 @@
 """Due times that pass while the server is away: caught up within the window, else missed (G23)."""
 
 import asyncio
-import os
 import signal
-import uuid
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 
@@ -29,8 +27,7 @@ async def alone() -> AsyncIterator[tuple[Engine, psutil.Process]]:
     before = set(psutil.Process().children())
     async with dev_server() as environment:
         [server] = set(psutil.Process().children()) - before
-        worker = os.environ.get("PYTEST_XDIST_WORKER", "solo")
-        with migrated_database(uuid.uuid4().hex, f"{worker}_misses") as url:
+        with migrated_database("misses") as url:
             database = Database(url)
             async with running_engine(database, url, environment.client) as engine:
                 yield engine, server
