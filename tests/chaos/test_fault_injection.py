@@ -18,8 +18,15 @@ pytestmark = [pytest.mark.crash, pytest.mark.takes(seconds=40)]
 
 FIRST_RUNS = 6
 MOST_RUNS = 120
-POINTS = [point for point in FaultPoint if not point.startswith("dispatched")]
-"""The points on the way of a run; those of the dispatcher are before it."""
+POINTS = [
+    FaultPoint.AFTER_COMMIT_BEFORE_START,
+    FaultPoint.AFTER_START_BEFORE_MARK,
+    FaultPoint.AFTER_EFFECT_BEFORE_COMPLETION,
+    FaultPoint.AFTER_CALL_BEFORE_END,
+    FaultPoint.BEFORE_TERMINAL_WRITE,
+    FaultPoint.AFTER_TERMINAL_WRITE,
+]
+"""The points on the way of an automation run."""
 
 
 async def test_a_death_at_every_named_point_loses_and_doubles_nothing(

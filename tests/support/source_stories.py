@@ -4,8 +4,11 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from models.core.base import Id
+from models.data.records.commands.upsert import hold_upserts
 from models.sources.data_source_runs.commands.acceptance import accept_refresh, cancel_run
 from models.sources.data_source_runs.commands.imports import accept_import
+from models.sources.data_source_runs.commands.staging import find_run, unstage
+from models.sources.data_source_runs.rules import Stage
 from models.sources.data_source_runs.shapes import ImportSpreadsheet
 from models.sources.data_sources.commands import create_data_source
 from models.sources.data_sources.shapes import CreateDataSource
@@ -13,6 +16,8 @@ from runtime.families import Family
 from runtime.ids import new_id
 from tests.support.endpoint import never, serving
 from tests.support.engine import Engine
+from tests.support.goods import make_table
+from tests.support.patience import eventually
 
 
 async def imported(engine: Engine) -> str:
@@ -29,6 +34,35 @@ async def _import(engine: Engine, **given: Any) -> str:
     body = ImportSpreadsheet.model_validate({"label": "Recorded", "kind": "inline", **given})
     async with engine.database.transaction() as work:
         run_id = await accept_import(work, engine.actor, new_id(), body)
+    return Family.DATA_SOURCE_REFRESH.workflow_id(run_id)
+
+
+async def staged_again(engine: Engine) -> str:
+    """An import whose staged rows are lost while it waits to apply them."""
+    database_id = await make_table(engine)
+    async with engine.database.transaction() as holder:
+        await hold_upserts(holder, database_id)
+        body = ImportSpreadsheet.model_validate(
+            {
+                "label": "Recorded",
+                "kind": "inline",
+                "rows": [{"code": "a"}, {"code": "b"}],
+                "fields": [
+                    {"sourcePath": "code", "fieldKey": "code", "label": "Code", "kind": "text"}
+                ],
+                "targetDatabaseId": str(database_id),
+            }
+        )
+        async with engine.database.transaction() as work:
+            run_id = await accept_import(work, engine.actor, new_id(), body)
+
+        async def is_applied() -> bool:
+            async with engine.database.snapshot() as work:
+                return (await find_run(work, run_id)).progress.get("stage") == Stage.APPLY
+
+        await eventually(is_applied)
+        async with engine.database.transaction() as work:
+            await unstage(work, run_id)
     return Family.DATA_SOURCE_REFRESH.workflow_id(run_id)
 
 
@@ -55,5 +89,6 @@ async def cancelled(engine: Engine) -> str:
 SOURCE_STORIES: dict[str, Callable[[Engine], Awaitable[str]]] = {
     "data-source-refresh": imported,
     "data-source-refresh-refused": refused,
+    "data-source-refresh-staged-again": staged_again,
     "data-source-refresh-cancelled": cancelled,
 }

@@ -29,10 +29,12 @@ from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
 from runtime.crypto import KeyRing
 from runtime.database import Database
 from runtime.errors import PlatformError, UnavailableError
+from runtime.fault_injection import FaultPoint, inject_fault
 from runtime.object_store import ObjectStore
 from runtime.outbound.client import OutboundClient
 
 CONTINUE = "continue"
+STAGE_AGAIN = "stage_again"
 _PIECE = 1 << 20
 
 
@@ -65,6 +67,7 @@ class DataSourceRunActivities:
 
         async def keep(path: Path, state: Fetched) -> None:
             await self._store.put(page_key(run, state.pages - 1), _pieces(path))
+            inject_fault(FaultPoint.AFTER_PAGE_BEFORE_PROGRESS, run.id)
             await asyncio.to_thread(path.unlink)
             await self._progress(
                 run,
@@ -114,6 +117,7 @@ class DataSourceRunActivities:
                 if held is None:
                     raise endings.RunOverError
                 await staging.stage_rows(work, held, batch)
+            inject_fault(FaultPoint.AFTER_BATCH_OF_ROWS, run.id)
 
         grown = await table.fill(request, stage)
         if run.trigger == RunTrigger.IMPORT and not (await self._read(run)):
@@ -134,12 +138,11 @@ class DataSourceRunActivities:
 
     async def _ready_to_stage(self, run: DataSourceRun) -> JsonObject:
         """The progress to go on from: from the beginning when PostgreSQL lost what was staged."""
-        counted = run.progress.get("read", 0) - run.progress.get("skipped", 0)
         async with self._database.transaction() as work:
             held = await staging.hold_run(work, run.id)
             if held is None:
                 raise endings.RunOverError
-            if await staging.staged_count(work, run.id) == counted:
+            if await staging.is_staged(work, held):
                 return held.progress
             await staging.unstage(work, run.id)
             await staging.record_progress(work, run.id, read=0, skipped=0, lost=0)
@@ -165,15 +168,29 @@ class DataSourceRunActivities:
 
     @activity.defn(name="apply_rows")
     async def apply(self, run_id: str) -> str:
-        """Compare and write what was staged, and end the run, in one transaction."""
+        """Compare and write what was staged, and end the run, in one transaction.
+
+        Gives STAGE_AGAIN when PostgreSQL has lost what was staged.
+        """
         async with self._attempt(run_id) as run:
-            if run is None:
-                return CLOSED
-            await self._progress(run, stage=Stage.APPLY.value)
-            async with self._database.transaction() as work:
-                await execution.apply_run(work, await staging.find_run(work, run.id))
-            await self._remove_pages(run)
+            if run is not None:
+                await self._progress(run, stage=Stage.APPLY.value)
+                try:
+                    await self._apply(run)
+                except execution.StagedRowsLostError:
+                    await self._progress(run, staged=False)
+                    return STAGE_AGAIN
+        async with self._database.transaction() as work:
+            closed = await staging.find_run(work, Id(run_id))
+        # Also by a repeated call, after one that ended the run and was lost.
+        await self._remove_pages(closed)
         return CLOSED
+
+    async def _apply(self, run: DataSourceRun) -> None:
+        async with self._database.transaction() as work:
+            await execution.apply_run(work, await staging.find_run(work, run.id))
+            inject_fault(FaultPoint.AFTER_ROWS_BEFORE_COMMIT, run.id)
+        inject_fault(FaultPoint.AFTER_TERMINAL_WRITE, run.id)
 
     @activity.defn(name="close_data_source_run")
     async def close(self, run_id: str, cancelled: bool) -> str:

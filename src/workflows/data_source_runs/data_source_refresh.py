@@ -6,7 +6,7 @@ from temporalio import workflow
 from temporalio.exceptions import ActivityError, is_cancelled_exception
 
 with workflow.unsafe.imports_passed_through():
-    from activities.data_source_runs.steps import CONTINUE, DataSourceRunActivities
+    from activities.data_source_runs.steps import CONTINUE, STAGE_AGAIN, DataSourceRunActivities
     from runtime.families import Queue
     from workflows.endings import end_as_row
     from workflows.policies import (
@@ -46,6 +46,13 @@ async def _bring_in(run_id: str) -> str:
     )
     if fetched != CONTINUE:
         return fetched
+    status = STAGE_AGAIN
+    while status == STAGE_AGAIN:
+        status = await _stage_and_apply(run_id)
+    return status
+
+
+async def _stage_and_apply(run_id: str) -> str:
     staged = await workflow.execute_activity_method(
         DataSourceRunActivities.stage,
         run_id,

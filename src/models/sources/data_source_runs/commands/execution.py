@@ -13,7 +13,7 @@ from models.sources.data_source_runs.commands import application, comparison
 from models.sources.data_source_runs.commands.application import Application
 from models.sources.data_source_runs.commands.comparison import SKIPPED, UNCHANGED, UPDATED
 from models.sources.data_source_runs.commands.endings import RunEnd, end_run
-from models.sources.data_source_runs.commands.staging import unstage
+from models.sources.data_source_runs.commands.staging import is_staged, unstage
 from models.sources.data_source_runs.commands.targets import open_target
 from models.sources.data_source_runs.rules import DataSourceRunStatus, exceeds_guard
 from models.sources.data_source_runs.tables import DataSourceRun
@@ -24,6 +24,10 @@ from runtime.errors import DeniedError
 
 APPLY_SECONDS = 600
 """Seconds of one statement that applies rows."""
+
+
+class StagedRowsLostError(Exception):
+    """PostgreSQL has crashed since the rows were staged: they are to be staged again."""
 
 
 async def run_actor(work: UnitOfWork, run: DataSourceRun) -> Actor:
@@ -52,8 +56,8 @@ async def apply_run(work: UnitOfWork, run: DataSourceRun) -> None:
     """Apply what a run has staged, and end it, in this one transaction.
 
     The row of the run is not held, so that a cancel never waits: it wins, and this raises
-    RunOverError. Raises SourceProblem for what only another config mends, `PlatformError` for who
-    may not write any more.
+    RunOverError. Raises StagedRowsLostError, SourceProblem for what only another config mends,
+    `PlatformError` for who may not write any more.
     """
     await work.execute(select(func.set_config("statement_timeout", f"{APPLY_SECONDS}s", True)))
     actor = await run_actor(work, run)
@@ -80,6 +84,8 @@ async def _compare_and_write(
     rows, plan = applied.rows, run.plan
     mode, keys = WriteMode(plan["writeMode"]), plan["keyFields"]
     await hold_upserts(work, rows.schema.database_id)
+    if not await is_staged(work, run):
+        raise StagedRowsLostError
     if mode is WriteMode.APPEND:
         await comparison.identify_by_position(work, rows)
     else:

@@ -79,12 +79,13 @@ async def stage_rows(work: UnitOfWork, run: DataSourceRun, batch: StagedBatch) -
     )
 
 
-async def staged_count(work: UnitOfWork, run_id: Id) -> int:
-    """How many rows are staged: none of them after a crash of PostgreSQL."""
-    counted: int = await work.scalar(
-        select(func.count()).select_from(staged_row).where(staged_row.c.run_id == run_id)
+async def is_staged(work: UnitOfWork, run: DataSourceRun) -> bool:
+    """Whether the rows that the run has read are there: a crash of PostgreSQL loses them all."""
+    read, skipped = run.progress.get("read", 0), run.progress.get("skipped", 0)
+    counted = await work.scalar(
+        select(func.count()).select_from(staged_row).where(staged_row.c.run_id == run.id)
     )
-    return counted
+    return bool(counted == read - skipped)
 
 
 async def analyze_staged_rows(work: UnitOfWork) -> None:

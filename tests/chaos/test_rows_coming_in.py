@@ -1,0 +1,154 @@
+"""Workers and PostgreSQL that die while rows come in: all of them come, once (G13, G14, I2)."""
+
+import asyncio
+import json
+import signal
+from collections import Counter
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import psycopg
+import pytest
+import pytest_asyncio
+
+from models.core.base import Id
+from models.sources.data_source_runs.commands.acceptance import accept_refresh
+from models.sources.data_sources.commands import create_data_source
+from models.sources.data_sources.shapes import CreateDataSource
+from runtime.fault_injection import FaultPoint
+from runtime.ids import new_id
+from tests.chaos.caller import Caller
+from tests.chaos.processes import Up, Workers, running_up
+from tests.chaos.story import fetch
+from tests.support.engine import Engine
+from tests.support.patience import eventually
+
+pytestmark = [pytest.mark.crash, pytest.mark.takes(seconds=40)]
+
+PAGES, PAGE_ROWS = 3, 3_000
+ROWS = PAGES * PAGE_ROWS
+POINTS = [
+    FaultPoint.AFTER_PAGE_BEFORE_PROGRESS,
+    FaultPoint.AFTER_BATCH_OF_ROWS,
+    FaultPoint.AFTER_ROWS_BEFORE_COMMIT,
+    FaultPoint.AFTER_TERMINAL_WRITE,
+]
+"""The points on the way of a run, in their order."""
+
+
+@pytest_asyncio.fixture
+async def pages() -> AsyncIterator[str]:
+    """The URL of a server that gives the rows of the page it is asked for, and none after them."""
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        line = (await reader.readuntil(b"\r\n\r\n")).split(b"\r\n")[0].decode()
+        page = int(line.split()[1].partition("page=")[2])
+        first = (page - 1) * PAGE_ROWS
+        numbers = range(first, first + PAGE_ROWS if page <= PAGES else first)
+        body = json.dumps([{"code": f"c{n}", "price": n} for n in numbers]).encode()
+        head = f"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {len(body)}"
+        writer.write(f"{head}\r\n\r\n".encode() + body)
+        await writer.drain()
+        writer.close()
+
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
+
+
+async def test_workers_that_die_at_every_stage_lose_and_double_no_row(
+    idle: Engine, workers: Workers, pages: str, url: str, tmp_path: Path
+) -> None:
+    armed = {"WORKSPACE_FAULT": ",".join(POINTS), "WORKSPACE_FAULT_MARKS": str(tmp_path)}
+    armed["WORKSPACE_OBJECT_STORE"] = (tmp_path / "objects").as_uri()
+    # Each point kills once, so that one worker is left.
+    started = [await workers.start(**armed) for _ in range(len(POINTS) + 1)]
+    runs = [await _refresh(idle, pages) for _ in POINTS]
+    for run_id in runs:
+        await _ended(url, run_id)
+    codes = Counter([worker.process.exit_code for worker in started])
+    assert codes == {-signal.SIGKILL: len(POINTS), None: 1}
+    for run_id in runs:
+        await _judge(url, run_id)
+    assert [path for path in (tmp_path / "objects").rglob("*") if path.is_file()] == []
+
+
+async def _refresh(engine: Engine, address: str) -> Id:
+    """A refresh that is accepted."""
+    body = {
+        "label": "Pages",
+        "kind": "http_json",
+        "config": {"url": address, "pagination": {"type": "page", "param": "page"}},
+        "fields": [
+            {"sourcePath": "code", "fieldKey": "title", "label": "Code", "kind": "text"},
+            {"sourcePath": "price", "fieldKey": "price", "label": "Price", "kind": "number"},
+        ],
+        "keyFields": ["title"],
+    }
+    async with engine.database.transaction() as work:
+        source = await create_data_source(work, engine.actor, CreateDataSource.model_validate(body))
+    run_id: Id = new_id()
+    async with engine.database.transaction() as work:
+        await accept_refresh(work, engine.actor, source.id, run_id)
+    return run_id
+
+
+async def _ended(url: str, run_id: Any) -> None:
+    async def is_closed() -> bool:
+        query = "SELECT status FROM data_source_run WHERE id = %s"
+        try:
+            [(status,)] = await fetch(url, query, run_id)
+        except psycopg.OperationalError:
+            return False  # it is being killed
+        return status not in {"queued", "running"}
+
+    await eventually(is_closed, 180, f"the end of run {run_id}")
+
+
+async def _judge(url: str, run_id: Any) -> None:
+    """The run has brought in every row once, its counts say so, and nothing is left staged."""
+    query = (
+        "SELECT status, stats, error, result ->> 'databaseId' FROM data_source_run WHERE id = %s"
+    )
+    [(status, stats, error, database_id)] = await fetch(url, query, run_id)
+    assert (status, error) == ("succeeded", None)
+    assert (stats["rowsFetched"], stats["rowsInserted"], stats["rowsSkipped"]) == (ROWS, ROWS, 0)
+    query = "SELECT title, data FROM record WHERE database_id = %s"
+    titles = Counter(title for title, _ in await fetch(url, query, database_id))
+    assert titles == Counter(f"c{n}" for n in range(ROWS))
+    assert await fetch(url, "SELECT FROM staged_row WHERE run_id = %s", run_id) == []
+
+
+@pytest_asyncio.fixture
+async def up(tmp_path: Path) -> AsyncIterator[Up]:
+    async with running_up(tmp_path) as up:
+        yield up
+
+
+async def test_postgresql_that_dies_while_rows_are_staged_and_applied_loses_and_doubles_none(
+    up: Up,
+) -> None:
+    assert up.connection is not None
+    caller = Caller(up.connection)
+    rows = [{"name": f"c{n}", "price": n} for n in range(ROWS)]
+    accepted = asyncio.create_task(caller.bring_in({"label": "Rows", "kind": "inline"}, rows))
+    for stage in ("stage", "apply"):
+        await _in_stage(up.database_url, stage)
+        pid = await up.kill("postgres")
+        await up.replaced("postgres", pid)
+    run_id = UUID((await accepted)["importId"])
+    await caller.close()
+    assert caller.troubles, "nobody noticed the death"
+    await _judge(up.database_url, run_id)
+
+
+async def _in_stage(url: str, stage: str) -> None:
+    async def is_in_stage() -> bool:
+        query = "SELECT FROM data_source_run WHERE progress ->> 'stage' = %s"
+        try:
+            return bool(await fetch(url, query, stage))
+        except psycopg.OperationalError:
+            return False
+
+    await eventually(is_in_stage, 60, f"the stage {stage}")
