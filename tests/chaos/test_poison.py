@@ -41,7 +41,7 @@ async def supervised(workers: Workers, deaths: list[int]) -> AsyncIterator[None]
     async def supervise() -> None:
         while True:
             worker = await workers.start(prepared=LETHAL)
-            deaths.append(await worker.process.ended(120))
+            deaths.append(await worker.process.ended())
 
     supervising = asyncio.create_task(supervise())
     try:

@@ -42,7 +42,11 @@ class Forked:
 
     async def ended(self) -> int:
         """The exit code, once there is one."""
-        await asyncio.to_thread(self._process.join, ENOUGH)
+        return await asyncio.to_thread(self.wait)
+
+    def wait(self) -> int:
+        """The exit code, once there is one, for a test that has no event loop."""
+        self._process.join(ENOUGH)
         assert self.exit_code is not None, f"it still runs after {ENOUGH} s"
         return self.exit_code
 

@@ -61,7 +61,7 @@ async def workspace(*arguments: str, keys: str = "", address: str = "127.0.0.1:1
         given, out, err = (Path(directory) / name for name in ("given", "out", "err"))
         given.write_text(keys)
         process = forked.workspace(arguments, environment, given=given, out=out, err=err)
-        code = await process.ended(120)
+        code = await process.ended()
         told = Told(code, out.read_text(), err.read_text())
     assert "Traceback" not in told.err, told.err
     return told
