@@ -17,6 +17,7 @@ from pathlib import Path
 import httpx2
 from temporalio.client import Client
 
+from bench.attacks import attacked
 from bench.classes import class_waits
 from bench.concurrent import concurrent_runs
 from bench.copies import copy_rates
@@ -142,6 +143,10 @@ async def _large(m: Measuring) -> list[Figure]:
     return await large_imports(m.platform, m.rounds)
 
 
+async def _attacks(m: Measuring) -> list[Figure]:
+    return await attacked(m.platform, m.rounds)
+
+
 async def _concurrent(m: Measuring) -> list[Figure]:
     return await concurrent_runs(m.platform, CONCURRENT)
 
@@ -160,6 +165,7 @@ PARTS: Mapping[str, Part] = {
     "imports": Part("rows of a workbook imported a second, and the memory it takes", _imports, 30),
     "refreshes": Part("rows refreshed a second", _refreshes, 30),
     "neighbours": Part("automations of others while a workbook is imported", _neighbours, 30),
+    "attacks": Part("another workspace beside expressions that take long", _attacks, 25),
     "histories": Part("events and bytes of a node in history", _histories, 10),
     "cancels": Part("how soon a cancelled refresh stops", _cancels),
     "large": Part("imports of very many rows", _large),

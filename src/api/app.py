@@ -10,6 +10,7 @@ from fastapi import FastAPI
 from starlette.types import ASGIApp
 from typing_extensions import override
 
+from api.kernel.connection_shares import ConnectionShares
 from api.kernel.dispatch import Dispatch
 from api.kernel.middleware import RequestContext
 from api.kernel.openapi import TITLE, VERSION
@@ -112,6 +113,7 @@ def _services(settings: Settings, database: Database | None) -> Services:
         request_log=RequestLogWriter(database),
         store=ObjectStore(settings.object_store),
         limits=RateLimits(settings),
+        shares=ConnectionShares(max(1, database.connections // 2)),
         outbound=OutboundPolicy.from_entries(settings.outbound_allow),
     )
 

@@ -18,8 +18,9 @@ from runtime.settings import load_settings
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
-_LONG_EVALUATIONS = 4
+_LONG_EVALUATIONS = 6
 """At once: each holds a connection to the database. More are answered 503."""
+_LONG_EVALUATIONS_OF_ONE_CALLER = 2
 
 _KEEP_ALIVE_SECONDS = 75
 """How long an idle connection stays: longer than the minute that proxies and clients keep one."""
@@ -41,7 +42,7 @@ def api(
         settings = load_settings()
         configure_logging(settings.log_format, settings.log_level)
         bound_memory(settings.api_memory_limit)
-        refuse_beyond(_LONG_EVALUATIONS)
+        refuse_beyond(_LONG_EVALUATIONS_OF_ONE_CALLER, _LONG_EVALUATIONS)
         app = create_app(settings)
         # What is there by now stays, and a request that makes many objects soon lets go of them:
         # looking for cycles among them took a third of the time of a large batch.

@@ -26,6 +26,7 @@ from cli.polling import require_polling
 from cli.shutdown import DRAIN_SECONDS, background, until_stopped
 from cli.worker_activities import Parts, registrations_of
 from models.registrations import register_models
+from runtime.bounded_processes import refuse_beyond
 from runtime.crypto import KeyRing
 from runtime.database import Database, libpq_url
 from runtime.families import Queue
@@ -48,6 +49,8 @@ GRACE = timedelta(seconds=20)
 """How long a stopping worker lets activities end."""
 WORKFLOW_SLOTS = 20
 LOCAL_ACTIVITY_SLOTS = 20
+LONG_EVALUATIONS_OF_ONE_WORKSPACE = 4
+"""At once in local activities."""
 ACTIVITY_SLOTS = 100
 BULK_SLOTS = 4
 CACHED_WORKFLOWS = 500
@@ -179,6 +182,7 @@ async def run_worker(
     url = settings.database_url.get_secret_value()
     database = Database(url, pool_size=settings.database_pool_size, application="workspace-worker")
     policy = OutboundPolicy.from_entries(settings.outbound_allow)
+    refuse_beyond(LONG_EVALUATIONS_OF_ONE_WORKSPACE)
     async with OutboundClient(policy) as outbound:
         parts = Parts(
             database,

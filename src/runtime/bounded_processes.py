@@ -18,12 +18,15 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, ClassVar, TypeVar
+from collections.abc import Callable, Hashable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AsyncExitStack
+from contextvars import ContextVar
+from typing import ClassVar, TypeVar
 
 from runtime.bounded_child import Answer, receive, send
 from runtime.errors import UnavailableError
+from runtime.shares import Shares
 
 SECONDS = 2.0
 """Processor time of one call."""
@@ -31,6 +34,8 @@ PATIENCE_SECONDS = 30.0
 """Until a child that does not answer is killed, however little of the processor it got."""
 LOOP_SECONDS = 0.02
 """How long work beside the loop may stop it before it goes on in a thread."""
+QUEUE_SECONDS = 1.0
+"""How long work waits for room before it is refused. What is quick has made room by then."""
 _THREADS = 8
 
 Result = TypeVar("Result")
@@ -38,6 +43,13 @@ Result = TypeVar("Result")
 
 class OverLimitError(Exception):
     """A call took too much processor time or memory, or ended its process."""
+
+
+class CrowdedError(UnavailableError):
+    """Too much work that takes long is under way; nothing of it was done."""
+
+    def __init__(self) -> None:
+        super().__init__("Too many long evaluations are under way; try again.")
 
 
 class WouldBlockError(Exception):
@@ -154,19 +166,25 @@ def _runs_loop() -> bool:
 _turn = threading.local()
 
 
-class _Waiting:
-    """What works in threads, and how much may."""
+class _Room:
+    """How much work beside the loop may be under way; None for as much as there is."""
 
-    running: ClassVar[set[Future[Any]]] = set()
-    most: ClassVar[float] = math.inf
+    for_all: ClassVar[Shares | None] = None
+    for_one: ClassVar[Shares | None] = None
 
 
-def refuse_beyond(count: int) -> None:
-    """Let `beside_loop` refuse what would wait beside so much other work of this process.
+evaluating_for: ContextVar[Hashable] = ContextVar("evaluating_for", default=None)
+"""Whom the work of `beside_loop` is for. For nobody named, it waits as long as it takes."""
 
-    For a process whose callers hold something meanwhile that others need, such as a connection.
+
+def refuse_beyond(for_one: int, for_all: int | None = None) -> None:
+    """Let `beside_loop` refuse what would wait for long beside so much other work of this process.
+
+    For callers who hold something meanwhile that others need, such as a connection. `for_one` is
+    how much of it may be for the same one, so that others find room.
     """
-    _Waiting.most = count
+    _Room.for_one = Shares(for_one, QUEUE_SECONDS)
+    _Room.for_all = None if for_all is None else Shares(for_all, QUEUE_SECONDS)
 
 
 def check_turn() -> None:
@@ -179,7 +197,7 @@ async def beside_loop(work: Callable[[], Result]) -> Result:
     """What `work` gives. It has no effects: when it would block the loop it is begun once more, in
     a thread.
 
-    Raises UnavailableError where `refuse_beyond` says so.
+    Raises CrowdedError where `refuse_beyond` says so.
     """
     _turn.ends = time.monotonic() + LOOP_SECONDS
     try:
@@ -192,11 +210,22 @@ async def beside_loop(work: Callable[[], Result]) -> Result:
 
 
 async def _in_thread(work: Callable[[], Result]) -> Result:
-    if len(_Waiting.running) >= _Waiting.most:
-        raise UnavailableError("Too many long evaluations are under way; try again.")
-    context = contextvars.copy_context()
-    future = _threads.submit(lambda: context.run(work))
-    _Waiting.running.add(future)
-    # Of a caller who is gone, the thread goes on.
-    future.add_done_callback(_Waiting.running.discard)
-    return await asyncio.wrap_future(future)
+    # Of a caller who is gone, the thread goes on, and counts.
+    return await asyncio.shield(asyncio.create_task(_in_line(work)))
+
+
+async def _in_line(work: Callable[[], Result]) -> Result:
+    whom, begun = evaluating_for.get(), False
+    try:
+        async with AsyncExitStack() as room:
+            if whom is not None and _Room.for_one is not None:
+                await room.enter_async_context(_Room.for_one.held(whom))
+            if whom is not None and _Room.for_all is not None:
+                await room.enter_async_context(_Room.for_all.held(None))
+            begun = True
+            context = contextvars.copy_context()
+            return await asyncio.wrap_future(_threads.submit(lambda: context.run(work)))
+    except TimeoutError:
+        if begun:
+            raise
+        raise CrowdedError from None

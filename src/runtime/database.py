@@ -22,6 +22,10 @@ from runtime.clock import utc_now
 from runtime.timestamps import truncate
 
 R = TypeVar("R")
+
+_OVERFLOW = 5
+"""Connections beyond the size of the pool, which are closed after use."""
+
 Parameters = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 """Values for the `bindparam`s of a statement built once; a sequence repeats the statement."""
 
@@ -187,6 +191,8 @@ class Database:
     ) -> None:
         self.notify_workers: Callable[[], None] = lambda: None
         """Called after a commit that set `UnitOfWork.notify_workers`; the process sets it."""
+        self.connections = pool_size + _OVERFLOW
+        """Units of work at once; the next one waits."""
         options: dict[str, Any] = {
             "application_name": application,
             "connect_timeout": 10,
@@ -197,7 +203,7 @@ class Database:
         self.engine: AsyncEngine = create_async_engine(
             driver_url(url),
             pool_size=pool_size,
-            max_overflow=5,
+            max_overflow=_OVERFLOW,
             pool_timeout=10,
             # Errors reach logs and histories, which hold no user data (promise I8).
             hide_parameters=True,

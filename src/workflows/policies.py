@@ -18,6 +18,10 @@ DATABASE_RETRY = RetryPolicy(
     maximum_attempts=0,
 )
 
+DATABASE_PATIENCE = timedelta(seconds=1)
+"""A longer pause between two attempts is a timer of the workflow, which holds no slot of its worker
+meanwhile."""
+
 JOB_TIMEOUT = timedelta(minutes=5)
 """Start to close of one chunk of a job; statements end long before."""
 

@@ -7,7 +7,7 @@ from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
     from models.automation.automations.rules.planner.plan import PlanNode
-    from workflows.policies import DATABASE_RETRY, DATABASE_TIMEOUT
+    from workflows.policies import DATABASE_PATIENCE, DATABASE_RETRY, DATABASE_TIMEOUT
 
 SUMMARY_BYTES = 200
 """What Temporal takes as the summary of an activity or timer; a label may be longer."""
@@ -27,6 +27,7 @@ async def transact(
         argument,
         start_to_close_timeout=DATABASE_TIMEOUT,
         retry_policy=DATABASE_RETRY,
+        local_retry_threshold=DATABASE_PATIENCE,
         summary=summary,
     )
 

@@ -12,10 +12,14 @@ import pytest
 import runtime.bounded_processes
 from runtime.bounded_processes import (
     BoundedProcesses,
+    CrowdedError,
     OverLimitError,
     WouldBlockError,
+    _Room,
     beside_loop,
     check_turn,
+    evaluating_for,
+    refuse_beyond,
 )
 
 
@@ -121,3 +125,26 @@ async def test_a_call_in_a_loop_is_refused(processes: BoundedProcesses) -> None:
     with pytest.raises(WouldBlockError):
         processes.call(pid, b"")
     assert int(await beside_loop(lambda: processes.call(pid, b"")))
+
+
+async def test_work_for_one_leaves_room_for_others_and_waits_for_nobody(
+    processes: BoundedProcesses, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runtime.bounded_processes, "QUEUE_SECONDS", 0.05)
+    monkeypatch.setattr(_Room, "for_one", None)
+    monkeypatch.setattr(_Room, "for_all", None)
+    refuse_beyond(1)
+
+    async def call(function: Callable[[bytes], bytes], whom: str | None) -> bytes:
+        evaluating_for.set(whom)
+        return await beside_loop(lambda: processes.call(function, b""))
+
+    endless = asyncio.create_task(call(spin, "a"))
+    await asyncio.sleep(0)
+    with pytest.raises(CrowdedError):
+        await asyncio.create_task(call(pid, "a"))
+    for whom in ("b", None):
+        assert await asyncio.create_task(call(pid, whom))
+    with pytest.raises(OverLimitError):
+        await endless
+    assert await asyncio.create_task(call(pid, "a"))

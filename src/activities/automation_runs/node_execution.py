@@ -1,10 +1,15 @@
 """What is done around the work of every node: gate, repetition, failure."""
 
 import json
+import random
 import uuid
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TypeVar
+
+from temporalio import activity
+from temporalio.exceptions import ApplicationError
 
 from activities.automation_runs.graphs import ExecutableNode
 from activities.automation_runs.nodes.failures import Failure, failure_of, is_away
@@ -18,9 +23,12 @@ from models.automation.automation_runs.node_writes import Completion, NodeKey
 from models.automation.automation_runs.rules import NodeStatus
 from models.automation.automations.rules.graph.kinds import NodeKind
 from models.core.base import JsonObject
+from runtime.bounded_processes import CrowdedError, evaluating_for
 from runtime.database import Database, UnitOfWork
 
 CLOSED = NodeReply(NodeState.CLOSED)
+_LONGEST_PAUSE = 30.0
+"""Seconds until a node that found its workspace evaluating too much is tried again, at most."""
 OUTPUT_LIMIT = 1024 * 1024
 """Bytes of a node's output as JSON (decisions C3)."""
 
@@ -72,6 +80,10 @@ class NodeExecution:
     async def called(self, call: NodeCall) -> CalledNode:
         """The node of a call. Raises RunClosedError when its run is not open."""
         run = await self._runs.get(uuid.UUID(call.run_id))
+        if activity.in_activity() and activity.info().is_local:
+            # Local activities are few, and repeated until they succeed: a workspace that waits for
+            # its long evaluations leaves them to others meanwhile.
+            evaluating_for.set(run.header.workspace_id)
         node = run.graph.nodes[call.node_id]
         key = NodeKey(
             run.header.workspace_id, run.header.run_id, call.node_id, call.scope_key, node.kind
@@ -89,6 +101,8 @@ class NodeExecution:
             return await work(await self.called(call))
         except RunClosedError:
             return CLOSED
+        except CrowdedError as error:
+            raise _later(error) from None
         except Exception as error:
             if is_away(error):
                 raise
@@ -156,6 +170,15 @@ class NodeExecution:
             return await self.behind_gate(await self.called(call), body)
         except RunClosedError:
             return CLOSED
+
+
+def _later(error: CrowdedError) -> ApplicationError:
+    """What makes Temporal repeat an activity after a while, longer each time."""
+    attempt = activity.info().attempt if activity.in_activity() else 1
+    seconds = min(_LONGEST_PAUSE, 2.0**attempt) * random.uniform(0.75, 1.0)  # noqa: S311
+    return ApplicationError(
+        error.message, type="crowded", next_retry_delay=timedelta(seconds=seconds)
+    )
 
 
 async def _gated(

@@ -39,6 +39,7 @@ from api.kernel.uploads import ENVELOPE, uploaded
 from models.core.access.rules import PrincipalType
 from models.core.idempotency.rules import is_kept
 from models.people.request_logs.commands import LogEntry
+from runtime.bounded_processes import evaluating_for
 from runtime.callable_urls import saving
 from runtime.clock import utc_now
 from runtime.database import UnitOfWork
@@ -83,6 +84,7 @@ class _Pipeline:
     request: ApiRequest
     proof: Proof | None = None
     body: Body = NO_BODY
+    _name: bytes = b""
 
     async def answer(self) -> Response:
         """Every step. Raises the refusal of the first that refuses, and ClientGoneError."""
@@ -96,10 +98,11 @@ class _Pipeline:
         if access.credential != "none":
             credential = read_credential(request.scope["headers"])
             self.proof = await prove(request.services, credential)
+            self._name = name = self.proof.caller_name()
             # Before anything is read or asked of the database.
-            request.quota = request.services.limits.take(
-                self.proof.caller_name(), starts_run=access.starts_run
-            )
+            request.quota = request.services.limits.take(name, starts_run=access.starts_run)
+            request.share = request.services.shares.share_of(name)
+        evaluating_for.set(request.share)
         if access.upload:
             # So long a body is taken only from a caller who may send it.
             await self._with_profile(self._precheck)
@@ -131,12 +134,14 @@ class _Pipeline:
         """Refuse an upload by its caller and headers, before its body is read."""
         limit = self.request.services.settings.upload_limit + ENVELOPE
         announced = announced_body(self.request.scope, limit)
-        async with self.request.services.database.reading() as work:
+        services = self.request.services
+        async with services.shares.held(self.request.share), services.database.reading() as work:
             self.request.begin(work)
             await self._admit(announced)
 
     async def _in_transaction(self) -> Response | Deferred:
-        async with self._unit_of_work() as work:
+        shares = self.request.services.shares
+        async with shares.held(self.request.share), self._unit_of_work() as work:
             self.request.begin(work)
             if self.proof is not None:
                 await self._admit(self.body)
@@ -154,6 +159,8 @@ class _Pipeline:
         assert self.proof is not None
         caller = await authenticate(request.services, request.work, self.proof)
         request.caller, request.roles = caller.principal, caller.roles
+        if caller.principal.key_workspace_id is not None:
+            request.services.shares.belongs(self._name, caller.principal.key_workspace_id)
         if body.refusal is not None:
             raise body.refusal
         request.raw_body = body.raw

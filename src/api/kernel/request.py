@@ -1,6 +1,6 @@
 """The request that an endpoint gets: with its transaction, caller, ids and services."""
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar, cast
 from uuid import UUID
@@ -48,6 +48,8 @@ class ApiRequest(Request):
         self.error: str | None = None
         self.quota: Quota | None = None
         """What the caller has left of the rate limit that this request counts for."""
+        self.share: Hashable = scope["path"]
+        """Whose share of the connections it takes: the caller's, else that of its path."""
         self.raw_body = b""
         """The body as it was sent, before it is validated."""
         self.idempotency_key: str | None = None

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
+from api.kernel.connection_shares import ConnectionShares
 from api.kernel.event_streams import Streams
 from api.kernel.rate_limits import RateLimits
 from api.kernel.request_log import RequestLogWriter
@@ -31,6 +32,7 @@ class Services:
     request_log: RequestLogWriter
     store: ObjectStore
     limits: RateLimits
+    shares: ConnectionShares
     outbound: OutboundPolicy
     streams: Streams = field(default_factory=Streams)
 

@@ -1,5 +1,6 @@
 """Nodes that decide and compute, on the real engine: every outcome, every binding."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 import runtime.bounded_processes
 from activities.automation_runs.nodes import logic
 from models.automation.automations.rules.graph.kinds import NodeKind
+from runtime.bounded_processes import _Room, refuse_beyond
 from tests.support.attacks import COMPARED, DOUBLED, FORMULA
 from tests.support.engine import Engine, by_node, graph, node
 from tests.support.run_rows import error_codes, states
@@ -72,6 +74,23 @@ async def test_what_grows_without_end_fails_its_node_alone(
     )
     assert run.status == "succeeded", run.error
     assert await error_codes(engine, run) == dict.fromkeys(attacks, "expression_limit")
+
+
+async def test_a_workspace_that_evaluates_too_much_is_kept_waiting_and_loses_nothing(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runtime.bounded_processes, "SECONDS", 0.3)
+    monkeypatch.setattr(runtime.bounded_processes, "QUEUE_SECONDS", 0.01)
+    monkeypatch.setattr(_Room, "for_one", None)
+    refuse_beyond(1)
+    nodes = [
+        node(f"n{number}", "transform", output={"x": binding("expression", DOUBLED)})
+        for number in range(2)
+    ]
+    runs = await asyncio.gather(*(engine.run(graph(one)) for one in nodes))
+    assert [run.status for run in runs] == ["failed", "failed"]
+    codes = [await error_codes(engine, run) for run in runs]
+    assert codes == [{"n0": "expression_limit"}, {"n1": "expression_limit"}]
 
 
 @pytest.mark.parametrize(

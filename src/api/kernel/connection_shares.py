@@ -1,0 +1,55 @@
+"""A share of the database's connections for each caller, so that one never has all of them.
+
+Requests that wait for a locked row, or for a long evaluation, hold a connection meanwhile. Beyond
+the share of their caller they wait in line without one.
+"""
+
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Hashable
+from contextlib import asynccontextmanager
+
+from runtime.errors import RateLimitedError
+from runtime.shares import Shares
+
+_PATIENCE_SECONDS = 10.0
+"""How long a request waits in the line of its caller: as long as one waits for a connection."""
+_NAMES = 10_000
+
+
+class CrowdError(RateLimitedError):
+    """Requests of one caller wait for each other."""
+
+    def __init__(self) -> None:
+        super().__init__("Too many requests of this caller are under way; send fewer at once.")
+
+
+class ConnectionShares:
+    """Lets the requests of each caller hold at most `most` connections at once."""
+
+    def __init__(self, most: int, patience: float = _PATIENCE_SECONDS) -> None:
+        self._shares = Shares(most, patience)
+        self._owners: OrderedDict[Hashable, Hashable] = OrderedDict()
+
+    def share_of(self, caller: Hashable) -> Hashable:
+        """Whose share a caller takes: that of their owner where it is known, else their own."""
+        return self._owners.get(caller, caller)
+
+    def belongs(self, caller: Hashable, owner: Hashable) -> None:
+        """Let a caller, such as one key of a workspace, share with all others of their owner."""
+        if caller not in self._owners:
+            self._owners[caller] = owner
+            if len(self._owners) > _NAMES:
+                self._owners.popitem(last=False)
+
+    @asynccontextmanager
+    async def held(self, share: Hashable) -> AsyncIterator[None]:
+        """Hold one connection of a share. Raises CrowdError after waiting for too long."""
+        entered = False
+        try:
+            async with self._shares.held(share):
+                entered = True
+                yield
+        except TimeoutError:
+            if entered:
+                raise
+            raise CrowdError from None

@@ -1,0 +1,59 @@
+"""One caller never holds all connections to the database."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from sqlalchemy import func, select, text
+
+from api.kernel.connection_shares import ConnectionShares, CrowdError
+from models.data.databases.tables import database as database_table
+from tests.support.client import Client
+from tests.support.patience import eventually
+from tests.support.spaces import Space
+
+MANY = 20
+"""Requests that wait for a locked row: more than a process has connections."""
+
+
+async def share_is_taken(space: Space) -> bool:
+    """Whether as many transactions wait for another one as a caller may have."""
+    waiting = select(func.count()).select_from(text("pg_locks")).where(text("NOT granted"))
+    async with space.database.reading() as work:
+        return bool(await work.scalar(waiting) >= space.database.connections // 2)
+
+
+async def test_a_neighbour_is_answered_beside_many_that_wait_for_a_lock(
+    client: Client, space: Space, foreign: Space
+) -> None:
+    made = await client.post(f"{space.path}/databases", json={"label": "Locked"})
+    path = f"{space.path}/databases/{made.json()['data']['id']}"
+    keys = [space.token, *[await space.key() for _ in range(3)]]
+
+    clients = [client.with_token(token) for token in keys]
+
+    async def rename(number: int) -> Any:
+        caller = clients[number % len(clients)]
+        return await caller.patch(path, json={"label": f"L{number}"})
+
+    for caller in clients:
+        (await caller.get(path)).raise_for_status()
+    async with space.database.transaction() as work:
+        await work.execute(select(database_table.c.id).with_for_update())
+        renaming = [asyncio.create_task(rename(number)) for number in range(MANY)]
+        await eventually(lambda: share_is_taken(space), 5)
+        async with asyncio.timeout(5):
+            answer = await client.with_token(foreign.token).get(f"{foreign.path}/databases")
+        assert answer.status_code == 200
+    assert {(await one).status_code for one in renaming} == {200}
+
+
+async def test_who_waits_too_long_for_their_own_requests_is_told() -> None:
+    shares = ConnectionShares(1, patience=0.01)
+    shares.belongs("key", "workspace")
+    async with shares.held(shares.share_of("key")):
+        with pytest.raises(CrowdError):
+            async with shares.held("workspace"):
+                raise AssertionError
+        async with shares.held(shares.share_of("another")):
+            pass
