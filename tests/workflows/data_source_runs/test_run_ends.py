@@ -94,6 +94,46 @@ async def test_an_automation_refreshes_in_the_name_of_who_made_the_source(source
     assert shown["stats"]["rowsInserted"] == 1
 
 
+async def test_refreshed_records_start_those_who_ask_for_them(source: Any) -> None:
+    goods_of = await source(removalGuardPercent=100)
+    space = goods_of.space
+    heard = Listening(space.database, space.actor, UUID(goods_of.target), space.keys)
+    kinds = ("record_created", "record_updated", "record_deleted")
+    listening = {kind: await heard.automation(kind, includeSystemChanges=True) for kind in kinds}
+    reserved = [await heard.automation(kind) for kind in kinds]
+
+    async def told() -> dict[str, list[Json]]:
+        return {kind: await heard.payloads(one) for kind, one in listening.items()}
+
+    goods_of.answers(goods(("a", "Apple", 1), ("b", "Bread", 2)))
+    await goods_of.refresh()
+    first = await told()
+    assert {kind: len(found) for kind, found in first.items()} == dict(
+        zip(kinds, (2, 0, 0), strict=True)
+    )
+    records = await goods_of.records()
+    apple = next(one for one in first["record_created"] if one["record"]["title"] == "Apple")
+    assert (apple["record"]["data"], apple["before"]) == (records["a"]["data"], None)
+
+    goods_of.answers(goods(("a", "Apricot", 3)))
+    run = await goods_of.refresh()
+    updated = (await told())["record_updated"]
+    by_key = {one["record"]["data"]["code"]: one for one in updated}
+    apricot, bread = by_key["a"], by_key["b"]
+    assert (apricot["changedKeys"], apricot["before"]["title"]) == (["price", "title"], "Apple")
+    assert apricot["before"]["data"] == apple["record"]["data"]
+    assert apricot["before"]["updatedAt"] == apple["record"]["updatedAt"]
+    assert (bread["before"]["archived"], bread["record"]["archived"]) == (False, True)
+    user = str(space.user_id)
+    assert apricot["actor"] == {"type": "system", "userId": user, "runId": run["id"]}
+
+    reverted = await goods_of.client.post(f"{goods_of.path}/runs/{run['id']}/revert")
+    assert reverted.status_code == 200, reverted.text
+    back = [one["record"]["title"] for one in (await told())["record_updated"][2:]]
+    assert sorted(back) == ["Apple", "Bread"]
+    assert [await heard.count(one) for one in reserved] == [0, 0, 0]
+
+
 async def test_runs_are_newest_first_whoever_asked_for_them(source: Any) -> None:
     goods_of = await source()
     goods_of.answers(APPLE)

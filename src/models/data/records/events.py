@@ -34,14 +34,29 @@ async def emit_changes(
     `rows` are the records as they are now.
     """
     changed = [one for one in planned if one.kind is not None]
-    here = schema.workspace_id, schema.database_id
-    if not changed or not await has_record_subscriber(work, *here, system=_is_system(actor)):
+    if not changed or not await is_heard(work, actor, schema):
         return
     for first in range(0, len(changed), CHUNK):
-        some = changed[first : first + CHUNK]
-        changes = await _changes(work, actor, schema, some, rows)
-        kept = [bounded(change) for change in changes]
-        await emit_record_changes(work, *here, kept, actor.principal.run_chain)
+        await keep_changes(work, actor, schema, changed[first : first + CHUNK], rows)
+
+
+async def is_heard(work: UnitOfWork, actor: Actor, schema: Schema) -> bool:
+    """Whether any automation subscribes to what this actor changes in the database."""
+    here = schema.workspace_id, schema.database_id
+    return await has_record_subscriber(work, *here, system=_is_system(actor))
+
+
+async def keep_changes(
+    work: UnitOfWork,
+    actor: Actor,
+    schema: Schema,
+    changed: Sequence[Planned],
+    rows: Mapping[Id, StoredRecord],
+) -> None:
+    """Keep an event for each of at most `CHUNK` changes; `rows` as in `emit_changes`."""
+    kept = [bounded(change) for change in await _changes(work, actor, schema, changed, rows)]
+    here = schema.workspace_id, schema.database_id
+    await emit_record_changes(work, *here, kept, actor.principal.run_chain)
 
 
 async def _changes(

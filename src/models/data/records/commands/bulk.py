@@ -2,7 +2,7 @@
 
 Imports and refreshes write this way. The records are typed values of writable fields, checked when
 they were staged; they have no links, no contents and no template. History, the side index and
-computed values are kept as for any other write, and automations are told as bulk writes tell them.
+computed values are kept as for any other write; `bulk_events` tells automations.
 """
 
 from collections.abc import Sequence

@@ -7,6 +7,7 @@ from sqlalchemy import func, select
 from models.core.access.rules import Actor, Principal, PrincipalType
 from models.core.base import JsonObject
 from models.data.databases.queries import get_database
+from models.data.records.commands.bulk_events import emit_written
 from models.data.records.commands.upsert import hold_upserts
 from models.people.members.queries import role_of
 from models.sources.data_source_runs.commands import application, comparison
@@ -106,6 +107,7 @@ async def _compare_and_write(
         removed = await application.remove_gone(work, applied, *gone)
     if inserted or updated or removed:
         await application.derive(work, applied)
+        await emit_written(work, applied.actor, rows.schema)
     return {
         "rowsFetched": run.progress.get("read", 0),
         "rowsInserted": inserted,

@@ -1,5 +1,6 @@
 """Taking a run back: its records become what they were, unless somebody changed them since."""
 
+from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import (
@@ -31,6 +32,7 @@ from models.data.databases.rules.kinds import TITLE_KEY
 from models.data.record_changes.queries import CHANGE
 from models.data.record_changes.rules import ChangeKind
 from models.data.records.commands.bulk import derive_where, update_from
+from models.data.records.commands.bulk_events import emit_written
 from models.data.records.queries.records import RECORD
 from models.messages.jobs.commands import accept_job
 from models.sources.data_source_runs.commands.targets import DENIED
@@ -89,6 +91,7 @@ async def revert_run(work: UnitOfWork, actor: Actor, run_id: Id) -> JsonObject:
 
     A database that the run created goes to the trash as a whole.
     """
+    actor = replace(actor, principal=replace(actor.principal, bulk=True))
     run = await run_in_workspace(work, actor.workspace_id, run_id)
     assert run.result is not None, "the run was accepted for it"
     database_id = Id(run.result["databaseId"])
@@ -121,6 +124,7 @@ async def _revert_records(
         source_row.c.run_id == run.id,
     )
     await derive_where(work, schema, RECORD.id.in_(select(source_row.c.record_id).where(*mine)))
+    await emit_written(work, actor, schema)
     # The next refresh compares anew: what was created is unknown again, all else has changed.
     created = select(_changes(run).where(CHANGE.kind == ChangeKind.CREATED.value).subquery().c.id)
     await work.execute(delete(source_row).where(*mine, source_row.c.record_id.in_(created)))
