@@ -20,6 +20,7 @@ from runtime.database import Database, UnitOfWork
 from runtime.families import Family
 
 REASON = "Its execution ended in Temporal."
+CANCELLED = "Cancelled in Temporal."
 
 
 class CalledRunActivities:
@@ -30,13 +31,19 @@ class CalledRunActivities:
 
     def all(self) -> Sequence[Callable[..., Any]]:
         """Every activity of this class, for registration."""
-        return (self.close, self.has_ended)
+        return (self.close, self.cancel, self.has_ended)
 
     @activity.defn(name="close_called_run")
     async def close(self, called: CalledRun) -> None:
         """Close a called run whose execution ended without; no change to a closed run."""
         async with self._database.transaction() as work:
-            await _CLOSE[Family(called.family)](work, called)
+            await _CLOSE[Family(called.family)](work, called, REASON)
+
+    @activity.defn(name="cancel_called_run")
+    async def cancel(self, called: CalledRun) -> None:
+        """Close a called run whose caller an operator cancelled; no change to a closed run."""
+        async with self._database.transaction() as work:
+            await _CLOSE[Family(called.family)](work, called, None)
 
     @activity.defn(name="called_run_has_ended")
     async def has_ended(self, called: CalledRun) -> bool:
@@ -45,13 +52,15 @@ class CalledRunActivities:
             return await _HAS_ENDED[Family(called.family)](work, Id(called.run_id))
 
 
-async def _close_automation_run(work: UnitOfWork, called: CalledRun) -> None:
-    await automation_runs.abandon(work, Id(called.run_id), RunStatus.FAILED, REASON)
+async def _close_automation_run(work: UnitOfWork, called: CalledRun, failure: str | None) -> None:
+    status = RunStatus.CANCELLED if failure is None else RunStatus.FAILED
+    await automation_runs.abandon(work, Id(called.run_id), status, failure or CANCELLED)
 
 
-async def _close_action_run(work: UnitOfWork, called: CalledRun) -> None:
+async def _close_action_run(work: UnitOfWork, called: CalledRun, failure: str | None) -> None:
     workspace_id, run_id = Id(called.workspace_id), Id(called.run_id)
-    await action_runs.abandon(work, workspace_id, run_id, ActionRunStatus.FAILED, REASON)
+    status = ActionRunStatus.CANCELLED if failure is None else ActionRunStatus.FAILED
+    await action_runs.abandon(work, workspace_id, run_id, status, failure or CANCELLED)
 
 
 async def _automation_run_has_ended(work: UnitOfWork, run_id: Id) -> bool:
@@ -62,15 +71,19 @@ async def _action_run_has_ended(work: UnitOfWork, run_id: Id) -> bool:
     return (await action_runs.ended(work, run_id)).status is not ActionRunStatus.STARTED
 
 
-async def _close_refresh(work: UnitOfWork, called: CalledRun) -> None:
-    await data_source_runs.abandon_run(work, Id(called.run_id), DataSourceRunStatus.FAILED, REASON)
+async def _close_refresh(work: UnitOfWork, called: CalledRun, failure: str | None) -> None:
+    status = DataSourceRunStatus.CANCELLED if failure is None else DataSourceRunStatus.FAILED
+    await data_source_runs.abandon_run(work, Id(called.run_id), status, failure)
 
 
 async def _refresh_has_ended(work: UnitOfWork, run_id: Id) -> bool:
     return (await find_run(work, run_id)).status not in OPEN_REFRESH
 
 
-_CLOSE: Mapping[Family, Callable[[UnitOfWork, CalledRun], Awaitable[None]]] = {
+_Close = Callable[[UnitOfWork, CalledRun, str | None], Awaitable[None]]
+"""Takes what a run failed with; None for one that was cancelled."""
+
+_CLOSE: Mapping[Family, _Close] = {
     Family.AUTOMATION_RUN: _close_automation_run,
     Family.ACTION_RUN: _close_action_run,
     Family.DATA_SOURCE_REFRESH: _close_refresh,

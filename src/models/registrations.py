@@ -16,12 +16,15 @@ from models.data.databases.rules.kinds import FieldKind
 from models.data.records.queries.records import seen_records
 from models.data.views.queries import seen_views
 from models.people.workspaces.handlers import on_workspace_deletion
+from models.sources.data_sources.schedules import data_sources_closed, data_sources_placed
 
 
 def register_models() -> None:
     """Register all handlers; calling it again changes nothing."""
     on_placement_change(ItemKind.AUTOMATION, automations_placed)
     on_workspace_deletion(automations_closed)
+    on_placement_change(ItemKind.DATA_SOURCE, data_sources_placed)
+    on_workspace_deletion(data_sources_closed)
     register_reference("database", seen_databases)
     register_reference("record", seen_records)
     register_reference("view", seen_views)

@@ -14,6 +14,7 @@ class Family(StrEnum):
     AUTOMATION_RUN = "automation-run"
     ACTION_RUN = "action-run"
     AUTOMATION_SCHEDULE = "automation-schedule"
+    DATA_SOURCE_SCHEDULE = "data-source-schedule"
     MAINTENANCE = "maintenance"
     DATA_SOURCE_REFRESH = "data-source-refresh"
     DATA_SOURCE_PREVIEW = "data-source-preview"

@@ -23,7 +23,7 @@ ROUTES: Mapping[Family, Route] = {
 """Families that start through the outbox."""
 
 SCHEDULED = Route(ScheduleFire.__name__, Queue.AUTOMATION)
-"""What the schedule of an automation starts."""
+"""What every schedule starts."""
 
 WORKFLOWS: list[type[Any]] = [
     ActionRun,

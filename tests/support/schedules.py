@@ -13,6 +13,7 @@ from models.automation.automations import commands as automations
 from models.automation.automations.shapes import AutomationDetail, UpdateAutomation
 from models.automation.automations.tables import automation
 from models.core.base import Id
+from runtime.families import Family
 from tests.support.engine import KEYS, Engine, graph, node
 from tests.support.patience import eventually
 
@@ -29,14 +30,22 @@ def schedule(**config: Any) -> Json:
     return {"kind": "schedule", **(config or {"cron": SELDOM})}
 
 
-def handle_of(client: Client, automation_id: Id) -> ScheduleHandle:
-    return client.get_schedule_handle(f"automation-schedule/{automation_id}")
+def schedule_id_of(subject_id: Id, family: Family = Family.AUTOMATION_SCHEDULE) -> str:
+    return family.workflow_id(subject_id)
 
 
-async def described(client: Client, automation_id: Id) -> ScheduleDescription | None:
-    """The schedule of an automation, or None."""
+def handle_of(
+    client: Client, subject_id: Id, family: Family = Family.AUTOMATION_SCHEDULE
+) -> ScheduleHandle:
+    return client.get_schedule_handle(schedule_id_of(subject_id, family))
+
+
+async def described(
+    client: Client, subject_id: Id, family: Family = Family.AUTOMATION_SCHEDULE
+) -> ScheduleDescription | None:
+    """The schedule of an automation, or of something else, or None."""
     try:
-        return await handle_of(client, automation_id).describe()
+        return await handle_of(client, subject_id, family).describe()
     except RPCError as error:
         if error.status is RPCStatusCode.NOT_FOUND:
             return None
@@ -44,13 +53,17 @@ async def described(client: Client, automation_id: Id) -> ScheduleDescription | 
 
 
 async def until_schedule(
-    engine: Engine, automation_id: Id, condition: Any, what: str = "the schedule"
+    engine: Engine,
+    subject_id: Id,
+    condition: Any,
+    what: str = "the schedule",
+    family: Family = Family.AUTOMATION_SCHEDULE,
 ) -> ScheduleDescription | None:
     """The schedule, or None, once it satisfies `condition`."""
     found: list[ScheduleDescription | None] = []
 
     async def holds() -> bool:
-        found[:] = [await described(engine.client, automation_id)]
+        found[:] = [await described(engine.client, subject_id, family)]
         return bool(condition(found[0]))
 
     await eventually(holds, what=what)

@@ -18,12 +18,16 @@ from activities.maintenance.automation_runs import AutomationRuns
 from activities.maintenance.reconciler import Reconciler
 from models.automation.automation_runs.shapes import AutomationRunDetail
 from models.core.base import Id
+from models.sources.data_sources.commands import create_data_source
+from models.sources.data_sources.queries import get_data_source
+from models.sources.data_sources.shapes import CreateDataSource
 from runtime.families import Family, Queue
 from runtime.outbox import outbox
 from tests.support.endpoint import Serve, reply
 from tests.support.engine import Engine, by_node, graph, node
 from tests.support.patience import eventually
 from tests.support.runbook import BLOCKS
+from tests.support.schedules import until_schedule
 
 # One of its commands replays all that its process has run before.
 pytestmark = pytest.mark.takes(seconds=60)
@@ -40,6 +44,7 @@ class Desk:
     directory: Path
     automation_id: Id
     run_id: Id
+    data_source_id: Id | None = None
 
     async def run(self, title: str, number: int = 0) -> str:
         """What a block of a section printed; it must succeed."""
@@ -52,6 +57,7 @@ class Desk:
                 "PYTHONPATH": os.pathsep.join(sys.path),
                 "WORKSPACE_ID": str(self.engine.actor.workspace_id),
                 "AUTOMATION_ID": str(self.automation_id),
+                "DATA_SOURCE_ID": str(self.data_source_id),
                 "RUN_ID": str(self.run_id),
             },
             stdout=asyncio.subprocess.PIPE,
@@ -296,3 +302,29 @@ async def test_schedules_are_looked_at_paused_and_triggered(engine: Engine, chec
         return len(listed) >= 4
 
     await eventually(have_run, what="the runs that were asked for")
+
+
+async def test_the_schedule_of_a_data_source_is_triggered(
+    engine: Engine, checkout: Path, serve: Serve
+) -> None:
+    endpoint = await serve(reply(200, [{"name": "Apple"}]))
+    body = {
+        "label": "Goods",
+        "kind": "http_json",
+        "config": {"url": endpoint.url},
+        "schedule": {"cron": "0 0 1 1 *"},
+    }
+    async with engine.database.transaction() as work:
+        made = await create_data_source(work, engine.actor, CreateDataSource.model_validate(body))
+    await until_schedule(
+        engine, made.id, lambda found: found is not None, family=Family.DATA_SOURCE_SCHEDULE
+    )
+    desk = Desk(engine, checkout, made.id, made.id, made.id)
+    assert "Goods · refresh" in await desk.run("Schedules", 3)
+
+    async def is_refreshed() -> bool:
+        async with engine.database.transaction() as work:
+            found = await get_data_source(work, made.workspace_id, made.id)
+        return found.latest_status == "succeeded"
+
+    await eventually(is_refreshed, what="the refresh")

@@ -10,9 +10,9 @@ from activities.maintenance.families import (
     WorkFamily,
     next_restart,
 )
-from models.sources.data_source_runs.commands.acceptance import start_run
+from models.sources.data_source_runs.commands.acceptance import start_request, start_run
 from models.sources.data_source_runs.commands.endings import abandon_run
-from models.sources.data_source_runs.rules import DataSourceRunStatus
+from models.sources.data_source_runs.rules import DataSourceRunStatus, RunTrigger
 from models.sources.data_source_runs.tables import DATA_SOURCE_RUNS, DataSourceRun
 from runtime.database import UnitOfWork
 from runtime.families import Family
@@ -33,8 +33,10 @@ class DataSourceRuns(WorkFamily[DataSourceRun]):
     @override
     async def restart(self, work: UnitOfWork, row: DataSourceRun, found: Execution | None) -> None:
         resource_id = row.data_source_id or row.id
-        summary, restarts = "Restarted by the reconciler", next_restart(found)
-        await start_run(work, row.workspace_id, row.id, resource_id, summary, restarts)
+        request = start_request(
+            resource_id, "Restarted by the reconciler", RunTrigger(row.trigger), next_restart(found)
+        )
+        await start_run(work, row.workspace_id, row.id, request)
 
     @override
     async def close(self, context: SweepContext, row: DataSourceRun, end: AbnormalEnd) -> bool:

@@ -10,18 +10,15 @@ from temporalio import activity
 from temporalio.client import Client, ScheduleListDescription
 
 from activities.maintenance.reconciler import BATCH
+from activities.schedules.families import SCHEDULES
 from activities.schedules.schedules import Schedules
-from activities.schedules.specs import FAMILY, spec_of
-from models.automation.automations.schedules import (
-    DesiredSchedule,
-    ScheduledAutomation,
-    all_scheduled,
-    read_schedule,
-)
+from activities.schedules.specs import note_of, spec_of
 from models.core.base import Id
+from models.core.schedules.commands import ScheduledRow, ScheduleTable, all_scheduled
+from models.core.schedules.desired import DesiredSchedule
 from runtime.clock import utc_now
 from runtime.database import Database
-from runtime.families import SearchAttribute
+from runtime.families import Family, SearchAttribute
 from runtime.ids import parse_id
 
 log = structlog.get_logger()
@@ -52,53 +49,57 @@ class ScheduleMaintenance:
     async def reconcile_schedules(self) -> dict[str, int]:
         """One sweep. Safe to repeat: a schedule that is right is left alone."""
         counts = {"synchronized": 0, "removed": 0}
-        listed = await self._listed()
-        turn = int(activity.info().started_time.timestamp()) // TURN_SECONDS % TURNS
-        async for row in self._wanted():
-            found = listed.pop(FAMILY.workflow_id(row.id), None)
-            with _one_at_a_time(row.id):
-                wanted = read_schedule(row)
-                its_turn = row.id.int % TURNS == turn
-                if its_turn or _is_stale(wanted, utc_now()) or not _looks_right(wanted, found):
-                    await self._schedules.synchronize(row.id)
-                    counts["synchronized"] += 1
-        for schedule_id in listed:
-            automation_id = parse_id(schedule_id.rpartition("/")[2])
-            if automation_id is not None:
-                with _one_at_a_time(automation_id):
-                    await self._schedules.synchronize(automation_id)
-                    counts["removed"] += 1
+        for family in SCHEDULES.values():
+            await self._sweep(family.kind, counts)
         return counts
 
-    async def _listed(self) -> Listed:
-        """The schedules Temporal lists, by their ids."""
-        query = f"{SearchAttribute.RUN_KIND} = '{FAMILY}'"
+    async def _sweep(self, kind: ScheduleTable, counts: dict[str, int]) -> None:
+        listed = await self._listed(kind.family)
+        turn = int(activity.info().started_time.timestamp()) // TURN_SECONDS % TURNS
+        async for row in self._wanted(kind):
+            schedule_id = kind.family.workflow_id(row.id)
+            found = listed.pop(schedule_id, None)
+            with _one_at_a_time(schedule_id):
+                wanted = kind.read(row)
+                its_turn = row.id.int % TURNS == turn
+                if its_turn or _is_stale(wanted, utc_now()) or not _looks_right(wanted, found):
+                    await self._schedules.synchronize(schedule_id)
+                    counts["synchronized"] += 1
+        for schedule_id in listed:
+            if parse_id(schedule_id.rpartition("/")[2]) is not None:
+                with _one_at_a_time(schedule_id):
+                    await self._schedules.synchronize(schedule_id)
+                    counts["removed"] += 1
+
+    async def _listed(self, family: Family) -> Listed:
+        """The schedules of a family that Temporal lists, by their ids."""
+        query = f"{SearchAttribute.RUN_KIND} = '{family}'"
         listed: Listed = {}
         async for found in await self._client.list_schedules(query):
             activity.heartbeat()
             listed[found.id] = found
         return listed
 
-    async def _wanted(self) -> AsyncIterator[ScheduledAutomation]:
+    async def _wanted(self, kind: ScheduleTable) -> AsyncIterator[ScheduledRow]:
         last: Id | None = None
-        while rows := await self._wanted_after(last):
+        while rows := await self._wanted_after(kind, last):
             for row in rows:
                 yield row
             last = rows[-1].id
 
-    async def _wanted_after(self, last: Id | None) -> Sequence[ScheduledAutomation]:
+    async def _wanted_after(self, kind: ScheduleTable, last: Id | None) -> Sequence[ScheduledRow]:
         async with self._database.transaction() as work:
-            return await all_scheduled(work, last, self._batch)
+            return await all_scheduled(work, kind, last, self._batch)
 
 
 @contextmanager
-def _one_at_a_time(automation_id: Id) -> Iterator[None]:
+def _one_at_a_time(schedule_id: str) -> Iterator[None]:
     """One schedule's trouble does not keep the sweep from the others."""
     activity.heartbeat()
     try:
         yield
     except Exception:
-        log.exception("a schedule could not be reconciled", automation_id=str(automation_id))
+        log.exception("a schedule could not be reconciled", schedule_id=schedule_id)
 
 
 def _is_stale(wanted: DesiredSchedule, now: datetime) -> bool:
@@ -109,10 +110,10 @@ def _is_stale(wanted: DesiredSchedule, now: datetime) -> bool:
 def _looks_right(wanted: DesiredSchedule, found: ScheduleListDescription | None) -> bool:
     """As far as the list tells; a schedule that never fires again need not be there."""
     if found is None:
-        return wanted.trigger.timetable.next_after(utc_now()) is None
+        return wanted.timing.timetable.next_after(utc_now()) is None
     shown: Any = found.schedule
     return (
         shown is not None
-        and (shown.state.paused, shown.state.note) == (wanted.paused is not None, wanted.paused)
-        and shown.spec == spec_of(wanted.trigger)
+        and (shown.state.paused, shown.state.note) == (wanted.paused is not None, note_of(wanted))
+        and shown.spec == spec_of(wanted.timing)
     )

@@ -1,13 +1,12 @@
 """Accepts the one run of a due time of a schedule (decisions D2)."""
 
-import uuid
 from dataclasses import dataclass
 from datetime import datetime
 
 from temporalio import activity
 
 from activities.contracts import CalledRun
-from models.automation.automation_runs.scheduled_runs import fire
+from activities.schedules.families import SCHEDULES, subject_of
 from runtime.database import Database
 
 
@@ -15,7 +14,7 @@ from runtime.database import Database
 class FireCall:
     """A schedule fires; `due` is when it had to, jitter aside, or when somebody triggered it."""
 
-    automation_id: str
+    schedule_id: str
     due: datetime
 
 
@@ -28,8 +27,6 @@ class ScheduleFires:
     @activity.defn(name="accept_scheduled_run")
     async def accept(self, call: FireCall) -> CalledRun | None:
         """The run to start and to wait for, or None. Safe to repeat: its id follows from `due`."""
+        family, subject_id = subject_of(call.schedule_id)
         async with self._database.transaction() as work:
-            run = await fire(work, uuid.UUID(call.automation_id), call.due)
-        return (
-            None if run is None else CalledRun(str(run.run_id), str(run.workspace_id), run.request)
-        )
+            return await SCHEDULES[family].fire(work, subject_id, call.due)

@@ -21,24 +21,20 @@ from temporalio.client import (
 from temporalio.service import RPCError, RPCStatusCode
 
 from activities.outbox.deliveries import Route
-from activities.schedules.specs import FAMILY, attributes_of, schedule_of
-from models.automation.automations.schedules import (
-    DesiredSchedule,
-    PassedOver,
-    scheduled,
-    set_next_run,
-    set_passed_over,
-)
-from models.core.base import Id
+from activities.schedules.families import SCHEDULES, subject_of
+from activities.schedules.specs import attributes_of, schedule_of
+from models.core.schedules.commands import scheduled, set_next_run, set_passed_over
+from models.core.schedules.desired import DesiredSchedule, PassedOver
 from runtime.clock import utc_now
 from runtime.database import Database
+from runtime.families import Family
 from runtime.outbox import Outbox
 
 _TIMEOUT = timedelta(seconds=5)
 
 
 class Schedules:
-    """Creates, updates, pauses and deletes the schedules of automations."""
+    """Creates, updates, pauses and deletes the schedules of every family."""
 
     def __init__(self, database: Database, client: Client, route: Route) -> None:
         self._database = database
@@ -47,29 +43,31 @@ class Schedules:
 
     async def deliver(self, row: Outbox) -> None:
         """Deliver an intent of the outbox."""
-        await self.synchronize(row.subject_id)
+        await self.synchronize(Family(row.family).workflow_id(row.subject_id))
 
-    async def synchronize(self, automation_id: Id) -> None:
-        """Make the schedule of an automation what the rows say, and show what it does.
+    async def synchronize(self, schedule_id: str) -> None:
+        """Make a schedule what the rows say, and show there what it does.
 
         The rows are read again after every write: whoever writes last has read what is true.
         """
-        wanted = await self._read(automation_id)
+        wanted = await self._read(schedule_id)
         while True:
-            await self._write(automation_id, wanted)
-            written, wanted = wanted, await self._read(automation_id)
+            await self._write(schedule_id, wanted)
+            written, wanted = wanted, await self._read(schedule_id)
             if wanted == written:
                 return
 
-    async def _read(self, automation_id: Id) -> DesiredSchedule | None:
+    async def _read(self, schedule_id: str) -> DesiredSchedule | None:
+        family, subject_id = subject_of(schedule_id)
+        kind = SCHEDULES[family].kind
         async with self._database.transaction() as work:
-            found = await scheduled(work, automation_id)
+            found = await scheduled(work, kind, subject_id)
             due = None if found is None else found.next_after(work.now)
-            await set_next_run(work, automation_id, due)
+            await set_next_run(work, kind, subject_id, due)
         return found
 
-    async def _write(self, automation_id: Id, wanted: DesiredSchedule | None) -> None:
-        handle = self._client.get_schedule_handle(FAMILY.workflow_id(automation_id))
+    async def _write(self, schedule_id: str, wanted: DesiredSchedule | None) -> None:
+        handle = self._client.get_schedule_handle(schedule_id)
         try:
             if wanted is None:
                 await handle.delete(rpc_timeout=_TIMEOUT)
@@ -93,19 +91,20 @@ class Schedules:
 
         await handle.update(difference, rpc_timeout=_TIMEOUT)
         if counted != [wanted.passed_over]:
+            kind = SCHEDULES[wanted.family].kind
             async with self._database.transaction() as work:
-                await set_passed_over(work, wanted.automation_id, counted[0])
+                await set_passed_over(work, kind, wanted.subject_id, counted[0])
 
     async def _create(self, wanted: DesiredSchedule) -> None:
         """Make a schedule that is not there; one that will never fire again needs none.
 
         Temporal itself removes such a schedule after some days.
         """
-        if wanted.trigger.timetable.next_after(utc_now()) is None:
+        if wanted.timing.timetable.next_after(utc_now()) is None:
             return
         with contextlib.suppress(ScheduleAlreadyRunningError):
             await self._client.create_schedule(
-                FAMILY.workflow_id(wanted.automation_id),
+                wanted.schedule_id,
                 schedule_of(wanted, self._route),
                 search_attributes=attributes_of(wanted),
                 rpc_timeout=_TIMEOUT,

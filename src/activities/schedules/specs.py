@@ -1,4 +1,4 @@
-"""The schedule of an automation in Temporal's terms, in the form in which Temporal describes it."""
+"""A schedule in Temporal's terms, in the form in which Temporal describes it."""
 
 from collections.abc import Iterable
 from datetime import timedelta
@@ -18,13 +18,9 @@ from temporalio.client import (
 from temporalio.common import Priority, TypedSearchAttributes
 
 from activities.outbox.deliveries import Route
-from models.automation.automations.rules.triggers.kinds import ScheduleTrigger
-from models.automation.automations.schedules import DesiredSchedule
 from models.core.schedules.cron import Cron
-from runtime.families import Family
+from models.core.schedules.desired import DesiredSchedule, Timing
 from runtime.search_attributes import search_attributes
-
-FAMILY = Family.AUTOMATION_SCHEDULE
 
 _OVERLAPS = {
     "skip": ScheduleOverlapPolicy.SKIP,
@@ -32,9 +28,6 @@ _OVERLAPS = {
     "allow_all": ScheduleOverlapPolicy.ALLOW_ALL,
     "cancel_other": ScheduleOverlapPolicy.CANCEL_OTHER,
 }
-_SUMMARY_BYTES = 200
-_TRIGGERED = 3
-"""The priority of what a trigger starts (decisions D1)."""
 
 
 def schedule_of(wanted: DesiredSchedule, route: Route) -> Schedule:
@@ -42,33 +35,38 @@ def schedule_of(wanted: DesiredSchedule, route: Route) -> Schedule:
     return Schedule(
         action=ScheduleActionStartWorkflow(
             route.workflow,
-            str(wanted.automation_id),
-            id=FAMILY.workflow_id(wanted.automation_id),
+            wanted.schedule_id,
+            id=wanted.schedule_id,
             task_queue=route.task_queue,
             typed_search_attributes=attributes_of(wanted),
-            static_summary=_summary(wanted.label),
-            priority=Priority(priority_key=_TRIGGERED, fairness_key=str(wanted.workspace_id)),
+            static_summary=wanted.title,
+            priority=Priority(priority_key=wanted.priority, fairness_key=str(wanted.workspace_id)),
         ),
-        spec=spec_of(wanted.trigger),
+        spec=spec_of(wanted.timing),
         policy=SchedulePolicy(
-            overlap=_OVERLAPS[wanted.trigger.overlap],
+            overlap=_OVERLAPS[wanted.timing.overlap],
             # Temporal's own default is a year, a surprise after downtime.
-            catchup_window=timedelta(seconds=wanted.trigger.catchup_window_seconds),
+            catchup_window=timedelta(seconds=wanted.timing.catchup_seconds),
             pause_on_failure=False,
         ),
-        state=ScheduleState(paused=wanted.paused is not None, note=wanted.paused),
+        state=ScheduleState(paused=wanted.paused is not None, note=note_of(wanted)),
     )
+
+
+def note_of(wanted: DesiredSchedule) -> str:
+    """What its page shows to an operator: whose schedule it is, and why it is paused if it is."""
+    return wanted.title if wanted.paused is None else f"{wanted.title}. {wanted.paused}"
 
 
 def attributes_of(wanted: DesiredSchedule) -> TypedSearchAttributes:
     """What an operator finds the schedule and its fires by."""
-    facts = {"resourceId": str(wanted.automation_id)}
-    return search_attributes(str(wanted.workspace_id), facts, FAMILY)
+    facts = {"resourceId": str(wanted.subject_id)}
+    return search_attributes(str(wanted.workspace_id), facts, wanted.family)
 
 
-def spec_of(trigger: ScheduleTrigger) -> ScheduleSpec:
+def spec_of(timing: Timing) -> ScheduleSpec:
     """When it fires, read by us and not by Temporal, so that both mean the same."""
-    timetable = trigger.timetable
+    timetable = timing.timetable
     every = timetable.every
     return ScheduleSpec(
         calendars=[] if timetable.cron is None else [_calendar(timetable.cron)],
@@ -82,7 +80,7 @@ def spec_of(trigger: ScheduleTrigger) -> ScheduleSpec:
         ],
         start_at=timetable.start,
         end_at=timetable.end,
-        jitter=timedelta(seconds=trigger.jitter_seconds) if trigger.jitter_seconds else None,
+        jitter=timedelta(seconds=timing.jitter_seconds) if timing.jitter_seconds else None,
         time_zone_name=timetable.zone,
     )
 
@@ -104,8 +102,3 @@ def _ranges(values: Iterable[int]) -> tuple[ScheduleRange, ...]:
     runs = groupby(enumerate(values), key=lambda pair: pair[1] - pair[0])
     members = [[value for _, value in run] for _, run in runs]
     return tuple(ScheduleRange(start=run[0], end=run[-1], step=1) for run in members)
-
-
-def _summary(label: str) -> str:
-    tail = " · schedule"
-    return label.encode()[: _SUMMARY_BYTES - len(tail.encode())].decode(errors="ignore") + tail

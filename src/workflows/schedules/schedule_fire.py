@@ -4,15 +4,13 @@ So Temporal's overlap policies, which look at this workflow, act on the run itse
 """
 
 import asyncio
-from uuid import UUID
 
 from temporalio import workflow
 from temporalio.common import SearchAttributeKey
 
 with workflow.unsafe.imports_passed_through():
-    from activities.automation_runs.transactions import AutomationRunActivities
+    from activities.called_runs import CalledRunActivities
     from activities.schedules.fires import FireCall, ScheduleFires
-    from models.core.schedules.timetables import due_run_id
     from workflows.called_runs import run_called
     from workflows.transactions import transact
 
@@ -22,15 +20,13 @@ DUE = SearchAttributeKey.for_datetime("TemporalScheduledStartTime")
 
 @workflow.defn(name="ScheduleFire")
 class ScheduleFire:
-    """One fire of the schedule of an automation; the argument is the automation's id."""
+    """One fire of a schedule of any family; the argument is the schedule's id."""
 
     @workflow.run
-    async def run(self, automation_id: str) -> str:
+    async def run(self, schedule_id: str) -> str:
         info = workflow.info()
         due = info.typed_search_attributes.get(DUE) or info.start_time
-        accepting = asyncio.create_task(
-            transact(ScheduleFires.accept, FireCall(automation_id, due))
-        )
+        accepting = asyncio.create_task(transact(ScheduleFires.accept, FireCall(schedule_id, due)))
         try:
             # A cancel must not leave open whether there is a run.
             called = await asyncio.shield(accepting)
@@ -39,8 +35,8 @@ class ScheduleFire:
             # The run ends with us, in order, even if an operator terminates this workflow.
             await run_called(called)
         except asyncio.CancelledError:
-            await accepting
-            run_id = str(due_run_id(UUID(automation_id), due))
-            await transact(AutomationRunActivities.close_cancelled, run_id)
+            called = await accepting
+            if called is not None:
+                await transact(CalledRunActivities.cancel, called)
             raise
         return called.run_id

@@ -19,6 +19,7 @@ from temporalio.testing import WorkflowEnvironment
 from activities.schedules.specs import spec_of
 from models.automation.automations.rules.triggers.configs import parse_trigger_config, read_trigger
 from models.automation.automations.rules.triggers.kinds import ScheduleTrigger
+from models.automation.automations.schedules import timing_of
 
 DAY = timedelta(days=1)
 CHANGES = {
@@ -82,7 +83,7 @@ async def test_due_times_around_clock_changes_equal_temporals(
         for cron in CRONS:
             given = trigger(cron=cron, timezone=zone)
             span = (change - DAY, change + DAY)
-            expected = await theirs(temporal.client, spec_of(given), *span)
+            expected = await theirs(temporal.client, spec_of(timing_of(given)), *span)
             assert ours(given, *span) == expected, cron
             compared += len(expected)
     assert compared > 100
@@ -111,7 +112,7 @@ async def test_due_times_of_every_form_are_those_of_temporal(
 ) -> None:
     given = trigger(**config)
     span = (datetime(2026, 2, 10, 11, 59, tzinfo=UTC), datetime(2036, 2, 10, tzinfo=UTC))
-    expected = (await theirs(temporal.client, spec_of(given), *span))[:1_000]
+    expected = (await theirs(temporal.client, spec_of(timing_of(given)), *span))[:1_000]
     assert expected != []
     assert ours(given, *span) == expected
 
@@ -122,7 +123,7 @@ async def test_the_next_due_times_are_those_temporal_tells(temporal: WorkflowEnv
         f"due-times/{uuid4()}",
         Schedule(
             action=ScheduleActionStartWorkflow("Nothing", id="nothing", task_queue="nobody"),
-            spec=spec_of(given),
+            spec=spec_of(timing_of(given)),
             state=ScheduleState(paused=True),
         ),
     )

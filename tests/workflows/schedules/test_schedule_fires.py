@@ -19,8 +19,9 @@ from activities.schedules.schedules import Schedules
 from models.automation.automation_runs import scheduled_runs
 from models.automation.automation_runs.tables import automation_run
 from models.automation.automations.previews import preview_stored
-from models.automation.automations.shapes import Backfill, Backfilled, PassedOver
+from models.automation.automations.shapes import Backfill, Backfilled
 from models.core.base import Id
+from models.core.schedules.shapes import PassedOver
 from models.core.schedules.timetables import due_run_id
 from runtime.families import Queue
 from runtime.ids import new_id
@@ -36,6 +37,7 @@ from tests.support.schedules import (
     next_run_at,
     runs_of,
     schedule,
+    schedule_id_of,
     scheduled,
     soon,
     until_runs,
@@ -94,7 +96,7 @@ async def test_a_due_time_that_comes_makes_its_run(engine: Engine) -> None:
     )
     assert made.next_run_at == due
     [run] = await until_runs(engine, made.id, "succeeded")
-    assert (run.source, run.id) == ("schedule", due_run_id(made.id, due))
+    assert (run.source, run.id) == ("schedule", due_run_id(schedule_id_of(made.id), due))
     assert run.trigger_payload == {
         "scheduledAt": f"{due:%Y-%m-%dT%H:%M:%S}.000Z",
         "timezone": "Europe/Berlin",
@@ -156,7 +158,7 @@ async def test_overlap_is_about_the_run_itself(
     found = await described(engine.client, made.id)
     assert found is not None
     assert found.info.num_actions_skipped_overlap == (overlap == "skip")
-    await Schedules(engine.database, engine.client, SCHEDULED).synchronize(made.id)
+    await Schedules(engine.database, engine.client, SCHEDULED).synchronize(schedule_id_of(made.id))
     async with engine.database.transaction() as work:
         told = await preview_stored(work, engine.actor, made.id, 1, None)
     assert told.passed_over == PassedOver(skipped=int(overlap == "skip"), missed=0)
@@ -200,7 +202,7 @@ async def test_a_fire_cancelled_as_it_accepts_leaves_no_open_run(
         await show_running.wait()
         return accepted
 
-    monkeypatch.setattr("activities.schedules.fires.fire", slow)
+    monkeypatch.setattr("activities.schedules.families.fire_automation", slow)
     await trigger(engine, made.id)
     await asyncio.wait_for(reached.wait(), ENOUGH)
     [fire] = await until_fires(engine, made.id)
@@ -228,9 +230,9 @@ async def test_disabled_and_deleted_automations_do_not_fire(engine: Engine) -> N
     manual = await engine.publish(QUICK)
     strangers = [
         await engine.client.start_workflow(
-            "ScheduleFire", str(one), id=f"automation-schedule/{one}-x", task_queue=Queue.AUTOMATION
+            "ScheduleFire", one, id=f"{one}-x", task_queue=Queue.AUTOMATION
         )
-        for one in (manual.id, new_id())
+        for one in (schedule_id_of(manual.id), schedule_id_of(new_id()))
     ]
     [fire] = await until_fires(engine, made.id)
     for handle in (fire, *strangers):
@@ -265,25 +267,28 @@ async def test_one_due_time_has_one_run_however_often_it_is_asked_for(engine: En
 async def test_accepting_a_due_time_again_finds_the_same_run(engine: Engine) -> None:
     made = await scheduled(engine, LONG, cron=EVERY_HOUR)
     fires = ScheduleFires(engine.database)
-    call = FireCall(str(made.id), NOON)
+    call = FireCall(schedule_id_of(made.id), NOON)
     found = await asyncio.gather(*(fires.accept(call) for _ in range(5)))
-    assert {one and one.run_id for one in found} == {str(due_run_id(made.id, NOON))}
+    assert {one and one.run_id for one in found} == {str(due_run_id(schedule_id_of(made.id), NOON))}
     async with engine.database.transaction() as work:
         starts = await work.scalar(
             select(func.count())
             .select_from(outbox)
-            .where(outbox.c.subject_id == due_run_id(made.id, NOON))
+            .where(outbox.c.subject_id == due_run_id(schedule_id_of(made.id), NOON))
         )
     assert starts == 0
-    await engine.cancel(made.id, due_run_id(made.id, NOON))
+    await engine.cancel(made.id, due_run_id(schedule_id_of(made.id), NOON))
     assert await fires.accept(call) is None
     assert len(await runs_of(engine, made.id)) == 1
 
 
 async def test_a_run_that_the_reconciler_started_is_waited_for(engine: Engine) -> None:
     made = await scheduled(engine, LONG, cron=EVERY_HOUR)
-    run_id = due_run_id(made.id, NOON)
-    assert await ScheduleFires(engine.database).accept(FireCall(str(made.id), NOON)) is not None
+    run_id = due_run_id(schedule_id_of(made.id), NOON)
+    assert (
+        await ScheduleFires(engine.database).accept(FireCall(schedule_id_of(made.id), NOON))
+        is not None
+    )
     await engine.client.start_workflow(
         "AutomationRun", str(run_id), id=f"automation-run/{run_id}", task_queue=Queue.AUTOMATION
     )

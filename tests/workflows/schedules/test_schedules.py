@@ -42,6 +42,7 @@ from tests.support.schedules import (
     handle_of,
     next_run_at,
     schedule,
+    schedule_id_of,
     scheduled,
     until_schedule,
 )
@@ -122,7 +123,7 @@ async def test_publishing_creates_the_schedule(engine: Engine) -> None:
 
 async def test_a_schedule_that_is_right_is_left_alone(engine: Engine) -> None:
     made = await scheduled(engine, intervalSeconds=86_400, startAt="2026-01-01T07:30:00Z")
-    await schedules(engine).synchronize(made.id)
+    await schedules(engine).synchronize(schedule_id_of(made.id))
     await sweep(engine)
     found = await described(engine.client, made.id)
     assert found is not None
@@ -139,7 +140,7 @@ async def test_disabling_pauses_and_enabling_resumes(engine: Engine) -> None:
     assert (await change(engine, made.id, enabled=False)).next_run_at is None
     paused = await until_schedule(engine, made.id, lambda found: found.schedule.state.paused)
     assert paused is not None
-    assert paused.schedule.state.note == "The automation is disabled."
+    assert paused.schedule.state.note == "Test · schedule. The automation is disabled."
     assert (await change(engine, made.id, enabled=True)).next_run_at == NEW_YEAR
     await until_schedule(engine, made.id, lambda found: not found.schedule.state.paused)
 
@@ -236,7 +237,7 @@ async def test_a_delivery_that_was_overtaken_ends_right(
         await original(self, *arguments)
 
     monkeypatch.setattr(Schedules, "_write", held)
-    overtaken = asyncio.create_task(schedules(engine).synchronize(made.id))
+    overtaken = asyncio.create_task(schedules(engine).synchronize(schedule_id_of(made.id)))
     await reached.wait()
     await change(engine, made.id, enabled=False)
     await until_schedule(engine, made.id, lambda found: found.schedule.state.paused)
@@ -250,9 +251,12 @@ async def test_a_delivery_that_was_overtaken_ends_right(
 async def test_deliveries_side_by_side_end_right(engine: Engine) -> None:
     made = await scheduled(engine)
     for enabled in (False, True, False):
-        early = [asyncio.create_task(schedules(engine).synchronize(made.id)) for _ in range(3)]
+        early = [
+            asyncio.create_task(schedules(engine).synchronize(schedule_id_of(made.id)))
+            for _ in range(3)
+        ]
         await change(engine, made.id, enabled=enabled)
-        await asyncio.gather(*early, schedules(engine).synchronize(made.id))
+        await asyncio.gather(*early, schedules(engine).synchronize(schedule_id_of(made.id)))
         await delivered(engine, made.id)
         found = await described(engine.client, made.id)
         assert found is not None
@@ -356,10 +360,10 @@ async def test_the_trouble_of_one_is_not_that_of_the_others(
     odd, lost = await scheduled(engine), await scheduled(engine)
     original = Schedules.synchronize
 
-    async def refusing(self: Schedules, automation_id: Id) -> None:
-        if automation_id == odd.id:
+    async def refusing(self: Schedules, schedule_id: str) -> None:
+        if schedule_id == schedule_id_of(odd.id):
             raise ConnectionError("not this one")
-        await original(self, automation_id)
+        await original(self, schedule_id)
 
     monkeypatch.setattr(Schedules, "synchronize", refusing)
     for made in (odd, lost):

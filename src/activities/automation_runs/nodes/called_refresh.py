@@ -9,7 +9,11 @@ from models.automation.action_runs.rules import PlannedStep
 from models.automation.actions.rules.configs import RefreshDataSourceConfig
 from models.automation.automation_runs.errors import NodeError
 from models.core.base import JsonObject
-from models.sources.data_source_runs.commands.acceptance import accept_refresh, start_request
+from models.sources.data_source_runs.commands.acceptance import (
+    accept_refresh,
+    start_request,
+    summary_of,
+)
 from models.sources.data_source_runs.queries import run_in_workspace
 from models.sources.data_source_runs.rules import OPEN_RUN, DataSourceRunStatus, RunTrigger
 from runtime.database import UnitOfWork
@@ -43,7 +47,8 @@ async def called_refresh(work: UnitOfWork, header: ActionRunHeader, step: Planne
     """The refresh a step waits for, as the step's workflow starts it."""
     run_id = called_run_id(header.run_id, step.id)
     run = await run_in_workspace(work, header.workspace_id, run_id)
-    request = start_request(run.data_source_id or run_id, f"Refresh · {run.plan['kind']}")
+    resource_id, trigger = run.data_source_id or run_id, RunTrigger(run.trigger)
+    request = start_request(resource_id, summary_of(run.plan["kind"]), trigger)
     family = Family.DATA_SOURCE_REFRESH
     return CalledRun(str(run_id), str(header.workspace_id), dict(request), family)
 

@@ -17,13 +17,15 @@ from models.automation.automations import runnable_versions
 from models.automation.automations.rules.triggers.configs import read_trigger
 from models.automation.automations.rules.triggers.kinds import ScheduleTrigger
 from models.automation.automations.runnable_versions import RunnableVersion
-from models.automation.automations.schedules import NO_SCHEDULE, scheduled, set_next_run
+from models.automation.automations.schedules import AUTOMATION_SCHEDULES, NO_SCHEDULE
 from models.automation.automations.shapes import Backfill, Backfilled
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
+from models.core.schedules.commands import scheduled, set_next_run
 from models.core.schedules.timetables import due_run_id
 from runtime.database import UnitOfWork
 from runtime.errors import RunError, ValidationError
+from runtime.families import Family
 from runtime.timestamps import wire_timestamp
 
 MAX_BACKFILL = 1_000
@@ -45,10 +47,10 @@ async def fire(work: UnitOfWork, automation_id: Id, due: datetime) -> DueRun | N
     None when there is nothing to wait for: the automation has no schedule any more, is disabled or
     archived, has no slot for it, or the run has ended already.
     """
-    found = await scheduled(work, automation_id)
+    found = await scheduled(work, AUTOMATION_SCHEDULES, automation_id)
     if found is None:
         return None
-    await set_next_run(work, automation_id, found.next_after(work.now))
+    await set_next_run(work, AUTOMATION_SCHEDULES, automation_id, found.next_after(work.now))
     version = await runnable_versions.live(work, found.workspace_id, automation_id)
     if version is None:
         return None
@@ -93,9 +95,10 @@ def _request(
     version: RunnableVersion, due: datetime, source: RunSource, *, started_by_caller: bool = False
 ) -> RunRequest:
     timezone = version.trigger_config["timezone"]
+    schedule_id = Family.AUTOMATION_SCHEDULE.workflow_id(version.automation_id)
     return RunRequest(
         source,
         {"scheduledAt": wire_timestamp(due), "timezone": timezone},
-        run_id=due_run_id(version.automation_id, due),
+        run_id=due_run_id(schedule_id, due),
         started_by_caller=started_by_caller,
     )

@@ -13,11 +13,12 @@ from models.automation.automations.rules.triggers.configs import (
     trigger_problems,
 )
 from models.automation.automations.rules.triggers.kinds import ScheduleTrigger, TriggerConfig
-from models.automation.automations.shapes import DueTime, PassedOver, SchedulePreview
+from models.automation.automations.shapes import DueTime, SchedulePreview
 from models.automation.automations.tables import automation, automation_graph, automation_version
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.core.schedules.clock_changes import clock_notes
+from models.core.schedules.shapes import PassedOver
 from models.core.schedules.timetables import EARLIEST
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError, ValidationError

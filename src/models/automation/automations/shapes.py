@@ -11,6 +11,7 @@ from models.automation.automations.rules.triggers.kinds import TriggerKind
 from models.core.base import Id, Input, InputId, JsonObject, Label, Moment, Nullable, Shape, example
 from models.core.documented import documented_as
 from models.core.moments import InputMoment
+from models.core.schedules.shapes import PassedOver
 
 TriggerConfigJson = Annotated[JsonObject, documented_as("TriggerConfig")]
 GraphJson = Annotated[JsonObject, documented_as("Graph")]
@@ -164,17 +165,6 @@ class DueTime(Shape):
 
     at: Moment
     local: str
-
-
-class PassedOver(Shape):
-    """How many due times had no run since the schedule was made, as of the last minute or so.
-
-    `skipped`: an earlier run still went on, and `overlap` has it that way; `missed`: the platform
-    was away for longer than `catchupWindowSeconds`.
-    """
-
-    skipped: int
-    missed: int
 
 
 class SchedulePreview(Shape):

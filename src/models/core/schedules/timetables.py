@@ -14,7 +14,6 @@ from zoneinfo import ZoneInfo
 
 from models.core.schedules.cron import Cron
 from runtime.derived_ids import derived_id
-from runtime.families import Family
 from runtime.timestamps import wire_timestamp
 
 EARLIEST = datetime(2000, 1, 1, tzinfo=UTC)
@@ -75,10 +74,9 @@ class Timetable:
         return list(islice(takewhile(last.__ge__, due), limit))
 
 
-def due_run_id(automation_id: UUID, due: datetime) -> UUID:
+def due_run_id(schedule_id: str, due: datetime) -> UUID:
     """The run of one due time, whoever asks for it and however often (decisions D2)."""
-    schedule = Family.AUTOMATION_SCHEDULE.workflow_id(automation_id)
-    return derived_id(schedule, wire_timestamp(due))
+    return derived_id(schedule_id, wire_timestamp(due))
 
 
 def _cron_after(cron: Cron, zone: ZoneInfo, moment: datetime) -> datetime | None:

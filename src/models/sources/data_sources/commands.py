@@ -20,6 +20,7 @@ from models.core.base import Id, JsonObject
 from models.core.inputs import read_part
 from models.core.keys import reserve_key
 from models.core.revisions import next_updated_at
+from models.core.schedules.commands import follow
 from models.data.databases.commands.databases import create_database
 from models.data.databases.queries import require_edit
 from models.data.databases.rules.kinds import TITLE_KEY
@@ -31,6 +32,7 @@ from models.sources.data_sources.rules.configs import (
     FieldMapping,
     named_connection,
 )
+from models.sources.data_sources.schedules import DATA_SOURCE_SCHEDULES
 from models.sources.data_sources.shapes import CreateDataSource, DataSourceDetail, UpdateDataSource
 from models.sources.data_sources.tables import data_source
 from runtime.database import UnitOfWork
@@ -77,6 +79,7 @@ async def create_data_source(
     }
     settings = _columns(body, CreateDataSource.model_fields.keys())
     await work.execute(insert(data_source).values({**settings, **values}))
+    await follow(work, DATA_SOURCE_SCHEDULES, data_source_id)
     return await get_data_source(work, actor.workspace_id, data_source_id)
 
 
@@ -117,6 +120,9 @@ async def update_data_source(
         raise ConflictError("The data source was changed since it was read. Read it again.")
     if "label" in body.model_fields_set:
         await rename_item(work, actor, found.item_id, body.label)
+    if body.model_fields_set & _SCHEDULING:
+        had_one = "schedule" in body.model_fields_set
+        await follow(work, DATA_SOURCE_SCHEDULES, data_source_id, had_one=had_one)
     return await get_data_source(work, actor.workspace_id, data_source_id)
 
 
@@ -159,6 +165,9 @@ _COPIED = {
     "schedule",
 }
 
+
+_SCHEDULING = frozenset({"schedule", "enabled", "label"})
+"""What the schedule in Temporal follows from."""
 
 _SETTINGS = frozenset(
     {"key_fields", "write_mode", "removed_rows", "removal_guard_percent", "enabled"}

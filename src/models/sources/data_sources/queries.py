@@ -11,6 +11,7 @@ from models.content.items.queries import closed_items, placement_of
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.core.pagination import PageRequest
+from models.core.schedules.shapes import PassedOver
 from models.sources.data_source_runs.queries import latest_runs
 from models.sources.data_sources.shapes import DataSourceDetail, DataSourceList
 from models.sources.data_sources.tables import data_source
@@ -25,6 +26,7 @@ class DataSourceRow(Protocol):
     """A data source with its label, which is the title of its item."""
 
     id: Id
+    workspace_id: Id
     item_id: Id
     kind: str
     key: str
@@ -36,6 +38,11 @@ class DataSourceRow(Protocol):
     write_mode: str
     removed_rows: str
     removal_guard_percent: int
+    schedule: JsonObject | None
+    next_run_at: datetime | None
+    skipped_fires: int
+    missed_fires: int
+    joined_fires: int
     enabled: bool
     created_by_user_id: Id | None
     created_at: datetime
@@ -111,7 +118,10 @@ async def _shown(
     """Data sources with their newest runs and when they are refreshed next."""
     latest = await latest_runs(work, workspace_id, [row.id for row in rows])
     details = [DataSourceDetail.model_validate(row) for row in rows]
-    for detail in details:
+    for detail, row in zip(details, rows, strict=True):
+        if row.schedule is not None:
+            skipped = row.skipped_fires + row.joined_fires
+            detail.passed_over = PassedOver(skipped=skipped, missed=row.missed_fires)
         run = latest.get(detail.id)
         if run is not None:
             detail.latest_run = run

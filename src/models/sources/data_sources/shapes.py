@@ -7,6 +7,7 @@ from pydantic import Field
 from models.core.base import Id, Input, InputId, JsonObject, Label, Moment, Nullable, Shape
 from models.core.documented import documented_as
 from models.core.keys import Key
+from models.core.schedules.shapes import PassedOver
 from models.data.databases.rules.kinds import FieldKind
 from models.sources.data_source_runs.rules import DataSourceRunStatus
 from models.sources.data_source_runs.shapes import DataSourceRunDetail
@@ -85,6 +86,7 @@ class DataSourceDetail(Shape):
     latest_status: DataSourceRunStatus | None = None
     last_run_at: Moment | None = None
     next_run_at: Moment | None = None
+    passed_over: PassedOver | None = None
     created_at: Moment
     updated_at: Moment
 

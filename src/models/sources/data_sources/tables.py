@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ForeignKeyConstraint, Index, UniqueConstraint
+from sqlalchemy import ForeignKeyConstraint, Index, UniqueConstraint, text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
@@ -16,7 +16,7 @@ class DataSource(SQLModel, table=True):
     """A data source; its label is the title of its item.
 
     `fields` maps its columns to the fields of the target database. Its schedule refreshes it in
-    the name of who created it.
+    the name of who created it; due times that met another refresh are `joined_fires`.
     """
 
     __tablename__ = "data_source"
@@ -47,6 +47,11 @@ class DataSource(SQLModel, table=True):
     removed_rows: str
     removal_guard_percent: int
     schedule: dict[str, Any] | None = Field(default=None, sa_type=JSONB(none_as_null=True))
+    next_run_at: datetime | None = Field(default=None, sa_type=Timestamp)
+    skipped_fires: int = Field(default=0, sa_column_kwargs={"server_default": text("0")})
+    missed_fires: int = Field(default=0, sa_column_kwargs={"server_default": text("0")})
+    joined_fires: int = Field(default=0, sa_column_kwargs={"server_default": text("0")})
+    last_joined_at: datetime | None = Field(default=None, sa_type=Timestamp)
     enabled: bool
     created_by_user_id: Id | None = None
     created_at: datetime = Field(sa_type=Timestamp)

@@ -3,7 +3,6 @@
 from datetime import UTC, datetime, timedelta
 from itertools import islice, pairwise
 from typing import Any
-from uuid import UUID
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -135,11 +134,11 @@ def test_fields_as_values() -> None:
 
 def test_the_run_of_a_due_time_never_changes() -> None:
     """A constant: another id would do what was done again."""
-    automation_id = UUID("01a1fbbc-c934-76cb-b464-8718bc1a17a6")
-    assert due_run_id(automation_id, YEAR) == due_run_id(
-        automation_id, YEAR.astimezone(ZoneInfo("Asia/Tokyo"))
+    schedule_id = "automation-schedule/01a1fbbc-c934-76cb-b464-8718bc1a17a6"
+    assert due_run_id(schedule_id, YEAR) == due_run_id(
+        schedule_id, YEAR.astimezone(ZoneInfo("Asia/Tokyo"))
     )
-    assert str(due_run_id(automation_id, YEAR)) == "fb9c9052-46c2-56c2-9057-ddbbb7aba0e3"
+    assert str(due_run_id(schedule_id, YEAR)) == "fb9c9052-46c2-56c2-9057-ddbbb7aba0e3"
 
 
 def test_changes_of_the_clock_are_found() -> None:

@@ -19,12 +19,14 @@ from models.sources.data_source_runs.rules import OPEN_RUN, DataSourceRunStatus,
 from models.sources.data_source_runs.shapes import DataSourceRunDetail
 from models.sources.data_source_runs.tables import DATA_SOURCE_RUNS, data_source_run
 from models.sources.data_sources.queries import DataSourceRow, find_data_source
+from models.sources.data_sources.schedules import PRIORITY
 from runtime.database import UnitOfWork
 from runtime.errors import ValidationError
 from runtime.families import Family
 from runtime.outbox import StartRequest
 
 DISABLED = "The data source is disabled. Enable it, then refresh it."
+NO_TARGET = "The data source has no target any more. Name a targetDatabaseId."
 
 
 async def accept_refresh(
@@ -48,28 +50,37 @@ async def accept_refresh(
     if not found.enabled:
         raise ValidationError(DISABLED)
     if found.target_database_id is None:
-        raise ValidationError("The data source has no target any more. Name a targetDatabaseId.")
+        raise ValidationError(NO_TARGET)
     denied = "Filling a database needs edit access to it."
     await require_edit(work, actor, found.target_database_id, denied)
-    row = {
-        "id": run_id,
-        "workspace_id": actor.workspace_id,
-        "data_source_id": data_source_id,
-        "database_id": found.target_database_id,
-        "trigger": trigger.value,
-        # What the platform does by itself it does for who made the data source.
-        "actor_user_id": actor.person or found.created_by_user_id,
-        "chain": list(actor.principal.run_chain),
-        "plan": {**plan_of(found), "force": force},
-        "progress": {},
-        "stats": {},
-    }
+    # What the platform does by itself it does for who made the data source.
+    row = refresh_row(found, run_id, trigger, actor.person or found.created_by_user_id)
+    row["chain"] = list(actor.principal.run_chain)
+    row["plan"]["force"] = force
     if not await lifecycle.accept(work, DATA_SOURCE_RUNS, row):
         return await _open_run(work, actor.workspace_id, data_source_id, run_id)
     if not started_by_caller:
-        summary = f"Refresh · {found.kind}"
-        await start_run(work, actor.workspace_id, run_id, data_source_id, summary)
+        request = start_request(data_source_id, summary_of(found.kind), trigger)
+        await start_run(work, actor.workspace_id, run_id, request)
     return await get_run(work, actor.workspace_id, data_source_id, run_id)
+
+
+def refresh_row(
+    source: DataSourceRow, run_id: Id, trigger: RunTrigger, user_id: Id | None
+) -> JsonObject:
+    """The row of a refresh that is about to be accepted, in the name of a user."""
+    return {
+        "id": run_id,
+        "workspace_id": source.workspace_id,
+        "data_source_id": source.id,
+        "database_id": source.target_database_id,
+        "trigger": trigger.value,
+        "actor_user_id": user_id,
+        "chain": [],
+        "plan": plan_of(source),
+        "progress": {},
+        "stats": {},
+    }
 
 
 def plan_of(source: DataSourceRow) -> JsonObject:
@@ -82,6 +93,7 @@ def plan_of(source: DataSourceRow) -> JsonObject:
         "writeMode": source.write_mode,
         "removedRows": source.removed_rows,
         "removalGuardPercent": source.removal_guard_percent,
+        "force": False,
     }
 
 
@@ -99,29 +111,29 @@ async def _open_run(
     return await get_run(work, workspace_id, data_source_id, open_id or run_id)
 
 
-async def start_run(
-    work: UnitOfWork,
-    workspace_id: Id,
-    run_id: Id,
-    resource_id: Id,
-    summary: str,
-    restarts: int = 0,
-) -> None:
-    """Have the execution of an accepted run started; operators see the summary."""
-    request = start_request(resource_id, summary)
-    if restarts:
-        request["restarts"] = restarts
+async def start_run(work: UnitOfWork, workspace_id: Id, run_id: Id, request: StartRequest) -> None:
+    """Have the execution of an accepted run started."""
     await lifecycle.start(work, Family.DATA_SOURCE_REFRESH, workspace_id, run_id, request)
 
 
-def start_request(resource_id: Id, summary: str) -> StartRequest:
+def summary_of(kind: str) -> str:
+    """What an operator reads on a refresh of a data source of this kind."""
+    return f"Refresh · {kind}"
+
+
+def start_request(
+    resource_id: Id, summary: str, trigger: RunTrigger, restarts: int = 0
+) -> StartRequest:
     """What Temporal is told of a run when it starts, and operators see."""
-    return {
+    request: StartRequest = {
         "summary": summary,
         "resourceId": str(resource_id),
-        "source": "api",
-        "priority": 4,
+        "source": trigger.value,
+        "priority": PRIORITY,
     }
+    if restarts:
+        request["restarts"] = restarts
+    return request
 
 
 async def cancel_run(

@@ -14,7 +14,9 @@ from pydantic import AfterValidator, Field, model_validator
 from models.core.base import EXAMPLE_ID, Input, InputId, JsonObject, Label, example
 from models.core.http_inputs import CallableUrl, HeaderName, Headers, QueryParameters
 from models.core.keys import Key
-from models.core.schedules.cron import cron_problem
+from models.core.schedules.cron import cron_problem, parse_cron
+from models.core.schedules.desired import Timing
+from models.core.schedules.timetables import EARLIEST, Timetable
 from models.core.schedules.timezones import Timezone
 from models.data.databases.rules.kinds import STORED_KINDS, FieldKind
 from models.sources.external_resources.rules import ProviderResource
@@ -238,7 +240,11 @@ class FieldMapping(Input):
 
 
 class Schedule(Input):
-    """When a source is refreshed by itself: by `cron`, or every `intervalSeconds`."""
+    """When a source is refreshed by itself: by `cron` in `timezone`, or every `intervalSeconds`.
+
+    It is refreshed in the name of who created the data source. A due time at which a refresh is
+    open is passed over; one that the platform was away for is made up for within ten minutes.
+    """
 
     cron: Annotated[str, Field(max_length=256)] | None = None
     interval_seconds: Annotated[int, Field(ge=MIN_INTERVAL_SECONDS, le=366 * 86_400)] | None = None
@@ -252,7 +258,17 @@ class Schedule(Input):
         problem = None if self.cron is None else cron_problem(self.cron)
         if problem is not None:
             raise ValueError(problem)
+        if self.timing.timetable.next_after(EARLIEST) is None:
+            raise ValueError("names no date that ever comes")
         return self
+
+    @property
+    def timing(self) -> Timing:
+        """When a refresh is due; one that is open stands for the due times it meets."""
+        cron = None if self.cron is None else parse_cron(self.cron)
+        return Timing(
+            timetable=Timetable(zone=self.timezone, cron=cron, every=self.interval_seconds)
+        )
 
     def to_json(self) -> JsonObject:
         """The schedule as it is stored and answered: absent keys left out."""

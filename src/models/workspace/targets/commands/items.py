@@ -16,6 +16,7 @@ from models.core.base import Id, JsonObject
 from models.data.databases.commands.databases import set_label as set_database_label
 from models.data.databases.queries import get_database
 from models.data.views.commands.views import set_label as set_view_label
+from models.sources.data_sources.schedules import data_source_renamed
 from models.workspace.targets.commands.factories import FACTORIES, WITH_CONTENT, Creation
 from models.workspace.targets.shapes import CreateItem, DeletedFields, DeletedItem, PlacedTarget
 from runtime.crypto import KeyRing
@@ -27,10 +28,11 @@ SetLabel = Callable[[UnitOfWork, Id, Id, str], Awaitable[None]]
 
 _SET_LABEL: dict[ItemKind, SetLabel] = {
     ItemKind.AUTOMATION: set_automation_label,
+    ItemKind.DATA_SOURCE: data_source_renamed,
     ItemKind.DATABASE: set_database_label,
     ItemKind.VIEW: set_view_label,
 }
-"""The kinds whose targets store the title of their item as their label."""
+"""The kinds whose targets have the title of their item as their label."""
 
 
 async def create_item(

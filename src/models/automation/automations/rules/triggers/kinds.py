@@ -18,6 +18,7 @@ from models.automation.automations.rules.triggers.webhooks import TriggerFilter,
 from models.core.absence import AbsentNotNull
 from models.core.base import EXAMPLE_ID, Input, example
 from models.core.schedules.cron import parse_cron
+from models.core.schedules.desired import CATCHUP_SECONDS, Overlap
 from models.core.schedules.timetables import Timetable
 
 
@@ -88,8 +89,8 @@ class ScheduleTrigger(_Trigger):
     start_at: IsoMoment | None = None
     end_at: IsoMoment | None = None
     jitter_seconds: Annotated[int, Field(ge=0, le=86_400)] = 0
-    overlap: Literal["skip", "buffer_one", "allow_all", "cancel_other"] = "skip"
-    catchup_window_seconds: Seconds = 600
+    overlap: Overlap = "skip"
+    catchup_window_seconds: Seconds = CATCHUP_SECONDS
 
     @property
     def timetable(self) -> Timetable:

@@ -1,0 +1,116 @@
+"""What our rows say of schedules, and the intents that make Temporal follow.
+
+The schedule itself is in Temporal. Whatever changes what it follows from calls `follow` or
+`announce` in the same transaction; the delivery of the intent makes the two agree.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Protocol
+
+from sqlalchemy import ColumnElement, Select, Table, select, update
+
+from models.core.base import Id
+from models.core.schedules.desired import DesiredSchedule, PassedOver
+from runtime import outbox
+from runtime.database import UnitOfWork
+from runtime.families import Family
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleTable:
+    """A table whose rows may have a schedule.
+
+    It has the columns `id`, `workspace_id`, `next_run_at`, `skipped_fires` and `missed_fires`.
+    `wanted` selects, with their `id`, the rows that should have a schedule, and `read` says which.
+    `may_have` is the condition of rows that have one in Temporal, or had one that may be there.
+    """
+
+    table: Table
+    family: Family
+    wanted: Select[Any]
+    read: Callable[[Any], DesiredSchedule]
+    may_have: ColumnElement[bool]
+
+
+class ScheduledRow(Protocol):
+    """A row of `all_scheduled`, which `ScheduleTable.read` reads."""
+
+    id: Id
+
+
+async def scheduled(
+    work: UnitOfWork, kind: ScheduleTable, subject_id: Id
+) -> DesiredSchedule | None:
+    """The schedule a subject should have; None when it should have none."""
+    row = await work.first(kind.wanted.where(kind.table.c.id == subject_id))
+    return None if row is None else kind.read(row)
+
+
+async def all_scheduled(
+    work: UnitOfWork, kind: ScheduleTable, after: Id | None, limit: int
+) -> Sequence[ScheduledRow]:
+    """The rows that should have a schedule, by id behind `after`."""
+    statement = kind.wanted.order_by(kind.table.c.id).limit(limit)
+    if after is not None:
+        statement = statement.where(kind.table.c.id > after)
+    return await work.rows(statement, of=ScheduledRow)
+
+
+async def follow(
+    work: UnitOfWork, kind: ScheduleTable, subject_id: Id, *, had_one: bool = False
+) -> None:
+    """Update the schedule of a subject whose row the caller has locked and may have changed.
+
+    `had_one` says that it may have had a schedule which the row does not show any more.
+    """
+    if await announce(work, kind, kind.table.c.id == subject_id, had_one=had_one):
+        found = await scheduled(work, kind, subject_id)
+        due = None if found is None else found.next_after(work.now)
+        await set_next_run(work, kind, subject_id, due)
+
+
+async def announce(
+    work: UnitOfWork, kind: ScheduleTable, which: ColumnElement[bool], *, had_one: bool = False
+) -> int:
+    """Update the schedules of subjects whose rows the caller has not locked.
+
+    Returns how many of them may have a schedule. The delivery writes when they run next.
+    """
+    statement = select(kind.table.c.id, kind.table.c.workspace_id).where(which)
+    rows = await work.rows(statement if had_one else statement.where(kind.may_have))
+    intents: list[outbox.IntentArguments] = [
+        {
+            "intent": outbox.Intent.SCHEDULE,
+            "family": kind.family,
+            "workspace_id": row.workspace_id,
+            "subject_id": row.id,
+        }
+        for row in rows
+    ]
+    await outbox.append_all(work, intents)
+    return len(intents)
+
+
+async def set_next_run(
+    work: UnitOfWork, kind: ScheduleTable, subject_id: Id, due: datetime | None
+) -> None:
+    """Show when a subject runs next."""
+    next_run_at = kind.table.c.next_run_at
+    await work.execute(
+        update(kind.table)
+        .where(kind.table.c.id == subject_id, next_run_at.is_distinct_from(due))
+        .values(next_run_at=due)
+    )
+
+
+async def set_passed_over(
+    work: UnitOfWork, kind: ScheduleTable, subject_id: Id, counted: PassedOver
+) -> None:
+    """Show how many due times of the schedule had no run (reliability G23)."""
+    await work.execute(
+        update(kind.table)
+        .where(kind.table.c.id == subject_id)
+        .values(skipped_fires=counted.skipped, missed_fires=counted.missed)
+    )

@@ -1,0 +1,14 @@
+"""What a schedule shows of itself on the wire."""
+
+from models.core.base import Shape
+
+
+class PassedOver(Shape):
+    """How many due times had no run since the schedule was made, as of the last minute or so.
+
+    `skipped`: an earlier run was still open; `missed`: the platform was away for longer than the
+    schedule makes up for, ten minutes unless it says otherwise.
+    """
+
+    skipped: int
+    missed: int

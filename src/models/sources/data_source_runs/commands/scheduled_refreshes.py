@@ -1,0 +1,115 @@
+"""The refreshes of a schedule: one for each due time, in the name of who made the data source.
+
+The id of a run follows from its schedule and its due time, so that no due time has two runs.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import or_, select, update
+
+from models.core.access.placement import level_on
+from models.core.access.rules import Actor, Level, Scope
+from models.core.base import Id
+from models.core.lifecycle import commands as lifecycle
+from models.core.schedules.commands import scheduled, set_next_run
+from models.core.schedules.timetables import due_run_id
+from models.data.databases.queries import require_edit
+from models.sources.data_source_runs.commands.acceptance import (
+    NO_TARGET,
+    refresh_row,
+    start_request,
+    summary_of,
+)
+from models.sources.data_source_runs.commands.endings import fail_run
+from models.sources.data_source_runs.commands.execution import run_actor
+from models.sources.data_source_runs.commands.staging import find_run
+from models.sources.data_source_runs.commands.targets import DENIED
+from models.sources.data_source_runs.rules import OPEN_RUN, RunTrigger
+from models.sources.data_source_runs.tables import (
+    DATA_SOURCE_RUNS,
+    DataSourceRun,
+    data_source_run,
+)
+from models.sources.data_sources.queries import find_data_source, visible
+from models.sources.data_sources.schedules import DATA_SOURCE_SCHEDULES
+from models.sources.data_sources.tables import data_source
+from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
+from runtime.database import UnitOfWork
+from runtime.errors import DeniedError, PlatformError, ValidationError
+from runtime.outbox import StartRequest
+
+
+@dataclass(frozen=True, slots=True)
+class DueRefresh:
+    """An open run of a due time, and the request that starts it in Temporal."""
+
+    run_id: Id
+    workspace_id: Id
+    request: StartRequest
+
+
+async def fire(work: UnitOfWork, data_source_id: Id, due: datetime) -> DueRefresh | None:
+    """The run of a due time that has come, which the caller starts and waits for.
+
+    None when there is nothing to wait for: the schedule is gone or paused, the run has ended
+    already, or another one is open, which then counts for the due time too. A run whose person may
+    not refresh any more is recorded as failed.
+    """
+    wanted = await scheduled(work, DATA_SOURCE_SCHEDULES, data_source_id)
+    if wanted is None:
+        return None
+    await set_next_run(work, DATA_SOURCE_SCHEDULES, data_source_id, wanted.next_after(work.now))
+    if wanted.paused is not None:
+        return None
+    source = await find_data_source(work, wanted.workspace_id, data_source_id)
+    run_id = due_run_id(wanted.schedule_id, due)
+    row = refresh_row(source, run_id, RunTrigger.SCHEDULE, source.created_by_user_id)
+    if await lifecycle.accept(work, DATA_SOURCE_RUNS, row):
+        problem = await _refusal(work, await find_run(work, run_id))
+        if problem is not None:
+            await fail_run(work, run_id, problem)
+    status = await work.scalar(
+        select(data_source_run.c.status).where(data_source_run.c.id == run_id)
+    )
+    if status is None:
+        await _count_joined(work, data_source_id, due)
+    if status not in OPEN_RUN:
+        return None
+    request = start_request(data_source_id, summary_of(source.kind), RunTrigger.SCHEDULE)
+    return DueRefresh(run_id, wanted.workspace_id, request)
+
+
+async def _refusal(work: UnitOfWork, run: DataSourceRun) -> SourceProblem | None:
+    """Why the person in whose name the schedule acts may not refresh; None for who may."""
+    try:
+        await _check(work, run, await run_actor(work, run))
+    except PlatformError as error:
+        return SourceProblem(
+            ErrorKind.WRITE,
+            f"The schedule refreshes in the name of who created the data source. {error.message}"
+            " Somebody who may can duplicate the data source, to refresh it in their own name.",
+        )
+    return None
+
+
+async def _check(work: UnitOfWork, run: DataSourceRun, actor: Actor) -> None:
+    assert run.data_source_id is not None, "it is a refresh"
+    placed = await visible(work, [run.workspace_id], run.data_source_id, actor.user_id)
+    may_edit = placed is not None and level_on(placed, actor.role) >= Level.EDIT
+    if Scope.DATA_SOURCES_WRITE not in actor.scopes or not may_edit:
+        raise DeniedError("That person has no edit access to the data source any more.")
+    if run.database_id is None:
+        raise ValidationError(NO_TARGET)
+    await require_edit(work, actor, run.database_id, DENIED)
+
+
+async def _count_joined(work: UnitOfWork, data_source_id: Id, due: datetime) -> None:
+    """Count a due time that found another refresh open, once."""
+    columns = data_source.c
+    await work.execute(
+        update(data_source)
+        .where(columns.id == data_source_id)
+        .where(or_(columns.last_joined_at.is_(None), columns.last_joined_at < due))
+        .values(joined_fires=columns.joined_fires + 1, last_joined_at=due)
+    )
