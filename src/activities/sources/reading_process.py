@@ -181,15 +181,15 @@ def _place(table: Table, source: str) -> int:
 def _line(position: int, row: ConvertedRow, keys: Sequence[str]) -> bytes:
     """A row in COPY's text format: position, identity, digest, title, values."""
     values = to_json(row.data)
-    digest = hashlib.sha256(to_json(row.title) + values).digest()
+    digest = hashlib.sha256(to_json(row.title) + values).hexdigest().encode()
     identity = digest if not keys else _identity(row, keys)
     title = row.title.encode().replace(b"\\", b"\\\\")
     for character, escaped in ((b"\n", b"\\n"), (b"\r", b"\\r"), (b"\t", b"\\t")):
         title = title.replace(character, escaped)
     return b"%d\t\\\\x%s\t\\\\x%s\t%s\t%s\n" % (
         position,
-        identity.hex().encode(),
-        digest.hex().encode(),
+        identity,
+        digest,
         title,
         values.replace(b"\\", b"\\\\"),
     )
@@ -197,4 +197,4 @@ def _line(position: int, row: ConvertedRow, keys: Sequence[str]) -> bytes:
 
 def _identity(row: ConvertedRow, keys: Sequence[str]) -> bytes:
     values: list[Any] = [row.title if key == "title" else row.data.get(key) for key in keys]
-    return hashlib.sha256(to_json(values)).digest()
+    return hashlib.sha256(to_json(values)).hexdigest().encode()

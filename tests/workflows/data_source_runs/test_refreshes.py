@@ -176,3 +176,18 @@ async def test_pages_are_followed_to_the_last_one(source: Any) -> None:
         run = await goods_of.refresh()
         assert (run["status"], counts(run)) == ("succeeded", (3, 3, 0, 0, 0)), run
         assert set(await goods_of.records()) == {"a", "b", "c"}
+
+
+async def test_records_found_by_other_keys_are_not_gone(source: Any) -> None:
+    goods_of = await source()
+    goods_of.answers(goods(("a", "Apple", 1), ("b", "Bread", 2), ("c", "Cake", 3)))
+    await goods_of.refresh()
+    before = await goods_of.records()
+    changed = await goods_of.client.patch(goods_of.path, json={"keyFields": ["title"]})
+    assert changed.status_code == 200, changed.text
+    run = await goods_of.refresh()
+    assert (run["status"], counts(run)) == ("succeeded", (3, 0, 0, 3, 0)), run
+    assert await goods_of.records() == before
+    goods_of.answers(goods(("a", "Apple", 1), ("b", "Bread", 2)))
+    run = await goods_of.refresh(force=True)
+    assert (run["status"], counts(run)) == ("succeeded", (2, 0, 0, 2, 1)), run

@@ -61,6 +61,8 @@ async def derive_where(work: UnitOfWork, schema: Schema, these: ColumnElement[bo
     Computed values of many records, and those that follow from them elsewhere, are left to jobs.
     """
     await index_where(work, schema, these, None)
+    if not any(spec.relation or spec.derived for spec in schema.fields.values()):
+        return
     found = await work.rows(
         select(record.c.id)
         .where(

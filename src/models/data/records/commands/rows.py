@@ -157,7 +157,11 @@ def updating(given: CTE) -> Update:
     columns = ("title", "archived", "updated_by_user_id", "updated_at", "deleted_at")
     return (
         update(record)
-        .where(record.c.workspace_id == _WORKSPACE, record.c.id == given.c.id)
+        .where(
+            record.c.workspace_id == _WORKSPACE,
+            record.c.database_id == _DATABASE,
+            record.c.id == given.c.id,
+        )
         .values(
             data=kept.op("||", return_type=JSONB())(given.c.data),
             **{name: given.c[name] for name in columns},

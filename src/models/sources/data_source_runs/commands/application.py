@@ -32,7 +32,11 @@ from models.data.databases.rules.kinds import TITLE_KEY
 from models.data.record_changes.rules import ChangeKind
 from models.data.records.commands.bulk import derive_where, insert_from, update_from
 from models.data.records.queries.records import RECORD
-from models.sources.data_source_runs.commands.comparison import UPDATED, Comparison
+from models.sources.data_source_runs.commands.comparison import (
+    UPDATED,
+    Comparison,
+    identity_by_place,
+)
 from models.sources.data_source_runs.tables import source_row, staged_row
 from models.sources.data_sources.rules.configs import RemovedRows
 from runtime.database import UnitOfWork
@@ -41,20 +45,27 @@ from runtime.schema import Timestamp
 
 @dataclass(frozen=True, slots=True)
 class Application:
-    """The compared rows of a run, who writes them, and the keys of the fields that rows fill."""
+    """The compared rows of a run, who writes them, and the keys of the fields that rows fill.
+
+    `appended` rows are new ones, whatever the source had. The rows of a database that the run
+    `creates` are not remembered: no other run compares with them, and they go with it.
+    """
 
     rows: Comparison
     actor: Actor
     keys: Sequence[str]
+    appended: bool
+    creates: bool
 
 
 async def insert_new(work: UnitOfWork, run: Application, count: int) -> None:
     """Write the rows that are new records; `count` of them."""
     place = func.row_number().over(order_by=staged_row.c.position) - 1
+    identity = identity_by_place(run.rows) if run.appended else staged_row.c.identity
     given = (
         select(
             func.uuidv7(type_=Uuid).label("id"),
-            staged_row.c.identity,
+            identity.label("identity"),
             staged_row.c.digest,
             staged_row.c.title,
             staged_row.c.data,
@@ -69,8 +80,8 @@ async def insert_new(work: UnitOfWork, run: Application, count: int) -> None:
         .prefix_with("MATERIALIZED")
     )
     known = _known(run, select(given.c.identity, given.c.id, given.c.digest))
-    schema = run.rows.schema
-    await insert_from(work, run.actor, schema, given, count, also=[known])
+    also = [] if run.creates else [known]
+    await insert_from(work, run.actor, run.rows.schema, given, count, also)
 
 
 async def update_changed(work: UnitOfWork, run: Application) -> int:
@@ -229,4 +240,5 @@ async def derive(work: UnitOfWork, run: Application) -> None:
     wrote = select(source_row.c.record_id).where(
         *run.rows.known, source_row.c.run_id == run.rows.run_id
     )
-    await derive_where(work, run.rows.schema, RECORD.id.in_(wrote))
+    these = true() if run.creates else RECORD.id.in_(wrote)
+    await derive_where(work, run.rows.schema, these)

@@ -1,9 +1,11 @@
 """Comparing staged rows with what the source had before: new, changed, unchanged, gone.
 
-One statement for each question, so that a million rows are compared where they are.
+One statement for each question, so that a million rows are compared where they are. Each reads only
+what the run has staged, what its source had and the records of its target.
 """
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +21,7 @@ from sqlalchemy import (
     func,
     literal,
     select,
+    text,
     update,
 )
 
@@ -28,6 +31,8 @@ from models.data.records.commands.upsert import equal_values
 from models.data.records.queries.records import RECORD
 from models.sources.data_source_runs.tables import source_row, staged_row
 from runtime.database import UnitOfWork
+
+_JOIN_MEMORY = "64MB"
 
 SKIPPED, UNCHANGED, UPDATED = "skipped", "unchanged", "updated"
 """What becomes of a staged row that is no new record."""
@@ -63,6 +68,19 @@ class Comparison:
         )
 
 
+@asynccontextmanager
+async def joining_sets(work: UnitOfWork) -> AsyncIterator[None]:
+    """Have statements read each side of a join once, and not one side for each row of the other.
+
+    PostgreSQL has no statistics of rows that were written a moment ago, and takes them for a few.
+    """
+    await work.execute(select(func.set_config("enable_nestloop", "off", True)))
+    await work.execute(select(func.set_config("work_mem", _JOIN_MEMORY, True)))
+    yield
+    for name in ("enable_nestloop", "work_mem"):
+        await work.execute(text(f"SET LOCAL {name} TO DEFAULT"))
+
+
 async def make_unique(work: UnitOfWork, rows: Comparison, *, keyed: bool) -> None:
     """Give every row an identity of its own.
 
@@ -88,12 +106,11 @@ async def make_unique(work: UnitOfWork, rows: Comparison, *, keyed: bool) -> Non
     )
 
 
-async def identify_by_position(work: UnitOfWork, rows: Comparison) -> None:
-    """Make every row a new one, whatever the source had: for rows that are appended."""
-    run, place = func.uuid_send(staged_row.c.run_id), func.int8send(staged_row.c.position)
-    await work.execute(
-        update(staged_row).where(rows.staged).values(identity=func.sha256(run.concat(place)))
-    )
+def identity_by_place(rows: Comparison) -> ColumnElement[bytes]:
+    """Makes every row a new one, whatever the source had: for rows that are appended."""
+    place = func.int8send(staged_row.c.position)
+    identity: ColumnElement[bytes] = func.sha256(func.uuid_send(rows.run_id).concat(place))
+    return identity
 
 
 async def match_known(work: UnitOfWork, rows: Comparison) -> None:
@@ -106,6 +123,7 @@ async def match_known(work: UnitOfWork, rows: Comparison) -> None:
             *rows.known,
             source_row.c.identity == staged_row.c.identity,
             RECORD.workspace_id == source_row.c.workspace_id,
+            RECORD.database_id == rows.schema.database_id,
             RECORD.id == source_row.c.record_id,
             staged_row.c.change.is_(None),
         )
@@ -151,15 +169,23 @@ async def match_keys(work: UnitOfWork, rows: Comparison, keys: Sequence[str]) ->
 
 
 def gone_rows(rows: Comparison) -> Select[Any]:
-    """The records of rows that the source had and has no more, as `record_id`s."""
+    """The records of rows that the source had and has no more, as `record_id`s.
+
+    A record that another row has now, by the values of its keys, is not gone.
+    """
     still = exists().where(rows.staged, staged_row.c.identity == source_row.c.identity)
-    return select(source_row.c.record_id).where(
-        *rows.known,
-        source_row.c.removed.is_(False),
-        ~still,
-        RECORD.workspace_id == source_row.c.workspace_id,
-        RECORD.id == source_row.c.record_id,
-        RECORD.deleted_at.is_(None),
+    taken = exists().where(rows.staged, staged_row.c.record_id == source_row.c.record_id)
+    return (
+        select(source_row.c.record_id)
+        .where(
+            *rows.known,
+            source_row.c.removed.is_(False),
+            ~still,
+            ~taken,
+            *rows.records,
+            RECORD.id == source_row.c.record_id,
+        )
+        .distinct()
     )
 
 

@@ -65,8 +65,18 @@ async def apply_run(work: UnitOfWork, run: DataSourceRun) -> None:
     mapping = [FieldMapping.model_validate(one) for one in run.progress["mapping"]]
     schema = await open_target(work, actor, run, mapping, run.progress["options"])
     rows = comparison.Comparison(schema, run.id, run.data_source_id or run.id)
-    applied = Application(rows, actor, [one.field_key for one in mapping])
-    stats = await _compare_and_write(work, run, applied)
+    applied = Application(
+        rows,
+        actor,
+        [one.field_key for one in mapping],
+        appended=WriteMode(run.plan["writeMode"]) is WriteMode.APPEND,
+        creates=run.database_id is None,
+    )
+    await hold_upserts(work, schema.database_id)
+    if not await is_staged(work, run):
+        raise StagedRowsLostError
+    async with comparison.joining_sets(work):
+        stats = await _compare_and_write(work, run, applied)
     filled = await get_database(work, actor, schema.database_id)
     result = {
         "databaseId": str(filled.id),
@@ -84,12 +94,7 @@ async def _compare_and_write(
     """Write what the comparison finds; gives the counts."""
     rows, plan = applied.rows, run.plan
     mode, keys = WriteMode(plan["writeMode"]), plan["keyFields"]
-    await hold_upserts(work, rows.schema.database_id)
-    if not await is_staged(work, run):
-        raise StagedRowsLostError
-    if mode is WriteMode.APPEND:
-        await comparison.identify_by_position(work, rows)
-    else:
+    if not applied.appended:
         await comparison.make_unique(work, rows, keyed=bool(keys))
         await comparison.match_known(work, rows)
         if keys:

@@ -90,7 +90,7 @@ async def is_staged(work: UnitOfWork, run: DataSourceRun) -> bool:
 
 async def analyze_staged_rows(work: UnitOfWork) -> None:
     """Let the comparison that follows be planned for as many rows as there are."""
-    await work.execute(text(f"ANALYZE {staged_row.name}"))
+    await work.execute(text(f"ANALYZE {staged_row.name} (run_id, position, identity)"))
 
 
 async def unstage(work: UnitOfWork, run_id: Id) -> None:

@@ -44,6 +44,8 @@ _DURATION, _JSON = _of(FieldKind.DURATION), _of(FieldKind.JSON)
 
 def converter(spec: FieldSpec, conventions: Conventions) -> Convert:
     """How cells become values of a field; equal texts are converted once."""
+    if spec.kind in TEXT_KINDS:
+        return _text(spec)
     known: dict[str, Any] = {}
 
     def convert(value: Cell) -> Any:
@@ -57,6 +59,24 @@ def converter(spec: FieldSpec, conventions: Conventions) -> Convert:
         if len(known) < _REMEMBERED:
             known[value] = found
         return found
+
+    return convert
+
+
+def _text(spec: FieldSpec) -> Convert:
+    """How cells become text; to check one costs less than to remember it."""
+    check = KIND_RULES[spec.kind].check
+    assert check is not None, "clients write text"
+
+    def convert(value: Cell) -> Any:
+        if value is None:
+            return None
+        if not isinstance(value, str):
+            return _typed(spec, value)
+        try:
+            return check(spec, value)
+        except InvalidValueError:
+            return LOST
 
     return convert
 
@@ -79,8 +99,6 @@ def _growing(field: GrowingField) -> Convert:
 
 
 def _from_text(spec: FieldSpec, text: str, conventions: Conventions) -> Any:
-    if spec.kind in TEXT_KINDS:
-        return convert_value(_TEXT, spec, text)
     plain = text.strip()
     try:
         if spec.kind in _BY_DAY:
@@ -99,7 +117,8 @@ def _typed(spec: FieldSpec, value: Any) -> Any:
     if isinstance(value, datetime):
         return _from_moment(spec, value)
     if isinstance(value, date):
-        return convert_value(_DATE, spec, value.isoformat())
+        written = value.isoformat()
+        return written if spec.kind is FieldKind.DATE else convert_value(_DATE, spec, written)
     if isinstance(value, time):
         return convert_value(_TIME, spec, value.isoformat("seconds"))
     if isinstance(value, timedelta):
