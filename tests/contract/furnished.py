@@ -172,6 +172,7 @@ async def _ended_run(made: Furnished, data_source_id: str | None) -> str:
             "status": DataSourceRunStatus.SUCCEEDED.value,
             "trigger": RunTrigger.MANUAL.value,
             "actor_user_id": made.space.actor.user_id,
+            "chain": [],
             "plan": {"kind": "file"},
             "progress": {"mapping": []},
             "stats": counted,
