@@ -10,7 +10,7 @@ import asyncio
 import os
 import tempfile
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -42,6 +42,8 @@ from bench.writes import write_rates
 
 RESULTS = Path(__file__).with_name("results.json")
 CONCURRENT = 10_000
+LONGEST = 570.0
+"""Seconds of a default run on two cores, from its start; half a minute is left for a last round."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,7 @@ class Part:
     measures: str
     measure: Callable[[Measuring], Awaitable[list[Figure]]]
     seconds: float | None = None
-    """What its rounds may take in a default run, which ends within ten minutes on two cores."""
+    """What its rounds may take in a default run, when nothing before it has taken longer."""
 
 
 async def _histories(m: Measuring) -> list[Figure]:
@@ -210,11 +212,18 @@ async def main() -> None:
                     platform, client, route, Rounds(options.rounds), options.count, options.records,
                     Path(directory),
                 )  # fmt: skip
-                for name in names:
-                    seconds = PARTS[name].seconds if bounded else None
+                for place, name in enumerate(names):
+                    left = LONGEST - (time.monotonic() - started)
+                    seconds = _share(names[place:], left) if bounded else None
                     rounds = Rounds(options.rounds, seconds)
                     await _measured(name, replace(measuring, rounds=rounds), results)
     say(f"Done in {(time.monotonic() - started) / 60:.1f} minutes; see {os.path.relpath(RESULTS)}.")
+
+
+def _share(names: Sequence[str], left: float) -> float:
+    """The seconds of the first of these parts, when all of them share what is left."""
+    wanted = [PARTS[name].seconds or 0.0 for name in names]
+    return min(1.0, left / sum(wanted)) * wanted[0]
 
 
 async def _measured(name: str, measuring: Measuring, results: Results) -> None:
