@@ -42,7 +42,7 @@ test: setup ## Run all tests.
 
 explore: setup ## Run the random tests long, with examples nobody has tried.
 	$(BIN)/pytest -n $(WORKERS) --dist loadfile --hypothesis-profile explore \
-		$$(grep -rl --include='test_*.py' 'from hypothesis' tests)
+		$$(grep -rlE --include='test_*.py' 'from (hypothesis|tests.support.exploring)' tests)
 
 check: setup ## Lint, types, import rules, migrations, openapi.json.
 	$(BIN)/ruff check

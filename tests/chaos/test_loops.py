@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.crash, pytest.mark.takes(seconds=40)]
 Json = dict[str, Any]
 
 TITLE = {"type": "template", "value": "item {{ index }}"}
-QUICK_ITEMS, OUTSIDE_ITEMS = 2_000, 300
+QUICK_ITEMS, OUTSIDE_ITEMS = 1_000, 150
 
 
 def looped(items: int, database_id: Any, *body: Json) -> tuple[Json, Json]:

@@ -7,6 +7,7 @@ import signal
 import stat
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,6 +22,7 @@ import pytest
 from cli.supervisor.postgres import EmbeddedPostgres
 from cli.supervisor.state import StateDir
 from cli.supervisor.temporal import temporal_binary
+from tests.support.forked import workspace
 from tests.support.patience import ENOUGH
 
 pytestmark = [pytest.mark.crash, pytest.mark.takes(seconds=40)]
@@ -90,14 +92,11 @@ def launch(directory: Path) -> Up:
 
 def command(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
     """What a command of ours says, and its exit code."""
-    return subprocess.run(
-        [sys.executable, "-m", "cli.main", *arguments],
-        env=environment() | {"COLUMNS": "200"} | variables,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=ENOUGH,
-    )
+    said = environment() | {"COLUMNS": "200"} | variables
+    with tempfile.TemporaryDirectory() as directory:
+        out, err = Path(directory) / "out", Path(directory) / "err"
+        code = workspace(arguments, said, out=out, err=err).wait()
+        return subprocess.CompletedProcess(arguments, code, out.read_text(), err.read_text())
 
 
 def environment() -> dict[str, str]:

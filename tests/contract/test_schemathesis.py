@@ -20,22 +20,25 @@ import pytest_asyncio
 from runtime.settings import Settings
 from tests.contract.furnished import Furnished
 from tests.support.engine import running_engine
+from tests.support.exploring import examples
+from tests.support.patience import ENOUGH
 from tests.support.server import serving
 from tests.support.temporal import dev_server
 from tests.support.watched import WatchedDatabase
 
-pytestmark = pytest.mark.takes(seconds=270)
+pytestmark = pytest.mark.takes(seconds=150)
 
-EXAMPLES_PER_OPERATION = 5
+EXAMPLES_PER_OPERATION = examples(2, explored=10)
 MOST_KINDS = 15
 """Schemas that a body is made of at most, for all of its boundaries to be tried."""
-PATIENCE = 40
-"""Seconds for an answer, which may be that of a job."""
 SEED = 20_261_120
 """Generation follows it, so that a failure comes again."""
 
 # These would end the credential or the workspace of the whole session.
 ENDING = ("delete_workspace", "revoke_api_key", "remove_member", "update_member")
+# Their bodies are those of create_action and create_automation, which are called with each of the
+# hundreds of examples of steps and nodes.
+SAME_BODY = ("update_action", "update_automation", "import_automation", "validate_automation")
 # To call a webhook with DELETE deletes nothing, as the checks take for granted.
 LEFT_OUT = (*ENDING, "call_webhook_by_delete")
 
@@ -54,7 +57,8 @@ def configuration(made: Furnished, document: str) -> str:
     lines = [f'"path.{name}" = "{made.ids[name]}"' for name in names]
     broad = [
         f'[[operations]]\ninclude-operation-id = "{name}"\n'
-        "phases.coverage.enabled = false\nphases.fuzzing.enabled = false"
+        "phases.coverage.enabled = false\nphases.fuzzing.enabled = false\n"
+        f"phases.examples.enabled = {str(name not in SAME_BODY).lower()}"
         for name in broad_operations(document)
     ]
     return "\n".join([CONFIGURATION, *lines, *broad, ""])
@@ -63,7 +67,7 @@ def configuration(made: Furnished, document: str) -> str:
 def broad_operations(document: str) -> list[str]:
     """The operations whose body is made of so many kinds that all boundaries would take minutes.
 
-    So would bodies at random. They are called by examples and in sequences all the same.
+    So would bodies at random. They are called by examples, or in sequences, all the same.
     """
     described = json.loads(document)
     schemas = described["components"]["schemas"]
@@ -102,9 +106,7 @@ async def test_no_generated_call_breaks_a_promise(
 ) -> None:
     limits = {f"WORKSPACE_RATE_LIMIT_{one}": "0" for one in ("KEY", "RUN_START", "WEBHOOK")}
     async with serving(settings, **limits) as server:
-        async with httpx2.AsyncClient(
-            base_url=server.url, trust_env=False, timeout=PATIENCE
-        ) as http:
+        async with httpx2.AsyncClient(base_url=server.url, trust_env=False, timeout=ENOUGH) as http:
             document = (await http.get("/openapi.json")).text
         file = tmp_path / "schemathesis.toml"
         file.write_text(configuration(own, document))
@@ -125,7 +127,7 @@ async def run(url: str, token: str, file: Path) -> tuple[int, str]:
         *("--max-examples", str(EXAMPLES_PER_OPERATION)),
         *("--seed", str(SEED)),
         *("--workers", "1"),
-        *("--request-timeout", str(PATIENCE)),
+        *("--request-timeout", str(ENOUGH)),
         # How fast calls are generated is no promise of ours.
         *("--suppress-health-check", "too_slow"),
         *left_out,

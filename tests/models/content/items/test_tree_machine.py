@@ -236,7 +236,7 @@ def test_the_tree_does_what_the_model_does(database_url: str, space: Space) -> N
             run(
                 TreeMachine,
                 settings=settings(
-                    max_examples=examples(25),
+                    max_examples=examples(12),
                     stateful_step_count=25,
                     deadline=None,
                     # A sequence of at most 25 steps reads well enough without being made shorter.

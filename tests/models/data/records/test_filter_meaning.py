@@ -263,7 +263,7 @@ async def _write(work: UnitOfWork, table: Table, rows: Sequence[Row]) -> None:
 
 
 @settings(
-    max_examples=examples(300),
+    max_examples=examples(120),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

@@ -358,7 +358,7 @@ ways = st.sampled_from([None, 0, 5])
 """How few records are few: none is indexed, all are read along an index, some are looked up."""
 
 relaxed = settings(
-    max_examples=examples(250),
+    max_examples=examples(100),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
@@ -397,7 +397,7 @@ async def test_a_query_means_what_it_says(
     assert found == [row.id for row in ordered(matching, order)]
 
 
-@settings(relaxed, max_examples=examples(300))
+@settings(relaxed, max_examples=examples(100))
 @given(
     present=dense,
     test=st.sampled_from(indexed_leaves(words)).flatmap(lambda tests: tests),

@@ -323,7 +323,7 @@ def test_records_do_what_the_model_does(machine: type[RecordMachine]) -> None:
     run(
         machine,
         settings=settings(
-            max_examples=examples(20),
+            max_examples=examples(10),
             stateful_step_count=20,
             # A sequence of at most 20 steps reads well enough without being made shorter.
             phases=[Phase.generate],

@@ -79,7 +79,7 @@ def expected(plan: Plan, endings: dict[str, str]) -> dict[str, str]:
     return how
 
 
-@settings(max_examples=examples(400), deadline=None)
+@settings(max_examples=examples(160), deadline=None)
 @given(graphs(), st.randoms(use_true_random=False))
 def test_every_node_is_resolved_once_as_the_graph_says(graph: Graph, chance: random.Random) -> None:
     plan, endings = graph
@@ -102,7 +102,7 @@ def test_every_node_is_resolved_once_as_the_graph_says(graph: Graph, chance: ran
     assert (end.failed is None) if end.succeeded else (end.failed.node_id in unhandled)
 
 
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(graphs(), st.data())
 def test_a_run_from_a_node_starts_only_what_it_reaches(graph: Graph, data: st.DataObject) -> None:
     plan, endings = graph
@@ -121,7 +121,7 @@ def test_a_run_from_a_node_starts_only_what_it_reaches(graph: Graph, data: st.Da
     assert only is None or set(starts(commands)) <= only | {start}
 
 
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(graphs())
 def test_a_plan_survives_json(graph: Graph) -> None:
     plan, _ = graph
