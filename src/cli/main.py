@@ -14,6 +14,8 @@ from cli.history import history
 from cli.migrate import migrate
 from cli.openapi import openapi
 from cli.replay.command import replay
+from cli.rows.importing import import_file
+from cli.rows.refresh import refresh
 from cli.session import session
 from cli.up import up
 from cli.worker import worker
@@ -25,8 +27,9 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for command in (up, api, worker, migrate, doctor, session, replay, history, openapi, demo):
+for command in (up, api, worker, migrate, doctor, session, replay, history, refresh, openapi, demo):
     app.command()(command)
+app.command("import")(import_file)
 
 
 def main() -> None:

@@ -1,0 +1,1 @@
+"""Bringing rows in from the command line: `workspace import` and `workspace refresh`."""

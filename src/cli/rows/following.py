@@ -1,0 +1,66 @@
+"""Following a run to its end, and cancelling it when the person who waits gives up."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import httpx2
+from pydantic_core import from_json
+
+from cli.api_client import ApiClient, Json, read
+from cli.rows.display import Display
+from cli.supervisor.errors import StartError
+
+_SILENCE_SECONDS = 30
+"""A stream that says nothing for so long is lost: it sends a comment every ten seconds."""
+_TRIES = 10
+"""How often in a row the stream may break before the platform counts as gone."""
+
+
+async def follow(client: ApiClient, run_id: str, display: Display) -> None:
+    """Show how far a run has come until it has ended. Raises StartError."""
+    failures = 0
+    while failures < _TRIES:
+        try:
+            async for name, data in _events(client, run_id):
+                failures = 0
+                if name == "end":
+                    return
+                display.run(data)
+        except httpx2.TransportError:
+            failures += 1
+            await asyncio.sleep(min(0.5 * failures, 3))
+    raise StartError(
+        f"The platform does not answer at {client.base_url} any more. The run goes on:"
+        f" {client.base_url}/data-source-runs/{run_id}"
+    )
+
+
+async def _events(client: ApiClient, run_id: str) -> AsyncIterator[tuple[str, Json]]:
+    path = f"/v1/data-source-runs/{run_id}/events"
+    name = ""
+    async with client.http.stream("GET", path, timeout=_SILENCE_SECONDS) as answer:
+        if answer.is_error:
+            await answer.aread()
+            read(answer)
+        async for line in answer.aiter_lines():
+            if line.startswith("event: "):
+                name = line.removeprefix("event: ")
+            elif line.startswith("data: "):
+                yield name, from_json(line.removeprefix("data: "))
+
+
+class GivenUpError(Exception):
+    """Ctrl-C; the message says what became of the run."""
+
+
+@asynccontextmanager
+async def cancelling(client: ApiClient, path: str) -> AsyncIterator[None]:
+    """Cancel the run at `path` when the block is interrupted. Raises GivenUpError then."""
+    try:
+        yield
+    except asyncio.CancelledError:
+        run = await client.call("POST", f"{path}/cancel", json={})
+        if run["status"] == "cancelled":
+            raise GivenUpError("Cancelled. Nothing was changed.") from None
+        raise GivenUpError(f"It was over already: {run['status']}.") from None

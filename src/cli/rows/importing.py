@@ -1,0 +1,113 @@
+"""`workspace import`: brings a file into a database and waits for the end."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from cli.console import terminal
+from cli.rows.connection import API_KEY, STATE_DIR, URL, perform
+
+_Key = Annotated[
+    list[str] | None,
+    typer.Option("--key", help="Field that tells rows apart; rows that are there are updated."),
+]
+
+
+def import_file(  # noqa: PLR0917  # options of a command line
+    file: Annotated[
+        Path | None, typer.Argument(help="CSV, TSV, XLSX, XLS, ODS, JSON or NDJSON.")
+    ] = None,
+    database: Annotated[str | None, typer.Option(help="Id of the database to fill.")] = None,
+    new: Annotated[
+        str | None,
+        typer.Option(help="Title of a new database; without both it is the name of the file."),
+    ] = None,
+    key: _Key = None,
+    sheet: Annotated[str | None, typer.Option(help="Sheet of a workbook; else the first.")] = None,
+    undo: Annotated[
+        str | None, typer.Option(metavar="RUN", help="Take an import back, within seven days.")
+    ] = None,
+    state_dir: STATE_DIR = Path(".state"),
+    url: URL = None,
+    api_key: API_KEY = None,
+) -> None:
+    """Import a spreadsheet, show how far it has come, and tell what came in.
+
+    All rows come in or none. Ctrl-C cancels it. Exits with 1 when it fails.
+    """
+    place = (state_dir, url, api_key)
+    if undo is not None:
+        perform(_undo(undo, place, terminal()))
+        return
+    if file is None:
+        raise typer.BadParameter("Name the file to import, or a run to --undo.")
+    if database is not None and new is not None:
+        raise typer.BadParameter("Choose --database or --new.")
+    wanted: dict[str, Any] = {"label": new or file.stem, "fields": []}
+    if database is not None:
+        wanted["targetDatabaseId"] = database
+    if key:
+        wanted |= {"keyFields": key, "mode": "upsert"}
+    if sheet is not None:
+        wanted["sheetName"] = sheet
+    perform(_import(file, wanted, place, terminal()))
+
+
+async def _import(
+    file: Path,
+    wanted: dict[str, Any],
+    place: tuple[Path, str | None, str | None],
+    console: Console,
+) -> None:
+    from cli.api_client import api_client
+    from cli.rows.display import Display
+    from cli.rows.following import cancelling, follow
+    from cli.rows.outcome import require_success, tell
+    from cli.rows.upload import size_of_spreadsheet, upload
+
+    size = size_of_spreadsheet(file)
+    async with await api_client(*place) as client:
+        if "targetDatabaseId" in wanted:
+            # Before all of the file is sent in vain.
+            await client.call("GET", f"{client.workspace}/databases/{wanted['targetDatabaseId']}")
+        with Display(console) as display:
+            file_id = await upload(client, file, size, display)
+            body = {**wanted, "kind": "file", "fileId": file_id}
+            run = await client.call("POST", f"{client.workspace}/imports", json=body)
+            path = f"{client.workspace}/imports/{run['id']}"
+            async with cancelling(client, path):
+                await follow(client, run["id"], display)
+                run = await client.call("GET", path)
+    require_success(run, client.base_url)
+    result = run["result"]
+    console.print(
+        f"Imported {result['recordCount']:,} records of {result['fieldCount']} fields into"
+        f" {result['label']} (database {result['databaseId']}).",
+        *_losses(result),
+        markup=False,
+        soft_wrap=True,
+    )
+    tell(console, run, client.base_url)
+    console.print(f"Undo: workspace import --undo {run['id']}", markup=False, soft_wrap=True)
+
+
+def _losses(result: dict[str, Any]) -> list[str]:
+    told = []
+    if result["skippedRowCount"]:
+        told.append(f"{result['skippedRowCount']:,} rows made no record.")
+    if result["skippedCells"]:
+        told.append(f"{result['skippedCells']:,} cells had no form of their field.")
+    return told
+
+
+async def _undo(run_id: str, place: tuple[Path, str | None, str | None], console: Console) -> None:
+    from cli.api_client import api_client
+
+    async with await api_client(*place) as client:
+        path = f"{client.workspace}/imports/{run_id}/undo"
+        run = await client.call("POST", path, json={}, timeout=60)
+    reversal = run["reversal"]
+    kept = f" {reversal['kept']:,} that were changed since stay." if reversal["kept"] else ""
+    console.print(f"Undone: {reversal['reverted']:,} records.{kept}", soft_wrap=True)

@@ -1,0 +1,33 @@
+"""What a run ended with, in words."""
+
+from typing import Any
+
+from rich.console import Console
+
+from cli.rows.display import in_bytes
+from cli.supervisor.errors import StartError
+
+_COUNTS = ("inserted", "updated", "unchanged", "removed", "skipped")
+
+
+def require_success(run: dict[str, Any], base_url: str) -> None:
+    """Raises StartError with why the run failed."""
+    if run["status"] == "succeeded":
+        return
+    reason = run.get("error") or f"It was {run['status']}."
+    raise StartError(f"{reason}\nIts page: {base_url}{run['pageUrl']}")
+
+
+def tell(console: Console, run: dict[str, Any], base_url: str) -> None:
+    """Print the counts of a run that has succeeded."""
+    stats = run["stats"]
+    counts = {name: stats[f"rows{name.capitalize()}"] for name in _COUNTS}
+    told = [f"{count:,} {name}" for name, count in counts.items() if count]
+    size, seconds = in_bytes(stats["bytesFetched"]), stats["durationMs"] / 1000
+    _line(console, f"{stats['rowsFetched']:,} rows of {size} in {seconds:.1f} s: "
+          f"{', '.join(told) or 'none of them'}.")  # fmt: skip
+    _line(console, f"Its page: {base_url}{run['pageUrl']}")
+
+
+def _line(console: Console, text: str) -> None:
+    console.print(text, markup=False, soft_wrap=True)

@@ -1,0 +1,59 @@
+"""Sending a file to the platform, a piece at a time."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+from cli.api_client import ApiClient
+from cli.rows.display import Display, in_bytes
+from cli.supervisor.errors import StartError
+from models.sources.tabular.rules.options import MAX_FILE_BYTES, TableFormat, format_named
+
+_PIECE = 1 << 18
+
+
+def size_of_spreadsheet(file: Path) -> int:
+    """The bytes of a file. Raises StartError for what cannot be imported, before it is sent."""
+    if file.is_dir():
+        raise StartError(f"{file} is a directory: name one file.")
+    try:
+        with file.open("rb"):
+            size = file.stat().st_size
+    except FileNotFoundError:
+        raise StartError(f"There is no file {file}.") from None
+    except OSError as error:
+        raise StartError(f"{file} cannot be read: {error.strerror}.") from None
+    if format_named(file.name) is None:
+        known = ", ".join(f".{name}" for name in TableFormat)
+        raise StartError(
+            f"The name of {file} does not tell its format. It should end with {known}."
+        )
+    if size == 0:
+        raise StartError(f"{file} is empty.")
+    if size > MAX_FILE_BYTES:
+        limit = in_bytes(MAX_FILE_BYTES)
+        raise StartError(f"{file} has {in_bytes(size)}; a spreadsheet has {limit} at most.")
+    return size
+
+
+async def upload(client: ApiClient, file: Path, size: int, display: Display) -> str:
+    """Send a file; gives its id. Raises StartError."""
+
+    async def pieces() -> AsyncIterator[bytes]:
+        done = 0
+        with file.open("rb") as opened:
+            while piece := opened.read(_PIECE):
+                display.sent(done, size)
+                yield piece
+                done += len(piece)
+        display.sent(done, size)
+
+    headers = {"Content-Type": "application/octet-stream", "Content-Length": str(size)}
+    stored = await client.call(
+        "POST",
+        f"{client.workspace}/files",
+        params={"name": file.name},
+        content=pieces(),
+        headers=headers,
+        timeout=120,
+    )
+    return str(stored["fileId"])
