@@ -21,6 +21,7 @@ _TABLES: Mapping[Family, WorkTable] = {
     Family.AUTOMATION_RUN: AUTOMATION_RUNS,
     Family.ACTION_RUN: ACTION_RUNS,
     Family.DATA_SOURCE_REFRESH: DATA_SOURCE_RUNS,
+    Family.SPREADSHEET_IMPORT: DATA_SOURCE_RUNS,
     **dict.fromkeys(JOB_FAMILIES, JOBS),
 }
 

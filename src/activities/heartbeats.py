@@ -1,7 +1,7 @@
 """Heartbeats beside whatever an activity is doing."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
 from temporalio import activity
@@ -11,14 +11,19 @@ HEARTBEAT_SECONDS = 2.0
 
 
 @asynccontextmanager
-async def heartbeats() -> AsyncIterator[None]:
-    """Heartbeat while the block runs, so that a lost worker and a cancel are both noticed."""
+async def heartbeats(
+    counts: Mapping[str, int] | None = None,
+) -> AsyncIterator[None]:
+    """Heartbeat while the block runs, so that a lost worker and a cancel are both noticed.
+
+    Operators see the `counts` so far on the pending activity.
+    """
 
     async def beat() -> None:
         while True:
             # What is over before the first beat costs the server none.
             await asyncio.sleep(HEARTBEAT_SECONDS)
-            activity.heartbeat()
+            activity.heartbeat(*([] if counts is None else [counts]))
 
     task = asyncio.create_task(beat())
     try:

@@ -1,6 +1,5 @@
 """Makes the ASGI application; `workspace api` serves it, and tests call it."""
 
-import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -40,7 +39,6 @@ class WorkspaceApi(FastAPI):
         super().__init__(**options)
         self._operations = tuple(routes)
         self.router.routes.extend(routes)
-        self._described: asyncio.Task[None] | None = None
 
     @override
     def build_middleware_stack(self) -> ASGIApp:
@@ -51,18 +49,6 @@ class WorkspaceApi(FastAPI):
         if self.openapi_schema is None:
             self.openapi_schema = openapi_document(self._operations)
         return self.openapi_schema
-
-    def describe_itself(self) -> None:
-        """Make the document and its pages in a thread, so that requests are answered meanwhile."""
-        self._described = asyncio.create_task(asyncio.to_thread(self._describe))
-
-    def _describe(self) -> None:
-        _ = self.document, self.documentation
-
-    async def described(self) -> None:
-        """Wait until the document and its pages are made."""
-        if self._described is not None:
-            await asyncio.shield(self._described)
 
     @cached_property
     def document(self) -> Prepared:
@@ -139,8 +125,8 @@ def _lifespan(owns_database: bool, background: Sequence[Background]) -> Any:
         async with AsyncExitStack() as stack:
             if owns_database:
                 stack.push_async_callback(services.database.close)
-                # It serves by itself; an application inside another process does it when asked.
-                app.describe_itself()
+            # Made here, no request waits for them.
+            _ = app.document, app.documentation
             services.request_log.start()
             stack.push_async_callback(services.request_log.stop)
             for run_beside in background:

@@ -1,10 +1,11 @@
 """The events of one run's stream, which the page of a run follows.
 
-The run is read again and again, and what changed is sent.
+The run is read again and again, and what changed is sent. What a run is, its watch knows.
 """
 
 import asyncio
 from collections.abc import AsyncIterator, Collection
+from typing import Protocol
 
 import anyio
 from fastapi.sse import format_sse_event
@@ -15,7 +16,12 @@ from models.automation.automation_runs.rules import OPEN_RUN
 from models.automation.run_overviews import queries
 from models.automation.run_overviews.loops import loops_of
 from models.automation.run_overviews.shapes import NodeProgress, RunChange, RunState
-from models.core.base import Id
+from models.core.base import Id, Shape
+from models.sources.data_source_runs.overviews import state
+from models.sources.data_source_runs.rules import OPEN_RUN as OPEN_SOURCE_RUN
+from models.sources.data_source_runs.shapes import SourceRunState
+from runtime.database import UnitOfWork
+from runtime.errors import NotFoundError
 
 POLL_SECONDS = 0.25
 PAUSE_PER_READ = 10
@@ -27,12 +33,38 @@ LIFETIME_SECONDS = 60.0
 still gets events."""
 
 
-class Watch:
-    """What was sent to a client so far."""
+class Watch(Protocol):
+    """A run as one client has seen it so far."""
 
-    def __init__(self) -> None:
+    over: bool
+    """The run has ended."""
+
+    async def change(self, work: UnitOfWork) -> Shape | None:
+        """What differs from what was sent so far; None when nothing does.
+
+        Raises `NotFoundError` for a run that is gone.
+        """
+
+
+class AutomationRunWatch:
+    """A run of an automation: its state, and the nodes that changed."""
+
+    def __init__(self, workspace_id: Id, run_id: Id) -> None:
+        self.over = False
+        self._workspace_id = workspace_id
+        self._run_id = run_id
+        self._loops: Collection[str] | None = None
         self._run: RunState | None = None
         self._nodes: dict[str, NodeProgress] = {}
+
+    async def change(self, work: UnitOfWork) -> RunChange | None:
+        if self._loops is None:
+            self._loops = await loops_of(work, self._workspace_id, self._run_id)
+        now = await queries.state(work, self._workspace_id, self._run_id, self._loops)
+        if now is None:
+            raise NotFoundError("run")
+        self.over = now.run.status not in OPEN_RUN
+        return self.changes(now)
 
     def changes(self, now: RunChange) -> RunChange | None:
         """What differs from that; None when nothing does."""
@@ -44,17 +76,31 @@ class Watch:
         return RunChange(run=now.run, nodes=changed)
 
 
-async def run_events(
-    services: Services, workspace_id: Id, run_id: Id
-) -> AsyncIterator[bytes | None]:
+class SourceRunWatch:
+    """A run of a data source, or an import."""
+
+    def __init__(self, workspace_id: Id, run_id: Id) -> None:
+        self.over = False
+        self._workspace_id = workspace_id
+        self._run_id = run_id
+        self._last: SourceRunState | None = None
+
+    async def change(self, work: UnitOfWork) -> SourceRunState | None:
+        now = await state(work, self._workspace_id, self._run_id)
+        self.over = now.status not in OPEN_SOURCE_RUN
+        if now == self._last:
+            return None
+        self._last = now
+        return now
+
+
+async def run_events(services: Services, watch: Watch) -> AsyncIterator[bytes | None]:
     """The events of a run until it ends; None each time nothing is new.
 
     No connection to the database is held between two reads.
     """
     loop = asyncio.get_running_loop()
     deadline = loop.time() + LIFETIME_SECONDS
-    watch = Watch()
-    loops: Collection[str] | None = None
     while loop.time() < deadline and not services.streams.closing:
         begun = loop.time()
         try:
@@ -62,21 +108,15 @@ async def run_events(
             # cancelled is lost to its pool, and to PostgreSQL an accident.
             with anyio.CancelScope(shield=True):
                 async with services.database.snapshot() as work:
-                    if loops is None:
-                        loops = await loops_of(work, workspace_id, run_id)
-                    now = await queries.state(work, workspace_id, run_id, loops)
+                    change = await watch.change(work)
         except Exception as error:  # noqa: BLE001  # the answer has begun, so it can only end
             as_refusal(error)
             return
-        if now is None:
-            return
-        change = watch.changes(now)
         if change is None:
             yield None
         else:
-            data = change.model_dump_json(by_alias=True)
-            yield format_sse_event(event="state", data_str=data)
-        if now.run.status not in OPEN_RUN:
+            yield format_sse_event(event="state", data_str=change.model_dump_json(by_alias=True))
+        if watch.over:
             yield format_sse_event(event="end", data_str="{}")
             return
         pause = max(POLL_SECONDS, PAUSE_PER_READ * (loop.time() - begun))

@@ -25,6 +25,11 @@ def terminal() -> Console:
     return Console(highlight=False)
 
 
+def aside() -> Console:
+    """The console for what goes on meanwhile, which is no part of the result."""
+    return Console(stderr=True, highlight=False)
+
+
 def complain(text: str) -> None:
     """Say to standard error what is wrong."""
     Console(stderr=True, highlight=False).print(text, markup=False, soft_wrap=True, style="red")

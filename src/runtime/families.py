@@ -26,6 +26,7 @@ class Family(StrEnum):
     FIELD_REMOVAL = "field-removal"
     RECOMPUTATION = "recomputation"
     RETENTION = "retention"
+    SPREADSHEET_IMPORT = "spreadsheet-import"
 
     def workflow_id(self, subject_id: uuid.UUID | str) -> str:
         """The business id of one piece of work, which makes a repeated start harmless."""

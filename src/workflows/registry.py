@@ -9,6 +9,7 @@ from workflows.action_runs.action_run import ActionRun
 from workflows.automation_runs.automation_run import AutomationRun
 from workflows.automation_runs.loop_chunk import LoopChunk
 from workflows.data_source_runs.data_source_refresh import DataSourceRefresh
+from workflows.data_source_runs.spreadsheet_import import SpreadsheetImport
 from workflows.jobs.job import JOB_WORKFLOWS
 from workflows.maintenance.maintenance import Maintenance
 from workflows.maintenance.retention import Retention
@@ -18,6 +19,7 @@ ROUTES: Mapping[Family, Route] = {
     Family.AUTOMATION_RUN: Route("AutomationRun", Queue.AUTOMATION),
     Family.ACTION_RUN: Route("ActionRun", Queue.AUTOMATION),
     Family.DATA_SOURCE_REFRESH: Route(DataSourceRefresh.__name__, Queue.AUTOMATION),
+    Family.SPREADSHEET_IMPORT: Route(SpreadsheetImport.__name__, Queue.AUTOMATION),
     **{family: Route(made.__name__, Queue.AUTOMATION) for family, made in JOB_WORKFLOWS.items()},
 }
 """Families that start through the outbox."""
@@ -33,5 +35,6 @@ WORKFLOWS: list[type[Any]] = [
     Maintenance,
     Retention,
     ScheduleFire,
+    SpreadsheetImport,
     *JOB_WORKFLOWS.values(),
 ]

@@ -1,19 +1,15 @@
 """How the OpenAPI document is served, and what it says and does not say."""
 
-import asyncio
 import json
 import re
-import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
-import httpx2
 import pytest
 from fastapi import FastAPI
 from jsonschema_rs import Draft202012Validator, Registry
 
 from api.app import WorkspaceApi, create_app
-from api.kernel.routing import Route
 from api.reference import document
 from models.automation.actions.rules.configs import ActionKind
 from models.automation.automations.rules.graph.kinds import NodeKind
@@ -50,28 +46,14 @@ async def test_the_document_is_served_compressed_and_only_when_it_has_changed(
         assert again.headers["etag"] == one.headers["etag"]
 
 
-async def test_the_document_is_made_at_start_and_nobody_waits_for_it_who_does_not_read_it(
+async def test_the_document_is_made_before_the_first_request(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    may_end, render = threading.Event(), document.render
-
-    def slow(routes: Sequence[Route]) -> dict[str, Any]:
-        assert may_end.wait(10)
-        return render(routes)
-
-    monkeypatch.setattr(document, "render", slow)
     app: FastAPI = create_app(settings, background=())
     assert isinstance(app, WorkspaceApi)
-    transport = httpx2.ASGITransport(app=app)
-    async with (
-        app.router.lifespan_context(app),
-        httpx2.AsyncClient(transport=transport, base_url="http://workspace.test") as client,
-    ):
-        assert (await client.get("/healthz")).status_code == 200
-        reading = asyncio.create_task(client.get("/openapi.json"))
-        assert not (await asyncio.wait([reading], timeout=0.05))[0]
-        may_end.set()
-        assert (await reading).json() == DOCUMENT
+    async with app.router.lifespan_context(app):
+        monkeypatch.setattr(document, "render", None)
+        assert json.loads(app.document.content) == DOCUMENT
 
 
 def test_the_document_names_its_server() -> None:

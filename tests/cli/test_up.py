@@ -189,6 +189,54 @@ def test_a_session_opens_the_platform_that_made_it(up: Up, tmp_path: Path) -> No
     assert not list(tmp_path.iterdir())
 
 
+def test_a_file_is_imported_refreshed_and_taken_back(up: Up, tmp_path: Path) -> None:
+    here = f"--state-dir={up.directory}"
+    goods = tmp_path / "goods.csv"
+    goods.write_text("code,price\na,1\nb,2\n")
+    imported = command("import", str(goods), "--new", "Goods", here)
+    assert imported.returncode == 0, imported.stderr
+    assert "Imported 2 records of 2 fields into Goods" in imported.stdout
+    assert "2 rows of 19 B in" in imported.stdout
+    database = re.search(r"database ([0-9a-f-]{36})", imported.stdout)
+    assert database is not None
+    goods.write_text("code,price\nb,3\nc,4\n")
+    again = command("import", str(goods), "--database", database[1], "--key", "title", here)
+    assert "1 inserted, 1 updated." in again.stdout, again.stderr
+    run = re.search(r"--undo (\S+)", again.stdout)
+    assert run is not None
+    undone = command("import", "--undo", run[1], here)
+    assert (undone.returncode, undone.stdout) == (0, "Undone: 2 records.\n")
+    twice = command("import", "--undo", run[1], here)
+    assert (twice.returncode, twice.stdout) == (1, "")
+    unknown = command("import", str(goods), "--database", "nonsense", here)
+    assert unknown.returncode == 1
+    assert unknown.stderr == "The database does not exist, or the key cannot see it.\n"
+    assert command("refresh", "nonsense", here).returncode == 1
+
+
+def test_a_refresh_tells_its_counts_or_why_it_failed(up: Up) -> None:
+    here, path = f"--state-dir={up.directory}", f"/v1/workspaces/{up.connection['workspaceId']}"
+    with httpx2.Client(
+        base_url=up.connection["baseUrl"],
+        headers={"Authorization": f"Bearer {up.connection['apiKey']}"},
+        trust_env=False,
+    ) as http:
+        rows = b"code\na\nb\n"
+        stored = http.post(f"{path}/files?name=rows.csv", content=rows).json()["data"]
+        config = {"fileId": stored["fileId"], "format": "csv"}
+        body = {"label": "Rows", "kind": "file", "config": config}
+        source = http.post(f"{path}/data-sources", json=body).json()["data"]["id"]
+        refreshed = command("refresh", source, here)
+        assert refreshed.returncode == 0, refreshed.stderr
+        assert "2 rows of 9 B in" in refreshed.stdout
+        changed = {"config": {**config, "format": "xlsx"}}
+        http.patch(f"{path}/data-sources/{source}", json=changed).raise_for_status()
+    failed = command("refresh", source, here)
+    assert failed.returncode == 1
+    assert "The workbook is damaged" in failed.stderr
+    assert "/data-source-runs/" in failed.stderr
+
+
 def test_everything_listens_on_loopback(up: Up) -> None:
     pids = {up.pid(name) for name in CHILDREN}
     listening = [

@@ -229,6 +229,18 @@ EXAMPLES: Mapping[str, Example] = {
     "revert_data_source_run": Example(ids={"runId": "dataSourceDoneRunId"}, works=True),
     "undo_import": Example(ids={"importId": "importDoneId"}, private=True, works=True),
     "get_import": Example(ids={"importId": "importId"}, private=True),
+    "start_import": Example(
+        body=lambda one: {
+            "label": "Imported",
+            "kind": "file",
+            "fileId": one.ids["sheetFileId"],
+            "fields": [],
+            "targetDatabaseId": one.ids["databaseId"],
+        }
+    ),
+    "cancel_import": Example(ids={"importId": "importId"}, private=True),
+    "get_source_run": GET,
+    "watch_source_run": Example(works=True),
     # items
     "list_items": Example(query=lambda one: {"parentId": one.ids["folderId"]}),
     "create_item": Example(

@@ -8,13 +8,14 @@ from models.data.records.commands.upsert import hold_upserts
 from models.sources.data_source_runs.commands.acceptance import accept_refresh, cancel_run
 from models.sources.data_source_runs.commands.imports import accept_import
 from models.sources.data_source_runs.commands.staging import find_run, unstage
-from models.sources.data_source_runs.rules import Stage
+from models.sources.data_source_runs.queries import get_run
+from models.sources.data_source_runs.rules import OPEN_RUN, Stage
 from models.sources.data_source_runs.shapes import ImportSpreadsheet
 from models.sources.data_sources.commands import create_data_source
 from models.sources.data_sources.shapes import CreateDataSource
 from runtime.families import Family
 from runtime.ids import new_id
-from tests.support.endpoint import never, serving
+from tests.support.endpoint import Endpoint, never, reply, serving
 from tests.support.engine import Engine
 from tests.support.goods import make_table
 from tests.support.patience import eventually
@@ -34,6 +35,18 @@ async def _import(engine: Engine, **given: Any) -> str:
     body = ImportSpreadsheet.model_validate({"label": "Recorded", "kind": "inline", **given})
     async with engine.database.transaction() as work:
         run_id = await accept_import(work, engine.actor, new_id(), body)
+    return Family.SPREADSHEET_IMPORT.workflow_id(run_id)
+
+
+async def refreshed(engine: Engine) -> str:
+    """A refresh of two rows."""
+    async with serving() as serve:
+        endpoint = await serve(reply(200, [{"name": "a"}, {"name": "b"}]))
+        source_id = await _source(engine, endpoint)
+        run_id: Id = new_id()
+        async with engine.database.transaction() as work:
+            await accept_refresh(work, engine.actor, source_id, run_id)
+        await _ended(engine, source_id, run_id)
     return Family.DATA_SOURCE_REFRESH.workflow_id(run_id)
 
 
@@ -63,32 +76,44 @@ async def staged_again(engine: Engine) -> str:
         await eventually(is_applied)
         async with engine.database.transaction() as work:
             await unstage(work, run_id)
-    return Family.DATA_SOURCE_REFRESH.workflow_id(run_id)
+    return Family.SPREADSHEET_IMPORT.workflow_id(run_id)
+
+
+async def _source(engine: Engine, endpoint: Endpoint) -> Id:
+    body = {"label": "Goods", "kind": "http_json", "config": {"url": endpoint.url}}
+    async with engine.database.transaction() as work:
+        wanted = CreateDataSource.model_validate(body)
+        return (await create_data_source(work, engine.actor, wanted)).id
+
+
+async def _ended(engine: Engine, source_id: Id, run_id: Id) -> None:
+    async def over() -> bool:
+        async with engine.database.transaction() as work:
+            run = await get_run(work, engine.actor.workspace_id, source_id, run_id)
+        return run.status not in OPEN_RUN
+
+    await eventually(over, what=f"the end of run {run_id}")
 
 
 async def cancelled(engine: Engine) -> str:
     """A refresh that the API cancels while its source does not answer."""
     async with serving() as serve:
         endpoint = await serve(never)
-        config = {"url": endpoint.url}
-        body = {"label": "Silent", "kind": "http_json", "config": config}
-        async with engine.database.transaction() as work:
-            source = await create_data_source(
-                work, engine.actor, CreateDataSource.model_validate(body)
-            )
+        source_id = await _source(engine, endpoint)
         run_id: Id = new_id()
         async with engine.database.transaction() as work:
-            await accept_refresh(work, engine.actor, source.id, run_id)
+            await accept_refresh(work, engine.actor, source_id, run_id)
         await endpoint.reached.wait()
         async with engine.database.transaction() as work:
-            await cancel_run(work, engine.actor, source.id, run_id)
+            await cancel_run(work, engine.actor, source_id, run_id)
         await endpoint.left.wait()
     return Family.DATA_SOURCE_REFRESH.workflow_id(run_id)
 
 
 SOURCE_STORIES: dict[str, Callable[[Engine], Awaitable[str]]] = {
-    "data-source-refresh": imported,
-    "data-source-refresh-refused": refused,
-    "data-source-refresh-staged-again": staged_again,
+    "spreadsheet-import": imported,
+    "spreadsheet-import-refused": refused,
+    "spreadsheet-import-staged-again": staged_again,
+    "data-source-refresh": refreshed,
     "data-source-refresh-cancelled": cancelled,
 }

@@ -4,7 +4,7 @@ import base64
 import shutil
 import tempfile
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 from activities.sources.fetching import FORMATS
@@ -38,6 +38,15 @@ async def scratch() -> AsyncIterator[Path]:
         yield directory
     finally:
         shutil.rmtree(directory, ignore_errors=True)
+
+
+def bytes_in(directory: Path) -> int:
+    """The bytes of the files of a directory, while others write and remove them."""
+    size = 0
+    for path in directory.iterdir():
+        with suppress(FileNotFoundError):
+            size += path.stat().st_size
+    return size
 
 
 async def input_files(

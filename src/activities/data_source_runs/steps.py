@@ -1,17 +1,25 @@
 """The steps of a run: fetch, stage, apply (decisions D4). Each is safe to repeat."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from temporalio import activity
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
-from activities.data_source_runs.inputs import input_files, page_key, read_options_of, scratch
+from activities.data_source_runs.inputs import (
+    bytes_in,
+    input_files,
+    page_key,
+    read_options_of,
+    scratch,
+)
+from activities.data_source_runs.progress import StepReply, telling
 from activities.endings import CLOSED
 from activities.heartbeats import heartbeats
 from activities.sources.fetching import Fetched, HttpSource, fetch_pages
@@ -35,6 +43,9 @@ from runtime.outbound.client import OutboundClient
 
 CONTINUE = "continue"
 STAGE_AGAIN = "stage_again"
+APPLIED = ("inserted", "updated", "unchanged", "removed", "skipped")
+"""What applying rows counts, of the counts of a run."""
+
 _PIECE = 1 << 20
 
 
@@ -50,16 +61,17 @@ class DataSourceRunActivities:
         self._keys = keys
 
     @activity.defn(name="fetch_source")
-    async def fetch(self, run_id: str) -> str:
+    async def fetch(self, run_id: str) -> StepReply:
         """Fetch what the source holds, page by page; a repeated call goes on after the last one."""
-        async with self._attempt(run_id) as run:
+        counts = {"pages": 0, "bytes": 0}
+        async with self._attempt(run_id, counts) as run:
             if run is None:
-                return CLOSED
-            if DataSourceKind(run.plan["kind"]) in HTTP_KINDS:
-                await self._fetch(run)
-        return CONTINUE
+                return StepReply(CLOSED)
+            if _is_fetched(run):
+                await self._fetch(run, counts)
+        return StepReply(CONTINUE, counts)
 
-    async def _fetch(self, run: DataSourceRun) -> None:
+    async def _fetch(self, run: DataSourceRun, counts: dict[str, int]) -> None:
         config = run.plan["config"]
         fetched = Fetched(**run.progress["fetched"]) if "fetched" in run.progress else Fetched()
         async with self._database.statement() as work:
@@ -69,6 +81,7 @@ class DataSourceRunActivities:
             await self._store.put(page_key(run, state.pages - 1), _pieces(path))
             inject_fault(FaultPoint.AFTER_PAGE_BEFORE_PROGRESS, run.id)
             await asyncio.to_thread(path.unlink)
+            counts.update(pages=state.pages, bytes=state.bytes)
             await self._progress(
                 run,
                 fetched=asdict(state),
@@ -78,27 +91,41 @@ class DataSourceRunActivities:
             )
 
         async with scratch() as directory:
+
+            def received() -> int:
+                # What is there of a page under way, unpacked; once it is whole it counts as sent.
+                return counts["bytes"] + bytes_in(directory)
+
+            counts.update(pages=fetched.pages, bytes=fetched.bytes)
             kind = DataSourceKind(run.plan["kind"])
             source = HttpSource(self._outbound, kind, config, headers, _key_columns(run))
-            await fetch_pages(source, directory, keep, fetched)
+            async with telling(received, partial(self._received, run)):
+                await fetch_pages(source, directory, keep, fetched)
+
+    async def _received(self, run: DataSourceRun, count: int) -> None:
+        await self._progress(run, received=count, stage=Stage.FETCH.value)
 
     @activity.defn(name="stage_rows")
-    async def stage(self, run_id: str) -> str:
+    async def stage(self, run_id: str) -> StepReply:
         """Read what was fetched and stage its rows; repeated, it goes on after the last batch."""
-        async with self._attempt(run_id) as run:
+        counts = {"rows": 0}
+        async with self._attempt(run_id, counts) as run:
             if run is None:
-                return CLOSED
+                return StepReply(CLOSED)
+            counts["rows"] = run.progress.get("read", 0)
             if run.progress.get("staged"):
-                return CONTINUE
+                return StepReply(CONTINUE, counts)
             async with scratch() as directory:
                 files = await input_files(self._database, self._store, run, directory)
+                size = {} if _is_fetched(run) else {"bytes": bytes_in(directory)}
+                await self._progress(run, stage=Stage.STAGE.value, **size)
                 charset = run.progress.get("fetched", {}).get("charset")
                 options = read_options_of(run.plan["kind"], run.plan["config"], charset)
                 async with reading(files, options) as table:
-                    await self._stage(run, table)
-        return CONTINUE
+                    await self._stage(run, table, counts)
+        return StepReply(CONTINUE, counts)
 
-    async def _stage(self, run: DataSourceRun, table: Reading) -> None:
+    async def _stage(self, run: DataSourceRun, table: Reading, counts: dict[str, int]) -> None:
         progress = await self._ready_to_stage(run)
         mapping = await self._mapping(run, table)
         async with self._database.transaction() as work:
@@ -117,8 +144,10 @@ class DataSourceRunActivities:
                 if held is None:
                     raise endings.RunOverError
                 await staging.stage_rows(work, held, batch)
+            counts["rows"] += batch.read
             inject_fault(FaultPoint.AFTER_BATCH_OF_ROWS, run.id)
 
+        counts["rows"] = request.skip
         grown = await table.fill(request, stage)
         if run.trigger == RunTrigger.IMPORT and not (await self._read(run)):
             raise SourceProblem(ErrorKind.PARSE, "The file has no rows below its headers.")
@@ -167,30 +196,33 @@ class DataSourceRunActivities:
         ]
 
     @activity.defn(name="apply_rows")
-    async def apply(self, run_id: str) -> str:
+    async def apply(self, run_id: str) -> StepReply:
         """Compare and write what was staged, and end the run, in one transaction.
 
         Gives STAGE_AGAIN when PostgreSQL has lost what was staged.
         """
-        async with self._attempt(run_id) as run:
+        counts: dict[str, int] = {}
+        async with self._attempt(run_id, counts) as run:
             if run is not None:
                 await self._progress(run, stage=Stage.APPLY.value)
                 try:
-                    await self._apply(run)
+                    stats = await self._apply(run)
                 except execution.StagedRowsLostError:
                     await self._progress(run, staged=False)
-                    return STAGE_AGAIN
+                    return StepReply(STAGE_AGAIN)
+                counts.update({name: stats[f"rows{name.capitalize()}"] for name in APPLIED})
         async with self._database.transaction() as work:
             closed = await staging.find_run(work, Id(run_id))
         # Also by a repeated call, after one that ended the run and was lost.
         await self._remove_pages(closed)
-        return CLOSED
+        return StepReply(CLOSED, counts)
 
-    async def _apply(self, run: DataSourceRun) -> None:
+    async def _apply(self, run: DataSourceRun) -> JsonObject:
         async with self._database.transaction() as work:
-            await execution.apply_run(work, await staging.find_run(work, run.id))
+            stats = await execution.apply_run(work, await staging.find_run(work, run.id))
             inject_fault(FaultPoint.AFTER_ROWS_BEFORE_COMMIT, run.id)
         inject_fault(FaultPoint.AFTER_TERMINAL_WRITE, run.id)
+        return stats
 
     @activity.defn(name="close_data_source_run")
     async def close(self, run_id: str, cancelled: bool) -> str:
@@ -213,9 +245,11 @@ class DataSourceRunActivities:
             await self._store.delete(page_key(run, page))
 
     @asynccontextmanager
-    async def _attempt(self, run_id: str) -> AsyncIterator[DataSourceRun | None]:
+    async def _attempt(
+        self, run_id: str, counts: Mapping[str, int]
+    ) -> AsyncIterator[DataSourceRun | None]:
         """One attempt of a step: problems that remain end the run, others are tried again."""
-        async with heartbeats():
+        async with heartbeats(counts):
             async with self._database.transaction() as work:
                 run = await staging.hold_run(work, Id(run_id))
             try:
@@ -250,6 +284,11 @@ def _key_columns(run: DataSourceRun) -> list[str]:
     """The columns that fill the fields by which rows are told apart."""
     mapping = run.plan["fields"]
     return [one["sourcePath"] for one in mapping if one["fieldKey"] in run.plan["keyFields"]]
+
+
+def _is_fetched(run: DataSourceRun) -> bool:
+    """Whether the source lies outside."""
+    return DataSourceKind(run.plan["kind"]) in HTTP_KINDS
 
 
 async def _pieces(path: Path) -> AsyncIterator[bytes]:

@@ -10,9 +10,9 @@ from activities.maintenance.families import (
     WorkFamily,
     next_restart,
 )
-from models.sources.data_source_runs.commands.acceptance import start_request, start_run
+from models.sources.data_source_runs.commands.acceptance import start_run
 from models.sources.data_source_runs.commands.endings import abandon_run
-from models.sources.data_source_runs.rules import DataSourceRunStatus, RunTrigger
+from models.sources.data_source_runs.rules import DataSourceRunStatus, family_of
 from models.sources.data_source_runs.tables import DATA_SOURCE_RUNS, DataSourceRun
 from runtime.database import UnitOfWork
 from runtime.families import Family
@@ -23,20 +23,19 @@ class DataSourceRuns(WorkFamily[DataSourceRun]):
 
     def __init__(self) -> None:
         super().__init__(
-            "data_source_runs", DATA_SOURCE_RUNS, DataSourceRun, Family.DATA_SOURCE_REFRESH
+            "data_source_runs",
+            DATA_SOURCE_RUNS,
+            DataSourceRun,
+            *(Family.DATA_SOURCE_REFRESH, Family.SPREADSHEET_IMPORT),
         )
 
     @override
     def workflow_id(self, row: DataSourceRun) -> str:
-        return Family.DATA_SOURCE_REFRESH.workflow_id(row.id)
+        return family_of(row.data_source_id).workflow_id(row.id)
 
     @override
     async def restart(self, work: UnitOfWork, row: DataSourceRun, found: Execution | None) -> None:
-        resource_id = row.data_source_id or row.id
-        request = start_request(
-            resource_id, "Restarted by the reconciler", RunTrigger(row.trigger), next_restart(found)
-        )
-        await start_run(work, row.workspace_id, row.id, request)
+        await start_run(work, row, next_restart(found))
 
     @override
     async def close(self, context: SweepContext, row: DataSourceRun, end: AbnormalEnd) -> bool:

@@ -70,7 +70,8 @@ class Reading:
     async def _answer(self) -> bytes:
         answer = await asyncio.to_thread(self._received)
         if answer is None:
-            raise SourceProblem(ErrorKind.TIMEOUT, "Reading the file takes too long.")
+            message = "Reading the file takes too long."
+            raise SourceProblem(ErrorKind.TIMEOUT, message, final=True)
         if answer[:1] == PROBLEM:
             problem = from_json(answer[1:])
             raise SourceProblem(ErrorKind(problem["kind"]), problem["message"])

@@ -10,18 +10,10 @@ from typing import Any
 
 from starlette.responses import Response
 
-from api.kernel.authorization import WORKSPACE
 from api.kernel.deferred import Deferred
 from api.kernel.request import ApiRequest, Claim
 from api.kernel.responses import error_response
-from models.core.idempotency.commands import (
-    Reply,
-    claim,
-    earlier_reply,
-    forget,
-    keep_refusal,
-    remember,
-)
+from models.core.idempotency.commands import Reply, claim, forget, keep_refusal, remember
 from models.core.idempotency.rules import is_kept, read_key
 from runtime.crypto import fingerprint
 from runtime.database import UnitOfWork
@@ -44,7 +36,10 @@ async def once(
     request.idempotency_key = key = read_key(request.headers_named(b"idempotency-key"))
     if key is None and not joins:
         return await perform()
-    digest = _digest(request, value)
+    digest = fingerprint(
+        request.scope["query_string"],
+        json.dumps(value, sort_keys=True, separators=(",", ":")).encode(),
+    )
     scope = _scope_of(request, digest if key is None else key.encode())
     claimed = await claim(request.work, request.services.keys, scope, digest, waits=joins)
     if isinstance(claimed, Reply):
@@ -55,30 +50,6 @@ async def once(
     if isinstance(response, Response):
         await _settle(request, request.work, request.claim, response)
     return response
-
-
-async def repeated_removal(request: ApiRequest) -> Response | None:
-    """The answer to a DELETE that is repeated under its key, when what it was sent to is gone.
-
-    None for one that is new, and for a caller who no longer belongs to the workspace it names.
-    """
-    left = WORKSPACE in request.path_params and request.workspace_id is None
-    if request.method != "DELETE" or request.caller is None or left:
-        return None
-    request.idempotency_key = key = read_key(request.headers_named(b"idempotency-key"))
-    if key is None:
-        return None
-    scope, digest = _scope_of(request, key.encode()), _digest(request, {})
-    reply = await earlier_reply(request.work, request.services.keys, scope, digest)
-    return None if reply is None else _replayed(request, reply)
-
-
-def _digest(request: ApiRequest, value: Any) -> bytes:
-    """What tells one request from another that was sent with the same key."""
-    return fingerprint(
-        request.scope["query_string"],
-        json.dumps(value, sort_keys=True, separators=(",", ":")).encode(),
-    )
 
 
 async def keep(request: ApiRequest, response: Response | None) -> None:

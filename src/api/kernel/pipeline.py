@@ -29,7 +29,7 @@ from api.kernel.body import (
 from api.kernel.credentials import KeyToken, read_credential
 from api.kernel.deferred import Deferred, wait_for_answer
 from api.kernel.echoes import check_echoes
-from api.kernel.idempotency import keep, once, refused, repeated_removal
+from api.kernel.idempotency import keep, once, refused
 from api.kernel.operation import Operation
 from api.kernel.request import ApiRequest
 from api.kernel.responses import Data, as_refusal, error_response
@@ -43,7 +43,7 @@ from runtime.bounded_processes import evaluating_for
 from runtime.callable_urls import saving
 from runtime.clock import utc_now
 from runtime.database import UnitOfWork
-from runtime.errors import InProgressError, NotFoundError, PlatformError
+from runtime.errors import InProgressError, PlatformError
 from runtime.redaction import Redaction
 from runtime.telemetry import without_tokens
 
@@ -144,12 +144,7 @@ class _Pipeline:
         async with shares.held(self.request.share), self._unit_of_work() as work:
             self.request.begin(work)
             if self.proof is not None:
-                try:
-                    await self._admit(self.body)
-                except NotFoundError:
-                    if (removed := await repeated_removal(self.request)) is None:
-                        raise
-                    return removed
+                await self._admit(self.body)
             return await self._call_endpoint()
 
     def _unit_of_work(self) -> AbstractAsyncContextManager[UnitOfWork]:

@@ -20,6 +20,7 @@ from models.data.records.queries import records
 from models.people.api_keys import queries as api_keys
 from models.people.invitations import queries as invitations
 from models.people.members import queries as members
+from models.sources.data_source_runs import overviews as data_source_runs
 from models.sources.data_sources import queries as data_sources
 from models.workspace.share_links.queries import links as share_links
 from runtime.database import UnitOfWork
@@ -32,6 +33,7 @@ RESOURCES: Mapping[str, Visible] = {
     "api_key": api_keys.visible,
     "automation": automations.visible,
     "data_source": data_sources.visible,
+    "data_source_run": data_source_runs.visible,
     "database": databases.visible,
     "file": files.visible,
     "field": databases.visible_field,

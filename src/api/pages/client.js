@@ -14,11 +14,11 @@ export class Refused extends Error {
   }
 }
 
-async function request(path, signal) {
+async function request(path, signal, more = {}) {
   let answer;
   try {
-    const headers = { Authorization: `Bearer ${token()}` };
-    answer = await fetch(path, { headers, signal, cache: "no-store" });
+    const headers = { Authorization: `Bearer ${token()}`, ...more.headers };
+    answer = await fetch(path, { ...more, headers, signal, cache: "no-store" });
   } catch (error) {
     if (error.name === "AbortError") throw error;
     throw new Refused(0, "The API does not answer.");
@@ -28,8 +28,8 @@ async function request(path, signal) {
   throw new Refused(answer.status, told.message ?? `The API answered ${answer.status}.`);
 }
 
-async function data(path, signal) {
-  const answer = await request(path, signal);
+async function data(path, signal, more) {
+  const answer = await request(path, signal, more);
   let body;
   try {
     body = await answer.json();
@@ -41,7 +41,13 @@ async function data(path, signal) {
   return body.data;
 }
 
-export const overview = (runId, signal) => data(`/v1/runs/${runId}`, signal);
+/** What is shown of a run, which is at this path of the API. */
+export const overview = (path, signal) => data(path, signal);
+
+/** Asks for something to be done. */
+export const act = (path, body) => data(path, undefined, {
+  method: "POST", body: JSON.stringify(body), headers: { "Content-Type": "application/json" },
+});
 
 /** One page of the node runs of a node. */
 export function nodeRuns(run, { nodeId, status, cursor }) {
@@ -53,8 +59,8 @@ export function nodeRuns(run, { nodeId, status, cursor }) {
 }
 
 /** Calls `told(name, data)` for each event of a run; returns once the stream has stopped. */
-export async function watch(runId, told, signal) {
-  const answer = await request(`/v1/runs/${runId}/events`, signal);
+export async function watch(path, told, signal) {
+  const answer = await request(`${path}/events`, signal);
   const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   for (;;) {

@@ -1,7 +1,9 @@
 // The panel beside the graph: the run, or one node with its iterations, attempts and values.
 
 import { nodeRuns, Refused } from "/pages/client.js";
-import { duration, element, moment, plain, span, STATES, tag } from "/pages/words.js";
+import {
+  duration, element, moment, mono, pairs, plain, present, section, span, STATES, tag,
+} from "/pages/words.js";
 
 const SHOWN = 20_000;
 const PAGE = 50;
@@ -150,10 +152,6 @@ function nodeRun(one, wait) {
   ];
 }
 
-const present = (...parts) => parts.filter(Boolean);
-const mono = (text) => element("span", { class: "mono" }, text);
-const section = (title, ...parts) =>
-  element("section", {}, element("h3", {}, title), ...present(...parts));
 const table = (heads, rows) => element("table", { class: "rows" },
   element("thead", {}, element("tr", {}, ...heads.map((head) => element("th", {}, head)))),
   element("tbody", {}, ...rows));
@@ -162,14 +160,6 @@ const took = ({ startedAt, completedAt }) => {
   const ms = span(startedAt, completedAt);
   return ms === null ? "" : duration(ms);
 };
-
-function pairs(facts) {
-  const list = element("dl", { class: "pairs" });
-  for (const [name, value] of Object.entries(facts)) {
-    if (value) list.append(element("dt", {}, name), element("dd", {}, value));
-  }
-  return list;
-}
 
 /** When a node ran within its run. */
 function bar(one, [from, to]) {

@@ -1,25 +1,18 @@
-// The page of a run: asks for a key, shows the run, and follows it until it ends.
+// The page of a run of an automation: its graph, and beside it the run or one of its nodes.
 
-import * as client from "/pages/client.js";
 import { Details } from "/pages/details.js";
 import { Drawing } from "/pages/drawing.js";
-import { duration, element, icon, moment, plain, span, STATES } from "/pages/words.js";
+import { at, followed, runId, showHead } from "/pages/follow.js";
+import { element, icon, plain, STATES } from "/pages/words.js";
 
 const OPEN = ["queued", "running", "waiting"];
-const PAUSES = [500, 1000, 2000, 5000, 10_000];
-/** Refusals that another try with the same key does not change. */
-const FINAL = [401, 403, 404];
 
-const runId = decodeURIComponent(location.pathname.split("/").pop());
-const at = (id) => document.getElementById(id);
 const details = new Details(at("details"));
 const drawing = new Drawing(at("graph"), at("scroller"), choose);
 
 let shown = null;
 let known = new Map();
 let chosen = null;
-/** From a key to its end: aborted, it takes along whatever was asked for with the key. */
-let stay = new AbortController();
 
 /** What the panel shows is in the address, so that a link leads to a node. */
 function choose(nodeId) {
@@ -37,31 +30,8 @@ function showDetails() {
 
 function showHeader() {
   const { run, automation, version } = shown;
-  document.title = `${plain(run.status)} · ${automation.label}`;
-  at("label").textContent = automation.label;
   at("version").textContent = `v${version}`;
-  const status = at("status");
-  if (status.dataset.status !== run.status) {
-    status.dataset.status = run.status;
-    status.replaceChildren(icon(run.status), plain(run.status));
-  }
-  const took = span(run.startedAt, run.completedAt);
-  const facts = {
-    source: plain(run.source),
-    started: run.startedAt ? moment(run.startedAt) : "not yet",
-    took: took === null ? "" : duration(took),
-  };
-  at("facts").replaceChildren(...Object.entries(facts).filter(([, value]) => value).map(
-    ([name, value]) => element("div", {}, element("dt", {}, name), element("dd", {}, value))));
-  problem(run.error);
-  const { uiUrl } = run.metadata.temporal;
-  at("temporal").hidden = !/^https?:/.test(uiUrl ?? "");
-  if (!at("temporal").hidden) at("temporal").href = uiUrl;
-}
-
-function problem(text) {
-  at("error").hidden = !text;
-  at("error").textContent = text ?? "";
+  showHead(automation.label, run, run.metadata.temporal, { source: plain(run.source) });
 }
 
 function showLegend() {
@@ -81,20 +51,9 @@ function show() {
   showLegend();
 }
 
-function live(state) {
-  const words = { live: "live", lost: "reconnecting", over: "" };
-  at("live").dataset.live = state;
-  at("live").hidden = state === "over";
-  at("live").textContent = words[state];
-}
-
-async function load(signal) {
-  const found = await client.overview(runId, signal);
-  const first = shown === null;
+function take(found, first) {
   shown = found;
   known = new Map(found.nodes.map((node) => [node.nodeId, node]));
-  at("entry").hidden = true;
-  at("header").hidden = at("main").hidden = false;
   if (first) {
     drawing.draw(found.graph);
     const named = decodeURIComponent(location.hash.slice(1));
@@ -105,9 +64,7 @@ async function load(signal) {
   showDetails();
 }
 
-function heard(name, data) {
-  if (name !== "state") return;
-  live("live");
+function heard(data) {
   const { waiting, ...run } = data.run;
   const before = JSON.stringify(shown.run);
   Object.assign(shown.run, run);
@@ -120,61 +77,6 @@ function heard(name, data) {
   if (news) showDetails();
 }
 
-/** Follow the run until it has ended; streams end now and then, and connections break. */
-async function follow(signal) {
-  for (let failures = 0; OPEN.includes(shown.run.status);) {
-    try {
-      await client.watch(runId, (name, data) => {
-        failures = 0;
-        heard(name, data);
-      }, signal);
-    } catch (error) {
-      if (signal.aborted || FINAL.includes(error.status)) throw error;
-      live("lost");
-    }
-    if (!OPEN.includes(shown.run.status)) break;
-    await new Promise((done) => setTimeout(done, PAUSES[Math.min(failures, PAUSES.length - 1)]));
-    signal.throwIfAborted();
-    failures += 1;
-  }
-  await load(signal);
-  live("over");
-}
-
-function ask(error) {
-  stay.abort();
-  client.forget();
-  shown = null;
-  at("header").hidden = at("main").hidden = at("error").hidden = true;
-  at("entry").hidden = false;
-  at("refusal").textContent = error ? error.message : "";
-  at("token").focus();
-}
-
-async function start() {
-  stay.abort();
-  if (client.token() === null) return ask(null);
-  const { signal } = (stay = new AbortController());
-  try {
-    await load(signal);
-    await follow(signal);
-  } catch (error) {
-    if (signal.aborted) return;
-    if (!(error instanceof client.Refused)) throw error;
-    if (FINAL.includes(error.status)) return ask(error);
-    if (shown === null) problem(error.message);
-    else live("lost");
-    setTimeout(() => signal.aborted || start(), PAUSES[2]);
-  }
-}
-
-at("entry").addEventListener("submit", (event) => {
-  event.preventDefault();
-  client.remember(at("token").value.trim());
-  at("token").value = "";
-  start();
-});
-at("forget").addEventListener("click", () => ask(null));
 for (const button of document.querySelectorAll("[data-zoom]")) {
   button.addEventListener("click", () => drawing.zoom(button.dataset.zoom));
 }
@@ -182,9 +84,7 @@ document.addEventListener("keydown", (event) => {
   if (event.key === "Escape" && chosen !== null) choose(chosen);
 });
 window.addEventListener("hashchange", () => location.reload());
-// What goes on takes longer every second.
-setInterval(() => {
-  if (shown !== null && OPEN.includes(shown.run.status)) show();
-}, 1000);
 
-start();
+followed(`/v1/runs/${encodeURIComponent(runId)}`, {
+  take, heard, tick: show, isOpen: () => OPEN.includes(shown.run.status),
+});

@@ -20,6 +20,13 @@ export function duration(ms) {
     : `${Math.floor(hours / 24)} d ${hours % 24} h`;
 }
 
+/** `512 B`, `83.1 kB`, `1,204.0 MB`. */
+export function bytes(count) {
+  if (count < 1000) return `${count} B`;
+  const [size, unit] = count < 1e6 ? [count / 1e3, "kB"] : [count / 1e6, "MB"];
+  return `${size.toLocaleString(undefined, { minimumFractionDigits: 1, maximumFractionDigits: 1 })} ${unit}`;
+}
+
 /** The time between two moments, null without a first one; an open end is now. */
 export const span = (from, to) =>
   from === undefined ? null : (to === undefined ? Date.now() : Date.parse(to)) - Date.parse(from);
@@ -58,3 +65,17 @@ export function icon(state) {
 /** A state as sign and word, so that its colour is never all that tells it. */
 export const tag = (state, kind = "tag") =>
   element("span", { class: kind, "data-status": state }, icon(state), plain(state));
+
+export const present = (...parts) => parts.filter(Boolean);
+export const mono = (text) => element("span", { class: "mono" }, text);
+export const section = (title, ...parts) =>
+  element("section", {}, element("h3", {}, title), ...present(...parts));
+
+/** Names and values; what has no value is left out. */
+export function pairs(facts) {
+  const list = element("dl", { class: "pairs" });
+  for (const [name, value] of Object.entries(facts)) {
+    if (value) list.append(element("dt", {}, name), element("dd", {}, value));
+  }
+  return list;
+}

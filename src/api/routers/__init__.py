@@ -30,7 +30,12 @@ from api.routers.data import (
 from api.routers.data import record_exports as exports
 from api.routers.messages import notifications, webhook_signing, workspace_events
 from api.routers.people import api_keys, me, members, workspaces
-from api.routers.sources import data_source_runs, data_sources, spreadsheet_imports
+from api.routers.sources import (
+    data_source_runs,
+    data_sources,
+    source_run_pages,
+    spreadsheet_imports,
+)
 from api.routers.workspace import search, share_links
 
 ROUTERS: Sequence[Router] = (
@@ -47,6 +52,7 @@ ROUTERS: Sequence[Router] = (
     data_sources.router,
     data_source_runs.router,
     spreadsheet_imports.router,
+    source_run_pages.router,
     items.router,
     search.router,
     database_copies.router,

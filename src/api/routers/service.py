@@ -36,7 +36,6 @@ async def get_readiness(request: ApiRequest) -> Data[Health]:
 @router.get("/openapi.json", access=_OPEN, documented=False)
 async def get_openapi_document(request: ApiRequest) -> Response:
     """Read the OpenAPI document."""
-    await request.app.described()
     prepared: Prepared = request.app.document
     return prepared.answer(request)
 
@@ -44,23 +43,22 @@ async def get_openapi_document(request: ApiRequest) -> Response:
 @router.get("/docs", access=_OPEN, documented=False)
 async def get_documentation(request: ApiRequest) -> Response:
     """Read the documentation in a browser."""
-    return await _documentation(request, "")
+    return _documentation(request, "")
 
 
 @router.get("/docs/{section}", access=_OPEN, documented=False)
 async def get_documentation_section(request: ApiRequest) -> Response:
     """Read a section of the documentation, or a file of its pages."""
-    return await _documentation(request, request.path_params["section"])
+    return _documentation(request, request.path_params["section"])
 
 
 @router.get("/docs/{section}/{entry}", access=_OPEN, documented=False)
 async def get_documentation_entry(request: ApiRequest) -> Response:
     """Read what the documentation says of one kind, operator, type or function."""
-    return await _documentation(request, "/".join(request.path_params.values()))
+    return _documentation(request, "/".join(request.path_params.values()))
 
 
-async def _documentation(request: ApiRequest, path: str) -> Response:
-    await request.app.described()
+def _documentation(request: ApiRequest, path: str) -> Response:
     pages: Mapping[str, Prepared] = request.app.documentation
     if path not in pages:
         raise NotFoundError("path")

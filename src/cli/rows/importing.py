@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from cli.console import terminal
+from cli.console import aside, terminal
 from cli.rows.connection import API_KEY, STATE_DIR, URL, perform
 
 _Key = Annotated[
@@ -72,7 +72,7 @@ async def _import(
         if "targetDatabaseId" in wanted:
             # Before all of the file is sent in vain.
             await client.call("GET", f"{client.workspace}/databases/{wanted['targetDatabaseId']}")
-        with Display(console) as display:
+        with Display(aside()) as display:
             file_id = await upload(client, file, size, display)
             body = {**wanted, "kind": "file", "fileId": file_id}
             run = await client.call("POST", f"{client.workspace}/imports", json=body)

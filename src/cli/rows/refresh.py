@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from cli.console import terminal
+from cli.console import aside, terminal
 from cli.rows.connection import API_KEY, STATE_DIR, URL, perform
 
 
@@ -38,7 +38,7 @@ async def _refresh(
         source = f"{client.workspace}/data-sources/{data_source}"
         run = await client.call("POST", f"{source}/refresh", json={"force": force})
         path = f"{source}/runs/{run['id']}"
-        with Display(console) as display:
+        with Display(aside()) as display:
             async with cancelling(client, path):
                 await follow(client, run["id"], display)
                 run = await client.call("GET", path)

@@ -6,15 +6,8 @@ from activities.contracts import LoopProgress, NodeEnd, NodeState
 from models.automation.automations.rules.planner.plan import Plan
 from models.automation.automations.rules.planner.plan_state import PlanState
 from models.automation.automations.rules.planner.protocol import NodeRef
+from workflows.marks import MARKS
 
-_MARKS = {
-    "running": "▶",
-    "waiting": "⏸",
-    "succeeded": "✔",
-    "failed": "✖",
-    "skipped": "-",
-    "cancelled": "⊘",
-}
 _FAILED = frozenset({NodeState.FAILED, NodeState.ABORTED})
 
 
@@ -86,10 +79,10 @@ class NodeTable:
         """A table with one line per node, in the order they were reached."""
         lines = ["| Node | Kind | State | Attempt |", "|---|---|---|---|"]
         for node_id, (state, attempt) in self._states.items():
-            shown = f"{_MARKS[state]} {state} {self._progress.get(node_id, '')}".rstrip()
+            shown = f"{MARKS[state]} {state} {self._progress.get(node_id, '')}".rstrip()
             lines.append(f"| {self._named(node_id)} | {shown} | {attempt or '-'} |")
         for node_id, counts in self._inside.items():
-            shown = " · ".join(f"{_MARKS[state]} {counts[state]}" for state in _MARKS
+            shown = " · ".join(f"{MARKS[state]} {counts[state]}" for state in MARKS
                                if counts.get(state))  # fmt: skip
             lines.append(f"| {self._named(node_id)} | {shown} | - |")
         return "\n".join(lines)

@@ -316,7 +316,8 @@ async def test_a_page_that_is_closed_cuts_no_read_off(
         return found
 
     async def watch() -> None:
-        async for _ in run_events.run_events(app.state.services, workspace_id, run_id):
+        followed = run_events.AutomationRunWatch(workspace_id, run_id)
+        async for _ in run_events.run_events(app.state.services, followed):
             pass
 
     monkeypatch.setattr(run_events.queries, "state", slow)

@@ -186,32 +186,6 @@ async def test_a_caller_who_lost_access_gets_no_stored_reply(client: Client, spa
     assert again.status_code == 404
 
 
-async def test_a_repeated_removal_is_answered_as_it_was(client: Client, space: Space) -> None:
-    user_id, token = await space.member(Role.ADMIN)
-    member = client.with_token(token)
-    made = await client.post(f"{space.path}/databases", json={"label": "Cars"})
-    database_id, item_id = (made.json()["data"][name] for name in ("id", "itemId"))
-    page = await client.post("/v1/items", json={"kind": "page", "title": "Page"})
-    page_id = page.json()["data"]["item"]["id"]
-    for path in (f"{space.path}/databases/{database_id}", f"/v1/items/{page_id}"):
-        first = await member.delete(path, headers=_key("k"))
-        again = await member.delete(path, headers=_key("k"))
-        assert first.status_code == 200, first.text
-        assert (again.status_code, again.content) == (200, first.content)
-        assert again.headers["idempotency-replayed"] == "true"
-        for other in (
-            member.delete(path),
-            member.delete(path, headers=_key("other")),
-            client.delete(path, headers=_key("k")),
-            member.get(path, headers=_key("k")),
-        ):
-            assert (await other).status_code == 404
-    await space.remove(user_id)
-    lost = await member.delete(f"{space.path}/databases/{database_id}", headers=_key("k"))
-    assert lost.status_code == 404
-    assert (await client.get(f"/v1/items/{item_id}")).status_code == 404
-
-
 async def test_stored_replies_are_encrypted(
     client: Client, space: Space, database: WatchedDatabase
 ) -> None:

@@ -12,12 +12,15 @@ from models.core.base import JsonObject
 from models.sources.data_source_runs.commands.acceptance import (
     accept_refresh,
     start_request,
-    summary_of,
 )
 from models.sources.data_source_runs.queries import run_in_workspace
-from models.sources.data_source_runs.rules import OPEN_RUN, DataSourceRunStatus, RunTrigger
+from models.sources.data_source_runs.rules import (
+    OPEN_RUN,
+    DataSourceRunStatus,
+    RunTrigger,
+    family_of,
+)
 from runtime.database import UnitOfWork
-from runtime.families import Family
 
 
 async def call_refresh(
@@ -47,10 +50,10 @@ async def called_refresh(work: UnitOfWork, header: ActionRunHeader, step: Planne
     """The refresh a step waits for, as the step's workflow starts it."""
     run_id = called_run_id(header.run_id, step.id)
     run = await run_in_workspace(work, header.workspace_id, run_id)
-    resource_id, trigger = run.data_source_id or run_id, RunTrigger(run.trigger)
-    request = start_request(resource_id, summary_of(run.plan["kind"]), trigger)
-    family = Family.DATA_SOURCE_REFRESH
-    return CalledRun(str(run_id), str(header.workspace_id), dict(request), family)
+    request = await start_request(work, run)
+    return CalledRun(
+        str(run_id), str(header.workspace_id), dict(request), family_of(run.data_source_id)
+    )
 
 
 async def refresh_end(

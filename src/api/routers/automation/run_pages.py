@@ -5,7 +5,7 @@ from starlette.responses import Response
 from api.kernel.event_streams import EventStream, with_keepalive
 from api.kernel.routing import Access, ApiRequest, Data, Router
 from api.pages.assets import asset, shell
-from api.run_events import run_events
+from api.run_events import AutomationRunWatch, run_events
 from api.run_links import add_links
 from models.automation.run_overviews import queries
 from models.automation.run_overviews.shapes import RunOverview
@@ -35,7 +35,8 @@ async def watch_run(request: ApiRequest) -> Response:
     `state` holds the run and the nodes that changed, at first all; `end` says that the run has
     ended. A stream that stops without `end` is to be opened again.
     """
-    events = run_events(request.services, request.actor.workspace_id, request.ids["runId"])
+    watch = AutomationRunWatch(request.actor.workspace_id, request.ids["runId"])
+    events = run_events(request.services, watch)
     return EventStream(request.services.streams, with_keepalive(events))
 
 

@@ -4,6 +4,7 @@ from api.kernel.routing import Access, ApiRequest, Data, Router
 from api.routers.sources.data_sources import DATA_SOURCES
 from models.core.access.rules import Level, Scope
 from models.sources.data_source_runs import queries
+from models.sources.data_source_runs.commands import acceptance
 from models.sources.data_source_runs.commands.imports import accept_import
 from models.sources.data_source_runs.commands.reversal import accept_reversal
 from models.sources.data_source_runs.shapes import (
@@ -21,6 +22,9 @@ from runtime.errors import (
 )
 
 router = Router(tags=["data sources"])
+
+IMPORTS = "/v1/workspaces/{workspaceId}/imports"
+IMPORT = f"{IMPORTS}/{{importId}}"
 
 WAIT_SECONDS = 55
 
@@ -48,8 +52,24 @@ async def import_spreadsheet(
     return request.deferred(poll, within=WAIT_SECONDS)
 
 
+@router.post(
+    IMPORTS,
+    access=Access(scopes=[Scope.DATABASES_WRITE], level=Level.EDIT, idempotent=True),
+    errors=[ConflictError, ConflictingMutationError, DeniedError, InProgressError],
+)
+async def start_import(
+    request: ApiRequest, body: ImportSpreadsheet
+) -> Data[SpreadsheetImportDetail]:
+    """Start an import, and do not wait for its end: the answer is the import as it stands.
+
+    It is followed by its id, or by the events of `data-source-runs`.
+    """
+    import_id = await accept_import(request.work, request.actor, request.new_id, body)
+    return Data(await queries.get_import(request.work, request.actor, import_id))
+
+
 @router.get(
-    "/v1/workspaces/{workspaceId}/imports/{importId}",
+    IMPORT,
     access=Access(scopes=[Scope.DATA_SOURCES_READ]),
 )
 async def get_import(request: ApiRequest) -> Data[SpreadsheetImportDetail]:
@@ -57,8 +77,16 @@ async def get_import(request: ApiRequest) -> Data[SpreadsheetImportDetail]:
     return Data(await queries.get_import(request.work, request.actor, request.ids["importId"]))
 
 
+@router.post(f"{IMPORT}/cancel", access=Access(scopes=[Scope.DATA_SOURCES_WRITE], idempotent=True))
+async def cancel_import(request: ApiRequest) -> Data[SpreadsheetImportDetail]:
+    """Cancel an import, which then brings nothing in; a finished one stays as it is."""
+    return Data(
+        await acceptance.cancel_import(request.work, request.actor, request.ids["importId"])
+    )
+
+
 @router.post(
-    "/v1/workspaces/{workspaceId}/imports/{importId}/undo",
+    f"{IMPORT}/undo",
     access=Access(scopes=[Scope.DATA_SOURCES_WRITE], idempotent=True),
     errors=[ConflictError, DeniedError, InProgressError],
 )

@@ -57,22 +57,6 @@ async def claim(
     return taken
 
 
-async def earlier_reply(
-    work: UnitOfWork, keys: KeyRing, fingerprint: bytes, request_hash: bytes
-) -> Reply | None:
-    """The stored reply to the same call, without claiming its key."""
-    row = await work.first(
-        select(idempotency_reply).where(
-            idempotency_reply.c.fingerprint == fingerprint,
-            idempotency_reply.c.request_hash == request_hash,
-            idempotency_reply.c.expires_at > work.now,
-        ),
-        of=IdempotencyReply,
-    )
-    found = None if row is None else _found(keys, row, request_hash)
-    return found if isinstance(found, Reply) else None
-
-
 async def forget(work: UnitOfWork, fingerprint: bytes) -> None:
     """Free the key of a call whose refusal after its commit is not kept."""
     await work.execute(

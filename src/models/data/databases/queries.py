@@ -95,6 +95,17 @@ async def list_databases(work: UnitOfWork, actor: Actor, page: PageRequest) -> D
     )
 
 
+async def database_label(work: UnitOfWork, workspace_id: Id, database_id: Id) -> str | None:
+    """The label of a database outside the trash."""
+    label: str | None = await work.scalar(
+        select(ITEM.title)
+        .select_from(database)
+        .join(*live_item_of(database))
+        .where(database.c.workspace_id == workspace_id, database.c.id == database_id)
+    )
+    return label
+
+
 async def load_schema(work: UnitOfWork, workspace_id: Id, database_id: Id) -> Schema:
     """The fields of a database, in order. Raises `NotFoundError` when there is no such database.
 

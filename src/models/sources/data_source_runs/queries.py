@@ -9,10 +9,9 @@ from sqlalchemy.dialects.postgresql import distinct_on
 from models.core.access.rules import MANAGERS, Actor
 from models.core.base import Id, JsonObject
 from models.messages.jobs.queries import succeeded_job
-from models.sources.data_source_runs.rules import OPEN_RUN
+from models.sources.data_source_runs.rules import OPEN_RUN, page_url
 from models.sources.data_source_runs.shapes import (
     DataSourceRunDetail,
-    Reversal,
     SpreadsheetImportDetail,
     SpreadsheetImportResult,
 )
@@ -32,6 +31,8 @@ from runtime.families import Family
 
 _NEWEST_FIRST = (data_source_run.c.created_at.desc(), data_source_run.c.id.desc())
 """Ids have no order: those of runs that a step or a schedule asks for follow from it."""
+_SHOWN: Select[Any] = select(*(one for one in data_source_run.c if one.name != "plan"))
+"""Without the plan, which may hold a whole file."""
 
 
 async def list_runs(
@@ -72,8 +73,7 @@ async def latest_runs(
 ) -> dict[Id, DataSourceRunDetail]:
     """The newest run of each of these data sources that has one."""
     newest = (
-        select(data_source_run)
-        .where(
+        _SHOWN.where(
             data_source_run.c.workspace_id == workspace_id,
             data_source_run.c.data_source_id.in_(data_source_ids),
         )
@@ -86,20 +86,35 @@ async def latest_runs(
 
 
 def _runs(workspace_id: Id, data_source_id: Id) -> Select[Any]:
-    return select(data_source_run).where(
+    return _SHOWN.where(
         data_source_run.c.workspace_id == workspace_id,
         data_source_run.c.data_source_id == data_source_id,
     )
 
 
 def _detail(row: DataSourceRun) -> DataSourceRunDetail:
-    reversal = None if row.result is None else row.result.get("reversal")
-    return DataSourceRunDetail.model_validate({**columns_of(row), "reversal": reversal})
+    return DataSourceRunDetail.model_validate({**columns_of(row), **shown_of(row)})
+
+
+def shown_of(row: DataSourceRun) -> JsonObject:
+    """What is shown otherwise than it is stored; while a run is open it counts what it reads."""
+    made = row.progress
+    read = {
+        "rows": made.get("read", 0),
+        "bytes": max(made.get("bytes", 0), made.get("received", 0)),
+    }
+    counted = {"rowsFetched": read["rows"], "bytesFetched": read["bytes"]}
+    return {
+        "progress": {"stage": made["stage"], **read} if "stage" in made else None,
+        "stats": row.stats or counted,
+        "reversal": None if row.result is None else row.result.get("reversal"),
+        "page_url": page_url(row.id),
+    }
 
 
 async def get_import(work: UnitOfWork, actor: Actor, import_id: Id) -> SpreadsheetImportDetail:
     """An import: the actor's own, or anybody's for managers. Raises `NotFoundError`."""
-    statement = select(data_source_run).where(
+    statement = _SHOWN.where(
         data_source_run.c.workspace_id == actor.workspace_id,
         data_source_run.c.id == import_id,
         data_source_run.c.data_source_id.is_(None),
@@ -107,10 +122,9 @@ async def get_import(work: UnitOfWork, actor: Actor, import_id: Id) -> Spreadshe
     found = await work.first(statement, of=DataSourceRun)
     if found is None or (found.actor_user_id != actor.user_id and actor.role not in MANAGERS):
         raise NotFoundError("import")
-    detail = SpreadsheetImportDetail.model_validate({**columns_of(found), "result": None})
+    shown = {**columns_of(found), **shown_of(found), "result": None}
+    detail = SpreadsheetImportDetail.model_validate(shown)
     if found.result is not None:
-        reversal = found.result.get("reversal")
-        detail.reversal = None if reversal is None else Reversal.model_validate(reversal)
         detail.result = _result(found, found.result)
     return detail
 

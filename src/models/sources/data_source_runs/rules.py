@@ -1,9 +1,11 @@
 """The states of a run, what starts one, and what it counts (decisions C10). Pure."""
 
+import uuid
 from datetime import timedelta
 from enum import StrEnum
 
 from models.core.lifecycle.rules import Lifecycle
+from runtime.families import Family
 
 
 class DataSourceRunStatus(StrEnum):
@@ -62,6 +64,16 @@ class Stage(StrEnum):
     FETCH = "fetch"
     STAGE = "stage"
     APPLY = "apply"
+
+
+def family_of(data_source_id: uuid.UUID | None) -> Family:
+    """The family of a run's execution: a run without a data source is an import."""
+    return Family.SPREADSHEET_IMPORT if data_source_id is None else Family.DATA_SOURCE_REFRESH
+
+
+def page_url(run_id: uuid.UUID) -> str:
+    """The page of a run, on the host that serves the API."""
+    return f"/data-source-runs/{run_id}"
 
 
 REVERTIBLE = timedelta(days=7)

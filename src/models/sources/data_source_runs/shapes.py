@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from models.core.base import Id, Input, InputId, Label, Moment, Shape
+from models.core.base import Id, Input, InputId, JsonObject, Label, Moment, Shape
 from models.core.http_inputs import Headers
 from models.core.keys import Key
 from models.sources.data_source_runs.rules import (
@@ -12,6 +12,7 @@ from models.sources.data_source_runs.rules import (
     ImportKind,
     ImportMode,
     RunTrigger,
+    Stage,
 )
 from models.sources.data_sources.rules.configs import MAX_COLUMNS, FieldMapping, TableOptions
 from models.sources.external_resources.rules import ProviderResource, WebAddress
@@ -40,6 +41,14 @@ class RunStats(Shape):
     duration_ms: int = 0
 
 
+class RunProgress(Shape):
+    """How far a run has come: the stage it is in, or ended in, and what it has read so far."""
+
+    stage: Stage
+    rows: int
+    bytes: int
+
+
 class Reversal(Shape):
     """What taking a run back did: records that somebody changed since were kept."""
 
@@ -56,6 +65,7 @@ class DataSourceRunDetail(Shape):
     status: DataSourceRunStatus
     trigger: RunTrigger
     actor_user_id: Id | None = None
+    progress: RunProgress | None = None
     stats: RunStats
     error: str | None = None
     error_kind: ErrorKind | None = None
@@ -64,6 +74,7 @@ class DataSourceRunDetail(Shape):
     completed_at: Moment | None = None
     reverted_at: Moment | None = None
     reversal: Reversal | None = None
+    page_url: str
 
 
 class ImportSpreadsheet(Input):
@@ -115,11 +126,47 @@ class SpreadsheetImportDetail(Shape):
     id: Id
     workspace_id: Id
     status: DataSourceRunStatus
+    progress: RunProgress | None = None
     stats: RunStats
     result: SpreadsheetImportResult | None = None
     error: str | None = None
     error_kind: ErrorKind | None = None
     created_at: Moment
+    started_at: Moment | None = None
     completed_at: Moment | None = None
     reverted_at: Moment | None = None
     reversal: Reversal | None = None
+    page_url: str
+
+
+class SourceRunState(Shape):
+    """What changes of a run while it is watched; `skippedCells` had no form of their field."""
+
+    status: DataSourceRunStatus
+    progress: RunProgress | None = None
+    stats: RunStats
+    skipped_cells: int
+    error: str | None = None
+    error_kind: ErrorKind | None = None
+    started_at: Moment | None = None
+    completed_at: Moment | None = None
+    reverted_at: Moment | None = None
+    reversal: Reversal | None = None
+
+
+class SourceRunOverview(Shape):
+    """A run of a data source, or an import, as its page shows it.
+
+    `title` says from where rows go where. An import has no data source; the database is there once
+    rows are.
+    """
+
+    id: Id
+    workspace_id: Id
+    title: str
+    trigger: RunTrigger
+    data_source_id: Id | None = None
+    database_id: Id | None = None
+    created_at: Moment
+    run: SourceRunState
+    metadata: JsonObject

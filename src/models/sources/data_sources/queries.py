@@ -88,6 +88,17 @@ async def source_item(work: UnitOfWork, workspace_id: Id, data_source_id: Id) ->
     return found
 
 
+async def data_source_label(work: UnitOfWork, workspace_id: Id, data_source_id: Id) -> str | None:
+    """The label of a data source outside the trash."""
+    label: str | None = await work.scalar(
+        select(ITEM.title)
+        .select_from(data_source)
+        .join(*live_item_of(data_source))
+        .where(data_source.c.workspace_id == workspace_id, data_source.c.id == data_source_id)
+    )
+    return label
+
+
 def existing_data_sources(workspace_id: Id, data_source_ids: Collection[Id]) -> Select[Id]:
     """The ids of those of these data sources that exist outside the trash."""
     return (

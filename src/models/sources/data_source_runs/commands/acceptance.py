@@ -14,15 +14,25 @@ from models.sources.data_source_runs.commands.endings import (
     end_run,
     unapplied,
 )
-from models.sources.data_source_runs.queries import get_run, run_in_workspace
-from models.sources.data_source_runs.rules import OPEN_RUN, DataSourceRunStatus, RunTrigger
-from models.sources.data_source_runs.shapes import DataSourceRunDetail
-from models.sources.data_source_runs.tables import DATA_SOURCE_RUNS, data_source_run
+from models.sources.data_source_runs.commands.staging import find_run
+from models.sources.data_source_runs.queries import get_import, get_run, run_in_workspace
+from models.sources.data_source_runs.rules import (
+    OPEN_RUN,
+    DataSourceRunStatus,
+    RunTrigger,
+    family_of,
+)
+from models.sources.data_source_runs.shapes import DataSourceRunDetail, SpreadsheetImportDetail
+from models.sources.data_source_runs.tables import (
+    DATA_SOURCE_RUNS,
+    DataSourceRun,
+    data_source_run,
+)
+from models.sources.data_source_runs.titles import run_title
 from models.sources.data_sources.queries import DataSourceRow, find_data_source
 from models.sources.data_sources.schedules import PRIORITY
 from runtime.database import UnitOfWork
 from runtime.errors import ValidationError
-from runtime.families import Family
 from runtime.outbox import StartRequest
 
 DISABLED = "The data source is disabled. Enable it, then refresh it."
@@ -60,8 +70,7 @@ async def accept_refresh(
     if not await lifecycle.accept(work, DATA_SOURCE_RUNS, row):
         return await _open_run(work, actor.workspace_id, data_source_id, run_id)
     if not started_by_caller:
-        request = start_request(data_source_id, summary_of(found.kind), trigger)
-        await start_run(work, actor.workspace_id, run_id, request)
+        await start_run(work, await find_run(work, run_id))
     return await get_run(work, actor.workspace_id, data_source_id, run_id)
 
 
@@ -111,29 +120,25 @@ async def _open_run(
     return await get_run(work, workspace_id, data_source_id, open_id or run_id)
 
 
-async def start_run(work: UnitOfWork, workspace_id: Id, run_id: Id, request: StartRequest) -> None:
+async def start_run(work: UnitOfWork, run: DataSourceRun, restarts: int = 0) -> None:
     """Have the execution of an accepted run started."""
-    await lifecycle.start(work, Family.DATA_SOURCE_REFRESH, workspace_id, run_id, request)
-
-
-def summary_of(kind: str) -> str:
-    """What an operator reads on a refresh of a data source of this kind."""
-    return f"Refresh · {kind}"
-
-
-def start_request(
-    resource_id: Id, summary: str, trigger: RunTrigger, restarts: int = 0
-) -> StartRequest:
-    """What Temporal is told of a run when it starts, and operators see."""
-    request: StartRequest = {
-        "summary": summary,
-        "resourceId": str(resource_id),
-        "source": trigger.value,
-        "priority": PRIORITY,
-    }
+    request = await start_request(work, run)
     if restarts:
         request["restarts"] = restarts
-    return request
+    await lifecycle.start(work, family_of(run.data_source_id), run.workspace_id, run.id, request)
+
+
+async def start_request(work: UnitOfWork, run: DataSourceRun) -> StartRequest:
+    """What Temporal is told of a run when it starts, and operators see.
+
+    An import is found by the database it fills, if there is one already.
+    """
+    return {
+        "summary": await run_title(work, run),
+        "resourceId": str(run.data_source_id or run.database_id or run.id),
+        "source": run.trigger,
+        "priority": PRIORITY,
+    }
 
 
 async def cancel_run(
@@ -141,15 +146,28 @@ async def cancel_run(
 ) -> DataSourceRunDetail:
     """Make an open run cancelled for ever; a finished one is returned unchanged.
 
-    Rows are applied in one transaction, so a cancelled run has written none. Raises
-    `NotFoundError`.
+    Raises `NotFoundError`.
     """
     await get_run(work, actor.workspace_id, data_source_id, run_id)
+    await _cancel(work, actor, run_id)
+    return await get_run(work, actor.workspace_id, data_source_id, run_id)
+
+
+async def cancel_import(work: UnitOfWork, actor: Actor, import_id: Id) -> SpreadsheetImportDetail:
+    """Make an open import cancelled for ever; a finished one is returned unchanged.
+
+    Raises `NotFoundError`.
+    """
+    await get_import(work, actor, import_id)
+    await _cancel(work, actor, import_id)
+    return await get_import(work, actor, import_id)
+
+
+async def _cancel(work: UnitOfWork, actor: Actor, run_id: Id) -> None:
+    """Rows are applied in one transaction, so a cancelled run has written none."""
     run = await run_in_workspace(work, actor.workspace_id, run_id)
     end = RunEnd(DataSourceRunStatus.CANCELLED, unapplied(run))
     with suppress(RunOverError):
         await end_run(work, run, end, actor.principal)
-        await lifecycle.cancel_executions(
-            work, Family.DATA_SOURCE_REFRESH, actor.workspace_id, [run_id]
-        )
-    return await get_run(work, actor.workspace_id, data_source_id, run_id)
+        family = family_of(run.data_source_id)
+        await lifecycle.cancel_executions(work, family, actor.workspace_id, [run_id])

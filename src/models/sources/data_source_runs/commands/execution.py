@@ -53,8 +53,8 @@ async def run_actor(work: UnitOfWork, run: DataSourceRun) -> Actor:
     )
 
 
-async def apply_run(work: UnitOfWork, run: DataSourceRun) -> None:
-    """Apply what a run has staged, and end it, in this one transaction.
+async def apply_run(work: UnitOfWork, run: DataSourceRun) -> JsonObject:
+    """Apply what a run has staged, and end it, in this one transaction; gives the counts.
 
     The row of the run is not held, so that a cancel never waits: it wins, and this raises
     RunOverError. Raises StagedRowsLostError, SourceProblem for what only another config mends,
@@ -86,6 +86,7 @@ async def apply_run(work: UnitOfWork, run: DataSourceRun) -> None:
     }
     await unstage(work, run.id)
     await end_run(work, run, RunEnd(DataSourceRunStatus.SUCCEEDED, stats, result))
+    return stats
 
 
 async def _compare_and_write(

@@ -16,7 +16,8 @@ from models.core.access.rules import Actor, Level, Scope
 from models.core.base import Id, JsonObject
 from models.core.lifecycle import commands as lifecycle
 from models.data.databases.queries import require_edit
-from models.sources.data_source_runs.commands.acceptance import start_request, start_run
+from models.sources.data_source_runs.commands.acceptance import start_run
+from models.sources.data_source_runs.commands.staging import find_run
 from models.sources.data_source_runs.commands.targets import DENIED
 from models.sources.data_source_runs.rules import (
     KEPT_RESULT,
@@ -89,8 +90,7 @@ async def accept_import(work: UnitOfWork, actor: Actor, run_id: Id, body: Import
     await _forget_old(work, actor, body.client_mutation_id)
     if not await lifecycle.accept(work, DATA_SOURCE_RUNS, row):
         return await _earlier(work, actor, run_id, body.client_mutation_id, digest)
-    request = start_request(run_id, f"Import · {body.kind}", RunTrigger.IMPORT)
-    await start_run(work, actor.workspace_id, run_id, request)
+    await start_run(work, await find_run(work, run_id))
     return run_id
 
 

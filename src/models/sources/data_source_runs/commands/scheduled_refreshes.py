@@ -19,7 +19,6 @@ from models.sources.data_source_runs.commands.acceptance import (
     NO_TARGET,
     refresh_row,
     start_request,
-    summary_of,
 )
 from models.sources.data_source_runs.commands.endings import fail_run
 from models.sources.data_source_runs.commands.execution import run_actor
@@ -76,7 +75,7 @@ async def fire(work: UnitOfWork, data_source_id: Id, due: datetime) -> DueRefres
         await _count_joined(work, data_source_id, due)
     if status not in OPEN_RUN:
         return None
-    request = start_request(data_source_id, summary_of(source.kind), RunTrigger.SCHEDULE)
+    request = await start_request(work, await find_run(work, run_id))
     return DueRefresh(run_id, wanted.workspace_id, request)
 
 

@@ -37,7 +37,12 @@ async def hold_run(work: UnitOfWork, run_id: Id) -> DataSourceRun | None:
     row = await lifecycle.hold(work, DATA_SOURCE_RUNS, run_id, of=DataSourceRun)
     if row is not None and row.status == DataSourceRunStatus.QUEUED:
         await lifecycle.move(
-            work, DATA_SOURCE_RUNS, run_id, DataSourceRunStatus.RUNNING, started_at=work.now
+            work,
+            DATA_SOURCE_RUNS,
+            run_id,
+            DataSourceRunStatus.RUNNING,
+            started_at=work.now,
+            progress={"stage": Stage.FETCH.value},
         )
         await log_status(work, row, DataSourceRunStatus.RUNNING)
     return row

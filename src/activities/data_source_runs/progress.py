@@ -1,0 +1,44 @@
+"""How far a step of a run has come: in our row for users, in heartbeats for operators."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+
+TELL_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class StepReply:
+    """What a step replies: `continue` or `closed`, and what it counted."""
+
+    status: str
+    counts: Mapping[str, int] = field(default_factory=dict)
+
+
+@asynccontextmanager
+async def telling(
+    counted: Callable[[], int], tell: Callable[[int], Awaitable[None]]
+) -> AsyncIterator[None]:
+    """While the block runs, tell once a second what is counted, if it has changed.
+
+    Raises at its end what `tell` raised.
+    """
+    over = asyncio.Event()
+
+    async def follow() -> None:
+        last = counted()
+        while not over.is_set():
+            with suppress(TimeoutError):
+                await asyncio.wait_for(over.wait(), TELL_SECONDS)
+            found = counted()
+            if found != last and not over.is_set():
+                await tell(found)
+                last = found
+
+    task = asyncio.create_task(follow())
+    try:
+        yield
+    finally:
+        over.set()
+        await task

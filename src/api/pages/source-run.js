@@ -1,0 +1,162 @@
+// The page of a run that brings rows in: a refresh of a data source, or an import.
+
+import { act, Refused } from "/pages/client.js";
+import { at, followed, runId, showHead } from "/pages/follow.js";
+import {
+  bytes, element, icon, moment, mono, pairs, plain, present, section,
+} from "/pages/words.js";
+
+const OPEN = ["queued", "running"];
+const DAYS = 24 * 60 * 60 * 1000;
+/** How long after its end a run can be taken back. */
+const REVERTIBLE = 7 * DAYS;
+
+const STAGES = {
+  fetch: ["Fetch", "asks the source, page by page"],
+  stage: ["Read", "reads rows and what their columns are"],
+  apply: ["Write", "compares and writes all rows at once"],
+};
+const COUNTS = {
+  rowsFetched: "rows read", rowsInserted: "inserted", rowsUpdated: "updated",
+  rowsUnchanged: "unchanged", rowsRemoved: "removed", rowsSkipped: "skipped",
+};
+/** What to do about an error, beside what the error itself says. */
+const ADVICE = {
+  fetch: "Look at the source and its address, then try again.",
+  auth: "Look at the secret or the connection that the source asks for, then try again.",
+  timeout: "The source took too long. Try again, or ask it for less at a time.",
+  too_large: "Bring in less at a time.",
+  parse: "Look at the file, and at the format, sheet and header row that were chosen.",
+  mapping: "Change the fields of the database or what the columns fill, then try again.",
+  write: "Nothing was written. Mend what is said above, then try again.",
+  guard: "Nothing was removed. Look whether the rows are really gone from the source.",
+  internal: "This is a fault of the platform. Try again; its operators find it by the workflow id.",
+};
+
+const path = `/v1/data-source-runs/${encodeURIComponent(runId)}`;
+const isImport = () => shown.dataSourceId === undefined;
+let shown = null;
+
+/** The state of a stage: those before the one the run is in, or ended in, are over. */
+function stateOf(name, { status, progress }) {
+  const names = Object.keys(STAGES);
+  const here = progress ? names.indexOf(progress.stage) : -1;
+  const place = names.indexOf(name);
+  if (place < here || status === "succeeded") return "succeeded";
+  return place === here ? status : null;
+}
+
+function stage(name) {
+  const { run } = shown;
+  const [label, does] = STAGES[name];
+  const state = stateOf(name, run);
+  const counted = {
+    fetch: run.stats.bytesFetched > 0 && bytes(run.stats.bytesFetched),
+    stage: run.stats.rowsFetched > 0 && `${run.stats.rowsFetched.toLocaleString()} rows`,
+    apply: state === "succeeded" ? "all at once" : "",
+  };
+  const told = state === null || state === "queued" ? does : counted[name] || does;
+  return element("li", { "data-status": state },
+    state && icon(state), element("b", {}, label), element("span", { class: "quiet" }, told));
+}
+
+function button(label, where, body, said) {
+  return element("button", { type: "button", onclick: async (event) => {
+    event.target.disabled = true;
+    try {
+      const made = await act(where, body);
+      if (said === null) {
+        location.assign(made.pageUrl);
+        return;
+      }
+      say(said(made));
+      again();
+    } catch (error) {
+      if (!(error instanceof Refused)) throw error;
+      say(error.message);
+      event.target.disabled = false;
+    }
+  } }, label);
+}
+
+function say(text) {
+  at("said").hidden = !text;
+  at("said").textContent = text;
+}
+
+const taken = ({ reversal }) =>
+  `Taken back: ${reversal.reverted.toLocaleString()} records. `
+  + `Kept, because they were changed since: ${reversal.kept.toLocaleString()}.`;
+
+/** What can be done with the run as it is; the API decides. */
+function buttons() {
+  const { run, workspaceId, dataSourceId } = shown;
+  const home = `/v1/workspaces/${workspaceId}`;
+  const source = `${home}/data-sources/${dataSourceId}`;
+  const own = isImport() ? `${home}/imports/${runId}` : `${source}/runs/${runId}`;
+  if (OPEN.includes(run.status)) {
+    return [button("Cancel", `${own}/cancel`, {}, () => "Cancelled. Nothing was changed.")];
+  }
+  const recent = Date.now() - Date.parse(run.completedAt) < REVERTIBLE;
+  const reversible = run.status === "succeeded" && run.revertedAt === undefined && recent;
+  return present(
+    reversible && button(isImport() ? "Undo" : "Revert",
+      `${own}/${isImport() ? "undo" : "revert"}`, {}, taken),
+    !isImport() && button("Refresh again", `${source}/refresh`, {}, null),
+    run.errorKind === "guard" && button("Refresh with force", `${source}/refresh`, { force: true }, null));
+}
+
+function details() {
+  const { run } = shown;
+  at("details").replaceChildren(...present(
+    element("h2", {}, isImport() ? "The import" : "The refresh"),
+    pairs({
+      "run id": mono(runId),
+      workflow: mono(shown.metadata.temporal.workflowId),
+      "asked for": moment(shown.createdAt),
+      ended: run.completedAt && moment(run.completedAt),
+      "data source": shown.dataSourceId && mono(shown.dataSourceId),
+      database: shown.databaseId && mono(shown.databaseId),
+      "taken back": run.revertedAt && moment(run.revertedAt),
+    }),
+    run.error && section("Error", element("p", { class: "problem" }, run.error),
+      element("p", { class: "quiet" }, ADVICE[run.errorKind] ?? "")),
+    run.status === "failed" && section("What was changed",
+      element("p", {}, "Nothing: all rows are written, or none.")),
+    run.skippedCells > 0 && section("Cells", element("p", {},
+      `${run.skippedCells.toLocaleString()} cells had no form of their field and are empty.`))));
+}
+
+function show() {
+  const { run } = shown;
+  showHead(shown.title, run, shown.metadata.temporal, { source: plain(shown.trigger) });
+  at("stages").replaceChildren(...Object.keys(STAGES).map(stage));
+  at("counts").replaceChildren(...Object.entries(COUNTS).map(([name, label]) => element("div", {},
+    element("dd", {}, run.stats[name].toLocaleString()), element("dt", {}, label))));
+}
+
+/** Buttons stay as they are while nothing else can be done: somebody may be about to press one. */
+function showAll() {
+  show();
+  const { status, revertedAt } = shown.run;
+  const now = [status, revertedAt].join();
+  if (at("buttons").dataset.for !== now) {
+    at("buttons").dataset.for = now;
+    at("buttons").replaceChildren(...buttons());
+  }
+  details();
+  if (shown.run.reversal) say(taken(shown.run));
+}
+
+const again = followed(path, {
+  take(found) {
+    shown = found;
+    showAll();
+  },
+  heard(run) {
+    shown.run = run;
+    showAll();
+  },
+  tick: show,
+  isOpen: () => OPEN.includes(shown.run.status),
+});

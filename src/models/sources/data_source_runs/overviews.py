@@ -1,0 +1,86 @@
+"""A run by its id alone, as its page shows and follows it."""
+
+from collections.abc import Sequence
+
+from sqlalchemy import Uuid, any_, bindparam, literal, select
+
+from models.content.items.queries import PlacementOf, placed
+from models.core.access.placement import Placement
+from models.core.access.rules import Actor, Level
+from models.core.base import Id
+from models.sources.data_source_runs.queries import run_in_workspace, shown_of
+from models.sources.data_source_runs.shapes import SourceRunOverview, SourceRunState
+from models.sources.data_source_runs.tables import DataSourceRun, data_source_run
+from models.sources.data_source_runs.titles import run_title
+from models.sources.data_sources.tables import data_source
+from runtime.database import UnitOfWork, columns_of
+from runtime.errors import NotFoundError
+
+_run = data_source_run.c
+
+_visible_refresh = PlacementOf(
+    placed(data_source)
+    .join(data_source_run, _run.data_source_id == data_source.c.id)
+    .where(
+        _run.id == bindparam("id", type_=Uuid),
+        _run.workspace_id == data_source.c.workspace_id,
+    )
+)
+
+
+async def visible(
+    work: UnitOfWork, workspace_ids: Sequence[Id], run_id: Id, user_id: Id
+) -> Placement | None:
+    """Where a run is: where its data source is placed; an import is its maker's and managers'."""
+    found = await work.first(
+        select(_run.workspace_id, _run.data_source_id, _run.actor_user_id).where(
+            _run.id == run_id, _run.workspace_id == any_(literal(list(workspace_ids)))
+        )
+    )
+    if found is None:
+        return None
+    if found.data_source_id is not None:
+        return await _visible_refresh(work, workspace_ids, run_id, user_id)
+    own = found.actor_user_id == user_id
+    granted = Level.VIEW if own else Level.NONE
+    return Placement(workspace_id=found.workspace_id, restricted=True, granted=granted)
+
+
+async def overview(work: UnitOfWork, actor: Actor, run_id: Id) -> SourceRunOverview:
+    """What the page of a run shows when it is opened. Raises `NotFoundError`."""
+    run = await run_in_workspace(work, actor.workspace_id, run_id)
+    made = None if run.result is None else run.result.get("databaseId")
+    return SourceRunOverview(
+        id=run.id,
+        workspace_id=run.workspace_id,
+        title=await run_title(work, run),
+        trigger=run.trigger,
+        data_source_id=run.data_source_id,
+        database_id=run.database_id or made,
+        created_at=run.created_at,
+        run=_state(run),
+        metadata={},
+    )
+
+
+async def state(work: UnitOfWork, workspace_id: Id, run_id: Id) -> SourceRunState:
+    """How far a run has come. Raises `NotFoundError`."""
+    columns = [_run[name] for name in _STATE]
+    statement = select(*columns).where(_run.workspace_id == workspace_id, _run.id == run_id)
+    row = await work.first(statement, of=DataSourceRun)
+    if row is None:
+        raise NotFoundError("run")
+    return _state(row)
+
+
+_STATE = (
+    *("id", "status", "progress", "stats", "result", "error", "error_kind"),
+    *("started_at", "completed_at", "reverted_at"),
+)
+
+
+def _state(row: DataSourceRun) -> SourceRunState:
+    lost = row.progress.get("lost", 0)
+    return SourceRunState.model_validate(
+        {**columns_of(row), **shown_of(row), "skipped_cells": lost}
+    )

@@ -1,0 +1,10 @@
+"""The signs of states in what operators read."""
+
+MARKS = {
+    "running": "▶",
+    "waiting": "⏸",
+    "succeeded": "✔",
+    "failed": "✖",
+    "skipped": "-",
+    "cancelled": "⊘",
+}

@@ -1,0 +1,65 @@
+"""The page of a run that brings rows in, in a real browser."""
+
+import base64
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from tests.support.browser import Page
+from tests.support.server import Server
+from tests.support.spaces import Space
+
+pytestmark = pytest.mark.takes(seconds=30)
+
+
+async def imported(server: Server, space: Space, content: bytes, file_format: str) -> Any:
+    """An import that was just asked for."""
+    body = {
+        "label": "<b>Goods</b>",
+        "kind": "inline",
+        "format": file_format,
+        "content": base64.b64encode(content).decode(),
+        "fields": [],
+    }
+    headers = {"Authorization": f"Bearer {space.token}"}
+    async with httpx2.AsyncClient(base_url=server.url, headers=headers, trust_env=False) as http:
+        return (await http.post(f"{space.path}/imports", json=body)).json()["data"]
+
+
+async def follow(page: Page, server: Server, run: Any, token: str, status: str) -> None:
+    """Open the page of a run, show the key, and wait for the end."""
+    await page.open(f"{server.url}{run['pageUrl']}")
+    await page.write("#token", token)
+    await page.press("Enter")
+    await page.until(f"document.getElementById('status').dataset.status === '{status}'")
+    await page.until("document.getElementById('live').hidden")
+
+
+async def test_a_person_sees_what_came_in_and_undoes_it(
+    page: Page, server: Server, space: Space, screens: Path
+) -> None:
+    run = await imported(server, space, b"code,price\na,1\nb,2\n", "csv")
+    await follow(page, server, run, space.token, "succeeded")
+    assert "Import · csv of the request → <b>Goods</b> (new)" in await page.text("#label")
+    assert (await page.text("#counts")).split()[:4] == ["2", "rows", "read", "2"]
+    assert "2 rows" in await page.text("#stages")
+    await page.screenshot(screens / "imported.png")
+    assert await page.text("#buttons") == "Undo"
+    await page.click("#buttons button")
+    await page.until("document.getElementById('said').innerText.startsWith('Taken back: 2')")
+    await page.until("document.getElementById('buttons').innerText === ''")
+
+
+async def test_a_failed_import_says_what_to_do(
+    page: Page, server: Server, space: Space, screens: Path
+) -> None:
+    run = await imported(server, space, b"no workbook", "xlsx")
+    await follow(page, server, run, space.token, "failed")
+    read = await page.text("#details")
+    assert "The workbook is damaged" in read
+    assert "all rows are written, or none" in read
+    stages = "[...document.querySelectorAll('#stages li')].map(one => one.dataset.status ?? null)"
+    assert await page.evaluate(stages) == ["succeeded", "failed", None]
+    await page.screenshot(screens / "failed.png")
