@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.endpoint import Answer, never, reply
+from tests.support.endpoint import Answer, reply
 from tests.support.sources import goods
 
 COUNTED = ("rowsFetched", "rowsInserted", "rowsUpdated", "rowsUnchanged", "rowsRemoved")
@@ -129,19 +129,6 @@ async def test_an_action_refreshes_and_waits(source: Any) -> None:
     assert (refresh["id"], refresh["trigger"]) == (run["result"]["runId"], "action")
     shown = (await client.get(goods_of.path)).json()["data"]
     assert (shown["latestRun"], shown["latestStatus"]) == (refresh, "succeeded")
-
-
-async def test_a_cancelled_run_writes_nothing(source: Any) -> None:
-    goods_of = await source()
-    goods_of.answers(never)
-    run = (await goods_of.client.post(f"{goods_of.path}/refresh", json={})).json()["data"]
-    second = (await goods_of.client.post(f"{goods_of.path}/refresh", json={})).json()["data"]
-    assert second["id"] == run["id"], "while one is open it is the answer"
-    await goods_of.endpoint.reached.wait()
-    cancelled = await goods_of.client.post(f"{goods_of.path}/runs/{run['id']}/cancel")
-    assert (cancelled.json()["data"]["status"]) == "cancelled"
-    await goods_of.endpoint.left.wait()
-    assert await goods_of.records() == {}
 
 
 async def test_pages_are_followed_to_the_last_one(source: Any) -> None:

@@ -1,0 +1,69 @@
+"""Cancelling runs: in each stage what goes on is stopped within two heartbeats."""
+
+import time
+from typing import Any
+
+import pytest
+from sqlalchemy import text
+
+from activities.heartbeats import HEARTBEAT_SECONDS
+from runtime.database import Database
+from tests.support.endpoint import never
+from tests.support.patience import eventually
+from tests.support.sources import goods
+
+_SLACK = 2.0
+"""Seconds for the cancel to reach the workflow and its activity on a busy machine."""
+
+
+async def _cancelled(source: Any, run_id: str) -> None:
+    answer = await source.client.post(f"{source.path}/runs/{run_id}/cancel")
+    assert answer.json()["data"]["status"] == "cancelled"
+
+
+async def test_a_cancelled_run_writes_nothing(source: Any) -> None:
+    goods_of = await source()
+    goods_of.answers(never)
+    run = (await goods_of.client.post(f"{goods_of.path}/refresh", json={})).json()["data"]
+    second = (await goods_of.client.post(f"{goods_of.path}/refresh", json={})).json()["data"]
+    assert second["id"] == run["id"], "while one is open it is the answer"
+    await goods_of.endpoint.reached.wait()
+    await _cancelled(goods_of, run["id"])
+    await goods_of.endpoint.left.wait()
+    assert await goods_of.records() == {}
+
+
+@pytest.mark.parametrize(
+    ("table", "statement"),
+    [
+        pytest.param("staged_row", "COPY staged_row%", id="stage"),
+        pytest.param("record_change", "%INSERT INTO record_change%", id="apply"),
+    ],
+)
+async def test_a_statement_that_waits_is_given_up(
+    source: Any, database: Database, table: str, statement: str
+) -> None:
+    goods_of = await source()
+    goods_of.answers(goods(("a", "Apple", 1)))
+
+    async def waits() -> bool:
+        query = text(
+            "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database()"
+            " AND wait_event_type = 'Lock' AND query LIKE :statement)"
+        )
+        async with database.reading() as work:
+            return bool(await work.scalar(query, {"statement": statement}))
+
+    async def stopped() -> bool:
+        return not await waits()
+
+    async with database.transaction() as holding:
+        await holding.execute(text(f"LOCK TABLE {table} IN EXCLUSIVE MODE"))
+        run = (await goods_of.client.post(f"{goods_of.path}/refresh", json={})).json()["data"]
+        await eventually(waits, what=f"a statement that waits for {table}")
+        await _cancelled(goods_of, run["id"])
+        began = time.monotonic()
+        await eventually(stopped, what="the end of the statement")
+        assert time.monotonic() - began < 2 * HEARTBEAT_SECONDS + _SLACK
+    assert (await goods_of.run(run["id"]))["status"] == "cancelled"
+    assert await goods_of.records() == {}
