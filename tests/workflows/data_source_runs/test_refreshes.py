@@ -1,5 +1,6 @@
 """Refreshing data sources, from the request to the records, with real workers and a real server."""
 
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -19,6 +20,8 @@ async def test_rows_are_inserted_updated_and_removed(source: Any) -> None:
     goods_of.answers(goods(("a", "Apple", 1), ("b", "Bread", 2), ("c", "Cake", 3)))
     first = await goods_of.refresh()
     assert (first["status"], counts(first)) == ("succeeded", (3, 3, 0, 0, 0)), first
+    took = datetime.fromisoformat(first["completedAt"]) - datetime.fromisoformat(first["startedAt"])
+    assert round(took.total_seconds() * 1000) == pytest.approx(first["stats"]["durationMs"], abs=1)
     before = await goods_of.records()
     assert [before[code]["title"] for code in "abc"] == ["Apple", "Bread", "Cake"]
 

@@ -102,11 +102,11 @@ async def record_progress(work: UnitOfWork, kind: WorkTable, work_id: Id, **valu
 async def finish(
     work: UnitOfWork, kind: WorkTable, work_ids: Collection[Id], end: Any, **values: Any
 ) -> list[Id]:
-    """Close the open ones among these rows for ever; their ids."""
+    """Close the open ones among these rows for ever, now or when `values` say; their ids."""
     statement = (
         kind.moving(end)
         .where(kind.table.c.id.in_(work_ids))
-        .values(**{kind.ended: work.now}, **values)
+        .values(**{kind.ended: work.now, **values})
         .returning(kind.table.c.id)
     )
     return [row.id for row in await work.rows(statement)]

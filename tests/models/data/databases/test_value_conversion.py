@@ -1,6 +1,7 @@
 """What values become in another kind."""
 
 import uuid
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -210,3 +211,20 @@ def test_options_that_are_given_are_all_there_are() -> None:
 
 def test_an_option_that_is_no_more_names_nothing() -> None:
     assert option_names(field(K.SELECT), field(K.TEXT), "gone") == []
+
+
+@given(st.from_regex(r"-?[0-9]{1,12}([.][0-9]{1,8})?", fullmatch=True))
+def test_a_written_number_is_the_nearest_that_can_be_stored(written: str) -> None:
+    exact = Decimal(written)
+    expected = int(exact) if exact == exact.to_integral_value() else float(exact)
+    found = convert_value(field(K.TEXT), field(K.NUMBER), written)
+    assert (type(found), found) == (type(expected), expected)
+
+
+@given(
+    st.floats(allow_nan=False, min_value=-1e100, max_value=1e100) | st.integers(-(10**99), 10**99)
+)
+def test_a_number_stays_the_number_it_is(number: float) -> None:
+    found = convert_value(field(K.NUMBER), field(K.CURRENCY), number)
+    assert found == float(number) if abs(number) >= 2**53 else found == number
+    assert isinstance(found, int) == (abs(number) < 2**53 and number == int(number))

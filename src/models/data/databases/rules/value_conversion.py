@@ -128,12 +128,20 @@ def _line(from_spec: FieldSpec, _to: FieldSpec, value: Any) -> str:
 
 
 _NUMBERS = frozenset({int, float})
+_PLAIN = re.compile(r"-?[0-9]{1,9}(?:[.][0-9]{1,6})?")
+"""Digits of which none is lost in a float."""
 _UNITS = {FieldKind.PERCENT: "%", FieldKind.CURRENCY: "$€£¥"}
+
+
+def _is_plain(value: Any) -> bool:
+    return isinstance(value, str) and _PLAIN.fullmatch(value) is not None
 
 
 def _number(from_spec: FieldSpec, to_spec: FieldSpec, value: Any) -> int | float:
     """A number, rounded half up to the decimals the new field shows."""
     precision = to_spec.settings.get("precision")
+    if precision is None and from_spec.kind in _WRITTEN and _is_plain(value):
+        value = float(value)
     if precision is None and type(value) in _NUMBERS:
         # What needs no rounding needs no decimals, which take ten times as long.
         given = number(value)

@@ -43,7 +43,9 @@ async def end_run(
     Call it last, as `append_event` is. Raises RunOverError for a run that is closed.
     """
     began = run.started_at or run.created_at
-    duration = round((utc_now() - began).total_seconds() * 1000)
+    # The transaction may have begun long ago: it has applied the rows.
+    now = utc_now()
+    duration = round((now - began).total_seconds() * 1000)
     problem = end.problem
     kind = ErrorKind.CANCELLED if end.status is DataSourceRunStatus.CANCELLED else None
     ended = await lifecycle.finish(
@@ -51,6 +53,7 @@ async def end_run(
         DATA_SOURCE_RUNS,
         [run.id],
         end.status,
+        completed_at=now,
         stats={**end.stats, "durationMs": duration},
         result=end.result,
         error=None if problem is None else problem.message,

@@ -21,6 +21,7 @@ Convert: TypeAlias = Callable[[Cell], Any]
 
 _REMEMBERED = 10_000
 _SEPARATORS = re.compile(r"[,;\n]")
+_LINES = frozenset({FieldKind.EMAIL, FieldKind.URL, FieldKind.PHONE})
 _BY_DAY = frozenset({FieldKind.DATE, FieldKind.DATETIME})
 _BY_NUMBER = frozenset(
     {
@@ -44,7 +45,7 @@ _DURATION, _JSON = _of(FieldKind.DURATION), _of(FieldKind.JSON)
 
 def converter(spec: FieldSpec, conventions: Conventions) -> Convert:
     """How cells become values of a field; equal texts are converted once."""
-    if spec.kind in TEXT_KINDS:
+    if spec.kind in TEXT_KINDS or spec.kind in _LINES:
         return _text(spec)
     known: dict[str, Any] = {}
 
@@ -67,6 +68,7 @@ def _text(spec: FieldSpec) -> Convert:
     """How cells become text; to check one costs less than to remember it."""
     check = KIND_RULES[spec.kind].check
     assert check is not None, "clients write text"
+    is_line = spec.kind in _LINES
 
     def convert(value: Cell) -> Any:
         if value is None:
@@ -74,7 +76,7 @@ def _text(spec: FieldSpec) -> Convert:
         if not isinstance(value, str):
             return _typed(spec, value)
         try:
-            return check(spec, value)
+            return check(spec, value.strip() if is_line else value)
         except InvalidValueError:
             return LOST
 
