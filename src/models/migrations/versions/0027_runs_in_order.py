@@ -11,7 +11,6 @@ depends_on = None
 
 def upgrade() -> None:
     op.add_column('data_source_run', sa.Column('chain', sa.ARRAY(sa.Uuid()), server_default=sa.text("'{}'"), nullable=False))
-    op.alter_column('data_source_run', 'chain', server_default=None)
     op.drop_index('ix_data_source_run_workspace_id_data_source_id_id', table_name='data_source_run')
     op.create_index('ix_data_source_run_workspace_id_data_source_id_created_at', 'data_source_run', ['workspace_id', 'data_source_id', 'created_at'], unique=False)
     op.create_index('ix_data_source_run_completed_at', 'data_source_run', ['completed_at'], unique=False)

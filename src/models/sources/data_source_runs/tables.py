@@ -80,7 +80,7 @@ class DataSourceRun(SQLModel, table=True):
     trigger: str
     actor_user_id: Id | None = None
     client_mutation_id: str | None = None
-    chain: list[Id] = Field(sa_type=ARRAY(Uuid))
+    chain: list[Id] = Field(sa_type=ARRAY(Uuid), sa_column_kwargs={"server_default": text("'{}'")})
     plan: dict[str, Any] = Field(sa_type=JSONB)
     progress: dict[str, Any] = Field(sa_type=JSONB)
     stats: dict[str, Any] = Field(sa_type=JSONB)

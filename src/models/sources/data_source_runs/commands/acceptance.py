@@ -85,7 +85,6 @@ def refresh_row(
         "database_id": source.target_database_id,
         "trigger": trigger.value,
         "actor_user_id": user_id,
-        "chain": [],
         "plan": plan_of(source),
         "progress": {},
         "stats": {},

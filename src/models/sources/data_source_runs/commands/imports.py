@@ -75,13 +75,12 @@ async def accept_import(work: UnitOfWork, actor: Actor, run_id: Id, body: Import
         "parentItemId": None if body.parent_item_id is None else str(body.parent_item_id),
     }
     digest = fingerprint(to_json(plan)).hex()
-    row: JsonObject = {
+    row = {
         "id": run_id,
         "workspace_id": actor.workspace_id,
         "database_id": body.target_database_id,
         "trigger": RunTrigger.IMPORT.value,
         "actor_user_id": actor.user_id,
-        "chain": [],
         "client_mutation_id": body.client_mutation_id,
         "plan": {**plan, "digest": digest, "force": True},
         "progress": {},
