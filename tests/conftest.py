@@ -18,7 +18,7 @@ from tests.support.client import Client, Contract
 from tests.support.exploring import EXPLORE, FACTOR
 from tests.support.interruptions import past_interruptions
 from tests.support.postgres import migrated_database
-from tests.support.spaces import MakeSpace, Space, make_space
+from tests.support.spaces import MASTER_SECRET, MakeSpace, Space, make_space
 from tests.support.watched import WatchedDatabase
 
 # The same examples in every run; and a machine that stands still for a moment refutes nothing.
@@ -94,7 +94,7 @@ def settings(
     objects = tmp_path_factory.mktemp("objects")
     return Settings(
         database_url=database_url,
-        secret_key="a master secret that only tests use and that is long enough",
+        secret_key=MASTER_SECRET,
         oidc_issuer=issuer.issuer,
         oidc_audience=issuer.audience,
         oidc_jwks=str(issuer.jwks_path),

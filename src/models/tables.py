@@ -36,6 +36,7 @@ import models.people.invitations.tables
 import models.people.request_logs.tables
 import models.people.users.tables
 import models.people.workspaces.tables
+import models.sources.connections.tables
 import models.sources.data_source_runs.tables
 import models.sources.data_sources.tables
 import models.sources.external_resources.tables

@@ -175,6 +175,20 @@ EXAMPLES: Mapping[str, Example] = {
     "list_secrets": GET,
     "put_secret": body({"value": "Hi"}),
     "delete_secret": GET,
+    # providers and connections
+    "list_providers": GET,
+    "create_connection": body(
+        {
+            "provider": "http",
+            "label": "New",
+            "config": {"baseUrl": "https://example.test/"},
+            "credentials": {"secret": "planted"},
+        }
+    ),
+    "list_connections": GET,
+    "get_connection": GET,
+    "update_connection": body({"label": "Renamed"}),
+    "delete_connection": GET,
     # actions and data sources
     "create_action": Example(
         body=lambda one: {

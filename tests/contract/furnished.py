@@ -271,10 +271,19 @@ async def _waits(made: Furnished) -> None:
 
 
 async def _webhooks(made: Furnished) -> None:
-    """A secret, and a webhook that was called before."""
+    """A secret, a connection, and a webhook that was called before."""
     made.ids["secretName"] = "GREETING"
     answer = await made.client.put(f"{made.space.path}/secrets/GREETING", json={"value": "Hello"})
     assert answer.is_success, answer.text
+    connected = {
+        "provider": "http",
+        "label": "Prices",
+        "config": {"baseUrl": "https://example.test/"},
+        "credentials": {"secret": "Hello"},
+        "shared": True,
+    }
+    connection = await made.post(f"{made.space.path}/integrations/connections", connected)
+    made.ids["connectionId"] = connection["id"]
     trigger = {
         "kind": "webhook",
         "auth": "none",

@@ -41,9 +41,9 @@ from runtime.outbound.mail import MailClient
 from runtime.outbound.mail_server import MailServer
 from runtime.outbound_policy import OutboundPolicy
 from tests.support.patience import ENOUGH
-from tests.support.spaces import make_space
+from tests.support.spaces import MASTER_SECRET, make_space
 
-KEYS = KeyRing(["a secret of the tests, long enough to be one"])
+KEYS = KeyRing([MASTER_SECRET])
 PERIODS = Periods(
     trash=timedelta(days=30), request_logs=timedelta(days=30), runs=timedelta(days=90)
 )

@@ -17,6 +17,8 @@ from runtime.crypto import KeyRing
 from runtime.database import Database, UnitOfWork
 from runtime.development_issuer import ISSUER, DevelopmentIssuer
 
+MASTER_SECRET = "a master secret that only tests use and that is long enough"
+
 
 @dataclass(frozen=True, slots=True)
 class Space:

@@ -75,7 +75,7 @@ class DataSourceRunActivities:
         config = run.plan["config"]
         fetched = Fetched(**run.progress["fetched"]) if "fetched" in run.progress else Fetched()
         async with self._database.statement() as work:
-            headers = await auth_headers(work, self._keys, run.workspace_id, config.get("auth"))
+            headers = await auth_headers(work, self._keys, run.workspace_id, config)
 
         async def keep(path: Path, state: Fetched) -> None:
             await self._store.put(page_key(run, state.pages - 1), _pieces(path))

@@ -53,7 +53,7 @@ class SourcePreviews(Chunks):
         charset = None
         async with scratch() as directory:
             if kind in HTTP_KINDS:
-                headers = await auth_headers(work, self._keys, job.workspace_id, config.get("auth"))
+                headers = await auth_headers(work, self._keys, job.workspace_id, config)
                 path = directory / "page-0"
                 source = HttpSource(self._outbound, kind, config, headers, seconds=FETCH_SECONDS)
                 charset = await keep_open(work, fetch_first_page(source, path))

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from activities.connections import ConnectionUseError, connection_headers
 from models.automation.secrets.queries import secret_values
 from models.core.base import Id, JsonObject
 from models.sources.data_sources.rules.configs import DataSourceKind
@@ -26,11 +27,21 @@ MAX_RETRY_AFTER = 300.0
 
 
 async def auth_headers(
-    work: Work, keys: KeyRing, workspace_id: Id, auth: JsonObject | None
+    work: Work, keys: KeyRing, workspace_id: Id, config: JsonObject
 ) -> Mapping[str, str]:
-    """The headers that say who asks. Raises SourceProblem for a secret that is not there."""
-    if auth is None or auth["type"] == "none":
+    """The headers that say who asks, as the config says.
+
+    Raises SourceProblem for a secret that is not there, or a connection that is of no use.
+    """
+    auth = config.get("auth") or {"type": "none"}
+    if auth["type"] == "none":
         return {}
+    if auth["type"] == "connection":
+        connection_id = Id(auth["connectionId"])
+        try:
+            return await connection_headers(work, keys, workspace_id, connection_id, config["url"])
+        except ConnectionUseError as error:
+            raise SourceProblem(ErrorKind.AUTH, error.message) from error
     name = auth["secretName"]
     value = (await secret_values(work, keys, workspace_id, [name])).get(name)
     if value is None:

@@ -23,6 +23,7 @@ from models.data.databases.rules.kinds import FieldKind
 from models.data.databases.rules.settings_shapes import settings_model
 from models.data.records.shapes import Aggregation, GroupBy, GroupLevels, RecordQuery, Sort
 from models.data.views.shapes import Manifest
+from models.sources.connections.providers import PROVIDERS
 from models.sources.data_sources.rules.configs import CONFIGS as SOURCES
 from models.sources.external_resources.rules import ProviderResource
 
@@ -31,6 +32,7 @@ _PLAIN = (Graph, Manifest, RecordQuery, Sort, GroupBy, Aggregation, ProviderReso
 
 _CHANGES = {
     "UpdateAction": "CreateAction",
+    "UpdateConnection": "CreateConnection",
     "UpdateDataSource": "CreateDataSource",
     "UpdateField": "CreateField",
 }
@@ -81,6 +83,7 @@ def _parts(bodies: Mapping[str, Schema]) -> dict[str, Schema]:
         **_named(_PLAIN),
         **_named(settings_model(kind) for kind in FieldKind),
         **_named(SOURCES.values()),
+        **_named(provider.config for provider in PROVIDERS.values()),
     }
     configs = _named([*NODES.values(), *ACTIONS.values()])
     found = describe({**plain, **configs}) | {"PartialConfig": _PARTIAL}
@@ -124,6 +127,7 @@ def _unions() -> list[ByKind]:
     del steps[ActionKind.SEQUENCE]
     fields = {kind.value: settings_model(kind).__name__ for kind in FieldKind}
     sources = {kind.value: model.__name__ for kind, model in SOURCES.items()}
+    providers = {name.value: one.config.__name__ for name, one in PROVIDERS.items()}
     return [
         ByKind("GraphNode", "config", nodes, "{}Node".format, partial=True),
         ByKind("Step", "config", steps, "{}Step".format, partial=True),
@@ -135,6 +139,8 @@ def _unions() -> list[ByKind]:
         ByKind("CreateDataSource", "config", sources, "Create{}DataSource".format),
         ByKind("PreviewDataSource", "config", sources, "Preview{}DataSource".format),
         ByKind("DataSourceDetail", "config", sources, "{}DataSource".format),
+        ByKind("CreateConnection", "config", providers, "Create{}Connection".format, by="provider"),
+        ByKind("ConnectionDetail", "config", providers, "{}ConnectionDetail".format, by="provider"),
     ]
 
 

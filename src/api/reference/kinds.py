@@ -13,6 +13,7 @@ class ByKind:
     """`part` of a body is one of these components, by the kind that stands beside it.
 
     `name` makes the name of the shape of a kind. With `partial`, a config may also be unfinished.
+    `by` is the key of the kind.
     """
 
     body: str
@@ -20,6 +21,7 @@ class ByKind:
     configs: Mapping[str, str]
     name: Callable[[str], str]
     partial: bool = False
+    by: str = "kind"
 
     def shapes(self, schemas: Mapping[str, Schema]) -> dict[str, Schema]:
         """The shapes, and the body as their union."""
@@ -39,7 +41,7 @@ class ByKind:
         union: Schema = {
             "title": body["title"],
             "oneOf": [ref(name) for name in made],
-            "discriminator": {"propertyName": "kind", "mapping": mapping},
+            "discriminator": {"propertyName": self.by, "mapping": mapping},
         }
         if "description" in body:
             union["description"] = body["description"]
@@ -67,7 +69,7 @@ class ByKind:
         if described is not None:
             shape["description"] = described
         shape["title"] = name
-        shape["properties"] = {**body["properties"], "kind": kind, self.part: part}
+        shape["properties"] = {**body["properties"], self.by: kind, self.part: part}
         return shape
 
 

@@ -31,6 +31,7 @@ from api.routers.data import record_exports as exports
 from api.routers.messages import notifications, webhook_signing, workspace_events
 from api.routers.people import api_keys, me, members, workspaces
 from api.routers.sources import (
+    connections,
     data_source_runs,
     data_sources,
     source_run_pages,
@@ -49,6 +50,7 @@ ROUTERS: Sequence[Router] = (
     api_keys.router,
     actions.router,
     action_runs.router,
+    connections.router,
     data_sources.router,
     data_source_runs.router,
     spreadsheet_imports.router,

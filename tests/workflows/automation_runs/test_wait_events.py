@@ -22,7 +22,7 @@ from tests.support.attacks import COMPARED
 from tests.support.engine import KEYS, Engine, Json, by_node, graph, node, running_engine
 from tests.support.patience import ENOUGH
 from tests.support.postgres import migrated_database
-from tests.support.spaces import make_space
+from tests.support.spaces import MASTER_SECRET, make_space
 from tests.support.temporal import dev_server
 from tests.support.waits import all_of, event, held, member, publish, resume, waiting, ways
 
@@ -295,12 +295,9 @@ async def test_a_token_is_ours_or_none(engine: Engine) -> None:
     forged = resume_path(foreign, Address(place[1], "hear")).rpartition("/")[2]
     for bad in (forged, token[:-1], f"{token}A", f"{token}==", "é", "", "A" * 3_000):
         assert read_token(KEYS, bad) is None
-    rotated = KeyRing(["a new secret of the tests, long enough to be one", SECRET])
+    rotated = KeyRing(["a new secret of the tests, long enough to be one", MASTER_SECRET])
     assert read_token(rotated, token) == Address(place[1], "hear")
     await engine.cancel(*place)
-
-
-SECRET = "a secret of the tests, long enough to be one"
 
 
 @pytest.mark.parametrize("seconds", [30 * 86_400, 3_600])

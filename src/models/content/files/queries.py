@@ -24,14 +24,14 @@ from models.content.files.tables import File, file
 from models.content.items.queries import PlacementOf, closed_items, placed_items
 from models.content.items.rules import ItemKind
 from models.content.items.tables import item
-from models.core.access.placement import Placement
-from models.core.access.rules import MANAGERS, Actor, Level
+from models.core.access.placement import Placement, level_on
+from models.core.access.rules import MANAGERS, Actor, Level, Scope
 from models.core.base import Id
 from models.core.pagination import PageRequest
 from models.people.workspaces.queries import live_workspace_of
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
-from runtime.errors import NotFoundError
+from runtime.errors import DeniedError, NotFoundError
 from runtime.prepared_statement import PreparedStatement
 
 
@@ -84,6 +84,19 @@ async def visible(
             granted=Level.EDIT if own else Level.NONE,
         )
     return await _placed(work, [found.workspace_id], resource_id, user_id)
+
+
+async def readable_file(work: UnitOfWork, actor: Actor, file_id: Id) -> File:
+    """A file whose content the actor may read. Raises `DeniedError`, `NotFoundError`."""
+    if Scope.FILES_READ not in actor.scopes:
+        raise DeniedError("Reading a file needs the scope files:read.")
+    placed = await visible(work, [actor.workspace_id], file_id, actor.user_id)
+    found = None
+    if placed is not None and level_on(placed, actor.role) >= Level.VIEW:
+        found = await find_file(work, actor.workspace_id, file_id)
+    if found is None:
+        raise NotFoundError("file")
+    return found
 
 
 async def stored_file(work: UnitOfWork, workspace_id: Id, file_id: Id, keys: KeyRing) -> StoredFile:

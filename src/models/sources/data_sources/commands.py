@@ -5,7 +5,7 @@ from datetime import datetime
 
 from sqlalchemy import insert, update
 
-from models.content.files.queries import visible as visible_file
+from models.content.files.queries import readable_file
 from models.content.items.commands import (
     check_parent,
     check_scopes,
@@ -14,8 +14,7 @@ from models.content.items.commands import (
     trash_item,
 )
 from models.content.items.rules import ItemKind
-from models.core.access.placement import level_on
-from models.core.access.rules import Actor, Level
+from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.core.inputs import read_part
 from models.core.keys import reserve_key
@@ -25,6 +24,7 @@ from models.data.databases.commands.databases import create_database
 from models.data.databases.queries import require_edit
 from models.data.databases.rules.kinds import TITLE_KEY
 from models.data.databases.shapes import CreateDatabase, CreateField
+from models.sources.connections.queries import get_connection
 from models.sources.data_sources.queries import find_data_source, get_data_source
 from models.sources.data_sources.rules.configs import (
     CONFIGS,
@@ -32,11 +32,12 @@ from models.sources.data_sources.rules.configs import (
     FieldMapping,
     named_connection,
 )
+from models.sources.data_sources.rules.connection_uses import check_use
 from models.sources.data_sources.schedules import DATA_SOURCE_SCHEDULES
 from models.sources.data_sources.shapes import CreateDataSource, DataSourceDetail, UpdateDataSource
 from models.sources.data_sources.tables import data_source
 from runtime.database import UnitOfWork
-from runtime.errors import ConflictError, NotFoundError, ValidationError
+from runtime.errors import ConflictError, ValidationError
 from runtime.ids import new_id, parse_id
 
 
@@ -187,17 +188,15 @@ def _columns(body: CreateDataSource | UpdateDataSource, names: Set[str]) -> Json
 async def checked_config(
     work: UnitOfWork, actor: Actor, kind: DataSourceKind, config: JsonObject
 ) -> JsonObject:
-    """The config as it is stored. Raises `NotFoundError` for what it names.
-
-    No workspace has connections, so none is found.
-    """
-    if _id_of(named_connection(config)) is not None:
-        raise NotFoundError("connection")
+    """The config as it is stored. Raises `NotFoundError` for what it names."""
+    place, named = named_connection(config)
+    connection_id = _id_of(named)
+    if connection_id is not None:
+        found = await get_connection(work, actor, connection_id)
+        check_use(kind, config, place, found)
     file_id = _id_of(config.get("fileId")) if kind is DataSourceKind.FILE else None
     if file_id is not None:
-        found = await visible_file(work, [actor.workspace_id], file_id, actor.user_id)
-        if found is None or level_on(found, actor.role) < Level.VIEW:
-            raise NotFoundError("file")
+        await readable_file(work, actor, file_id)
     read = read_part(CONFIGS[kind], config, "config")
     return read.model_dump(mode="json", by_alias=True, exclude_none=True)
 

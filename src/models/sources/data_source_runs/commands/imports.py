@@ -8,11 +8,9 @@ from typing import Any
 from pydantic_core import to_json
 from sqlalchemy import select, update
 
-from models.content.files.queries import find_file
-from models.content.files.queries import visible as visible_file
+from models.content.files.queries import readable_file
 from models.content.items.commands import check_parent
-from models.core.access.placement import level_on
-from models.core.access.rules import Actor, Level, Scope
+from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.core.lifecycle import commands as lifecycle
 from models.data.databases.queries import require_edit
@@ -39,7 +37,6 @@ from runtime.crypto import fingerprint
 from runtime.database import UnitOfWork
 from runtime.errors import (
     ConflictingMutationError,
-    DeniedError,
     InProgressError,
     NotFoundError,
     ValidationError,
@@ -117,14 +114,7 @@ def _required(value: Any, name: str, kind: ImportKind) -> None:
 async def _file(work: UnitOfWork, actor: Actor, body: ImportSpreadsheet) -> JsonObject:
     _required(body.file_id, "fileId", body.kind)
     assert body.file_id is not None
-    if Scope.FILES_READ not in actor.scopes:
-        raise DeniedError("Importing a file needs the scope files:read.")
-    placed = await visible_file(work, [actor.workspace_id], body.file_id, actor.user_id)
-    found = None
-    if placed is not None and level_on(placed, actor.role) >= Level.VIEW:
-        found = await find_file(work, actor.workspace_id, body.file_id)
-    if found is None:
-        raise NotFoundError("file")
+    found = await readable_file(work, actor, body.file_id)
     if found.byte_size > MAX_FILE_BYTES:
         raise ValidationError.at("fileId", f"holds more than {MAX_FILE_BYTES // 1024**2} MiB")
     file_format = body.format or format_named(found.name, found.mime_type)

@@ -275,9 +275,9 @@ class Schedule(Input):
         return self.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
-def named_connection(config: JsonObject) -> Any:
-    """The id of the connection a config names, if it names one."""
+def named_connection(config: JsonObject) -> tuple[str, Any]:
+    """Where a config may name a connection, and the id that it names, if it names one."""
+    if "connectionId" in config:
+        return "config.connectionId", config["connectionId"]
     auth = config.get("auth")
-    return config.get("connectionId") or (
-        auth.get("connectionId") if isinstance(auth, dict) else None
-    )
+    return "config.auth.connectionId", auth.get("connectionId") if isinstance(auth, dict) else None

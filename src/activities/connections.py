@@ -1,0 +1,58 @@
+"""How a request signs in through a connection of its workspace."""
+
+from collections.abc import Mapping
+
+from models.core.base import Id
+from models.sources.connections.providers import HttpConnection, ProviderName
+from models.sources.connections.queries import Connected, open_connection
+from runtime.crypto import KeyRing, UnreadableError
+from runtime.database import Work
+from runtime.outbound.authentication import authentication
+from runtime.outbound.urls import parse_url, same_origin
+
+
+class ConnectionUseError(Exception):
+    """A connection cannot be used for a request; `message` is for who configured it."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+
+async def find_connected(
+    work: Work, keys: KeyRing, workspace_id: Id, connection_id: Id
+) -> Connected:
+    """A connection with its credentials.
+
+    Raises ConnectionUseError when it was deleted, or its credentials cannot be read any more.
+    """
+    try:
+        found = await open_connection(work, keys, workspace_id, connection_id)
+    except UnreadableError:
+        message = "The credentials of the connection cannot be read any more. Give them again."
+        raise ConnectionUseError(message) from None
+    if found is None:
+        raise ConnectionUseError("The connection was deleted.")
+    return found
+
+
+async def connection_headers(
+    work: Work, keys: KeyRing, workspace_id: Id, connection_id: Id, url: str
+) -> Mapping[str, str]:
+    """The headers by which a connection signs in at a URL.
+
+    Raises ConnectionUseError when it was deleted, and for a URL of another origin, which its
+    credentials were not given for. Raises what `parse_url` raises.
+    """
+    found = await find_connected(work, keys, workspace_id, connection_id)
+    if found.provider is not ProviderName.HTTP:
+        raise ConnectionUseError("The connection signs in at no URL: it is none of the kind HTTP.")
+    config = HttpConnection.model_validate(found.config)
+    if not same_origin(parse_url(url), parse_url(config.base_url)):
+        raise ConnectionUseError("The connection reaches another origin than the URL.")
+    if config.auth == "none":
+        return {}
+    secret = found.credentials["secret"]
+    if config.username is not None:
+        secret = f"{config.username}:{secret}"
+    return authentication(config.auth, secret, config.header_name)

@@ -1,0 +1,73 @@
+"""Providers and connections: create, list, read, change, delete."""
+
+from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, Router
+from models.core.access.rules import Scope
+from models.sources.connections import commands, queries
+from models.sources.connections.shapes import (
+    ConnectionDetail,
+    ConnectionList,
+    CreateConnection,
+    DeletedConnection,
+    ProviderList,
+    UpdateConnection,
+)
+from runtime.errors import ConflictError
+
+router = Router(tags=["integrations"])
+
+INTEGRATIONS = "/v1/workspaces/{workspaceId}/integrations"
+CONNECTIONS = f"{INTEGRATIONS}/connections"
+CONNECTION = f"{CONNECTIONS}/{{connectionId}}"
+
+READ = Access(scopes=[Scope.INTEGRATIONS_READ])
+WRITE = Access(scopes=[Scope.INTEGRATIONS_WRITE], idempotent=True)
+
+
+@router.get(f"{INTEGRATIONS}/providers", access=READ)
+async def list_providers(request: ApiRequest) -> Data[ProviderList]:  # noqa: ARG001  # as all
+    """List the providers that a workspace can connect to."""
+    return Data(queries.list_providers())
+
+
+@router.post(CONNECTIONS, access=WRITE, status_code=201, errors=[ConflictError])
+async def create_connection(request: ApiRequest, body: CreateConnection) -> Data[ConnectionDetail]:
+    """Create a connection. Its credentials are encrypted and never returned."""
+    keys = request.services.keys
+    return Data(await commands.create_connection(request.work, request.actor, keys, body))
+
+
+@router.get(CONNECTIONS, access=READ)
+async def list_connections(
+    request: ApiRequest, limit: Limit = 30, cursor: Cursor = None
+) -> Data[ConnectionList]:
+    """List connections, newest first: one's own, and those that are shared."""
+    page = request.page("connections", limit, cursor)
+    return Data(await queries.list_connections(request.work, request.actor, page))
+
+
+@router.get(CONNECTION, access=READ)
+async def get_connection(request: ApiRequest) -> Data[ConnectionDetail]:
+    """Get a connection."""
+    connection_id = request.ids["connectionId"]
+    return Data(await queries.get_connection(request.work, request.actor, connection_id))
+
+
+@router.patch(CONNECTION, access=WRITE)
+async def update_connection(request: ApiRequest, body: UpdateConnection) -> Data[ConnectionDetail]:
+    """Update a connection; a new `config` needs its credentials again."""
+    return Data(
+        await commands.update_connection(
+            request.work,
+            request.actor,
+            request.services.keys,
+            request.ids["connectionId"],
+            body,
+        )
+    )
+
+
+@router.delete(CONNECTION, access=WRITE)
+async def delete_connection(request: ApiRequest) -> Data[DeletedConnection]:
+    """Delete a connection with its credentials; what names it fails from now on."""
+    connection_id = request.ids["connectionId"]
+    return Data(await commands.delete_connection(request.work, request.actor, connection_id))

@@ -1,0 +1,133 @@
+"""Creating, changing and deleting connections."""
+
+import json
+from collections.abc import Mapping
+
+from sqlalchemy import delete, func, insert, select, update
+
+from models.content.files.queries import readable_file
+from models.core.access.rules import Actor
+from models.core.base import Id, JsonObject
+from models.core.inputs import read_part
+from models.core.revisions import next_updated_at
+from models.sources.connections.providers import PROVIDERS, ProviderName, SqliteConnection
+from models.sources.connections.queries import credentials_place, get_connection, seen_by
+from models.sources.connections.shapes import (
+    ConnectionDetail,
+    CreateConnection,
+    DeletedConnection,
+    UpdateConnection,
+)
+from models.sources.connections.tables import Connection, connection
+from runtime.crypto import KeyRing
+from runtime.database import UnitOfWork
+from runtime.errors import ConflictError, NotFoundError, ValidationError
+from runtime.ids import new_id
+
+MAX_CONNECTIONS = 200
+"""A workspace holds at most this many connections (promise I12)."""
+
+
+async def create_connection(
+    work: UnitOfWork, actor: Actor, keys: KeyRing, body: CreateConnection
+) -> ConnectionDetail:
+    """Store a connection of the actor.
+
+    Raises ValidationError for what the provider does not take, NotFoundError for a file that the
+    actor does not see, ConflictError when there are too many.
+    """
+    config = await _checked_config(work, actor, body.provider, body.config)
+    _check_credentials(body.provider, config, body.credentials)
+    connection_id = new_id()
+    statement = insert(connection).values(
+        id=connection_id,
+        workspace_id=actor.workspace_id,
+        provider=body.provider.value,
+        label=body.label,
+        config=config,
+        sealed_credentials=_sealed(keys, connection_id, body.credentials),
+        shared=body.shared,
+        created_by_user_id=actor.user_id,
+        created_at=work.now,
+        updated_at=work.now,
+    )
+    # Two requests at the same time must not both take the last place.
+    place = f"connections/{actor.workspace_id}"
+    await work.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(place, 0))))
+    made = await work.first(statement.returning(connection), of=Connection)
+    count = select(func.count()).where(connection.c.workspace_id == actor.workspace_id)
+    if await work.scalar(count) > MAX_CONNECTIONS:
+        raise ConflictError(f"The workspace has {MAX_CONNECTIONS} connections; delete some first.")
+    return ConnectionDetail.model_validate(made)
+
+
+async def update_connection(
+    work: UnitOfWork, actor: Actor, keys: KeyRing, connection_id: Id, body: UpdateConnection
+) -> ConnectionDetail:
+    """Change what the body names. Open runs use the new credentials.
+
+    Raises what `create_connection` raises, and NotFoundError.
+    """
+    found = await get_connection(work, actor, connection_id)
+    named = body.model_fields_set
+    changed: JsonObject = body.model_dump(include=named & {"label", "shared"})
+    config = found.config
+    if "config" in named:
+        config = changed["config"] = await _checked_config(work, actor, found.provider, body.config)
+    if "config" in named or "credentials" in named:
+        # Else whoever may change the host could have the password sent to their own.
+        _check_credentials(found.provider, config, body.credentials)
+        changed["sealed_credentials"] = _sealed(keys, connection_id, body.credentials)
+    moment = next_updated_at(connection.c.updated_at, work.now)
+    made = await work.first(
+        update(connection)
+        .where(*seen_by(actor), connection.c.id == connection_id)
+        .values(**changed, updated_at=moment)
+        .returning(connection),
+        of=Connection,
+    )
+    if made is None:
+        raise NotFoundError("connection")
+    return ConnectionDetail.model_validate(made)
+
+
+async def delete_connection(work: UnitOfWork, actor: Actor, connection_id: Id) -> DeletedConnection:
+    """Delete a connection with its credentials; what names it fails from then on.
+
+    Raises NotFoundError.
+    """
+    deleted = await work.execute(
+        delete(connection).where(*seen_by(actor), connection.c.id == connection_id)
+    )
+    if deleted.rowcount == 0:
+        raise NotFoundError("connection")
+    return DeletedConnection(id=connection_id)
+
+
+async def _checked_config(
+    work: UnitOfWork, actor: Actor, provider: ProviderName, config: JsonObject
+) -> JsonObject:
+    read = read_part(PROVIDERS[provider].config, config, "config")
+    if isinstance(read, SqliteConnection):
+        await readable_file(work, actor, read.file_id)
+    return read.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
+def _check_credentials(
+    provider: ProviderName, config: JsonObject, given: Mapping[str, str]
+) -> None:
+    """Raise ValidationError unless these are the credentials the provider signs in with."""
+    needed = () if config.get("auth") == "none" else PROVIDERS[provider].credentials
+    for name in given:
+        if name not in needed:
+            known = " and ".join(needed) or "none"
+            raise ValidationError.at(
+                f"credentials.{name}", f"Unknown; the provider signs in with {known}."
+            )
+    for name in needed:
+        if name not in given:
+            raise ValidationError.at(f"credentials.{name}", "The provider signs in with it.")
+
+
+def _sealed(keys: KeyRing, connection_id: Id, credentials: Mapping[str, str]) -> bytes:
+    return keys.seal(json.dumps(credentials).encode(), credentials_place(connection_id))

@@ -1,0 +1,126 @@
+"""The providers a workspace can connect to: what each is told, and what it signs in with.
+
+The config of a connection is shown to everybody who sees it. Its credentials go in and never come
+out.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from models.core.base import EXAMPLE_ID, Input, InputId, example
+from models.core.http_inputs import CallableUrl, HeaderName
+from models.sources.external_resources.rules import Capability
+
+MAX_CREDENTIAL = 8_192
+"""Characters of a credential."""
+
+
+class ProviderName(StrEnum):
+    HTTP = "http"
+    POSTGRESQL = "postgresql"
+    MYSQL = "mysql"
+    SQLITE = "sqlite"
+
+
+class HttpConnection(Input):
+    """A server that is called by URLs below `baseUrl`; nothing is sent to another origin."""
+
+    model_config = example({"baseUrl": "https://api.example.com/v2", "auth": "bearer"})
+
+    base_url: CallableUrl
+    auth: Literal["none", "bearer", "basic", "header"] = "bearer"
+    header_name: HeaderName | None = None
+    username: Annotated[str, Field(min_length=1, max_length=256)] | None = None
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        if (self.auth == "header") is (self.header_name is None):
+            raise ValueError("headerName belongs to the auth header, which needs it")
+        if (self.auth == "basic") is (self.username is None):
+            raise ValueError("username belongs to the auth basic, which needs it")
+        return self
+
+
+_Host = Annotated[str, Field(min_length=1, max_length=253, pattern=r"^[A-Za-z0-9._:-]+$")]
+_Port = Annotated[int, Field(ge=1, le=65_535)]
+_SqlName = Annotated[str, Field(min_length=1, max_length=128)]
+
+
+class PostgresqlConnection(Input):
+    """A PostgreSQL database; `tls` says what is asked of the server's certificate."""
+
+    model_config = example({"host": "db.example.com", "database": "shop", "user": "reader"})
+
+    host: _Host
+    port: _Port = 5432
+    database: _SqlName
+    user: _SqlName
+    tls: Literal["off", "required", "verified"] = "verified"
+
+
+class MysqlConnection(Input):
+    """A MySQL or MariaDB database; `tls` says what is asked of the server's certificate."""
+
+    model_config = example({"host": "db.example.com", "database": "shop", "user": "reader"})
+
+    host: _Host
+    port: _Port = 3306
+    database: _SqlName
+    user: _SqlName
+    tls: Literal["off", "required", "verified"] = "verified"
+
+
+class SqliteConnection(Input):
+    """A SQLite database in a file of the workspace."""
+
+    model_config = example({"fileId": EXAMPLE_ID})
+
+    file_id: InputId
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """One provider. `credentials` are the names of what it signs in with, each of them needed."""
+
+    label: str
+    description: str
+    config: type[Input]
+    credentials: tuple[str, ...] = ()
+    capabilities: tuple[Capability, ...] = ()
+
+
+PROVIDERS: Mapping[ProviderName, Provider] = MappingProxyType(
+    {
+        ProviderName.HTTP: Provider(
+            "HTTP",
+            "A server that is called with a token, a password or a header of its own.",
+            HttpConnection,
+            ("secret",),
+        ),
+        ProviderName.POSTGRESQL: Provider(
+            "PostgreSQL",
+            "A database whose queries fill workspace databases.",
+            PostgresqlConnection,
+            ("password",),
+        ),
+        ProviderName.MYSQL: Provider(
+            "MySQL",
+            "A MySQL or MariaDB database whose queries fill workspace databases.",
+            MysqlConnection,
+            ("password",),
+        ),
+        ProviderName.SQLITE: Provider(
+            "SQLite",
+            "A database file of the workspace whose queries fill workspace databases.",
+            SqliteConnection,
+        ),
+    }
+)
+
+SQL_PROVIDERS = frozenset({ProviderName.POSTGRESQL, ProviderName.MYSQL, ProviderName.SQLITE})
+"""The providers that answer SQL queries."""

@@ -1,0 +1,100 @@
+"""Reading connections: what they reach for the API, credentials for who uses them."""
+
+import json
+from typing import NamedTuple
+
+from sqlalchemy import ColumnElement, bindparam, or_, select
+
+from models.core.access.rules import Actor
+from models.core.base import Id, JsonObject
+from models.core.pagination import PageRequest
+from models.sources.connections.providers import PROVIDERS, ProviderName
+from models.sources.connections.shapes import (
+    ConnectionDetail,
+    ConnectionList,
+    ProviderDetail,
+    ProviderList,
+)
+from models.sources.connections.tables import Connection, connection
+from runtime.crypto import KeyRing
+from runtime.database import UnitOfWork, Work
+from runtime.errors import NotFoundError
+from runtime.prepared_statement import PreparedStatement
+
+
+def list_providers() -> ProviderList:
+    """The providers that a workspace can connect to."""
+    return ProviderList(
+        providers=[
+            ProviderDetail(
+                provider=name,
+                label=provider.label,
+                description=provider.description,
+                credentials=list(provider.credentials),
+                capabilities=list(provider.capabilities),
+            )
+            for name, provider in PROVIDERS.items()
+        ]
+    )
+
+
+async def list_connections(work: UnitOfWork, actor: Actor, page: PageRequest) -> ConnectionList:
+    """The connections that the actor sees, newest first."""
+    statement = select(connection).where(*seen_by(actor))
+    found = await page.descending(
+        work, statement, connection.c.created_at, connection.c.id, of=Connection
+    )
+    shown = [ConnectionDetail.model_validate(row) for row in found.items]
+    return ConnectionList(connections=shown, cursor=found.cursor)
+
+
+async def get_connection(work: UnitOfWork, actor: Actor, connection_id: Id) -> ConnectionDetail:
+    """A connection that the actor sees. Raises NotFoundError."""
+    statement = select(connection).where(*seen_by(actor), connection.c.id == connection_id)
+    found = await work.first(statement, of=Connection)
+    if found is None:
+        raise NotFoundError("connection")
+    return ConnectionDetail.model_validate(found)
+
+
+def seen_by(actor: Actor) -> tuple[ColumnElement[bool], ...]:
+    """Which connections an actor sees: those of the workspace that are shared or its own."""
+    return (
+        connection.c.workspace_id == actor.workspace_id,
+        or_(connection.c.shared, connection.c.created_by_user_id == actor.user_id),
+    )
+
+
+class Connected(NamedTuple):
+    """What a connection reaches, and what it signs in with."""
+
+    provider: ProviderName
+    config: JsonObject
+    credentials: dict[str, str]
+
+
+_SEALED = PreparedStatement(
+    select(connection.c.provider, connection.c.config, connection.c.sealed_credentials).where(
+        connection.c.workspace_id == bindparam("workspace_id"),
+        connection.c.id == bindparam("id"),
+    )
+)
+
+
+async def open_connection(
+    work: Work, keys: KeyRing, workspace_id: Id, connection_id: Id
+) -> Connected | None:
+    """A connection with its credentials, or None when it was deleted.
+
+    Whoever named it saw it then. Raises UnreadableError.
+    """
+    found = await _SEALED.first(work, {"workspace_id": workspace_id, "id": connection_id})
+    if found is None:
+        return None
+    opened = keys.unseal(found.sealed_credentials, credentials_place(connection_id))
+    return Connected(ProviderName(found.provider), found.config, json.loads(opened))
+
+
+def credentials_place(connection_id: Id) -> str:
+    """The place that the sealed credentials of a connection are bound to."""
+    return f"connection|{connection_id}|sealed_credentials"

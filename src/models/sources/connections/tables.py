@@ -1,0 +1,38 @@
+"""The table of connections; it holds credentials sealed only."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ForeignKeyConstraint, Index, LargeBinary, UniqueConstraint
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlmodel import Field, SQLModel
+
+from models.core.base import Id
+from models.sources.connections.providers import ProviderName
+from runtime.schema import Timestamp, one_of, table_of
+
+
+class Connection(SQLModel, table=True):
+    """A connection to a provider. It is its maker's own until it is shared with the workspace."""
+
+    __tablename__ = "connection"
+    __table_args__ = (
+        UniqueConstraint("workspace_id", "id"),
+        ForeignKeyConstraint(["workspace_id"], ["workspace.id"]),
+        one_of("provider", ProviderName),
+        Index("ix_connection_workspace_id_created_at_id", "workspace_id", "created_at", "id"),
+    )
+
+    id: Id = Field(primary_key=True)
+    workspace_id: Id
+    provider: str
+    label: str
+    config: dict[str, Any] = Field(sa_type=JSONB)
+    sealed_credentials: bytes = Field(sa_type=LargeBinary)
+    shared: bool
+    created_by_user_id: Id
+    created_at: datetime = Field(sa_type=Timestamp)
+    updated_at: datetime = Field(sa_type=Timestamp)
+
+
+connection = table_of(Connection)
