@@ -23,7 +23,7 @@ from models.sources.data_source_runs.rules import (
     DataSourceRunStatus,
     RunTrigger,
 )
-from runtime.schema import Timestamp, listed, one_of, table_of
+from runtime.schema import BELONGS_TO, Timestamp, listed, one_of, table_of
 
 
 class DataSourceRun(SQLModel, table=True):
@@ -117,16 +117,15 @@ class SourceRow(SQLModel, table=True):
     """The record that a row of a source became, by what identifies the row.
 
     `source_id` is the data source, or the run that imported without one; `run_id` the last run that
-    wrote the record. A row that is gone from the source has `removed`.
+    wrote the record. A row that is gone from the source has `removed`. It refers to its record
+    without a constraint, as the history does.
     """
 
     __tablename__ = "source_row"
     __table_args__ = (
-        ForeignKeyConstraint(
-            ["workspace_id", "record_id"], ["record.workspace_id", "record.id"], ondelete="CASCADE"
-        ),
         Index("ix_source_row_workspace_id_record_id", "workspace_id", "record_id"),
         Index("ix_source_row_run_id", "run_id"),
+        {"info": {BELONGS_TO: {"record": ("workspace_id", "record_id")}}},
     )
 
     workspace_id: Id = Field(primary_key=True)

@@ -10,6 +10,7 @@ from models.content.surfaces.tables import block, surface
 from models.data.record_changes.tables import record_change
 from models.data.records.commands.purge import purge_records
 from models.data.records.tables import record, record_index
+from models.sources.data_source_runs.tables import source_row
 from runtime.ids import new_id
 from tests.support.ageing import ago, ids_of, purged, rows_of
 from tests.support.client import Client
@@ -49,6 +50,8 @@ async def furnish(client: Client, space: Space, database_id: str, record_id: str
     own: dict[str, Any] = {"workspace_id": space.id, "record_id": UUID(record_id)}
     async with space.database.transaction() as work:
         await work.execute(insert(record_index).values(**own, index_id=new_id(), number=1))
+        source = {"source_id": new_id(), "run_id": new_id(), "identity": b"1", "digest": b"2"}
+        await work.execute(insert(source_row).values(**own, **source))
         moments = {"created_at": work.now, "updated_at": work.now}
         contents = {"id": new_id(), "database_id": UUID(database_id), "kind": "record", **moments}
         await work.execute(insert(surface).values(**own, **contents, settings={}))
@@ -94,10 +97,11 @@ async def test_all_that_is_of_an_old_record_goes(
         "record_change",
         "record_comment",
         "record_index",
+        "source_row",
         "surface",
     }
     await trash(client, space, gone, 31)
-    assert await empty(space) == 8
+    assert await empty(space) == 9
     assert await rows_of(space) == before
     assert await rows_of(foreign) == theirs
     assert await empty(space) == 0
@@ -138,7 +142,7 @@ async def test_one_call_is_bounded(client: Client, space: Space, projects: str) 
         made = await add(client, projects, str(number))
         await furnish(client, space, projects, made)
         await trash(client, space, made, 31)
-    assert await empty(space, limit=3) == 5 * 8
+    assert await empty(space, limit=3) == 5 * 9
     assert await rows_of(space) == before
 
 
