@@ -142,8 +142,8 @@ class ErrandFamily(WorkFamily[WorkRow]):
 
     @override
     async def restart(self, work: UnitOfWork, row: WorkRow, found: Execution | None) -> None:
-        request: StartRequest = {**REQUEST, "restarts": next_restart(found)}
-        await lifecycle.start(work, FAMILY, row.workspace_id, row.id, request)
+        restarts = next_restart(found)
+        await lifecycle.start(work, FAMILY, row.workspace_id, row.id, REQUEST, restarts)
 
     @override
     async def close(self, context: SweepContext, row: WorkRow, end: AbnormalEnd) -> bool:

@@ -16,7 +16,7 @@ from activities.maintenance.families import (
     WorkRow,
     next_restart,
 )
-from models.automation.action_runs.acceptance import append_start
+from models.automation.action_runs.acceptance import start_request
 from models.automation.action_runs.closing import NODE_ENDED
 from models.automation.action_runs.execution import abandon
 from models.automation.action_runs.rules import ActionRunStatus
@@ -24,6 +24,7 @@ from models.automation.action_runs.tables import ACTION_RUNS, action_run
 from models.automation.automation_runs.rules import OPEN_NODE, OPEN_RUN
 from models.automation.automation_runs.tables import automation_run, node_run
 from models.core.base import Id
+from models.core.lifecycle import commands as lifecycle
 from runtime.database import UnitOfWork
 from runtime.families import Family
 
@@ -84,8 +85,10 @@ class ActionRuns(WorkFamily[RunRow]):
 
     @override
     async def restart(self, work: UnitOfWork, row: RunRow, found: Execution | None) -> None:
-        summary, restarts = "Restarted by the reconciler", next_restart(found)
-        await append_start(work, row.workspace_id, row.action_id, row.id, summary, restarts)
+        request = start_request(row.action_id, "Restarted by the reconciler")
+        await lifecycle.start(
+            work, Family.ACTION_RUN, row.workspace_id, row.id, request, next_restart(found)
+        )
 
     @override
     async def close(self, context: SweepContext, row: RunRow, end: AbnormalEnd) -> bool:

@@ -72,7 +72,8 @@ async def accept(work: UnitOfWork, actor: Actor, action: ActionRow, request: Act
     await work.execute(insert(action_step), _steps(actor.workspace_id, action, request.run_id))
     if node is None:
         summary = summary_of(action)
-        await append_start(work, actor.workspace_id, action.id, request.run_id, summary)
+        start = start_request(action.id, summary)
+        await lifecycle.start(work, Family.ACTION_RUN, actor.workspace_id, request.run_id, start)
     return True
 
 
@@ -96,21 +97,6 @@ def _steps(workspace_id: Id, action: ActionRow, run_id: Id) -> list[JsonObject]:
         }
         for position, step in enumerate(plan_of(ActionKind(action.kind), action.config))
     ]
-
-
-async def append_start(
-    work: UnitOfWork,
-    workspace_id: Id,
-    action_id: Id,
-    run_id: Id,
-    summary: str,
-    restarts: int = 0,
-) -> None:
-    """The intent that starts a run; operators read `summary`."""
-    request = start_request(action_id, summary)
-    if restarts:
-        request["restarts"] = restarts
-    await lifecycle.start(work, Family.ACTION_RUN, workspace_id, run_id, request)
 
 
 def start_request(action_id: Id, summary: str) -> StartRequest:

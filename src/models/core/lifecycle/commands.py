@@ -67,8 +67,14 @@ async def start(
     workspace_id: Id,
     work_id: Id,
     request: outbox.StartRequest,
+    restarts: int = 0,
 ) -> None:
-    """Have the execution of accepted work started; operators see the `request`."""
+    """Have the execution of accepted work started; operators see the `request`.
+
+    `restarts` counts the executions before it that ended without closing the row.
+    """
+    if restarts:
+        request = {**request, "restarts": restarts}
     await outbox.append(
         work,
         intent=outbox.Intent.START,

@@ -55,9 +55,7 @@ async def start_job(  # the parts of a request
         "source": "api",
         "priority": 2,
     }
-    if restarts:
-        request["restarts"] = restarts
-    await lifecycle.start(work, family, workspace_id, job_id, request)
+    await lifecycle.start(work, family, workspace_id, job_id, request, restarts)
 
 
 async def hold_job(work: UnitOfWork, job_id: Id) -> Job | None:

@@ -121,10 +121,8 @@ async def _open_run(
 
 async def start_run(work: UnitOfWork, run: DataSourceRun, restarts: int = 0) -> None:
     """Have the execution of an accepted run started."""
-    request = await start_request(work, run)
-    if restarts:
-        request["restarts"] = restarts
-    await lifecycle.start(work, family_of(run.data_source_id), run.workspace_id, run.id, request)
+    family, request = family_of(run.data_source_id), await start_request(work, run)
+    await lifecycle.start(work, family, run.workspace_id, run.id, request, restarts)
 
 
 async def start_request(work: UnitOfWork, run: DataSourceRun) -> StartRequest:
