@@ -1,13 +1,14 @@
 """How a request signs in through a connection of its workspace."""
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from models.core.base import Id
 from models.sources.connections.providers import HttpConnection, ProviderName
 from models.sources.connections.queries import Connected, open_connection
 from runtime.crypto import KeyRing, UnreadableError
 from runtime.database import Work
-from runtime.outbound.authentication import authentication
+from runtime.outbound.authentication import AuthScheme, authentication
 from runtime.outbound.urls import parse_url, same_origin
 
 
@@ -36,10 +37,22 @@ async def find_connected(
     return found
 
 
-async def connection_headers(
+class SignIn(NamedTuple):
+    """How a request signs in: `scheme` and `credential` are those of `authentication`."""
+
+    scheme: AuthScheme
+    credential: str
+    header_name: str | None = None
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        return authentication(self.scheme, self.credential, self.header_name)
+
+
+async def sign_in(
     work: Work, keys: KeyRing, workspace_id: Id, connection_id: Id, url: str
-) -> Mapping[str, str]:
-    """The headers by which a connection signs in at a URL.
+) -> SignIn:
+    """How a connection signs in at a URL.
 
     Raises ConnectionUseError when it was deleted, and for a URL of another origin, which its
     credentials were not given for. Raises what `parse_url` raises.
@@ -50,9 +63,7 @@ async def connection_headers(
     config = HttpConnection.model_validate(found.config)
     if not same_origin(parse_url(url), parse_url(config.base_url)):
         raise ConnectionUseError("The connection reaches another origin than the URL.")
-    if config.auth == "none":
-        return {}
-    secret = found.credentials["secret"]
+    secret = found.credentials.get("secret", "")
     if config.username is not None:
         secret = f"{config.username}:{secret}"
-    return authentication(config.auth, secret, config.header_name)
+    return SignIn(config.auth, secret, config.header_name)

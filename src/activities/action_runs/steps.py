@@ -250,8 +250,6 @@ def _wanted(step: PlannedStep, context: BindingContext) -> bool:
 
 def _outgoing(attempt: Attempt, row: StepRow, parameters: JsonObject, work: UnitOfWork) -> Outgoing:
     header, step = attempt.header, attempt.step
-    if parameters.pop("connectionId", None) is not None:
-        raise NodeError("not_found", "The connection does not exist.")
     return Outgoing(
         workspace_id=header.workspace_id,
         parameters=parameters,

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from activities.connections import ConnectionUseError, connection_headers
+from activities.connections import ConnectionUseError, sign_in
 from models.automation.secrets.queries import secret_values
 from models.core.base import Id, JsonObject
 from models.sources.data_sources.rules.configs import DataSourceKind
@@ -39,9 +39,10 @@ async def auth_headers(
     if auth["type"] == "connection":
         connection_id = Id(auth["connectionId"])
         try:
-            return await connection_headers(work, keys, workspace_id, connection_id, config["url"])
+            found = await sign_in(work, keys, workspace_id, connection_id, config["url"])
         except ConnectionUseError as error:
             raise SourceProblem(ErrorKind.AUTH, error.message) from error
+        return found.headers
     name = auth["secretName"]
     value = (await secret_values(work, keys, workspace_id, [name])).get(name)
     if value is None:

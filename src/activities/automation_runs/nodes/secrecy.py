@@ -9,6 +9,7 @@ import pydantic
 
 from activities.automation_runs.nodes.failures import DATABASE_AWAY, failure_of
 from activities.automation_runs.nodes.invocation import Effect, NodeResult, Outgoing
+from activities.connections import ConnectionUseError, SignIn, sign_in
 from models.automation.automation_runs.errors import NodeError
 from models.automation.automations.rules.language.bindings import BindingError
 from models.automation.automations.rules.language.secret_marks import (
@@ -18,7 +19,7 @@ from models.automation.automations.rules.language.secret_marks import (
     revealed,
 )
 from models.automation.secrets.queries import secret_values
-from models.core.base import JsonObject
+from models.core.base import Id, JsonObject
 from runtime.crypto import KeyRing
 from runtime.database import Database
 from runtime.errors import PlatformError
@@ -44,11 +45,11 @@ class Secrecy:
 
     async def _send(self, effect: Effect, outgoing: Outgoing) -> NodeResult:
         secrets = await self._named(outgoing)
-        parameters = revealed(outgoing.parameters, secrets)
+        parameters = await self._signed_in(outgoing, revealed(outgoing.parameters, secrets))
         marks = {secret: SecretMark.of(name) for name, secret in secrets.items()}
         redaction = Redaction({**dict.fromkeys(credentials(parameters), REDACTED), **marks})
         if not redaction:
-            return await effect(outgoing)
+            return await effect(replace(outgoing, parameters=parameters))
         try:
             result = await effect(replace(outgoing, parameters=parameters))
         except DATABASE_AWAY:
@@ -56,6 +57,27 @@ class Secrecy:
         except Exception as error:  # noqa: BLE001  # its text may quote what was sent
             raise discreet(error, redaction) from None
         return replace(result, output=redaction.value(result.output))
+
+    async def _signed_in(self, outgoing: Outgoing, parameters: JsonObject) -> JsonObject:
+        """The parameters with the credentials of the connection that they name, if they name one.
+
+        Raises NodeError for a connection that is of no use.
+        """
+        if "connectionId" not in parameters:
+            return parameters
+        called = {key: value for key, value in parameters.items() if key != "connectionId"}
+        connection_id = Id(parameters["connectionId"])
+        url = parameters.get("url")
+        try:
+            async with self._database.statement() as work:
+                found = await sign_in(
+                    work, self._keys, outgoing.workspace_id, connection_id, str(url)
+                )
+        except ConnectionUseError as error:
+            raise NodeError("connection_error", error.message) from None
+        if found.scheme != "none":
+            called["auth"] = _auth_of(found)
+        return called
 
     async def _named(self, outgoing: Outgoing) -> Mapping[str, str]:
         """The secrets that are named, by name. Raises BindingError for one that is gone."""
@@ -67,6 +89,18 @@ class Secrecy:
         for name in sorted(names - secrets.keys()):
             raise BindingError(no_secret(name))
         return secrets
+
+
+def _auth_of(found: SignIn) -> JsonObject:
+    """How a connection signs in, as the config of a call says it."""
+    match found.scheme:
+        case "bearer":
+            return {"type": "bearer", "token": found.credential}
+        case "basic":
+            username, _, password = found.credential.partition(":")
+            return {"type": "basic", "username": username, "password": password}
+        case _:
+            return {"type": "header", "name": found.header_name, "value": found.credential}
 
 
 def discreet(error: Exception, redaction: Redaction) -> Exception:

@@ -10,6 +10,7 @@ from models.core.base import Id
 from models.data.databases.queries import visible as visible_database
 from models.data.records.queries.records import visible as visible_record
 from models.people.members.queries import visible as visible_member
+from models.sources.connections.queries import sees_connection
 from models.sources.data_sources.queries import visible as visible_data_source
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
@@ -27,12 +28,14 @@ _VISIBLE: Mapping[str, _Visible] = {
 async def check_named(work: UnitOfWork, actor: Actor, named: Iterable[Named]) -> None:
     """Raises `NotFoundError` for what the actor does not see.
 
-    No workspace has connections or webhook endpoints, so none is found.
+    No workspace has webhook endpoints, so none is found.
     """
     places = [actor.workspace_id]
     for one in named:
         if one.noun == "user":
             seen = await visible_member(work, places, one.id, actor.user_id) is not None
+        elif one.noun == "connection":
+            seen = await sees_connection(work, actor, one.id)
         elif one.noun in _VISIBLE:
             found = await _VISIBLE[one.noun](work, places, one.id, actor.user_id)
             seen = found is not None and level_on(found, actor.role) >= Level.VIEW

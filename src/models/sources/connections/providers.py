@@ -35,7 +35,7 @@ class HttpConnection(Input):
     base_url: CallableUrl
     auth: Literal["none", "bearer", "basic", "header"] = "bearer"
     header_name: HeaderName | None = None
-    username: Annotated[str, Field(min_length=1, max_length=256)] | None = None
+    username: Annotated[str, Field(max_length=256, pattern=r"^[^:\x00-\x1f]+$")] | None = None
 
     @model_validator(mode="after")
     def _whole(self) -> Self:

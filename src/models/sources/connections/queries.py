@@ -57,6 +57,12 @@ async def get_connection(work: UnitOfWork, actor: Actor, connection_id: Id) -> C
     return ConnectionDetail.model_validate(found)
 
 
+async def sees_connection(work: UnitOfWork, actor: Actor, connection_id: Id) -> bool:
+    """Whether a connection exists that the actor sees."""
+    statement = select(connection.c.id).where(*seen_by(actor), connection.c.id == connection_id)
+    return await work.scalar(statement) is not None
+
+
 def seen_by(actor: Actor) -> tuple[ColumnElement[bool], ...]:
     """Which connections an actor sees: those of the workspace that are shared or its own."""
     return (
