@@ -2,6 +2,7 @@
 
 import asyncio
 import multiprocessing
+import signal
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -12,7 +13,16 @@ from typing import Any, TypeAlias
 from pydantic_core import from_json
 
 from activities.sources import reading_process
-from activities.sources.reading_process import DESCRIPTION, END, PROBLEM, Describe, Fill, Inspect
+from activities.sources.reading_process import (
+    DESCRIPTION,
+    END,
+    PROBLEM,
+    TOO_MUCH_MEMORY,
+    UNREADABLE,
+    Describe,
+    Fill,
+    Inspect,
+)
 from models.sources.data_source_runs.commands.staging import StagedBatch
 from models.sources.tabular.rules.options import ReadOptions
 from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
@@ -23,7 +33,12 @@ ANSWER_SECONDS = 120.0
 Stage: TypeAlias = Callable[[StagedBatch], Awaitable[None]]
 
 _context = multiprocessing.get_context("forkserver")
-_context.set_forkserver_preload([reading_process.__name__])
+# A child runs the main module of its parent once more. What that imports is there already.
+_context.set_forkserver_preload([reading_process.__name__, "cli.main"])
+
+
+class ReadingEndedError(Exception):
+    """Somebody ended the process that read a file. Another attempt may read it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +48,12 @@ class Reading:
     _connection: Connection
     _process: Any
     _seconds: float
+
+    @property
+    def process_id(self) -> int:
+        """The process that reads."""
+        process_id: int = self._process.pid
+        return process_id
 
     async def describe(self, sample: int, profiled: int | None) -> dict[str, Any]:
         """The columns and the first rows of the table. Raises SourceProblem."""
@@ -64,13 +85,13 @@ class Reading:
 
     async def _ask(self, request: Describe | Inspect | Fill) -> None:
         # A process that refuses the file before it is asked has ended; its answer is still there.
-        with suppress(BrokenPipeError):
+        with suppress(BrokenPipeError, ConnectionResetError):
             await asyncio.to_thread(self._connection.send, request)
 
     async def _answer(self) -> bytes:
         answer = await asyncio.to_thread(self._received)
         if answer is None:
-            message = "Reading the file takes too long."
+            message = f"Reading the file takes longer than {self._seconds:g} seconds. Split it."
             raise SourceProblem(ErrorKind.TIMEOUT, message, final=True)
         if answer[:1] == PROBLEM:
             problem = from_json(answer[1:])
@@ -81,8 +102,18 @@ class Reading:
         try:
             return self._connection.recv_bytes() if self._connection.poll(self._seconds) else None
         except (EOFError, ConnectionResetError):
-            message = "Reading the file takes more memory than its size allows."
-            raise SourceProblem(ErrorKind.TOO_LARGE, message) from None
+            self._process.join()
+            raise _broken_off(self._process.exitcode) from None
+
+
+def _broken_off(status: int | None) -> Exception:
+    """Why a process that ended without an answer did so, by its exit status."""
+    if status == -signal.SIGABRT:
+        # The end of a library whose allocation was refused; Python itself raises MemoryError.
+        return SourceProblem(ErrorKind.TOO_LARGE, TOO_MUCH_MEMORY)
+    if status == -signal.SIGKILL:
+        return ReadingEndedError("The process that read the file was killed.")
+    return SourceProblem(ErrorKind.PARSE, UNREADABLE)
 
 
 @asynccontextmanager

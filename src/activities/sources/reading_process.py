@@ -7,7 +7,7 @@ database, and ends when its parent does.
 import hashlib
 import os
 import resource
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import chain, islice
 from multiprocessing.connection import Connection
@@ -20,6 +20,7 @@ from activities.sources.readers.json_rows import inspect_page
 from activities.sources.readers.opening import open_table, unpacked_size
 from activities.sources.readers.table import Table, column_letter, refuse
 from models.data.databases.rules.fields import FieldSpec
+from models.data.databases.rules.kinds import TITLE_KEY
 from models.sources.tabular.rules.cells import shown_cell
 from models.sources.tabular.rules.columns import inferred_columns, profiles
 from models.sources.tabular.rules.conversion import ConvertedRow, MappedColumn, RowConversion
@@ -31,7 +32,13 @@ DESCRIPTION, ROWS, PROBLEM, END = b"d", b"r", b"p", b"e"
 BATCH = 5_000
 """Rows of one message."""
 
-_MEMORY = 256 * 1024 * 1024
+TOO_MUCH_MEMORY = (
+    "Reading the file takes more memory than its size allows. Split it, or delete what is empty:"
+    " a cell far from the others makes a sheet large."
+)
+UNREADABLE = "The file breaks what reads it. Save it again, or in another format."
+
+_MEMORY = 128 * 1024 * 1024
 _MEMORY_PER_BYTE = 6
 """What a reader may keep of each unpacked byte."""
 
@@ -79,16 +86,22 @@ def read_file(connection: Connection, paths: Sequence[str], options: ReadOptions
     Only JSON comes in several files, its pages.
     """
     files = [Path(path) for path in paths]
+    # A library that panics at what it reads says so in two lines, not with all that called it.
+    os.environ["RUST_BACKTRACE"] = "0"
     try:
         _limit_memory(max(unpacked_size(file, options) for file in files))
         _answer(connection, files, options)
     except SourceProblem as problem:
         _refuse(connection, problem.kind, problem.message)
     except MemoryError:
-        message = "Reading the file takes more memory than its size allows."
-        _refuse(connection, ErrorKind.TOO_LARGE, message)
+        _refuse(connection, ErrorKind.TOO_LARGE, TOO_MUCH_MEMORY)
     except (EOFError, BrokenPipeError):
         return
+    except BaseException as error:
+        # A panic of a library is no Exception.
+        if isinstance(error, Exception):
+            raise
+        _refuse(connection, ErrorKind.PARSE, UNREADABLE)
 
 
 def _refuse(connection: Connection, kind: ErrorKind, message: str) -> None:
@@ -133,6 +146,7 @@ def _described(table: Table, options: ReadOptions, request: Describe) -> Iterato
                 {name: shown_cell(value) for name, value in zip(table.headers, row, strict=True)}
                 for row in head
             ],
+            **_warned(table, range(len(table.headers))),
         },
         inf_nan_mode="null",
     )
@@ -148,6 +162,8 @@ def _filled(table: Table, options: ReadOptions, request: Fill) -> Iterator[bytes
         MappedColumn(_place(table, source), spec)
         for source, spec in zip(request.sources, request.fields, strict=True)
     ]
+    if warned := _warned(table, [column.place for column in columns]):
+        refuse(warned["warning"])
     conversion = RowConversion(columns, options.conventions)
     rows = table.rows()
     for row in islice(rows, request.skip):
@@ -166,6 +182,18 @@ def _filled(table: Table, options: ReadOptions, request: Fill) -> Iterator[bytes
         position += len(batch)
     grown = {key: [asdict(one) for one in new] for key, new in conversion.grown().items() if new}
     yield END + to_json(grown)
+
+
+def _warned(table: Table, places: Iterable[int]) -> dict[str, str]:
+    """A warning when one of the columns holds formulas that nobody has calculated yet."""
+    named = [table.headers[place] for place in places if place in table.uncalculated]
+    if not named:
+        return {}
+    which = ", ".join(named[:20])
+    return {
+        "warning": f"Formulas without a value are in the columns: {which}."
+        " Open the workbook in a spreadsheet program and save it, so that they are calculated."
+    }
 
 
 def _place(table: Table, source: str) -> int:
@@ -196,5 +224,5 @@ def _line(position: int, row: ConvertedRow, keys: Sequence[str]) -> bytes:
 
 
 def _identity(row: ConvertedRow, keys: Sequence[str]) -> bytes:
-    values: list[Any] = [row.title if key == "title" else row.data.get(key) for key in keys]
+    values: list[Any] = [row.title if key == TITLE_KEY else row.data.get(key) for key in keys]
     return hashlib.sha256(to_json(values)).hexdigest().encode()

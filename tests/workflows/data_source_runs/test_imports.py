@@ -14,6 +14,7 @@ from tests.support.client import Client
 from tests.support.endpoint import Serve, reply
 from tests.support.engine import Engine
 from tests.support.spaces import Space
+from tests.support.workbooks import compound
 
 CSV = """Name;Betrag;Stadt;Postleitzahl;Am
 Anna;1.234,5;Köln;01067;31.12.2025
@@ -107,6 +108,25 @@ async def test_a_workbook_keeps_its_types(client: Client, importing: Any) -> Non
     ]
 
 
+async def test_what_no_field_can_hold_is_counted(client: Client, importing: Any) -> None:
+    rows = b'[{"a\\u0000":"x","b":1e400,"":"\\u0000"},{"a\\u0000":"y","b":7,"":"z"}]'
+    answer = await importing(rows, "json")
+    assert answer.status_code == 200, answer.text
+    result = answer.json()["data"]
+    assert (result["recordCount"], result["skippedCells"]) == (2, 2)
+    assert await records(client, result["databaseId"]) == [
+        {"title": "x"},
+        {"title": "y", "b": 7, "c": "z"},
+    ]
+
+
+async def test_a_mapping_names_columns_that_are_there(importing: Any) -> None:
+    fields = [{"sourcePath": "Nmae", "fieldKey": "title", "label": "Name", "kind": "text"}]
+    answer = await importing(CSV, "csv", fields=fields)
+    assert (answer.status_code, answer.json()["error"]) == (400, "validation_error")
+    assert "no column Nmae; there are: Name, Betrag" in answer.json()["message"]
+
+
 async def test_an_existing_database_is_filled_by_keys(
     client: Client, space: Space, importing: Any
 ) -> None:
@@ -156,9 +176,11 @@ async def test_an_import_that_failed_may_be_repeated(importing: Any) -> None:
 @pytest.mark.parametrize(
     ("content", "file_format", "said"),
     [
-        pytest.param(b"no workbook", "xlsx", "damaged", id="malformed"),
+        pytest.param(b"no workbook", "xlsx", "is no workbook", id="malformed"),
         pytest.param(b"PK\x03\x04rest", "xlsx", "damaged", id="truncated"),
-        pytest.param(b"\xd0\xcf\x11\xe0rest", "xlsx", "encrypted", id="encrypted"),
+        pytest.param(compound("EncryptedPackage"), "xlsx", "without a password", id="encrypted"),
+        pytest.param(sheet(["Name", "Sum"], ["a", "=1+1"]), "xlsx", "and save it", id="formulas"),
+        pytest.param(sheet(), "xlsx", "is empty", id="no-cells"),
         pytest.param(sheet(["Name"], ["a"]), "csv", "is a workbook", id="wrong-extension"),
         pytest.param(b"name,price\n", "csv", "no rows", id="empty"),
         pytest.param(b'{"a": ', "json", "not JSON", id="broken-json"),

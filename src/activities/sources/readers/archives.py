@@ -21,21 +21,22 @@ def check_archive(path: Path) -> int:
         with zipfile.ZipFile(path) as archive:
             entries = archive.infolist()
     except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError):
-        refuse("The workbook is damaged: it is no zip archive.")
+        refuse("The workbook is damaged or incomplete. Save it again in a spreadsheet program.")
     if len(entries) > _MAX_ENTRIES:
-        refuse("The workbook has too many parts.", ErrorKind.TOO_LARGE)
+        refuse(f"The workbook has more than {_MAX_ENTRIES:,} parts.", ErrorKind.TOO_LARGE)
     if any(entry.flag_bits & 1 for entry in entries):
         refuse("The workbook is encrypted. Save it without a password.")
     unzipped = sum(entry.file_size for entry in entries)
     zipped = max(path.stat().st_size, 1)
     if unzipped > MAX_UNZIPPED_BYTES:
         refuse(
-            f"The workbook unpacks to more than {MAX_UNZIPPED_BYTES // 1024**2} MiB.",
+            f"The workbook unpacks to more than {MAX_UNZIPPED_BYTES // 1024**2} MiB. Split it.",
             ErrorKind.TOO_LARGE,
         )
     if unzipped > _SMALL and unzipped / zipped > MAX_ZIP_RATIO:
         refuse(
-            f"The workbook unpacks to more than {MAX_ZIP_RATIO} times its size.",
+            f"The workbook unpacks to more than {MAX_ZIP_RATIO} times its size."
+            " Save it again in a spreadsheet program, without what is empty.",
             ErrorKind.TOO_LARGE,
         )
     return unzipped

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from charset_normalizer import from_bytes
 
-from activities.sources.readers.table import Row, Table, bounded, headers_of, refuse
+from activities.sources.readers.table import Row, Table, bounded, bounded_lines, headers_of, refuse
 from models.sources.tabular.rules.cells import cell
 from models.sources.tabular.rules.options import MAX_CELL_BYTES, ReadOptions, TableFormat
 
@@ -33,13 +33,7 @@ def read_delimited(path: Path, options: ReadOptions) -> Table:
     csv.field_size_limit(4 * MAX_CELL_BYTES)
 
     def lines() -> Iterator[list[str]]:
-        try:
-            with path.open(encoding=encoding, newline="") as text:
-                yield from csv.reader(text, delimiter=delimiter)
-        except (UnicodeError, LookupError):
-            refuse(f"The file is not written in {encoding}. Name its encoding.")
-        except csv.Error as error:
-            refuse(f"The file is not delimited text: {error}.")
+        return _read(path, encoding, delimiter)
 
     skipped = max(options.header_row, 1) - 1
     first = next(islice(lines(), skipped, None), None)
@@ -65,6 +59,22 @@ def _check_kind(sample: bytes) -> None:
         refuse("The file is HTML, not delimited text. Check its address, and who may read it.")
     if sample.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0")):
         refuse("The file is a workbook, not delimited text. Name the format xlsx, xls or ods.")
+
+
+def _read(path: Path, encoding: str, delimiter: str) -> Iterator[list[str]]:
+    read = 0
+    try:
+        with path.open(encoding=encoding, newline="") as text:
+            reader = csv.reader(bounded_lines(text), delimiter=delimiter)
+            for line in reader:
+                read = reader.line_num
+                yield line
+    except (UnicodeError, LookupError):
+        refuse(f"The file is not written in {encoding}. Name its encoding.")
+    except csv.Error as error:
+        refuse(
+            f"A cell after line {read} is too long, or its quotation mark is not closed: {error}."
+        )
 
 
 def _as_wide(line: list[str], width: int) -> Row:

@@ -8,7 +8,15 @@ from typing import Any
 
 from pydantic_core import from_json
 
-from activities.sources.readers.table import Row, Table, bounded, refuse
+from activities.sources.readers.table import (
+    Row,
+    Table,
+    bounded,
+    bounded_lines,
+    check_count,
+    headers_of,
+    refuse,
+)
 from models.core.expressions.rules.errors import BindingError, ExpressionLimitError
 from models.core.expressions.rules.json_paths import matches, read_query
 from models.sources.tabular.rules.cells import Cell, cell
@@ -87,6 +95,7 @@ def rows_in(value: Any, json_path: str | None) -> tuple[list[Any], str]:
     except (BindingError, ExpressionLimitError) as error:
         refuse(f"{json_path}: {error}", ErrorKind.MAPPING)
     if len(found) == 1 and isinstance(found[0], list):
+        check_count(len(found[0]))
         return found[0], json_path
     if not found and not _names_a_list(value, json_path):
         refuse(f"Nothing is at {json_path} in the answer.", ErrorKind.MAPPING)
@@ -111,6 +120,7 @@ def _first_list(value: Any) -> tuple[list[Any], str]:
             seen += 1
             if isinstance(one, list):
                 if any(isinstance(each, dict) for each in one):
+                    check_count(len(one))
                     return one, path
                 empty = empty or (path if not one else None)
             elif isinstance(one, dict):
@@ -120,23 +130,26 @@ def _first_list(value: Any) -> tuple[list[Any], str]:
         return [], empty
     if not isinstance(value, dict | list):
         refuse("The answer holds no list of objects. Name where the rows are with jsonPath.")
-    return (value if isinstance(value, list) else [value]), "$"
+    rows = value if isinstance(value, list) else [value]
+    check_count(len(rows))
+    return rows, "$"
 
 
 def _table(objects: Callable[[], Iterator[Any]], json_path: str | None) -> Table:
-    headers: dict[str, None] = {}
-    for one in objects():
-        headers.update(dict.fromkeys(flattened(one)))
-        if len(headers) > MAX_COLUMNS:
+    found: dict[str, None] = {}
+    for number, one in enumerate(objects(), start=1):
+        check_count(number)
+        found.update(dict.fromkeys(flattened(one)))
+        if len(found) > MAX_COLUMNS:
             refuse(f"The rows have more than {MAX_COLUMNS} columns.", ErrorKind.TOO_LARGE)
-    names = list(headers)
+    names = list(found)
 
     def rows() -> Iterator[Row]:
         for one in objects():
             values = flattened(one)
             yield [values.get(name) for name in names]
 
-    return Table(names, lambda: bounded(rows()), json_path=json_path)
+    return Table(headers_of(names, len(names)), lambda: bounded(rows()), json_path=json_path)
 
 
 def flattened(row: Any) -> Mapping[str, Cell]:
@@ -154,13 +167,13 @@ def _flatten(value: Mapping[str, Any], prefix: str, cells: dict[str, Cell], dept
         if isinstance(inner, dict) and inner and depth > 1:
             _flatten(inner, f"{name}.", cells, depth - 1)
         else:
-            cells[name[:256]] = cell(inner)
+            cells[name] = cell(inner)
 
 
 def _lines(path: Path, options: ReadOptions) -> Iterator[Any]:
     """The values of the lines. Lines in UTF-16 or UTF-32 are not NDJSON."""
     with path.open("rb") as file:
-        for number, line in enumerate(file, start=1):
+        for number, line in enumerate(bounded_lines(file), start=1):
             if line.strip():
                 what = f"Line {number}"
                 try:
@@ -187,3 +200,8 @@ def _parsed(content: bytes | str, what: str = "The file") -> Any:
         if text.lstrip(f"{_MARK} \t\r\n").startswith("<"):
             refuse(f"{what} is HTML or XML, not JSON. Check its address, and who may read it.")
         refuse(f"{what} is not JSON: {str(error)[:200]}.")
+    except BaseException as error:
+        # The library panics where it is refused memory, and a panic is no Exception.
+        if isinstance(error, Exception):
+            raise
+        raise MemoryError from None

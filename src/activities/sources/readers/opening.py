@@ -11,6 +11,8 @@ from activities.sources.readers.workbook import read_workbook
 from models.sources.tabular.rules.options import WORKBOOKS, ReadOptions, TableFormat
 
 _COMPOUND = b"\xd0\xcf\x11\xe0"
+_ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
+"""The stream of an encrypted workbook (MS-OFFCRYPTO 1.3.3)."""
 _ZIP = b"PK\x03\x04"
 
 
@@ -18,12 +20,15 @@ def unpacked_size(path: Path, options: ReadOptions) -> int:
     """The bytes that reading the file comes across. Raises SourceProblem beyond the limits."""
     if options.format in WORKBOOKS:
         begin = _begin(path)
-        if options.format is not TableFormat.XLS and begin == _COMPOUND:
-            refuse("The workbook is encrypted, or an old one that should end in .xls.")
-        if options.format is not TableFormat.XLS or begin == _ZIP:
+        if begin == _ZIP:
             return check_archive(path)
+        if begin == _COMPOUND and _ENCRYPTED in path.read_bytes():
+            refuse("The workbook is encrypted. Save it without a password.")
         if begin != _COMPOUND:
-            refuse("The file is no workbook.")
+            refuse(
+                f"The file is no workbook, although its format is said to be {options.format}."
+                " Name the format it has, or save it as a workbook."
+            )
     return path.stat().st_size
 
 

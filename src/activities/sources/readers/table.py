@@ -1,14 +1,17 @@
 """What every reader gives: the headers of a table, and its rows as often as they are asked for."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
-from typing import NoReturn
+from typing import IO, AnyStr, NoReturn
 
 from models.sources.tabular.rules.cells import Cell
 from models.sources.tabular.rules.options import MAX_CELL_BYTES, MAX_COLUMNS, MAX_ROWS
 from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
 
 Row = Sequence[Cell]
+_LONGEST_LINE = MAX_COLUMNS * MAX_CELL_BYTES
+_LONGEST_HEADER = 250
+"""Characters of a header, so that a number that tells it from another one has room in a mapping."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +22,8 @@ class Table:
     rows: Callable[[], Iterator[Row]]
     sheet_name: str | None = None
     sheets: Sequence[str] = field(default=())
+    uncalculated: Set[int] = frozenset()
+    """The places of columns with formulas that have no value."""
     json_path: str | None = None
 
 
@@ -37,6 +42,12 @@ def column_letter(place: int) -> str:
     return letters
 
 
+def header(value: Cell) -> str:
+    """A cell as the name of a column: in one line, without what cannot be shown."""
+    shown = "".join(one if one.isprintable() else " " for one in str(value))
+    return " ".join(shown.split())[:_LONGEST_HEADER] if value is not None else ""
+
+
 def headers_of(cells: Sequence[Cell] | None, width: int) -> list[str]:
     """The names of the columns: unique, and letters where the header has none."""
     if width > MAX_COLUMNS:
@@ -44,7 +55,7 @@ def headers_of(cells: Sequence[Cell] | None, width: int) -> list[str]:
     headers: list[str] = []
     for place in range(width):
         value = cells[place] if cells is not None and place < len(cells) else None
-        name = " ".join(str(value).split())[:256] if value is not None else column_letter(place)
+        name = header(value) or column_letter(place)
         unique, number = name, 1
         while unique in headers:
             number += 1
@@ -53,11 +64,30 @@ def headers_of(cells: Sequence[Cell] | None, width: int) -> list[str]:
     return headers
 
 
+def bounded_lines(file: IO[AnyStr]) -> Iterator[AnyStr]:
+    """The lines of a file. Raises SourceProblem for one that is longer than a row may be."""
+    number = 0
+    while line := file.readline(_LONGEST_LINE):
+        number += 1
+        if len(line) == _LONGEST_LINE:
+            longest = _LONGEST_LINE // 1024**2
+            refuse(
+                f"Line {number} is longer than {longest} MiB. Is the format the right one?",
+                ErrorKind.TOO_LARGE,
+            )
+        yield line
+
+
+def check_count(rows: int) -> None:
+    """Refuse more rows than a table may have."""
+    if rows > MAX_ROWS:
+        refuse(f"The table has more than {MAX_ROWS:,} rows.", ErrorKind.TOO_LARGE)
+
+
 def bounded(rows: Iterator[Row]) -> Iterator[Row]:
     """The rows, up to the limits of a table. Raises SourceProblem beyond them."""
-    for number, row in enumerate(rows):
-        if number >= MAX_ROWS:
-            refuse(f"The table has more than {MAX_ROWS:,} rows.", ErrorKind.TOO_LARGE)
+    for number, row in enumerate(rows, start=1):
+        check_count(number)
         for value in row:
             # Most bytes of a character are four: short texts need no encoding to be measured.
             if isinstance(value, str) and len(value) * 4 > MAX_CELL_BYTES:

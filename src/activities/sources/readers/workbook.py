@@ -1,7 +1,11 @@
-"""Workbooks: XLSX, XLS and ODS, read by calamine; formulas count by their cached values."""
+"""Workbooks: XLSX, XLS and ODS, read by calamine; formulas count by their cached values.
+
+An error is an empty cell (ADR 0036).
+"""
 
 import re
-from collections.abc import Iterator, Sequence
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from python_calamine import (
@@ -13,8 +17,16 @@ from python_calamine import (
     SheetVisibleEnum,
 )
 
-from activities.sources.readers.table import Row, Table, bounded, headers_of, refuse
-from models.sources.tabular.rules.cells import Cell, cell
+from activities.sources.readers.table import (
+    Row,
+    Table,
+    bounded,
+    column_letter,
+    headers_of,
+    refuse,
+)
+from activities.sources.readers.workbook_head import SheetHead, column_of, read_head
+from models.sources.tabular.rules.cells import Amount, Cell, Percent, cell
 from models.sources.tabular.rules.options import ReadOptions
 
 _RANGE = re.compile(r"([A-Z]{1,3})([0-9]{1,7})(?::([A-Z]{1,3})([0-9]{1,7}))?")
@@ -22,11 +34,14 @@ _ERRORS = frozenset(
     {"#NULL!", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#N/A", "#GETTING_DATA"}
 )
 
+_KINDS = {"content.xml": ".ods", "xl/workbook.bin": ".xlsb"}
+"""Parts that only one kind of zipped workbook has."""
+
 
 def read_workbook(path: Path, options: ReadOptions) -> Table:
     """The table in a sheet: the one named, else the first that is shown. Raises SourceProblem."""
     try:
-        book = CalamineWorkbook.from_path(path)
+        book = CalamineWorkbook.from_path(_named(path))
         names = [
             each.name
             for each in book.sheets_metadata
@@ -36,18 +51,34 @@ def read_workbook(path: Path, options: ReadOptions) -> Table:
     except PasswordError:
         refuse("The workbook is encrypted. Save it without a password.")
     except (CalamineError, OSError, ValueError) as error:
-        refuse(f"The workbook is damaged: {str(error)[:200]}.")
-    window = _Window.of(sheet, options.range)
+        what = str(error)[:200].removesuffix(".")
+        refuse(f"The workbook is damaged: {what}. Save it again in a spreadsheet program.")
+    window = _Window.of(sheet, options.range, names)
+    head = read_head(path, sheet.name)
     first = next(window.rows(sheet, options.header_row - 1), None) if options.header_row else None
     if options.header_row and first is None:
         refuse(f"The sheet {sheet.name} has no row of headers where it is looked for.")
     headers = headers_of(first, window.width)
     return Table(
         headers,
-        lambda: bounded(_filled(window.rows(sheet, options.header_row))),
+        lambda: bounded(_shown(_filled(window.rows(sheet, options.header_row)), window, head)),
         sheet_name=sheet.name,
         sheets=names,
+        uncalculated={column - window.left for column in head.uncalculated},
     )
+
+
+def _named(path: Path) -> Path:
+    """The file under a name that tells its kind; calamine does not say what is wrong otherwise."""
+    kind = ".xls"
+    if zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as archive:
+            parts = archive.namelist()
+        kind = next((kind for part, kind in _KINDS.items() if part in parts), ".xlsx")
+    named = path.with_name(f"{path.name}{kind}")
+    if not named.exists():
+        named.symlink_to(path.absolute())
+    return named
 
 
 def _sheet(book: CalamineWorkbook, names: Sequence[str], wanted: str | None) -> CalamineSheet:
@@ -64,51 +95,74 @@ class _Window:
     """The part of a sheet that is read; rows and columns count from 0, the last is included."""
 
     def __init__(self, top: int, left: int, bottom: int, right: int) -> None:
-        self._top, self._left, self._bottom = top, left, bottom
+        self._top, self.left, self._bottom = top, left, bottom
         self.width = right - left + 1
 
     @classmethod
-    def of(cls, sheet: CalamineSheet, wanted: str | None) -> "_Window":
+    def of(cls, sheet: CalamineSheet, wanted: str | None, names: Sequence[str]) -> "_Window":
         """The cells of a range; without one, all from the first row and column that have any."""
         if sheet.start is None or sheet.end is None:
-            refuse(f"The sheet {sheet.name} is empty.")
+            others = ", ".join(name for name in names[:20] if name != sheet.name)
+            also = f" Name another with sheetName: {others}." if others else ""
+            refuse(f"The sheet {sheet.name} is empty.{also}")
         (top, left), (bottom, right) = sheet.start, sheet.end
         if wanted is None:
             return cls(top, left, bottom, right)
         found = _RANGE.fullmatch(wanted)
         assert found is not None, "the config says what a range is"
-        begin_row, begin_column = int(found[2]) - 1, _column(found[1])
-        last = (int(found[4]) - 1, _column(found[3])) if found[3] else (bottom, right)
+        begin_row, begin_column = int(found[2]) - 1, column_of(found[1])
+        last = (int(found[4]) - 1, column_of(found[3])) if found[3] else (bottom, right)
+        used = f"{column_letter(left)}{top + 1}:{column_letter(right)}{bottom + 1}"
         bottom, right = min(bottom, last[0]), min(right, last[1])
         if begin_row > bottom or begin_column > right:
-            refuse(f"The sheet {sheet.name} has no cells in {wanted}.")
+            refuse(f"The sheet {sheet.name} has no cells in {wanted}; it has some in {used}.")
         return cls(begin_row, begin_column, bottom, right)
 
     def rows(self, sheet: CalamineSheet, skipped: int) -> Iterator[list[Cell]]:
         """The rows of the window but for the first ones."""
         assert sheet.start is not None, "an empty sheet has no window"
-        above, before = sheet.start
-        for number, values in enumerate(sheet.iter_rows(), start=above):
+        # Rows come from the first of the sheet, cells from the first column that has any.
+        before = sheet.start[1]
+        blank: list[Cell] = [None] * self.width
+        for number, values in enumerate(sheet.iter_rows()):
             if number < self._top + skipped:
                 continue
             if number > self._bottom:
                 return
-            inside = [None] * (before - self._left) + values[max(self._left - before, 0) :]
+            if values.count("") == len(values):
+                # A row without a cell; a sheet may have a million of them.
+                yield blank
+                continue
+            inside = [None] * (before - self.left) + values[max(self.left - before, 0) :]
             cells = [_cell(value) for value in inside[: self.width]]
             yield cells + [None] * (self.width - len(cells))
-
-
-def _column(letters: str) -> int:
-    number = 0
-    for letter in letters:
-        number = number * 26 + ord(letter) - ord("A") + 1
-    return number - 1
 
 
 def _cell(value: object) -> Cell:
     return None if isinstance(value, str) and value in _ERRORS else cell(value)
 
 
+def _shown(rows: Iterator[Row], window: _Window, head: SheetHead) -> Iterator[Row]:
+    """The rows with the numbers of some columns as percentages and amounts."""
+    typed = {
+        **{column - window.left: Amount for column in head.currency},
+        **{column - window.left: Percent for column in head.percent},
+    }
+    places = [place for place in typed if 0 <= place < window.width]
+    if not places:
+        return rows
+    return (_typed(row, {place: typed[place] for place in places}) for row in rows)
+
+
+def _typed(row: Row, types: Mapping[int, type[float]]) -> Row:
+    cells = [*row]
+    for place, made in types.items():
+        value = cells[place]
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            cells[place] = made(value)
+    return cells
+
+
 def _filled(rows: Iterator[list[Cell]]) -> Iterator[Row]:
     """The rows that have a cell; sheets are often followed by empty ones."""
-    return (row for row in rows if any(value is not None for value in row))
+    return (row for row in rows if row.count(None) < len(row))

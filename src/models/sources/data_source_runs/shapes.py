@@ -14,9 +14,9 @@ from models.sources.data_source_runs.rules import (
     RunTrigger,
     Stage,
 )
-from models.sources.data_sources.rules.configs import MAX_COLUMNS, FieldMapping, TableOptions
+from models.sources.data_sources.rules.configs import FieldMapping, TableOptions
 from models.sources.external_resources.rules import ProviderResource, WebAddress
-from models.sources.tabular.rules.options import TableFormat
+from models.sources.tabular.rules.options import MAX_COLUMNS, TableFormat
 from models.sources.tabular.rules.problems import ErrorKind
 
 MAX_INLINE_ROWS = 10_000

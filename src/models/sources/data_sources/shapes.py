@@ -12,13 +12,13 @@ from models.data.databases.rules.kinds import FieldKind
 from models.sources.data_source_runs.rules import DataSourceRunStatus
 from models.sources.data_source_runs.shapes import DataSourceRunDetail
 from models.sources.data_sources.rules.configs import (
-    MAX_COLUMNS,
     DataSourceKind,
     FieldMapping,
     RemovedRows,
     Schedule,
     WriteMode,
 )
+from models.sources.tabular.rules.options import MAX_COLUMNS
 
 _Fields = Annotated[list[FieldMapping], Field(max_length=MAX_COLUMNS, default_factory=list)]
 _KeyFields = Annotated[list[Key], Field(max_length=10, default_factory=list)]

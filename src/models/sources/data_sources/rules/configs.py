@@ -21,7 +21,6 @@ from models.core.schedules.timezones import Timezone
 from models.data.databases.rules.kinds import STORED_KINDS, FieldKind
 from models.sources.external_resources.rules import ProviderResource
 
-MAX_COLUMNS = 200
 MIN_INTERVAL_SECONDS = 60
 
 
@@ -128,9 +127,7 @@ class TableOptions(Input):
     encoding: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,40}$")] | None = None
     header_row: Annotated[int, Field(ge=0, le=1_000)] = 1
     sheet_name: _Name | None = None
-    range: (
-        Annotated[str, Field(pattern=r"^[A-Z]{1,3}[0-9]{1,7}(:[A-Z]{1,3}[0-9]{1,7})?$")] | None
-    ) = None
+    range: CellRange | None = None
     date_order: Literal["ymd", "dmy", "mdy"] = "ymd"
     decimal_separator: Literal[".", ","] = "."
 

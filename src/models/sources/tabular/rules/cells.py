@@ -1,8 +1,20 @@
 """One cell of a foreign row, the same whatever file it was read from."""
 
-import math
 from datetime import date, datetime, time, timedelta
 from typing import Any, TypeAlias
+
+
+class Percent(float):
+    """A number that its file shows as a percentage: 0.5 as 50 %."""
+
+    __slots__ = ()
+
+
+class Amount(float):
+    """A number that its file shows with the sign of a currency."""
+
+    __slots__ = ()
+
 
 Typed: TypeAlias = (
     bool | int | float | date | datetime | time | timedelta | list[Any] | dict[str, Any]
@@ -18,7 +30,8 @@ def cell(value: Any) -> Cell:
     """What a reader found, in the one form that all readers share.
 
     Workbooks know one kind of number, so a whole one is an integer; a moment at midnight is a day;
-    what is no number, and text of white space alone, is empty.
+    text of white space alone is empty. A number too large to be one stays infinite, for conversion
+    to count it as lost.
     """
     if isinstance(value, str):
         return value if value and not value.isspace() else None
@@ -33,8 +46,6 @@ def cell(value: Any) -> Cell:
 
 
 def _number(value: float) -> Cell:
-    if not math.isfinite(value):
-        return None
     return int(value) if value.is_integer() and abs(value) < _EXACT else value
 
 

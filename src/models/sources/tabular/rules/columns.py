@@ -19,7 +19,7 @@ from models.data.databases.rules.fields import FieldSpec
 from models.data.databases.rules.kinds import TITLE_KEY, FieldKind
 from models.data.databases.rules.value_conversion import LOST, convert_value
 from models.data.databases.shapes import MAX_OPTION_NAME
-from models.sources.tabular.rules.cells import Cell, shown_cell
+from models.sources.tabular.rules.cells import Amount, Cell, Percent, shown_cell
 from models.sources.tabular.rules.formats import Conventions
 
 MAX_CHOICES = 12
@@ -37,9 +37,9 @@ _CURRENCY = re.compile(r"[$€£¥]")
 
 _PREFERRED = (
     FieldKind.CHECKBOX,
-    FieldKind.NUMBER,
     FieldKind.PERCENT,
     FieldKind.CURRENCY,
+    FieldKind.NUMBER,
     FieldKind.DATE,
     FieldKind.DATETIME,
     FieldKind.TIME,
@@ -55,6 +55,8 @@ _TYPED: Mapping[type, frozenset[FieldKind]] = MappingProxyType(
         bool: frozenset({FieldKind.CHECKBOX}),
         int: frozenset({FieldKind.NUMBER}),
         float: frozenset({FieldKind.NUMBER}),
+        Percent: frozenset({FieldKind.PERCENT, FieldKind.NUMBER}),
+        Amount: frozenset({FieldKind.CURRENCY, FieldKind.NUMBER}),
         datetime: frozenset({FieldKind.DATETIME}),
         date: frozenset({FieldKind.DATE, FieldKind.DATETIME}),
         time: frozenset({FieldKind.TIME}),

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
 from typing import Any, TypeAlias
 from uuid import UUID, uuid4
 
@@ -13,7 +14,7 @@ from models.data.databases.rules.kinds import TITLE_KEY, FieldKind
 from models.data.databases.rules.registry import KIND_RULES
 from models.data.databases.rules.value_conversion import LOST, TEXT_KINDS, convert_value
 from models.data.records.rules.write.options import GrowingField, may_grow
-from models.sources.tabular.rules.cells import Cell, shown_cell
+from models.sources.tabular.rules.cells import Cell, Percent, shown_cell
 from models.sources.tabular.rules.formats import Conventions
 
 Convert: TypeAlias = Callable[[Cell], Any]
@@ -128,6 +129,9 @@ def _typed(spec: FieldSpec, value: Any) -> Any:
         return convert_value(_DURATION, spec, milliseconds)
     if isinstance(value, bool):
         return convert_value(_CHECKBOX, spec, value)
+    if isinstance(value, Percent) and spec.kind is FieldKind.PERCENT:
+        # A field holds 50 for 50 %; a hundredfold float need not be the nearest one.
+        return convert_value(_NUMBER, spec, float(Decimal(repr(float(value))) * 100))
     if isinstance(value, int | float):
         return convert_value(_NUMBER, spec, value)
     return _from_json(spec, value)

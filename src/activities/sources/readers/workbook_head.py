@@ -1,0 +1,156 @@
+"""What the first rows of an XLSX sheet say beside their values, which calamine does not give.
+
+The formats of numbers, and formulas that have no value yet (ADR 0036). What is read of a part is
+bounded, and a part that is no plain XML says nothing: this only adds to what calamine reads.
+"""
+
+import posixpath
+import re
+import zipfile
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from xml.etree.ElementTree import Element, ParseError, XMLPullParser
+
+from openpyxl.styles.numbers import BUILTIN_FORMATS
+
+_SHEET_BYTES = 256 * 1024
+_PART_BYTES = 2 * 1024 * 1024
+_WORKBOOK = "xl/workbook.xml"
+_RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
+_CELL = re.compile(r"([A-Z]{1,3})[0-9]+")
+_QUOTED = re.compile(r'"[^"]*"|\\.|_.|\*.|\[[^$\]][^\]]*\]')
+_LOCALE = re.compile(r"\[\$-[^\]]*\]")
+_CURRENCY = re.compile(r"[$€£¥]")
+
+
+@dataclass(frozen=True, slots=True)
+class SheetHead:
+    """Columns, counted from 0: all their numbers are shown as percentages, all as amounts of a
+    currency; one of their formulas has no value.
+    """
+
+    percent: Set[int] = frozenset()
+    currency: Set[int] = frozenset()
+    uncalculated: Set[int] = frozenset()
+
+
+def read_head(path: Path, sheet: str) -> SheetHead:
+    """What the first rows of a sheet say; nothing for what is no XLSX."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            part = _part_of(archive, sheet)
+            if part is None:
+                return SheetHead()
+            formats = _formats(archive)
+            return _summary(_elements(archive, part, "row", _SHEET_BYTES), formats)
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, EOFError):
+        return SheetHead()
+
+
+def _elements(
+    archive: zipfile.ZipFile, part: str, tag: str, most: int = _PART_BYTES
+) -> Iterator[Element]:
+    """The elements of a tag that end within the first bytes of a part."""
+    if part not in archive.namelist():
+        return
+    with archive.open(part) as file:
+        content = file.read(most)
+    if b"<!DOCTYPE" in content:
+        return
+    parser: Any = XMLPullParser(["end"])
+    try:
+        # At once: an element that arrives in pieces is read anew with each of them.
+        parser.feed(content)
+    except ParseError:
+        return
+    for _, element in parser.read_events():
+        if _name(element) == tag:
+            yield element
+
+
+def _name(element: Element) -> str:
+    return element.tag.rpartition("}")[2]
+
+
+def _part_of(archive: zipfile.ZipFile, sheet: str) -> str | None:
+    """The part that holds a sheet."""
+    relation = next(
+        (
+            each.get(_RELATION)
+            for each in _elements(archive, _WORKBOOK, "sheet")
+            if each.get("name") == sheet
+        ),
+        None,
+    )
+    for each in _elements(archive, "xl/_rels/workbook.xml.rels", "Relationship"):
+        if each.get("Id") == relation:
+            return posixpath.normpath(posixpath.join("/xl", each.get("Target", ""))).lstrip("/")
+    return None
+
+
+def _formats(archive: zipfile.ZipFile) -> Sequence[str]:
+    """The format of numbers of each style that a cell may have."""
+    written: dict[str, str] = {str(number): code for number, code in BUILTIN_FORMATS.items()}
+    for each in _elements(archive, "xl/styles.xml", "numFmt"):
+        written[each.get("numFmtId", "")] = each.get("formatCode", "")
+    styles = next(_elements(archive, "xl/styles.xml", "cellXfs"), None)
+    found = () if styles is None else styles
+    return [written.get(each.get("numFmtId", "0"), "General") for each in found]
+
+
+def is_percent(code: str) -> bool:
+    """Whether a number format shows a hundred times the number, and a percent sign."""
+    return "%" in _QUOTED.sub("", code)
+
+
+def is_currency(code: str) -> bool:
+    """Whether a number format shows a sign of a currency."""
+    return bool(_CURRENCY.search(_LOCALE.sub("", code)))
+
+
+def _summary(rows: Iterator[Element], formats: Sequence[str]) -> SheetHead:
+    shown: dict[int, set[str]] = {}
+    uncalculated: set[int] = set()
+    for row in rows:
+        for column, cell in _cells(row):
+            texts = {_name(each): each.text for each in cell}
+            kind = cell.get("t", "n")
+            if "f" in texts and not texts.get("v") and kind != "str":
+                uncalculated.add(column)
+            elif kind == "n" and texts.get("v"):
+                shown.setdefault(column, set()).add(_format(cell, formats))
+    return SheetHead(
+        percent=_columns(shown, is_percent),
+        currency=_columns(shown, is_currency),
+        uncalculated=uncalculated,
+    )
+
+
+def _cells(row: Element) -> Iterator[tuple[int, Element]]:
+    """The cells of a row with their columns; one without a reference follows the one before."""
+    column = -1
+    for cell in row:
+        found = _CELL.fullmatch(cell.get("r", ""))
+        column = column + 1 if found is None else column_of(found[1])
+        yield column, cell
+
+
+def column_of(letters: str) -> int:
+    """The place of a column, from its letters: 0 for `A`."""
+    number = 0
+    for letter in letters:
+        number = number * 26 + ord(letter) - ord("A") + 1
+    return number - 1
+
+
+def _format(cell: Element, formats: Sequence[str]) -> str:
+    style = cell.get("s", "0")
+    known = style.isdigit() and int(style) < len(formats)
+    return formats[int(style)] if known else "General"
+
+
+def _columns(shown: Mapping[int, Set[str]], matches: Callable[[str], bool]) -> Set[int]:
+    """The columns all of whose formats match."""
+    return {column for column, codes in shown.items() if all(map(matches, codes))}

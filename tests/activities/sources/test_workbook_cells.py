@@ -1,0 +1,239 @@
+"""Cells of workbooks: the same as openpyxl reads them, and what calamine alone does not say."""
+
+import io
+from collections.abc import Sequence
+from datetime import date, datetime, time, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from openpyxl import Workbook, load_workbook
+from openpyxl.utils.datetime import CALENDAR_MAC_1904
+
+from activities.sources.readers.opening import open_table
+from activities.sources.readers.table import Table
+from activities.sources.readers.workbook_head import is_currency, is_percent
+from models.data.databases.rules.kinds import FieldKind
+from models.sources.tabular.rules.cells import cell
+from models.sources.tabular.rules.columns import inferred_columns, profiles
+from models.sources.tabular.rules.formats import Conventions
+from models.sources.tabular.rules.options import ReadOptions, TableFormat
+from models.sources.tabular.rules.problems import SourceProblem
+from tests.support.exploring import examples
+from tests.support.workbooks import (
+    MAIN,
+    SHEET,
+    STRINGS,
+    STYLES,
+    number,
+    packed,
+    sheet,
+    styles,
+    text,
+)
+
+Grid = list[list[Any]]
+
+
+def read(path: Path, content: bytes, **options: Any) -> Table:
+    path.write_bytes(content)
+    return open_table([path], ReadOptions(TableFormat.XLSX, **{"header_row": 0, **options}))
+
+
+def cells(path: Path, content: bytes) -> Grid:
+    return [list(row) for row in read(path, content).rows()]
+
+
+def by_openpyxl(content: bytes) -> Grid:
+    """The rows from the first to the last column that have a cell, without empty ones."""
+    book = load_workbook(io.BytesIO(content), data_only=True)
+    rows = [
+        [None if one.data_type == "e" else cell(_number(one.value)) for one in row]
+        for row in book.worksheets[0].iter_rows(min_row=1, min_col=1)
+    ]
+    used = [place for row in rows for place, value in enumerate(row) if value is not None]
+    if not used:
+        return []
+    cut = [row[min(used) : max(used) + 1] for row in rows]
+    return [row for row in cut if any(value is not None for value in row)]
+
+
+def _number(value: Any) -> Any:
+    """Workbooks know one kind of number."""
+    return float(value) if type(value) is int else value
+
+
+def typed(grid: Grid) -> list[list[tuple[type, Any]]]:
+    return [[(type(value), value) for value in row] for row in grid]
+
+
+_DAYS = st.dates(date(1904, 1, 2), date(9999, 12, 30))
+_TIMES = st.builds(
+    lambda at, ms: at.replace(microsecond=ms * 1_000), st.times(), st.integers(0, 999)
+)
+_TEXTS = st.text(
+    st.characters(
+        codec="utf-8", exclude_categories=["Cc", "Cs"], exclude_characters="_\ufffe\uffff"
+    )
+    | st.sampled_from("\n\t ")
+).filter(lambda value: not value.startswith(("=", "#")))
+_CELLS = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-(2**60), 2**60),
+    st.floats(allow_nan=False, allow_infinity=False, min_value=-1e300, max_value=1e300),
+    st.sampled_from([0.1 + 0.2, 1e15, 2**53 + 1, 0.5, "#N/A", "#DIV/0!", "00123", "1e5"]),
+    _TEXTS,
+    _DAYS,
+    _TIMES,
+    st.builds(datetime.combine, _DAYS, _TIMES),
+    st.integers(0, 10**9).map(lambda ms: timedelta(milliseconds=ms)),
+)
+_GRIDS = st.lists(st.lists(_CELLS, max_size=5), max_size=6)
+
+
+def written(grid: Sequence[Sequence[Any]], since_1904: bool) -> bytes:
+    book = Workbook()
+    if since_1904:
+        book.epoch = CALENDAR_MAC_1904
+    assert book.active is not None
+    for row in grid:
+        book.active.append(row)
+    content = io.BytesIO()
+    book.save(content)
+    return content.getvalue()
+
+
+@pytest.mark.takes(seconds=3)
+@settings(max_examples=examples(50))
+@given(grid=_GRIDS, since_1904=st.booleans())
+def test_calamine_and_openpyxl_read_the_same_cells(
+    tmp_path_factory: pytest.TempPathFactory, grid: Grid, since_1904: bool
+) -> None:
+    content = written(grid, since_1904)
+    path = tmp_path_factory.mktemp("sheet") / "file"
+    expected = by_openpyxl(content)
+    if not expected:
+        with pytest.raises(SourceProblem, match="is empty"):
+            cells(path, content)
+        return
+    assert typed(cells(path, content)) == typed(expected)
+
+
+ODD = packed(
+    {
+        SHEET: sheet(
+            "",
+            "",
+            number("C3", 1.5) + text("D3", "inline") + '<c r="E3" t="b"><v>1</v></c>',
+            '<c r="C4"><f>1+1</f><v>2</v></c><c r="D4" t="str"><f>"a"</f><v>a</v></c>'
+            '<c r="E4" t="b"><f>1&gt;2</f><v>0</v></c>',
+            '<c r="C5" t="e"><f>1/0</f><v>#DIV/0!</v></c><c r="D5" t="s"><v>0</v></c>'
+            '<c r="E5" t="e"><v>#REF!</v></c>',
+            "",
+            '<c r="C7" t="inlineStr"><is><r><t xml:space="preserve">in </t></r>'
+            "<r><t>parts</t></r></is></c>"
+            '<c r="D7" t="s"><v>1</v></c>' + number("E7", 45_000.25, style=1),
+            number("C8", 45_000, style=1)
+            + number("D8", 0.25, style=2)
+            + number("E8", 1.5, style=3),
+        ).replace("</sheetData>", '</sheetData><mergeCells><mergeCell ref="C4:C5"/></mergeCells>'),
+        STRINGS: f'<sst {MAIN}><si><r><t xml:space="preserve">rich </t></r><r><t>text</t></r></si>'
+        "<si><t>漢字</t><rPh sb='0' eb='2'><t>かんじ</t></rPh></si></sst>",
+        STYLES: styles("yyyy-mm-dd hh:mm", "h:mm", "[h]:mm"),
+    }
+)
+
+
+@pytest.mark.filterwarnings("ignore:Workbook contains no default style")
+def test_every_kind_of_cell_is_read_as_openpyxl_reads_it(tmp_path: Path) -> None:
+    found = cells(tmp_path / "file", ODD)
+    assert found == [
+        [1.5, "inline", True],
+        [2, "a", False],
+        [None, "rich text", None],
+        ["in parts", "漢字", datetime.combine(date(2023, 3, 15), time(6))],
+        [date(2023, 3, 15), time(6), timedelta(hours=36)],
+    ]
+    assert typed(found) == typed(by_openpyxl(ODD))
+
+
+def suggested(path: Path, content: bytes) -> dict[str, FieldKind]:
+    table = read(path, content, header_row=1)
+    found = profiles(table.headers, table.rows(), Conventions())
+    return {one.label: one.kind for one in inferred_columns(table.headers, found)}
+
+
+SHOWN = packed(
+    {
+        SHEET: sheet(
+            *(
+                "".join(text(f"{letter}1", letter) for letter in "ABCDEF"),
+                text("A2", "x") + number("B2", 0.5, 1) + number("C2", 9.5, 2) + number("D2", 0.5, 1)
+                + number("E2", 0.5, 3) + number("F2", 7, 4),
+                text("A3", "y") + number("B3", 0.07, 1) + number("C3", 3, 2) + number("D3", 2)
+                + number("E3", 0.25, 3) + number("F3", 8, 4),
+            )
+        ),
+        STYLES: styles("0.0%", "[$€-407] #,##0.00", "0.0 &quot;%&quot;", "[$-409]0"),
+    }
+)  # fmt: skip
+
+
+def test_the_format_of_numbers_tells_percentages_and_amounts(tmp_path: Path) -> None:
+    assert suggested(tmp_path / "file", SHOWN) == {
+        "A": FieldKind.TEXT,
+        "B": FieldKind.PERCENT,
+        "C": FieldKind.CURRENCY,
+        "D": FieldKind.NUMBER,
+        "E": FieldKind.NUMBER,
+        "F": FieldKind.NUMBER,
+    }
+
+
+@pytest.mark.parametrize(
+    ("code", "percent", "currency"),
+    [
+        ("General", False, False),
+        ("0%", True, False),
+        ('0 "%"', False, False),
+        ("0\\%", False, False),
+        ("[Red]0.00%;[Blue]-0.00%", True, False),
+        ('"$"#,##0', False, True),
+        ("_-* #,##0.00 [$€-407]_-", False, True),
+        ("[$-409]d-mmm", False, False),
+    ],
+)
+def test_a_number_format_says_what_is_shown(code: str, percent: bool, currency: bool) -> None:
+    assert (is_percent(code), is_currency(code)) == (percent, currency)
+
+
+def test_formulas_that_nobody_calculated_are_told(tmp_path: Path) -> None:
+    content = written([["Name", "Sum", "Said"], ["a", "=1+1", "x"], ["b", "=1+2", "y"]], False)
+    assert read(tmp_path / "file", content, header_row=1).uncalculated == {1}
+    calculated = packed(
+        {SHEET: sheet(text("A1", "A"), '<c r="A2" t="str"><f>""</f><v></v></c>', number("A3", 1))}
+    )
+    assert read(tmp_path / "file", calculated, header_row=1).uncalculated == set()
+
+
+def test_what_is_not_there_is_told_with_what_is(tmp_path: Path) -> None:
+    book = Workbook()
+    assert book.active is not None
+    book.active.title = "Prices"
+    book.active["B2"] = 1
+    book.create_sheet("Nothing")
+    content = io.BytesIO()
+    book.save(content)
+    for options, said in [
+        ({"sheet_name": "Price"}, "no sheet named Price; it has: Prices, Nothing"),
+        ({"sheet_name": "Nothing"}, "Nothing is empty. Name another with sheetName: Prices"),
+        ({"range": "D4:F9"}, "no cells in D4:F9; it has some in B2:B2"),
+        ({"header_row": 9}, "no row of headers"),
+    ]:
+        with pytest.raises(SourceProblem, match=said):
+            read(tmp_path / "file", content.getvalue(), **options)
+    found = read(tmp_path / "file", content.getvalue(), range="A1:C3")
+    assert (found.headers, [*found.rows()]) == (["A", "B"], [[None, 1]])
