@@ -4,6 +4,7 @@ import csv
 import io
 from collections.abc import Iterator
 from datetime import date, timedelta
+from functools import cache
 from typing import Any
 
 from openpyxl import Workbook
@@ -49,6 +50,7 @@ def rows(count: int, version: int = 0) -> Iterator[list[Any]]:
         ]
 
 
+@cache
 def workbook(count: int) -> bytes:
     """An XLSX file as openpyxl writes it."""
     book, content = Workbook(write_only=True), io.BytesIO()
