@@ -10,7 +10,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from models.automation.automation_runs.errors import NodeError
 from models.core.problems import sentence
-from models.data.databases.locks import FieldsChangingError
+from models.data.databases.locks import DatabaseBusyError
 from runtime.errors import PlatformError
 from runtime.outbound.errors import OutboundError
 
@@ -22,7 +22,7 @@ DATABASE_AWAY = (
     psycopg.OperationalError,
     psycopg.InterfaceError,
     PoolTimeoutError,
-    FieldsChangingError,
+    DatabaseBusyError,
 )
 """The database did not take the transaction (gone, busy, deadlock, time-out)."""
 

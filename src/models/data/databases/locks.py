@@ -25,8 +25,12 @@ WAIT = "1s"
 _ALONE = PreparedStatement(select(func.pg_advisory_xact_lock(_KEY)))
 
 
-class FieldsChangingError(InProgressError):
-    """The fields of a database are being changed, which takes a while: nothing is written."""
+class DatabaseBusyError(InProgressError):
+    """Something that takes a while is done to a database: nothing is written meanwhile."""
+
+
+class FieldsChangingError(DatabaseBusyError):
+    """The fields of a database are being changed."""
 
     def __init__(self) -> None:
         super().__init__("The fields of this database are being changed. Try again in a moment.")
@@ -44,13 +48,18 @@ async def share_schema(work: UnitOfWork, database_id: Id) -> None:
 
 async def share_schema_soon(work: UnitOfWork, database_id: Id) -> None:
     """`share_schema` where the lock was not to be had at once."""
+    await share_soon(work, _key(database_id), FieldsChangingError)
+
+
+async def share_soon(work: UnitOfWork, key: int, busy: type[DatabaseBusyError]) -> None:
+    """Share a lock that somebody holds alone; `busy` is raised when that does not end soon."""
     try:
         async with work.savepoint():
             await work.execute(select(func.set_config("lock_timeout", WAIT, True)))
-            await await_schema(work, database_id)
+            await _SHARED.rows(work, {"key": key})
             await work.execute(select(func.set_config("lock_timeout", "0", True)))
     except psycopg.errors.LockNotAvailable:
-        raise FieldsChangingError from None
+        raise busy from None
 
 
 async def await_schema(work: UnitOfWork, database_id: Id) -> None:

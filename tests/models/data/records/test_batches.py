@@ -12,6 +12,7 @@ from models.data.databases.queries import load_schema
 from models.data.record_changes.tables import record_change
 from models.data.records.commands.index_building import build_index
 from models.data.records.commands.records import write_batch
+from models.data.records.commands.upsert import RowsComingInError, hold_upserts
 from models.data.records.shapes import BatchResult, RecordBatch
 from models.data.records.tables import record_index
 from runtime.ids import new_id
@@ -118,3 +119,16 @@ async def test_the_history_of_a_batch_is_written_at_once(space: Space, make_data
             .group_by(record_change.c.kind)
         )
     assert {row.kind: row.many for row in counted} == {"created": 40, "updated": 40}
+
+
+async def test_an_upsert_waits_no_longer_than_a_second_for_rows_that_come_in(
+    space: Space, make_database: Any
+) -> None:
+    database_id = await make_database(NUMBER)
+    operations = [{"op": "upsert", "upsertBy": ["title"], "title": "a", "data": {"price": 1}}]
+    async with space.database.transaction() as work:
+        await hold_upserts(work, database_id)
+        with pytest.raises(RowsComingInError):
+            await write(space, database_id, operations)
+        await write(space, database_id, [{"op": "create", "title": "b", "data": {}}])
+    await write(space, database_id, operations)

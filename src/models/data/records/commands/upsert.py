@@ -27,6 +27,7 @@ from sqlalchemy.dialects.postgresql import JSONB, aggregate_order_by
 from models.core.base import Id
 from models.core.filters.conditions import In
 from models.core.filters.forms import ValueForm
+from models.data.databases.locks import DatabaseBusyError, share_soon
 from models.data.databases.rules.fields import FieldSpec, Schema
 from models.data.databases.rules.registry import value_form
 from models.data.records.queries.records import records_of
@@ -59,7 +60,7 @@ async def find_matches(work: UnitOfWork, schema: Schema, upserts: Sequence[Write
     """The record each upsert changes, if there is one: all in one statement.
 
     Two upserts of the same values wait for each other, so they never create it twice. All name the
-    same fields. Raises `ConflictError` when several records match.
+    same fields. Raises `ConflictError` when several records match, RowsComingInError.
     """
     matches = Matches()
     wanted: dict[str, dict[str, Any]] = {}
@@ -94,27 +95,41 @@ def _spelling(value: Any) -> str:
     return str(scalar.normalize()) if isinstance(scalar, Decimal) else repr(value)
 
 
+class RowsComingInError(DatabaseBusyError):
+    """A refresh or an import writes into the database; what it writes is not to be seen yet."""
+
+    def __init__(self) -> None:
+        super().__init__("Rows are coming into this database. Try again in a moment.")
+
+
+_COMING_IN = bindparam("coming_in", type_=BigInteger)
 _LOCK = PreparedStatement(
-    select(func.pg_advisory_xact_lock(func.unnest(bindparam("keys", type_=ARRAY(BigInteger)))))
+    select(
+        func.pg_try_advisory_xact_lock_shared(_COMING_IN).label("shared"),
+        func.pg_advisory_xact_lock(func.unnest(bindparam("keys", type_=ARRAY(BigInteger)))),
+    )
 )
+_LOCK_ALL = PreparedStatement(select(func.pg_advisory_xact_lock(_COMING_IN)))
 
 
-async def _lock(work: UnitOfWork, schema: Schema, meant: Any) -> None:
-    """Hold the locks of these values."""
+async def _lock(work: UnitOfWork, schema: Schema, meant: Iterable[str]) -> None:
+    """Hold the locks of these values, in the order all take them. Raises RowsComingInError."""
     shares = {zlib.crc32(spelled.encode()) % _LOCKS for spelled in meant}
-    await _hold_shares(work, schema.database_id, shares)
+    keys = sorted(_key(schema.database_id, b"%d" % share) for share in shares)
+    coming_in = _key(schema.database_id, b"coming in")
+    locked = await _LOCK.rows(work, {"coming_in": coming_in, "keys": keys})
+    if not all(row.shared for row in locked):
+        await share_soon(work, coming_in, RowsComingInError)
 
 
 async def hold_upserts(work: UnitOfWork, database_id: Id) -> None:
-    """Keep all other upserts of a database waiting until the end."""
-    await _hold_shares(work, database_id, range(_LOCKS))
+    """Keep all other upserts of a database waiting until the end; they wait for a second."""
+    await _LOCK_ALL.rows(work, {"coming_in": _key(database_id, b"coming in")})
 
 
-async def _hold_shares(work: UnitOfWork, database_id: Id, shares: Iterable[int]) -> None:
-    """Hold these locks of a database, in the order all take them."""
-    names = (fingerprint(b"upsert", database_id.bytes, b"%d" % share) for share in shares)
-    keys = sorted(int.from_bytes(name[:8], "big", signed=True) for name in names)
-    await _LOCK.rows(work, {"keys": keys})
+def _key(database_id: Id, name: bytes) -> int:
+    digest = fingerprint(b"upsert", database_id.bytes, name)
+    return int.from_bytes(digest[:8], "big", signed=True)
 
 
 async def _find(
