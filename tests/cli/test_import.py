@@ -14,7 +14,7 @@ from cli.main import app
         ("absent.csv", None, "There is no file"),
         ("", None, "is a directory"),
         ("empty.csv", b"", "is empty"),
-        ("notes.txt", b"a", "does not tell its format"),
+        ("notes.docx", b"a", "does not tell its format"),
     ],
 )
 def test_a_file_that_cannot_be_imported_is_one_sentence(

@@ -14,7 +14,9 @@ from models.automation.automations.rules.triggers.kinds import TriggerKind
 from models.core.expressions.rules.functions import FUNCTIONS
 from models.core.filters.operators import Op
 from models.data.databases.rules.kinds import FieldKind
+from models.sources.data_source_runs.notes import ERROR_NOTES, Subject
 from models.sources.data_sources.rules.configs import DataSourceKind
+from models.sources.tabular.rules.problems import ErrorKind
 from tests.support.client import Client
 
 KNOWN = {
@@ -26,6 +28,7 @@ KNOWN = {
     "bindings": list(BindingType),
     "expressions": [function.name for function in FUNCTIONS],
     "data-sources": list(DataSourceKind),
+    "rows": list(Subject),
 }
 
 
@@ -41,6 +44,13 @@ async def test_each_kind_has_a_page_with_an_example(client: Client, section: str
         assert example
         text = unescape(re.sub("<[^>]+>", "", example[1]))
         assert section == "expressions" or json.loads(text)
+
+
+async def test_every_kind_of_error_says_what_to_do(client: Client) -> None:
+    page = (await client.get("/docs/rows/errors")).text
+    assert ERROR_NOTES.keys() == set(ErrorKind)
+    for kind in ErrorKind:
+        assert f"<dt><code>{kind}</code></dt>" in page
 
 
 async def test_every_link_of_the_pages_leads_somewhere(app: FastAPI, client: Client) -> None:

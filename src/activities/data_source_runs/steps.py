@@ -63,7 +63,7 @@ class DataSourceRunActivities:
     @activity.defn(name="fetch_source")
     async def fetch(self, run_id: str) -> StepReply:
         """Fetch what the source holds, page by page; a repeated call goes on after the last one."""
-        counts = {"pages": 0, "bytes": 0}
+        counts: dict[str, int] = {}
         async with self._attempt(run_id, counts) as run:
             if run is None:
                 return StepReply(CLOSED)

@@ -18,7 +18,7 @@ export function problem(text) {
 /** What every run has, in the head of the page. */
 export function showHead(title, run, temporal, facts) {
   document.title = `${plain(run.status)} · ${title}`;
-  at("label").textContent = title;
+  at("label").textContent = at("label").title = title;
   const status = at("status");
   if (status.dataset.status !== run.status) {
     status.dataset.status = run.status;

@@ -20,19 +20,6 @@ const COUNTS = {
   rowsFetched: "rows read", rowsInserted: "inserted", rowsUpdated: "updated",
   rowsUnchanged: "unchanged", rowsRemoved: "removed", rowsSkipped: "skipped",
 };
-/** What to do about an error, beside what the error itself says. */
-const ADVICE = {
-  fetch: "Look at the source and its address, then try again.",
-  auth: "Look at the secret or the connection that the source asks for, then try again.",
-  timeout: "The source took too long. Try again, or ask it for less at a time.",
-  too_large: "Bring in less at a time.",
-  parse: "Look at the file, and at the format, sheet and header row that were chosen.",
-  mapping: "Change the fields of the database or what the columns fill, then try again.",
-  write: "Nothing was written. Mend what is said above, then try again.",
-  guard: "Nothing was removed. Look whether the rows are really gone from the source.",
-  internal: "This is a fault of the platform. Try again; its operators find it by the workflow id.",
-};
-
 const path = `/v1/data-source-runs/${encodeURIComponent(runId)}`;
 const isImport = () => shown.dataSourceId === undefined;
 let shown = null;
@@ -120,7 +107,7 @@ function details() {
       "taken back": run.revertedAt && moment(run.revertedAt),
     }),
     run.error && section("Error", element("p", { class: "problem" }, run.error),
-      element("p", { class: "quiet" }, ADVICE[run.errorKind] ?? "")),
+      run.advice && element("p", { class: "quiet" }, run.advice)),
     run.status === "failed" && section("What was changed",
       element("p", {}, "Nothing: all rows are written, or none.")),
     run.skippedCells > 0 && section("Cells", element("p", {},

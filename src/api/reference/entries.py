@@ -14,6 +14,7 @@ from models.core.filters.operators import OPERATORS, Op
 from models.data.databases.rules.kind_notes import KIND_NOTES
 from models.data.databases.rules.kinds import FieldKind
 from models.data.databases.rules.registry import KIND_RULES
+from models.sources.data_source_runs.notes import NOTES, Subject
 
 _OWN_PAGE = frozenset({"Binding", "CelExpression", "Filter", "BoundFilter", "PartialConfig"})
 """Parts that have a section of their own, or nothing to show."""
@@ -85,6 +86,7 @@ _SAYS = {
         " `double(trigger.count) * 1.5`."
     ),
     "data-sources": "Where rows of a database come from.",
+    "rows": "How rows come in: imports of spreadsheets, and refreshes of data sources.",
 }
 
 
@@ -108,6 +110,7 @@ class Reference:
             "bindings": self._of_union("Binding"),
             "expressions": [_function(one) for one in FUNCTIONS],
             "data-sources": [self._source(kind) for kind in self._kinds("CreateDataSource")],
+            "rows": [self._subject(subject) for subject in Subject],
         }
         return [Section(slug, says, entries[slug]) for slug, says in _SAYS.items()]
 
@@ -145,6 +148,11 @@ class Reference:
         config = self._schemas[name]
         example = {"label": "…", "kind": kind, "config": config["examples"][0]}
         return Entry(kind, config["description"], (), self._tables(name), example)
+
+    def _subject(self, subject: Subject) -> Entry:
+        note = NOTES[subject]
+        tables = [] if note.shape is None else self._tables(note.shape)
+        return Entry(subject.value, note.says, note.facts, tables, note.example)
 
     def _of_union(self, union: str) -> list[Entry]:
         told_by = self._schemas[union]["discriminator"]

@@ -8,11 +8,13 @@ from models.content.items.queries import PlacementOf, placed
 from models.core.access.placement import Placement
 from models.core.access.rules import Actor, Level
 from models.core.base import Id
+from models.sources.data_source_runs.notes import ERROR_NOTES
 from models.sources.data_source_runs.queries import run_in_workspace, shown_of
 from models.sources.data_source_runs.shapes import SourceRunOverview, SourceRunState
 from models.sources.data_source_runs.tables import DataSourceRun, data_source_run
 from models.sources.data_source_runs.titles import run_title
 from models.sources.data_sources.tables import data_source
+from models.sources.tabular.rules.problems import ErrorKind
 from runtime.database import UnitOfWork, columns_of
 from runtime.errors import NotFoundError
 
@@ -80,7 +82,8 @@ _STATE = (
 
 
 def _state(row: DataSourceRun) -> SourceRunState:
-    lost = row.progress.get("lost", 0)
-    return SourceRunState.model_validate(
-        {**columns_of(row), **shown_of(row), "skipped_cells": lost}
-    )
+    more = {
+        "skipped_cells": row.progress.get("lost", 0),
+        "advice": None if row.error_kind is None else ERROR_NOTES[ErrorKind(row.error_kind)],
+    }
+    return SourceRunState.model_validate({**columns_of(row), **shown_of(row), **more})

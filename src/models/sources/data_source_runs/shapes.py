@@ -140,7 +140,10 @@ class SpreadsheetImportDetail(Shape):
 
 
 class SourceRunState(Shape):
-    """What changes of a run while it is watched; `skippedCells` had no form of their field."""
+    """What changes of a run while it is watched; `skippedCells` had no form of their field.
+
+    `advice` says what to do about the error.
+    """
 
     status: DataSourceRunStatus
     progress: RunProgress | None = None
@@ -148,6 +151,7 @@ class SourceRunState(Shape):
     skipped_cells: int
     error: str | None = None
     error_kind: ErrorKind | None = None
+    advice: str | None = None
     started_at: Moment | None = None
     completed_at: Moment | None = None
     reverted_at: Moment | None = None

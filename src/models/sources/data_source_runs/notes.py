@@ -1,0 +1,160 @@
+"""How rows come in, in words: a page of the documentation for each subject."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from models.core.base import EXAMPLE_ID
+from models.sources.tabular.rules.columns import MAX_CHOICES, MAX_DIGITS, MIN_ROWS_OF_CHOICES
+from models.sources.tabular.rules.problems import ErrorKind
+
+
+class Subject(StrEnum):
+    """What there is to know about rows that come in."""
+
+    IMPORTS = "imports"
+    PROGRESS = "progress"
+    COLUMNS = "columns"
+    KEYS = "keys"
+    MODES = "modes"
+    REMOVAL = "removal"
+    PAGINATION = "pagination"
+    UNDO = "undo"
+    ERRORS = "errors"
+
+
+class SubjectNote(NamedTuple):
+    """What a page says: paragraphs, facts in a line each, an example, the shape it explains."""
+
+    says: str
+    facts: tuple[tuple[str, str], ...]
+    example: Any
+    shape: str | None = None
+
+
+ERROR_NOTES: Mapping[ErrorKind, str] = {
+    ErrorKind.FETCH: "The source did not give its rows. Look at it and at its address, then try"
+    " again.",
+    ErrorKind.AUTH: "The source does not let the platform in. Look at the secret or the connection"
+    " that it asks for.",
+    ErrorKind.TIMEOUT: "It took too long. Try again, or bring in less at a time.",
+    ErrorKind.TOO_LARGE: "It is too much for one run. Bring in less at a time.",
+    ErrorKind.PARSE: "The content cannot be read. Look at the file, and at the format, sheet and"
+    " header row that were chosen.",
+    ErrorKind.MAPPING: "Columns and fields do not go together. Change the fields of the database,"
+    " or which columns fill them.",
+    ErrorKind.WRITE: "The database refused the rows. Mend what the error says, then try again.",
+    ErrorKind.GUARD: "Too many rows would be removed. Look whether they are really gone; if so,"
+    " refresh with force.",
+    ErrorKind.CANCELLED: "Somebody cancelled it.",
+    ErrorKind.INTERNAL: "A fault of the platform. Try again; its operators find it by the workflow"
+    " id.",
+}
+"""What to do about each `errorKind`."""
+
+NOTES: Mapping[Subject, SubjectNote] = {
+    Subject.IMPORTS: SubjectNote(
+        "A file, a URL or rows of the request become records, all of them or none. Without"
+        " `targetDatabaseId` a database is created with them.\n\n"
+        "`data-sources/import-spreadsheet` waits for the end, at most 55 seconds, and is then"
+        " answered with `in_progress`: repeated with the same `clientMutationId`, it gives the"
+        " result. `imports` starts an import and does not wait.\n\n"
+        "On the command line: `workspace import FILE --database ID`, or `--new TITLE`.",
+        (
+            ("Formats", "CSV, TSV, XLSX, XLS, ODS, JSON, NDJSON"),
+            ("At most", "50 MiB, 1,000,000 rows, 200 columns"),
+        ),
+        {"label": "Prices", "kind": "file", "fileId": EXAMPLE_ID, "fields": []},
+        "ImportSpreadsheet",
+    ),
+    Subject.PROGRESS: SubjectNote(
+        "A run tells its stage, its rows and its bytes in `progress`, as long as it goes on and"
+        " afterwards. `GET /v1/data-source-runs/{id}/events` tells every change until the end, and"
+        " the page `pageUrl` shows it to people. Nothing of a run is visible in the database before"
+        " all of it is.",
+        (
+            ("`fetch`", "asks the source, page by page; a repeated attempt goes on after the last"),
+            ("`stage`", "reads the rows and converts their cells"),
+            ("`apply`", "compares the rows with the records and writes them, in one transaction"),
+        ),
+        {"stage": "stage", "rows": 25_000, "bytes": 4_194_304},
+        "RunProgress",
+    ),
+    Subject.COLUMNS: SubjectNote(
+        "Without `fields` every column fills a field: one of its name that is there, else a new"
+        " one. A column suggests a kind when all of its cells agree; everything else is `text`."
+        " Nothing is guessed.\n\n"
+        "With `fields` the columns that are named fill these fields. `sourcePath` is the header of"
+        " a column, its letter, or for JSON its path. A cell that has no form of its field is left"
+        " empty and counted in `skippedCells`.",
+        (
+            ("Numbers", f"not with leading zeros, nor with more than {MAX_DIGITS} digits: `text`"),
+            ("Days", "ISO 8601; `1/2/2026` only where `dateOrder` says which of them is the day"),
+            ("Decimal comma", "only with `decimalSeparator: ,`"),
+            (
+                "`select`",
+                f"at most {MAX_CHOICES} different texts in {MIN_ROWS_OF_CHOICES} rows or more",
+            ),
+        ),
+        {"sourcePath": "Unit price", "fieldKey": "price", "label": "Price", "kind": "number"},
+        "FieldMapping",
+    ),
+    Subject.KEYS: SubjectNote(
+        "`keyFields` are the fields that tell rows apart. A row whose keys a record has becomes"
+        " that record; any other is a new one. Of several rows with the same keys the last one"
+        " counts, the others are skipped.\n\n"
+        "Without keys a row is told apart by all of its values: a changed row is a new record, and"
+        " the old one is gone.",
+        (),
+        {"keyFields": ["code"], "mode": "upsert"},
+    ),
+    Subject.MODES: SubjectNote(
+        "What becomes of the rows: `writeMode` of a data source, `mode` of an import. What has not"
+        " changed is not written.",
+        (
+            ("`upsert`", "rows that are there are updated, others are inserted"),
+            ("`replace`", "the same, and records that are not among the rows are removed"),
+            ("`append`, of an import `insert`", "every row is a new record"),
+        ),
+        {"writeMode": "upsert"},
+    ),
+    Subject.REMOVAL: SubjectNote(
+        "`removedRows` says what becomes of the record of a row that the source has no more. A run"
+        " that would remove more than `removalGuardPercent` of the known rows fails with `guard`"
+        " and changes nothing; `force` lets it. A fetch that fails removes nothing.",
+        (
+            ("`archive`", "the record is archived"),
+            ("`delete`", "the record goes to the trash, for 30 days"),
+            ("`keep`", "the record stays as it is"),
+        ),
+        {"removedRows": "archive", "removalGuardPercent": 30},
+    ),
+    Subject.PAGINATION: SubjectNote(
+        "How the next page of an `http_json` source is asked for. Each page is kept when it is"
+        " here: a repeated attempt goes on after the last one.",
+        (
+            ("`none`", "one request"),
+            ("`page`", "`param` counts pages, from 1 or from the number in the URL"),
+            ("`offset`", "`param` counts rows, from 0"),
+            ("`cursor`", "`param` takes what stands at `cursorPath` of the page before"),
+            ("`link_header`", "the `Link` header of a page names the next one, on the same host"),
+            ("The end", "a page without rows, with fewer than `pageSize`, or without a next one"),
+        ),
+        {"type": "cursor", "param": "after", "cursorPath": "$.meta.next"},
+        "Pagination",
+    ),
+    Subject.UNDO: SubjectNote(
+        "For seven days an import is taken back by `imports/{id}/undo`, and the newest run of a"
+        " data source by `revert`: its records become what they were. Records that somebody changed"
+        " since are kept and counted. A database that an import created goes to the trash.",
+        (("On the command line", "`workspace import --undo RUN`"),),
+        {"reverted": 120, "kept": 2},
+        "Reversal",
+    ),
+    Subject.ERRORS: SubjectNote(
+        "A run that failed has changed nothing. `error` says what was wrong, `errorKind` of which"
+        " kind it is. `fetch` and `timeout` are tried again, three times.",
+        tuple((f"`{kind.value}`", says) for kind, says in ERROR_NOTES.items()),
+        {"status": "failed", "errorKind": "parse", "error": "The workbook is damaged."},
+    ),
+}
