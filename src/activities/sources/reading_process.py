@@ -30,7 +30,9 @@ from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
 DESCRIPTION, ROWS, PROBLEM, END = b"d", b"r", b"p", b"e"
 """What a message of this process begins with."""
 BATCH = 5_000
-"""Rows of one message."""
+"""Rows of one message at most."""
+_BATCH_BYTES = 4 * 1024 * 1024
+"""Bytes from which on a message is sent: the parent, which is not bounded, holds it."""
 
 TOO_MUCH_MEMORY = (
     "Reading the file takes more memory than its size allows. Split it, or delete what is empty:"
@@ -169,17 +171,19 @@ def _filled(table: Table, options: ReadOptions, request: Fill) -> Iterator[bytes
     for row in islice(rows, request.skip):
         if conversion.grows:
             conversion.convert(row)
-    position = request.skip
-    while batch := [*islice(rows, BATCH)]:
-        made = [conversion.convert(row) for row in batch]
-        lines = [
-            request.lead + _line(position + number, row, request.keys)
-            for number, row in enumerate(made)
-            if not row.skipped
-        ]
-        counts = [len(batch), sum(row.skipped for row in made), sum(row.lost for row in made)]
+    lines: list[bytes] = []
+    counts, size = [0, 0, 0], 0
+    for position, row in enumerate(rows, start=request.skip):
+        made = conversion.convert(row)
+        if not made.skipped:
+            lines.append(request.lead + _line(position, made, request.keys))
+            size += len(lines[-1])
+        counts = [counts[0] + 1, counts[1] + made.skipped, counts[2] + made.lost]
+        if counts[0] == BATCH or size >= _BATCH_BYTES:
+            yield ROWS + to_json(counts) + b"\n" + b"".join(lines)
+            counts, lines, size = [0, 0, 0], [], 0
+    if counts[0]:
         yield ROWS + to_json(counts) + b"\n" + b"".join(lines)
-        position += len(batch)
     grown = {key: [asdict(one) for one in new] for key, new in conversion.grown().items() if new}
     yield END + to_json(grown)
 
