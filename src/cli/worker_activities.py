@@ -37,6 +37,8 @@ from activities.outbox.relay import RUNNING_CAP
 from activities.outbox.run_starts import RunStarts
 from activities.schedules.fires import ScheduleFires
 from activities.schedules.schedules import Schedules
+from activities.sources.connections import ConnectionReader
+from activities.sources.fetchers import Fetchers
 from models.automation.automations.rules.graph.kinds import NodeKind
 from runtime.crypto import KeyRing
 from runtime.database import Database
@@ -62,6 +64,8 @@ class Parts:
     """A run that lasts longer is timed out."""
     running_cap: int = RUNNING_CAP
     starts: RunStarts = field(default_factory=RunStarts)
+    connections: ConnectionReader | None = None
+    """Who reads what connections lead to; without one there are none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +86,9 @@ def registrations_of(parts: Parts) -> Registrations:
     steps = ActionSteps(parts.database, writes, effects)
     actions = ActionRunActivities(parts.database, steps)
     outside = OutsideNodes(parts.database, known, effects)
-    jobs = JobActivities(parts.database, job_families(parts.store, parts.outbound, parts.keys))
-    refreshes = DataSourceRunActivities(parts.database, parts.store, parts.outbound, parts.keys)
+    fetchers = Fetchers(parts.outbound, parts.keys, parts.store, parts.connections)
+    jobs = JobActivities(parts.database, job_families(parts.store, fetchers))
+    refreshes = DataSourceRunActivities(parts.database, parts.store, fetchers)
     retention = RetentionActivities(parts.database, parts.store, parts.periods)
     # A family of work adds its registration here.
     families: list[WorkFamily[Any]] = [

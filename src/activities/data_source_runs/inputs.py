@@ -5,17 +5,17 @@ import shutil
 import tempfile
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 
-from activities.sources.fetching import FORMATS
-from models.content.files.queries import find_file
-from models.core.base import Id, JsonObject
+from activities.sources.fetchers import Wanted
+from activities.sources.fetching import FORMATS, Fetched
+from activities.sources.stored import copied, file_at
 from models.sources.data_source_runs.tables import DataSourceRun
 from models.sources.data_sources.rules.configs import DataSourceKind
 from models.sources.tabular.rules.configs import read_options
 from models.sources.tabular.rules.options import ReadOptions, TableFormat
-from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
-from runtime.database import Database, UnitOfWork
+from runtime.database import Database
 from runtime.object_store import ObjectStore
 
 
@@ -24,10 +24,31 @@ def page_key(run: DataSourceRun, page: int) -> str:
     return f"data-source-runs/{run.workspace_id}/{run.id}/{page}"
 
 
-def read_options_of(kind: str, config: JsonObject, charset: str | None = None) -> ReadOptions:
-    """How the files of a config are read, which their server says are written in `charset`."""
-    named = config.get("format") or FORMATS.get(DataSourceKind(kind), TableFormat.JSON)
-    return read_options(config, TableFormat(named), charset)
+def wanted_by(run: DataSourceRun) -> Wanted:
+    """The source of a run, as it is fetched for who asked for it."""
+    mapping, keys = run.plan["fields"], run.plan["keyFields"]
+    return Wanted(
+        run.workspace_id,
+        run.actor_user_id,
+        DataSourceKind(run.plan["kind"]),
+        run.plan["config"],
+        [one["sourcePath"] for one in mapping if one["fieldKey"] in keys],
+    )
+
+
+def read_options_of(wanted: Wanted, fetched: Fetched) -> ReadOptions:
+    """How the files of a source are read, by its config and by what it said of them."""
+    named = fetched.format or wanted.config.get("format")
+    usual = FORMATS.get(wanted.kind, TableFormat.JSON)
+    options = read_options(wanted.config, TableFormat(named or usual), fetched.charset)
+    if not fetched.queried:
+        return options
+    return replace(options, query=wanted.config["query"], params=wanted.config["params"])
+
+
+def fetched_by(run: DataSourceRun) -> Fetched:
+    """How far the source of a run has been fetched."""
+    return Fetched(**run.progress.get("fetched", {}))
 
 
 @asynccontextmanager
@@ -58,29 +79,8 @@ async def input_files(
         path = directory / "content"
         path.write_bytes(base64.b64decode(config["content"]))
         return [path]
-    if DataSourceKind(run.plan["kind"]) is DataSourceKind.FILE:
+    if "fileId" in config:
         async with database.transaction() as work:
             return [await file_at(work, store, run.workspace_id, config, directory)]
     pages = range(run.progress["pages"])
-    return [await _copied(store, page_key(run, page), directory / f"{page}") for page in pages]
-
-
-async def file_at(
-    work: UnitOfWork, store: ObjectStore, workspace_id: Id, config: JsonObject, directory: Path
-) -> Path:
-    """The stored file that a config names, in a directory. Raises SourceProblem when it is gone."""
-    found = await find_file(work, workspace_id, Id(config["fileId"]))
-    if found is None:
-        raise SourceProblem(ErrorKind.FETCH, "The file is gone. Name another fileId.", final=True)
-    return await _copied(store, found.object_key, directory / "file")
-
-
-async def _copied(store: ObjectStore, key: str, path: Path) -> Path:
-    with path.open("wb") as file:
-        try:
-            async for piece in store.get(key):
-                file.write(piece)
-        except FileNotFoundError:
-            message = "The content of the file is gone."
-            raise SourceProblem(ErrorKind.FETCH, message, final=True) from None
-    return path
+    return [await copied(store, page_key(run, page), directory / f"{page}") for page in pages]

@@ -14,32 +14,32 @@ from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
 from activities.data_source_runs.inputs import (
     bytes_in,
+    fetched_by,
     input_files,
     page_key,
     read_options_of,
     scratch,
+    wanted_by,
 )
 from activities.data_source_runs.progress import StepReply, telling
 from activities.endings import CLOSED
 from activities.heartbeats import heartbeats
-from activities.sources.fetching import Fetched, HttpSource, fetch_pages
+from activities.sources.fetchers import Fetchers, Wanted
+from activities.sources.fetching import Fetched
 from activities.sources.reading import Reading, reading
 from activities.sources.reading_process import Fill
-from activities.sources.requests import HTTP_KINDS, auth_headers
 from models.core.base import Id, JsonObject
 from models.sources.data_source_runs.commands import endings, execution, staging
 from models.sources.data_source_runs.commands.staging import StagedBatch
 from models.sources.data_source_runs.commands.targets import filled_fields
 from models.sources.data_source_runs.rules import DataSourceRunStatus, RunTrigger, Stage
 from models.sources.data_source_runs.tables import DataSourceRun
-from models.sources.data_sources.rules.configs import DataSourceKind, FieldMapping
+from models.sources.data_sources.rules.configs import FieldMapping
 from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
-from runtime.crypto import KeyRing
 from runtime.database import Database
 from runtime.errors import PlatformError, UnavailableError
 from runtime.fault_injection import FaultPoint, inject_fault
 from runtime.object_store import ObjectStore
-from runtime.outbound.client import OutboundClient
 
 CONTINUE = "continue"
 STAGE_AGAIN = "stage_again"
@@ -52,13 +52,10 @@ _PIECE = 1 << 20
 class DataSourceRunActivities:
     """The activities of the workflow `DataSourceRefresh`."""
 
-    def __init__(
-        self, database: Database, store: ObjectStore, outbound: OutboundClient, keys: KeyRing
-    ) -> None:
+    def __init__(self, database: Database, store: ObjectStore, fetchers: Fetchers) -> None:
         self._database = database
         self._store = store
-        self._outbound = outbound
-        self._keys = keys
+        self._fetchers = fetchers
 
     @activity.defn(name="fetch_source")
     async def fetch(self, run_id: str) -> StepReply:
@@ -67,15 +64,15 @@ class DataSourceRunActivities:
         async with self._attempt(run_id, counts) as run:
             if run is None:
                 return StepReply(CLOSED)
-            if _is_fetched(run):
-                await self._fetch(run, counts)
+            wanted = wanted_by(run)
+            if not wanted.stored:
+                await self._fetch(run, wanted, counts)
         return StepReply(CONTINUE, counts)
 
-    async def _fetch(self, run: DataSourceRun, counts: dict[str, int]) -> None:
-        config = run.plan["config"]
-        fetched = Fetched(**run.progress["fetched"]) if "fetched" in run.progress else Fetched()
-        async with self._database.statement() as work:
-            headers = await auth_headers(work, self._keys, run.workspace_id, config)
+    async def _fetch(self, run: DataSourceRun, wanted: Wanted, counts: dict[str, int]) -> None:
+        done = fetched_by(run)
+        async with self._database.transaction() as work:
+            access = await self._fetchers.access(work, wanted)
 
         async def keep(path: Path, state: Fetched) -> None:
             await self._store.put(page_key(run, state.pages - 1), _pieces(path))
@@ -96,11 +93,9 @@ class DataSourceRunActivities:
                 # What is there of a page under way, unpacked; once it is whole it counts as sent.
                 return counts["bytes"] + bytes_in(directory)
 
-            counts.update(pages=fetched.pages, bytes=fetched.bytes)
-            kind = DataSourceKind(run.plan["kind"])
-            source = HttpSource(self._outbound, kind, config, headers, _key_columns(run))
+            counts.update(pages=done.pages, bytes=done.bytes)
             async with telling(received, partial(self._received, run)):
-                await fetch_pages(source, directory, keep, fetched)
+                await self._fetchers.fetch(wanted, access, directory, keep, done)
 
     async def _received(self, run: DataSourceRun, count: int) -> None:
         await self._progress(run, received=count, stage=Stage.FETCH.value)
@@ -117,10 +112,10 @@ class DataSourceRunActivities:
                 return StepReply(CONTINUE, counts)
             async with scratch() as directory:
                 files = await input_files(self._database, self._store, run, directory)
-                size = {} if _is_fetched(run) else {"bytes": bytes_in(directory)}
+                wanted = wanted_by(run)
+                size = {"bytes": bytes_in(directory)} if wanted.stored else {}
                 await self._progress(run, stage=Stage.STAGE.value, **size)
-                charset = run.progress.get("fetched", {}).get("charset")
-                options = read_options_of(run.plan["kind"], run.plan["config"], charset)
+                options = read_options_of(wanted, fetched_by(run))
                 async with reading(files, options) as table:
                     await self._stage(run, table, counts)
         return StepReply(CONTINUE, counts)
@@ -278,17 +273,6 @@ class DataSourceRunActivities:
         async with self._database.transaction() as work:
             await endings.fail_run(work, run_id, problem)
         raise ApplicationError(problem.kind, type=problem.kind, non_retryable=True) from None
-
-
-def _key_columns(run: DataSourceRun) -> list[str]:
-    """The columns that fill the fields by which rows are told apart."""
-    mapping = run.plan["fields"]
-    return [one["sourcePath"] for one in mapping if one["fieldKey"] in run.plan["keyFields"]]
-
-
-def _is_fetched(run: DataSourceRun) -> bool:
-    """Whether the source lies outside."""
-    return DataSourceKind(run.plan["kind"]) in HTTP_KINDS
 
 
 async def _pieces(path: Path) -> AsyncIterator[bytes]:

@@ -9,18 +9,15 @@ from activities.jobs.recomputation import Recomputation
 from activities.jobs.source_previews import SourcePreviews
 from activities.jobs.source_reversals import SourceReversals
 from activities.jobs.transactions import Chunks
-from runtime.crypto import KeyRing
+from activities.sources.fetchers import Fetchers
 from runtime.families import Family
 from runtime.object_store import ObjectStore
-from runtime.outbound.client import OutboundClient
 
 
-def job_families(
-    store: ObjectStore, outbound: OutboundClient, keys: KeyRing
-) -> dict[Family, Chunks]:
+def job_families(store: ObjectStore, fetchers: Fetchers) -> dict[Family, Chunks]:
     """The chunks of every family."""
     return {
-        Family.DATA_SOURCE_PREVIEW: SourcePreviews(store, outbound, keys),
+        Family.DATA_SOURCE_PREVIEW: SourcePreviews(store, fetchers),
         Family.DATA_SOURCE_REVERSAL: SourceReversals(),
         Family.DATABASE_DUPLICATE: DatabaseCopies(),
         Family.EXPORT: Exports(store),

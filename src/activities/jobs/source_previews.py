@@ -4,36 +4,33 @@ from pathlib import Path
 
 from typing_extensions import override
 
-from activities.data_source_runs.inputs import file_at, read_options_of, scratch
+from activities.data_source_runs.inputs import read_options_of, scratch
 from activities.jobs.open_transactions import keep_open
 from activities.jobs.transactions import Chunks
-from activities.sources.fetching import HttpSource, fetch_first_page
+from activities.sources.fetchers import Fetchers, Wanted
+from activities.sources.fetching import Fetched
 from activities.sources.reading import reading
-from activities.sources.requests import HTTP_KINDS, auth_headers
+from activities.sources.stored import file_at
 from models.core.base import JsonObject
 from models.messages.jobs.tables import Job
 from models.sources.data_sources.rules.configs import DataSourceKind
+from models.sources.tabular.rules.options import ReadOptions
 from models.sources.tabular.rules.problems import SourceProblem
-from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
 from runtime.errors import ValidationError
 from runtime.object_store import ObjectStore
-from runtime.outbound.client import OutboundClient
 
 PROFILED = 1_000
 """Rows by which the kinds of columns are told."""
 READ_SECONDS = 30.0
-FETCH_SECONDS = 45.0
-"""Seconds for the first page: whoever asked is answered within a minute."""
 
 
 class SourcePreviews(Chunks):
-    """Fetches the first page, reads it, and keeps only what is shown."""
+    """Fetches the first rows, reads them, and keeps only what is shown."""
 
-    def __init__(self, store: ObjectStore, outbound: OutboundClient, keys: KeyRing) -> None:
+    def __init__(self, store: ObjectStore, fetchers: Fetchers) -> None:
         self._store = store
-        self._outbound = outbound
-        self._keys = keys
+        self._fetchers = fetchers
 
     @override
     async def advance(self, work: UnitOfWork, job: Job) -> JsonObject | None:
@@ -50,21 +47,23 @@ class SourcePreviews(Chunks):
 
     async def _read(self, work: UnitOfWork, job: Job) -> JsonObject:
         kind, config = DataSourceKind(job.input["kind"]), job.input["config"]
-        charset = None
+        wanted = Wanted(job.workspace_id, job.actor_user_id, kind, config)
+        fetched = Fetched()
         async with scratch() as directory:
-            if kind in HTTP_KINDS:
-                headers = await auth_headers(work, self._keys, job.workspace_id, config)
-                path = directory / "page-0"
-                source = HttpSource(self._outbound, kind, config, headers, seconds=FETCH_SECONDS)
-                charset = await keep_open(work, fetch_first_page(source, path))
-            else:
+            if wanted.stored:
                 path = await file_at(work, self._store, job.workspace_id, config, directory)
-            described = await keep_open(work, self._described(path, job, charset))
+            else:
+                path = directory / "sample"
+                access = await self._fetchers.access(work, wanted)
+                sampled = self._fetchers.sample(wanted, access, path, PROFILED)
+                fetched = await keep_open(work, sampled)
+            options = read_options_of(wanted, fetched)
+            described = await keep_open(work, _described(path, options, job.input["limit"]))
         if not described["rows"]:
             described["warning"] = "The source has no rows."
         return described
 
-    async def _described(self, path: Path, job: Job, charset: str | None) -> JsonObject:
-        options = read_options_of(job.input["kind"], job.input["config"], charset)
-        async with reading([path], options, READ_SECONDS) as table:
-            return await table.describe(job.input["limit"], PROFILED)
+
+async def _described(path: Path, options: ReadOptions, limit: int) -> JsonObject:
+    async with reading([path], options, READ_SECONDS) as table:
+        return await table.describe(limit, PROFILED)

@@ -29,9 +29,12 @@ from runtime.outbound.messages import OutboundResponse
 MAX_PAGES = 1_000
 """Pages of a source (decisions C3); a config may want fewer, and then the rest is left out."""
 
+NOT_MODIFIED = 304
+
 FORMATS: Mapping[DataSourceKind, TableFormat] = {
     DataSourceKind.HTTP_CSV: TableFormat.CSV,
     DataSourceKind.HTTP_XLSX: TableFormat.XLSX,
+    DataSourceKind.SQL: TableFormat.NDJSON,
 }
 """The formats of sources whose kind says it."""
 
@@ -40,9 +43,11 @@ FORMATS: Mapping[DataSourceKind, TableFormat] = {
 class Fetched:
     """How far a source has been fetched: so many pages, bytes and rows, and what `next` asks for.
 
-    `charset` is what the first page says it is written in, and `keys` the columns by which rows are
-    told apart that it has. `digest` is that of the last page; `mark` is what an earlier one was
-    asked for with, to notice a server that sends in circles.
+    `charset` and `format` are what the source says its pages are written in; one that is `queried`
+    is a SQLite database. `keys` are the columns by which rows are told apart that the first page
+    has. `digest` is that of the last page; `mark` is what an earlier one was asked for with, to
+    notice a server that sends in circles. `validators` ask, the next time, whether the source has
+    changed; an `unchanged` one has not.
     """
 
     pages: int = 0
@@ -53,6 +58,10 @@ class Fetched:
     digest: str = ""
     keys: Sequence[str] = ()
     charset: str | None = None
+    format: TableFormat | None = None
+    queried: bool = False
+    validators: Mapping[str, str] = field(default_factory=dict)
+    unchanged: bool = False
 
 
 Keep: TypeAlias = Callable[[Path, Fetched], Awaitable[None]]
@@ -63,7 +72,8 @@ Keep: TypeAlias = Callable[[Path, Fetched], Awaitable[None]]
 class HttpSource:
     """What is fetched: a config, the headers that authenticate, the columns that tell rows apart.
 
-    Each request may take so many `seconds`.
+    `conditions` are the headers that ask for the first page only if it has changed. Each request
+    may take so many `seconds`.
     """
 
     outbound: OutboundClient
@@ -71,6 +81,7 @@ class HttpSource:
     config: JsonObject
     auth: Mapping[str, str]
     keys: Sequence[str] = ()
+    conditions: Mapping[str, str] = field(default_factory=dict)
     seconds: float = FETCH_SECONDS
 
     @property
@@ -87,27 +98,28 @@ class HttpSource:
 
 async def fetch_pages(
     source: HttpSource, directory: Path, keep: Keep, done: Fetched | None = None
-) -> None:
+) -> Fetched:
     """Fetch the pages that are not `done` yet. Raises SourceProblem."""
     state = done or Fetched()
     asked = first_page(source.config) if state.next == {} else state.next
     while asked is not None and state.pages < source.most:
         path = directory / f"page-{state.pages}"
-        response = await _fetch(source, asked, path, state.bytes)
+        response = await _fetch(source, state, asked, path)
+        if response.status == NOT_MODIFIED:
+            return Fetched(next=None, unchanged=True)
         state = await _after(source, state, asked, response, path)
         asked = state.next
         await keep(path, state)
     if asked is not None and state.pages >= MAX_PAGES:
-        raise SourceProblem(
-            ErrorKind.TOO_LARGE,
-            f"The source has more than {MAX_PAGES:,} pages. Ask for larger ones.",
-        )
+        message = f"The source has more than {MAX_PAGES:,} pages. Ask for larger ones."
+        raise SourceProblem(ErrorKind.TOO_LARGE, message)
+    return state
 
 
-async def fetch_first_page(source: HttpSource, path: Path) -> str | None:
-    """Fetch the first page into a file; gives the charset it declares. Raises SourceProblem."""
-    response = await _fetch(source, first_page(source.config), path, 0)
-    return response.charset
+async def fetch_first_page(source: HttpSource, path: Path) -> Fetched:
+    """Fetch the first page into a file. Raises SourceProblem."""
+    response = await _fetch(source, Fetched(), first_page(source.config), path)
+    return Fetched(charset=response.charset)
 
 
 async def _after(
@@ -134,6 +146,7 @@ async def _after(
         digest=digest,
         keys=found.columns if state.pages == 0 else state.keys,
         charset=response.charset if state.pages == 0 else state.charset,
+        validators=_validators(response) if number == 1 and following is None else {},
     )
 
 
@@ -165,20 +178,30 @@ def _check_page(state: Fetched, found: PageFound) -> None:
 
 
 async def _fetch(
-    source: HttpSource, asked: JsonObject, path: Path, before: int
+    source: HttpSource, state: Fetched, asked: JsonObject, path: Path
 ) -> OutboundResponse:
+    conditions = source.conditions if state.pages == 0 else {}
+    headers = {**source.auth, **conditions}
     query = asked.get("query", {})
-    request = request_of(source.config, source.auth, source.seconds, asked.get("url"), query)
+    request = request_of(source.config, headers, source.seconds, asked.get("url"), query)
     with path.open("wb") as file:
         try:
             response = await source.outbound.send(request, _sink(file))
         except OutboundError as error:
             raise problem_of(error) from error
+    if response.status == NOT_MODIFIED and conditions:
+        return response
     check_status(response)
-    if before + response.bytes_received > MAX_FETCH_BYTES:
+    if state.bytes + response.bytes_received > MAX_FETCH_BYTES:
         limit = MAX_FETCH_BYTES // 1024**2
         raise SourceProblem(ErrorKind.TOO_LARGE, f"The source holds more than {limit} MiB.")
     return response
+
+
+def _validators(response: OutboundResponse) -> Mapping[str, str]:
+    """The conditions of the next request (RFC 9110, section 13)."""
+    pairs = (("etag", "If-None-Match"), ("last-modified", "If-Modified-Since"))
+    return {name: response.headers[known] for known, name in pairs if known in response.headers}
 
 
 def _digest(path: Path) -> str:

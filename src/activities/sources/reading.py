@@ -1,7 +1,6 @@
 """Reading a foreign file in a process of its own, from the worker's side."""
 
 import asyncio
-import multiprocessing
 import signal
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -13,6 +12,7 @@ from typing import Any, TypeAlias
 from pydantic_core import from_json
 
 from activities.sources import reading_process
+from activities.sources.processes import context
 from activities.sources.reading_process import (
     DESCRIPTION,
     END,
@@ -31,10 +31,6 @@ ANSWER_SECONDS = 120.0
 """Seconds until the next answer of the process: opening a file, or a batch of its rows."""
 
 Stage: TypeAlias = Callable[[StagedBatch], Awaitable[None]]
-
-_context = multiprocessing.get_context("forkserver")
-# A child runs the main module of its parent once more. What that imports is there already.
-_context.set_forkserver_preload([reading_process.__name__, "cli.main"])
 
 
 class ReadingEndedError(Exception):
@@ -95,7 +91,7 @@ class Reading:
             raise SourceProblem(ErrorKind.TIMEOUT, message, final=True)
         if answer[:1] == PROBLEM:
             problem = from_json(answer[1:])
-            raise SourceProblem(ErrorKind(problem["kind"]), problem["message"])
+            raise SourceProblem(ErrorKind(problem["kind"]), problem["message"], final=True)
         return answer
 
     def _received(self) -> bytes | None:
@@ -121,9 +117,9 @@ async def reading(
     files: Sequence[Path], options: ReadOptions, seconds: float = ANSWER_SECONDS
 ) -> AsyncIterator[Reading]:
     """A process that reads the file, or the pages of JSON, while the block runs."""
-    ours, theirs = _context.Pipe()
+    ours, theirs = context.Pipe()
     arguments = theirs, [str(path) for path in files], options
-    process = _context.Process(target=reading_process.read_file, args=arguments, daemon=True)
+    process = context.Process(target=reading_process.read_file, args=arguments, daemon=True)
     await asyncio.to_thread(process.start)
     theirs.close()
     try:

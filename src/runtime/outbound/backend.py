@@ -12,13 +12,11 @@ import httpcore2
 from typing_extensions import override
 
 from runtime.addresses import Address
-from runtime.outbound.errors import OutboundBlockedError
-from runtime.outbound.resolver import Resolver
+from runtime.outbound.resolver import Resolver, permitted_addresses
 from runtime.outbound_policy import OutboundPolicy
 
 # A host that lists a dead address first must not use up the time of the living one behind it.
 _SECONDS_PER_ADDRESS = 4.0
-_MAX_ADDRESSES = 4
 
 
 class CheckedBackend(httpcore2.AsyncNetworkBackend):
@@ -60,15 +58,11 @@ class CheckedBackend(httpcore2.AsyncNetworkBackend):
     async def _checked(self, host: str, port: int, deadline: float) -> Sequence[Address]:
         try:
             with anyio.fail_after(deadline - time.monotonic()):
-                addresses = await self._resolver.resolve(host, port)
+                return await permitted_addresses(self._resolver, self._policy, host, port)
         except TimeoutError:
             raise httpcore2.ConnectTimeout from None
         except (OSError, UnicodeError):
             raise httpcore2.ConnectError from None
-        # One private address among public ones is how a rebinding answer looks: refuse them all.
-        if not all(self._policy.permits(host, address, port) for address in addresses):
-            raise OutboundBlockedError(host)
-        return addresses[:_MAX_ADDRESSES]
 
     @override
     async def connect_unix_socket(

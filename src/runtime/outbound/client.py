@@ -2,16 +2,17 @@
 
 import asyncio
 import ssl
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Self
 
 import httpcore2
 import httpx2
 
+from runtime.addresses import Address
 from runtime.outbound.backend import CheckedBackend
 from runtime.outbound.encoding import first_hop
-from runtime.outbound.errors import TooManyRedirectsError
+from runtime.outbound.errors import ConnectionFailedError, TooManyRedirectsError
 from runtime.outbound.exchange import (
     Progress,
     Sink,
@@ -22,7 +23,7 @@ from runtime.outbound.exchange import (
 )
 from runtime.outbound.messages import OutboundRequest, OutboundResponse
 from runtime.outbound.redirects import Hop, next_hop
-from runtime.outbound.resolver import Resolver, SystemResolver
+from runtime.outbound.resolver import Resolver, SystemResolver, permitted_addresses
 from runtime.outbound_policy import OutboundPolicy
 
 
@@ -42,11 +43,12 @@ class OutboundClient:
     ) -> None:
         self._policy = policy
         self._threads = SystemResolver() if resolver is None else None
+        self._resolver = resolver or self._threads or SystemResolver()
         self._pool = httpcore2.AsyncConnectionPool(
             ssl_context=tls or httpx2.create_ssl_context(trust_env=False),
             max_connections=None,
             max_keepalive_connections=0,
-            network_backend=CheckedBackend(policy, resolver or self._threads or SystemResolver()),
+            network_backend=CheckedBackend(policy, self._resolver),
         )
 
     async def __aenter__(self) -> Self:
@@ -61,6 +63,17 @@ class OutboundClient:
         await self._pool.aclose()
         if self._threads is not None:
             self._threads.close()
+
+    async def addresses(self, host: str, port: int) -> Sequence[Address]:
+        """The addresses that a client of another protocol may connect to, instead of the name.
+
+        Raises OutboundBlockedError, and ConnectionFailedError for a name that has none.
+        """
+        try:
+            async with asyncio.timeout(self._policy.connect_seconds):
+                return await permitted_addresses(self._resolver, self._policy, host, port)
+        except (OSError, UnicodeError):  # of which a time-out is one
+            raise ConnectionFailedError(host) from None
 
     async def send(self, request: OutboundRequest, sink: Sink | None = None) -> OutboundResponse:
         """Send one request, follow its redirects, and return the whole answer of any status.

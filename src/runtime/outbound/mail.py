@@ -17,12 +17,11 @@ import aiosmtplib
 from runtime.clock import utc_now
 from runtime.outbound.errors import (
     ConnectionFailedError,
-    OutboundBlockedError,
     OutboundError,
     OutboundTimeoutError,
 )
 from runtime.outbound.mail_server import MailServer
-from runtime.outbound.resolver import Resolver, SystemResolver
+from runtime.outbound.resolver import Resolver, SystemResolver, permitted_addresses
 from runtime.outbound_policy import OutboundPolicy
 
 SECONDS = 60.0
@@ -153,9 +152,9 @@ class MailClient:
     async def _connected(self) -> socket.socket:
         """A connection to the first address that answers; all of them must be permitted."""
         server, loop = self.server, asyncio.get_running_loop()
-        addresses = await self._resolver.resolve(server.host, server.port)
-        if not all(self._policy.permits(server.host, one, server.port) for one in addresses):
-            raise OutboundBlockedError(server.host)
+        addresses = await permitted_addresses(
+            self._resolver, self._policy, server.host, server.port
+        )
         for address in addresses:
             family = socket.AF_INET if address.version == 4 else socket.AF_INET6
             opened = socket.socket(family, socket.SOCK_STREAM)

@@ -7,12 +7,30 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
 from runtime.addresses import Address, parse_address
+from runtime.outbound.errors import OutboundBlockedError
+from runtime.outbound_policy import OutboundPolicy
+
+_MAX_ADDRESSES = 4
 
 
 class Resolver(Protocol):
     """Raises OSError when the name has no address."""
 
     async def resolve(self, host: str, port: int, /) -> Sequence[Address]: ...
+
+
+async def permitted_addresses(
+    resolver: Resolver, policy: OutboundPolicy, host: str, port: int
+) -> Sequence[Address]:
+    """The addresses of a host, all of which must be permitted.
+
+    Raises OutboundBlockedError, and OSError and UnicodeError for a name that has none.
+    """
+    addresses = await resolver.resolve(host, port)
+    # One private address among public ones is how a rebinding answer looks: refuse them all.
+    if not all(policy.permits(host, address, port) for address in addresses):
+        raise OutboundBlockedError(host)
+    return addresses[:_MAX_ADDRESSES]
 
 
 class SystemResolver:

@@ -48,7 +48,7 @@ class Fetcher:
         if "url" in config:
             given["url"] = config["url"].format(port=self.endpoint.port)
         auth = {"Authorization": "Bearer credential"}
-        source = HttpSource(self.outbound, kind, given, auth, keys, seconds)
+        source = HttpSource(self.outbound, kind, given, auth, keys, seconds=seconds)
         files: list[Path] = []
 
         async def keep(path: Path, state: Fetched) -> None:

@@ -1,9 +1,13 @@
 """The configs of data sources: what is refused, and what the refusal says to do instead."""
 
+import json
+from uuid import UUID
+
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from models.sources.data_sources.rules.configs import JsonPath
+from models.sources.data_sources.rules.databases import SqlConfig, mysql_problem
 
 PATHS = TypeAdapter(JsonPath)
 
@@ -35,3 +39,61 @@ def test_other_paths_are_refused_with_what_to_do_instead(path: str, advice: str)
     with pytest.raises(ValidationError, match="must be a JSONPath") as refused:
         PATHS.validate_python(path)
     assert advice in str(refused.value)
+
+
+QUERIES = TypeAdapter(SqlConfig)
+
+
+def sql(query: str) -> SqlConfig:
+    return QUERIES.validate_json(json.dumps({"connectionId": str(UUID(int=7)), "query": query}))
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "select 1",
+        "-- why\n/* so * far */ ( SELECT 1 )",
+        "WITH a AS (SELECT 1) TABLE a",
+        "VALUES (1)",
+        "# MySQL\nSELECT 'drop'",
+    ],
+)
+def test_queries_that_read_are_taken(query: str) -> None:
+    assert sql(query).query == query
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "DROP TABLE a",
+        "COPY a TO PROGRAM 'x'",
+        "EXPLAIN ANALYZE SELECT 1",
+        "/* SELECT */ CALL x()",
+        "/*! SELECT 1 */",
+        "selection",
+        "",
+        "/**/" * 20_000,
+        "SELECT '\x00'",
+    ],
+)
+def test_other_statements_are_refused(query: str) -> None:
+    with pytest.raises(ValidationError):
+        sql(query)
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ("SELECT 1 INTO OUTFILE '/tmp/x'", "no INTO"),
+        ("SELECT 1 /*!50000INTO*/ OUTFILE '/tmp/x'", "/*!"),
+        ("SELECT 1 50000INTO OUTFILE '/tmp/x'", "no INTO"),
+        ("SELECT load_FILE('/etc/passwd')", "LOAD_FILE"),
+        ("SELECT 1 /*M! , 2 */", "/*!"),
+    ],
+)
+def test_what_mysql_would_do_besides_reading_is_refused(query: str, words: str) -> None:
+    assert words in (mysql_problem(query) or "")
+
+
+def test_mysql_reads_names_that_only_look_like_it() -> None:
+    assert mysql_problem("SELECT pinto, into_stock FROM beans /* to be put in */") is None

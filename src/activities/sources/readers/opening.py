@@ -6,6 +6,7 @@ from pathlib import Path
 from activities.sources.readers.archives import check_archive
 from activities.sources.readers.delimited import read_delimited
 from activities.sources.readers.json_rows import read_json
+from activities.sources.readers.sqlite import read_sqlite
 from activities.sources.readers.table import Table, refuse
 from activities.sources.readers.workbook import read_workbook
 from models.sources.tabular.rules.options import WORKBOOKS, ReadOptions, TableFormat
@@ -34,6 +35,8 @@ def unpacked_size(path: Path, options: ReadOptions) -> int:
 
 def open_table(files: Sequence[Path], options: ReadOptions) -> Table:
     """The table in a file, or in the pages of JSON. Raises SourceProblem with what to change."""
+    if options.query is not None:
+        return read_sqlite(files[0], options)
     if options.format in {TableFormat.JSON, TableFormat.NDJSON}:
         return read_json(files, options)
     if options.format in WORKBOOKS:

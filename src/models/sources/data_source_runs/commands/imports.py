@@ -14,6 +14,7 @@ from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.core.lifecycle import commands as lifecycle
 from models.data.databases.queries import require_edit
+from models.sources.connections.queries import get_connection
 from models.sources.data_source_runs.commands.acceptance import start_run
 from models.sources.data_source_runs.commands.staging import find_run
 from models.sources.data_source_runs.commands.targets import DENIED
@@ -32,13 +33,13 @@ from models.sources.data_source_runs.tables import (
 )
 from models.sources.data_sources.commands import check_fields
 from models.sources.data_sources.rules.configs import DataSourceKind, RemovedRows, WriteMode
+from models.sources.data_sources.rules.connection_uses import check_use
 from models.sources.tabular.rules.options import MAX_FILE_BYTES, TableFormat, format_named
 from runtime.crypto import fingerprint
 from runtime.database import UnitOfWork
 from runtime.errors import (
     ConflictingMutationError,
     InProgressError,
-    NotFoundError,
     ValidationError,
 )
 
@@ -102,8 +103,23 @@ async def _source(
         case ImportKind.INLINE:
             return DataSourceKind.FILE, _inline(body)
         case _:
-            _required(body.connection_id, "connectionId", body.kind)
-            raise NotFoundError("connection")
+            return await _connection(work, actor, body)
+
+
+async def _connection(
+    work: UnitOfWork, actor: Actor, body: ImportSpreadsheet
+) -> tuple[DataSourceKind, JsonObject]:
+    _required(body.connection_id, "connectionId", body.kind)
+    assert body.connection_id is not None
+    found = await get_connection(work, actor, body.connection_id)
+    check_use(DataSourceKind.CONNECTION, {}, "connectionId", found)
+    _required(body.resource, "resource", body.kind)
+    assert body.resource is not None
+    resource = body.resource.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return DataSourceKind.CONNECTION, {
+        "connectionId": str(body.connection_id),
+        "resource": resource,
+    }
 
 
 def _required(value: Any, name: str, kind: ImportKind) -> None:

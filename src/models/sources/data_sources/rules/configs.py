@@ -19,6 +19,7 @@ from models.core.schedules.desired import Timing
 from models.core.schedules.timetables import EARLIEST, Timetable
 from models.core.schedules.timezones import Timezone
 from models.data.databases.rules.kinds import STORED_KINDS, FieldKind
+from models.sources.data_sources.rules.databases import SqlConfig
 from models.sources.external_resources.rules import ProviderResource
 
 MIN_INTERVAL_SECONDS = 60
@@ -170,23 +171,6 @@ class FileConfig(TableOptions):
     file_id: InputId
     format: Literal["csv", "tsv", "xlsx", "json", "ndjson"]
     json_path: JsonPath | None = None
-
-
-class SqlConfig(Input):
-    """The rows of a query, run in a transaction that only reads."""
-
-    model_config = example(
-        {
-            "connectionId": EXAMPLE_ID,
-            "query": "SELECT id, name, region FROM customer",
-        }
-    )
-
-    connection_id: InputId
-    query: Annotated[str, Field(min_length=1, max_length=100_000)]
-    params: Annotated[list[str | int | float | bool | None], Field(max_length=100)] = Field(
-        default_factory=list
-    )
 
 
 class ConnectionConfig(Input):

@@ -6,6 +6,7 @@ from models.core.base import JsonObject
 from models.sources.connections.providers import PROVIDERS, SQL_PROVIDERS, ProviderName
 from models.sources.connections.shapes import ConnectionDetail
 from models.sources.data_sources.rules.configs import DataSourceKind
+from models.sources.data_sources.rules.databases import mysql_problem
 from models.sources.external_resources.rules import Capability
 from runtime.errors import ValidationError
 
@@ -18,6 +19,10 @@ def check_use(
     match kind:
         case DataSourceKind.SQL if connection.provider not in SQL_PROVIDERS:
             raise ValidationError.at(place, f"{provider.label} answers no SQL queries.")
+        case DataSourceKind.SQL if connection.provider is ProviderName.MYSQL:
+            problem = mysql_problem(str(config.get("query")))
+            if problem is not None:
+                raise ValidationError.at("config.query", problem)
         case DataSourceKind.CONNECTION if Capability.READ not in provider.capabilities:
             raise ValidationError.at(place, f"{provider.label} has no resources to read.")
         case DataSourceKind.HTTP_JSON | DataSourceKind.HTTP_CSV | DataSourceKind.HTTP_XLSX:

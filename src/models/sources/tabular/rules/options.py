@@ -1,8 +1,10 @@
 """How a file is read as a table: what a config says, and the limits of decisions C3."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import PurePath
+from typing import Any
 
 from models.sources.tabular.rules.formats import Conventions
 
@@ -64,6 +66,7 @@ class ReadOptions:
     """How a file is read. `header_row` counts from 1; 0 says that there is none.
 
     `charset` is what its server says it is written in, which counts where its bytes do not tell.
+    With a `query` the file is a SQLite database, and the table what the query gives.
     """
 
     format: TableFormat
@@ -74,4 +77,6 @@ class ReadOptions:
     range: str | None = None
     json_path: str | None = None
     charset: str | None = None
+    query: str | None = None
+    params: Sequence[Any] = ()
     conventions: Conventions = field(default_factory=Conventions)

@@ -1,0 +1,1 @@
+"""Queries of other people's databases: read-only, bounded, each in a process of its own."""

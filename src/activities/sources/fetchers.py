@@ -1,0 +1,176 @@
+"""Fetching what a source holds, each kind in its way."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from activities.connections import ConnectionUseError, find_connected
+from activities.sources.connections import ConnectionReader, WantedResource
+from activities.sources.databases.asking import fetch_rows
+from activities.sources.databases.query import DatabaseAddress, DatabaseQuery
+from activities.sources.fetching import Fetched, HttpSource, Keep, fetch_first_page, fetch_pages
+from activities.sources.requests import FETCH_SECONDS, HTTP_KINDS, MAX_FETCH_BYTES, auth_headers
+from activities.sources.stored import copied, object_key
+from models.core.base import Id, JsonObject
+from models.sources.connections.providers import SQL_PROVIDERS, ProviderName
+from models.sources.data_sources.rules.configs import DataSourceKind
+from models.sources.tabular.rules.options import MAX_ROWS
+from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
+from runtime.crypto import KeyRing
+from runtime.database import UnitOfWork
+from runtime.object_store import ObjectStore
+from runtime.outbound.client import OutboundClient
+
+STATEMENT_SECONDS = 300.0
+"""Seconds of one statement of a foreign database."""
+SAMPLE_SECONDS = 45.0
+"""Seconds of fetching a sample: whoever asked for a preview is answered within a minute."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A source that is fetched for somebody; `keys` are the columns that tell its rows apart.
+
+    `conditions` are the headers by which it is asked for only if it has changed.
+    """
+
+    workspace_id: Id
+    user_id: Id | None
+    kind: DataSourceKind
+    config: JsonObject
+    keys: Sequence[str] = ()
+    conditions: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def stored(self) -> bool:
+        """Whether its rows are in a file that is here already."""
+        return "fileId" in self.config or "content" in self.config
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """How a source is reached: by headers, as the user of a database, or as an object."""
+
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    address: DatabaseAddress | None = None
+    password: str = field(default="", repr=False)
+    object_key: str | None = None
+
+
+class Fetchers:
+    """What leaves the machine to bring rows in."""
+
+    def __init__(
+        self,
+        outbound: OutboundClient,
+        keys: KeyRing,
+        store: ObjectStore,
+        connections: ConnectionReader | None,
+    ) -> None:
+        self._outbound = outbound
+        self._keys = keys
+        self._store = store
+        self._connections = connections
+
+    async def access(self, work: UnitOfWork, wanted: Wanted) -> Access:
+        """How a source is reached, with its credentials.
+
+        Raises SourceProblem for a secret that is not there, or a connection that is of no use.
+        """
+        if wanted.kind in HTTP_KINDS:
+            return Access(await auth_headers(work, self._keys, wanted.workspace_id, wanted.config))
+        if wanted.kind is not DataSourceKind.SQL:
+            return Access()
+        connection_id = Id(wanted.config["connectionId"])
+        try:
+            found = await find_connected(work, self._keys, wanted.workspace_id, connection_id)
+        except ConnectionUseError as error:
+            raise SourceProblem(ErrorKind.AUTH, error.message) from error
+        if found.provider is ProviderName.SQLITE:
+            return Access(object_key=await object_key(work, wanted.workspace_id, found.config))
+        if found.provider not in SQL_PROVIDERS:
+            raise SourceProblem(ErrorKind.AUTH, "The connection answers no SQL queries.")
+        names = ("host", "port", "database", "user", "tls")
+        address = DatabaseAddress(found.provider, **{name: found.config[name] for name in names})
+        return Access(address=address, password=found.credentials["password"])
+
+    async def fetch(
+        self, wanted: Wanted, access: Access, directory: Path, keep: Keep, done: Fetched
+    ) -> Fetched:
+        """Fetch what is not `done` yet, page by page. Raises SourceProblem."""
+        if done.next is None:
+            return done
+        if wanted.kind in HTTP_KINDS:
+            source = self._http(wanted, access, FETCH_SECONDS)
+            return await fetch_pages(source, directory, keep, done)
+        path = directory / "page"
+        fetched = await self._whole(wanted, access, path)
+        if not fetched.unchanged:
+            await keep(path, fetched)
+        return fetched
+
+    async def sample(self, wanted: Wanted, access: Access, path: Path, rows: int) -> Fetched:
+        """Fetch the first page, or so many rows, into a file. Raises SourceProblem."""
+        if wanted.kind in HTTP_KINDS:
+            return await fetch_first_page(self._http(wanted, access, SAMPLE_SECONDS), path)
+        return await self._whole(wanted, access, path, rows)
+
+    async def _whole(
+        self, wanted: Wanted, access: Access, path: Path, sample: int | None = None
+    ) -> Fetched:
+        """Fetch what is not divided into pages."""
+        if access.object_key is not None:
+            await copied(self._store, access.object_key, path)
+            return Fetched(pages=1, bytes=_size(path), next=None, queried=True)
+        if access.address is None:
+            return await self._resource(wanted, path)
+        query = DatabaseQuery(
+            address=access.address,
+            password=access.password,
+            text=wanted.config["query"],
+            params=wanted.config["params"],
+            seconds=STATEMENT_SECONDS if sample is None else SAMPLE_SECONDS,
+            max_rows=sample or MAX_ROWS,
+            max_bytes=MAX_FETCH_BYTES,
+            whole=sample is None,
+        )
+        seconds = FETCH_SECONDS if sample is None else SAMPLE_SECONDS
+        rows = await fetch_rows(self._outbound, query, path, seconds)
+        return Fetched(pages=1, bytes=_size(path), rows=rows, next=None)
+
+    def _http(self, wanted: Wanted, access: Access, seconds: float) -> HttpSource:
+        return HttpSource(
+            self._outbound,
+            wanted.kind,
+            wanted.config,
+            access.headers,
+            wanted.keys,
+            wanted.conditions,
+            seconds,
+        )
+
+    async def _resource(self, wanted: Wanted, path: Path) -> Fetched:
+        if self._connections is None:
+            raise SourceProblem(ErrorKind.AUTH, "The connection is gone. Name another one.")
+        resource = WantedResource(
+            wanted.workspace_id,
+            wanted.user_id,
+            Id(wanted.config["connectionId"]),
+            wanted.config["resource"],
+            wanted.conditions,
+        )
+        found = await self._connections.fetch(resource, path)
+        if found.unchanged:
+            return Fetched(next=None, unchanged=True)
+        return Fetched(
+            pages=1, bytes=_size(path), next=None, format=found.format, validators=found.validators
+        )
+
+
+def _size(path: Path) -> int:
+    """The bytes of a file. Raises SourceProblem beyond what a source may hold."""
+    size = path.stat().st_size
+    if size > MAX_FETCH_BYTES:
+        limit = MAX_FETCH_BYTES // 1024**2
+        raise SourceProblem(ErrorKind.TOO_LARGE, f"The source holds more than {limit} MiB.")
+    return size

@@ -1,0 +1,10 @@
+"""Where the processes come from that read foreign files and ask foreign databases."""
+
+import multiprocessing
+
+context = multiprocessing.get_context("forkserver")
+"""Starts them from a server that has loaded what they need, and nothing that is secret."""
+# A child runs the main module of its parent once more. What that imports is there already.
+context.set_forkserver_preload(
+    ["activities.sources.reading_process", "activities.sources.databases.process", "cli.main"]
+)

@@ -1,0 +1,105 @@
+"""The rows of a query of a SQLite file, which nobody vouches for.
+
+The file is opened to be read only. Its query may select, and nothing else: no file is attached, no
+extension loaded, no setting changed. It is interrupted when it takes too long.
+"""
+
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any, NoReturn
+
+from activities.sources.readers.table import Row, Table, bounded, headers_of, refuse
+from models.sources.tabular.rules.cells import Cell, cell
+from models.sources.tabular.rules.options import ReadOptions
+from models.sources.tabular.rules.problems import ErrorKind
+
+SECONDS = 60.0
+"""Of one run of a query."""
+_STEPS = 10_000
+"""Instructions of SQLite between two looks at the time."""
+_LIMITS = {
+    sqlite3.SQLITE_LIMIT_ATTACHED: 0,
+    sqlite3.SQLITE_LIMIT_LENGTH: 16 * 1024 * 1024,
+    sqlite3.SQLITE_LIMIT_WORKER_THREADS: 0,
+}
+_ALLOWED = frozenset(
+    {
+        sqlite3.SQLITE_SELECT,
+        sqlite3.SQLITE_READ,
+        sqlite3.SQLITE_FUNCTION,
+        sqlite3.SQLITE_RECURSIVE,
+    }
+)
+_REFUSED_FUNCTIONS = frozenset(
+    {"load_extension", "readfile", "writefile", "edit", "fts3_tokenizer"}
+)
+_DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CANTOPEN})
+
+
+def read_sqlite(path: Path, options: ReadOptions) -> Table:
+    """The table that a query of the file gives. Raises SourceProblem."""
+    with path.open("rb") as file:
+        if file.read(16) != b"SQLite format 3\x00":
+            refuse("The file is no SQLite database, or an encrypted one.")
+
+    with _selected(path, options) as cursor:
+        named = [column[0] for column in cursor.description or ()]
+    headers = headers_of(named, len(named))
+
+    def rows() -> Iterator[Row]:
+        with _selected(path, options) as cursor:
+            for row in cursor:
+                yield [_cell(value) for value in row]
+
+    return Table(headers, lambda: bounded(rows()))
+
+
+def _cell(value: Any) -> Cell:
+    return cell(value.hex() if isinstance(value, bytes) else value)
+
+
+@contextmanager
+def _selected(path: Path, options: ReadOptions) -> Iterator[sqlite3.Cursor]:
+    """The query, carried out. What goes wrong in the block is told as a problem, too."""
+    try:
+        # Immutable: nothing beside the file is looked for, be it a journal or a lock.
+        where = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
+        with closing(sqlite3.connect(where, uri=True)) as connection:
+            _confine(connection)
+            yield connection.execute(options.query or "", options.params)
+    except (sqlite3.Error, sqlite3.Warning) as error:
+        _refuse(error)
+
+
+def _confine(connection: sqlite3.Connection) -> None:
+    for limit, most in _LIMITS.items():
+        connection.setlimit(limit, most)
+    connection.execute("PRAGMA trusted_schema = OFF")
+    connection.execute("PRAGMA cell_size_check = ON")
+    connection.text_factory = lambda content: content.decode(errors="replace")
+    deadline = time.monotonic() + SECONDS
+    connection.set_progress_handler(lambda: time.monotonic() > deadline, _STEPS)
+    connection.set_authorizer(_authorize)
+
+
+def _authorize(action: int, _first: Any, second: Any, *_where: Any) -> int:
+    function = action == sqlite3.SQLITE_FUNCTION and str(second).lower()
+    if action not in _ALLOWED or function in _REFUSED_FUNCTIONS:
+        return sqlite3.SQLITE_DENY
+    return sqlite3.SQLITE_OK
+
+
+def _refuse(error: Exception) -> NoReturn:
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+    if code == sqlite3.SQLITE_INTERRUPT:
+        refuse(f"The query took more than {SECONDS:.0f} seconds. Ask for less.", ErrorKind.TIMEOUT)
+    if code == sqlite3.SQLITE_AUTH:
+        refuse("The query does more than read the tables of the file.", ErrorKind.MAPPING)
+    if code == sqlite3.SQLITE_TOOBIG:
+        refuse("A value of the query is too large. Ask for less.", ErrorKind.TOO_LARGE)
+    if code in _DAMAGED:
+        refuse("The file is damaged, or an encrypted SQLite database.")
+    refuse(f"SQLite refused the query: {' '.join(str(error).split())[:300]}", ErrorKind.MAPPING)
