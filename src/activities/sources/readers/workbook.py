@@ -1,6 +1,6 @@
 """Workbooks: XLSX, XLS and ODS, read by calamine; formulas count by their cached values.
 
-An error is an empty cell (ADR 0036).
+An error is an empty cell (ADR 0039).
 """
 
 import re

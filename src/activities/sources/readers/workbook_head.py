@@ -1,6 +1,6 @@
 """What the first rows of an XLSX sheet say beside their values, which calamine does not give.
 
-The formats of numbers, and formulas that have no value yet (ADR 0036). What is read of a part is
+The formats of numbers, and formulas that have no value yet (ADR 0039). What is read of a part is
 bounded, and a part that is no plain XML says nothing: this only adds to what calamine reads.
 """
 
