@@ -490,3 +490,54 @@ def test_secrets_and_variables_that_are_there_are_no_issue() -> None:
     assert issues([node("a")], trigger={**webhook, "secretName": "OTHER"}) == [
         ("", 'triggerConfig.secretName: There is no secret "OTHER".')
     ]
+
+
+def reading(type_: str, value: str) -> dict[str, Any]:
+    """A node that reads, behind one that writes a record."""
+    return node("a", "transform", output={"x": {"type": type_, "value": value}})
+
+
+ON_RECORD = {"kind": "record_updated", "databaseId": DATABASE}
+WRITER = node("w", "create_record", databaseId=DATABASE, data={})
+UNKNOWN = 'The database has no field "prise"; known: '
+
+
+@pytest.mark.parametrize(
+    ("type_", "value"),
+    [
+        ("expression", "trigger.record.data.prise > 1.0"),
+        ("expression", "trigger.before.data['prise']"),
+        ("expression", "nodes.w.record.data.prise"),
+        ("template", "It costs {{ trigger.record.data.prise }} {{ 1 }}"),
+        ("trigger", "record.data.prise"),
+        ("node", "w.record.data.prise"),
+    ],
+)
+def test_a_field_that_no_record_has_is_an_issue_that_lists_those_there_are(
+    type_: str, value: str
+) -> None:
+    graph: dict[str, Any] = {"edges": [{"from": "w", "to": "a"}], "trigger": ON_RECORD}
+    ((at, message),) = issues([WRITER, reading(type_, value)], **graph)
+    assert at == "a"
+    assert message.startswith(UNKNOWN)
+    assert "price" in message.removeprefix(UNKNOWN)
+    right = value.replace("prise", "price")
+    assert issues([WRITER, reading(type_, right)], **graph) == []
+
+
+@pytest.mark.parametrize(
+    ("type_", "value", "trigger"),
+    [
+        ("expression", "has(trigger.record.data.prise)", ON_RECORD),
+        ("expression", "coalesce(trigger.record.data.prise, 1)", ON_RECORD),
+        ("expression", "trigger.record.data[trigger.record.title]", ON_RECORD),
+        ("expression", "vars.list.map(trigger, trigger.record.data.prise)", ON_RECORD),
+        ("trigger", "record.data", ON_RECORD),
+        ("literal", "trigger.record.data.prise", ON_RECORD),
+        ("expression", "trigger.record.data.prise", {"kind": "manual"}),
+    ],
+)
+def test_what_is_not_certain_of_a_field_is_no_issue(
+    type_: str, value: str, trigger: dict[str, Any]
+) -> None:
+    assert issues([reading(type_, value)], trigger=trigger) == []

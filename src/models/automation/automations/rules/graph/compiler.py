@@ -7,6 +7,7 @@ import pydantic
 
 from models.automation.automations.rules.graph.catalog import Noun, ReferenceCatalog, referenced_ids
 from models.automation.automations.rules.graph.configs import JoinConfig
+from models.automation.automations.rules.graph.field_checks import field_problems
 from models.automation.automations.rules.graph.kinds import EdgeOutcome, JoinMode, NodeKind
 from models.automation.automations.rules.graph.node_checks import edge_problems, node_problems
 from models.automation.automations.rules.graph.reference_checks import trigger_reference_problems
@@ -49,7 +50,7 @@ class Compiled:
 def compile_graph(graph: Graph, trigger_config: JsonObject, catalog: ReferenceCatalog) -> Compiled:
     """Check a graph and its trigger, and compile the graph if there are no issues."""
     trigger = tuple(dict.fromkeys(_trigger(trigger_config, catalog)))
-    found = tuple(dict.fromkeys(_problems(graph, catalog)))
+    found = tuple(dict.fromkeys(_problems(graph, trigger_config, catalog)))
     if not trigger and not found:
         return Compiled(_plan(graph))
     places = (Detail(f"graph.{at}" if at else "graph", message) for at, message in found)
@@ -59,12 +60,15 @@ def compile_graph(graph: Graph, trigger_config: JsonObject, catalog: ReferenceCa
     return Compiled(None, (*trigger, *places), tuple(issues))
 
 
-def _problems(graph: Graph, catalog: ReferenceCatalog) -> Iterator[Problem]:
+def _problems(
+    graph: Graph, trigger_config: JsonObject, catalog: ReferenceCatalog
+) -> Iterator[Problem]:
     if sum(cel_length(node.parameters()) for node in graph.nodes) > MAX_CEL:
         yield "", f"Its expressions and templates have more than {MAX_CEL} characters of CEL."
         return
     yield from structure_problems(graph)
     yield from value_problems(graph, catalog)
+    yield from field_problems(graph, trigger_config, catalog)
     yield from (("", message) for message in _failure_automation(graph, catalog))
     known = {node.id: node for node in graph.nodes}
     ways_out: dict[str, list[GraphEdge]] = {}

@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import takewhile
 from typing import Any
 
 from models.automation.automations.rules.graph.kinds import shorten
@@ -56,6 +57,11 @@ class Path:
             if value is None:
                 return None
         return value
+
+    def leading_keys(self) -> tuple[str, ...]:
+        """The keys it begins with, up to the first index or the first that may match several."""
+        keys = takewhile(lambda step: isinstance(step.key, str) and not step.rich, self.steps)
+        return tuple(str(step.key) for step in keys)
 
     def split(self) -> tuple[str, "Path"]:
         """The first key and the path behind it. Raises BindingError when there is no such key."""

@@ -1,6 +1,7 @@
 """What a config reads of a run, found by reading the config alone (decisions C8)."""
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 from models.automation.automations.rules.graph.kinds import NodeKind
@@ -11,7 +12,8 @@ from models.automation.automations.rules.language.bindings import (
     is_binding,
 )
 from models.automation.automations.rules.language.paths import compile_path
-from models.automation.automations.rules.language.templates import compile_template
+from models.automation.automations.rules.language.templates import compile_template, segments
+from models.core.base import JsonObject
 from models.core.expressions.rules.cel_text import selections
 from models.core.expressions.rules.errors import BindingError
 
@@ -33,10 +35,36 @@ def references(value: Any, variable: str = "nodes") -> frozenset[str] | None:
 
 def node_references(node: GraphNode, variable: str = "nodes") -> frozenset[str] | None:
     """The same for a node, of which the filter of an event is CEL text, too."""
+    return references(_readable(node), variable)
+
+
+def expressions_of(node: GraphNode) -> Iterator[str]:
+    """Every CEL text of a node, those in templates included."""
+    for kind, text in _texts(_readable(node), 0):
+        if kind in ("expression", "while"):
+            yield text
+        elif kind == BindingType.TEMPLATE:
+            yield from segments(text)
+
+
+def paths_of(node: GraphNode) -> Iterator[tuple[str, ...]]:
+    """The keys that each binding with a path begins with, after the name of its variable."""
+    for kind, text in _texts(_readable(node), 0):
+        variable = _VARIABLES.get(kind)
+        if variable is not None:
+            with suppress(BindingError):
+                yield (variable, *compile_path(text).leading_keys())
+
+
+_VARIABLES = {"trigger": "trigger", "node": "nodes"}
+"""Of the types of bindings that hold a path."""
+
+
+def _readable(node: GraphNode) -> JsonObject:
     value = node.parameters()
     if node.kind == NodeKind.WAIT_EVENT and isinstance(value.get("filter"), str):
         value["filter"] = {"type": BindingType.EXPRESSION.value, "value": value["filter"]}
-    return references(value, variable)
+    return value
 
 
 def cel_length(value: Any) -> int:

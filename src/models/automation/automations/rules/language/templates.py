@@ -1,7 +1,7 @@
 """Templates: text with `{{ CEL }}` segments (decisions C8)."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -47,6 +47,17 @@ class Template:
                 raise BindingError(f"The text of a template has at most {MAX_RESULT} characters.")
             pieces.append(piece)
         return "".join(pieces)
+
+
+def segments(text: str) -> Iterator[str]:
+    """The CEL texts of a template, as far as it can be read."""
+    at = 0
+    while (opened := text.find("{{", at)) >= 0:
+        closed = segment_end(text, opened + 2)
+        if closed is None:
+            return
+        yield text[opened + 2 : closed].strip()
+        at = closed + 2
 
 
 @lru_cache(maxsize=1_024)
