@@ -1,5 +1,6 @@
 """Token buckets: an average, a burst, one bucket per name, and bounded memory (decisions C3)."""
 
+import asyncio
 from uuid import uuid4
 
 import pytest
@@ -129,3 +130,29 @@ async def test_starts_of_runs_are_limited_more(client: Client, space: Space) -> 
     assert [one.headers["x-ratelimit-limit"] for one in answers] == ["2"] * 3
     other = await client.get("/v1/me")
     assert (other.status_code, other.headers["x-ratelimit-remaining"]) == (200, "0")
+
+
+async def test_a_busy_client_stays_within_the_limits_of_production(
+    app: FastAPI, client: Client, space: Space, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    production = {name: field.default for name, field in Settings.model_fields.items()}
+    named = {name: value for name, value in production.items() if name.startswith("rate_limit")}
+    limits = RateLimits(app.state.services.settings.model_copy(update=named))
+    monkeypatch.setattr(app.state.services, "limits", limits)
+    made = await client.post(f"{space.path}/databases/from-template", json={"templateId": "tasks"})
+    records = f"/v1/databases/{made.json()['data']['id']}/records"
+    node = {"id": "n", "kind": "transform", "config": {"output": {}}}
+    created = await client.post(
+        f"{space.path}/automations",
+        json={"label": "Busy", "enabled": True, "graph": {"nodes": [node], "edges": []}},
+    )
+    automation = f"{space.path}/automations/{created.json()['data']['id']}"
+    answers = [made, created, await client.post(f"{automation}/publish", json={})]
+    for _ in range(20):
+        answers += await asyncio.gather(
+            client.post(records, json={"title": "Write it down"}),
+            client.post(f"{records}/query", json={}),
+            client.post(f"{automation}/run", json={}),
+        )
+    assert {answer.status_code for answer in answers} == {200, 201}
+    assert {answer.headers["x-ratelimit-limit"] for answer in answers} == {"200", "100"}
