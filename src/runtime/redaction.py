@@ -8,7 +8,7 @@ import base64
 import html
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import quote, quote_plus
 
@@ -65,6 +65,25 @@ class Redaction:
         for secret, mark in self._marks:
             text = text.replace(secret, mark)
         return self._traced(text) or text
+
+    def stands_in(self, chunks: Iterable[bytes]) -> bool:
+        """Whether a secret stands in the bytes, as it is or as it is usually written.
+
+        One of fewer than eight characters is not looked for: it may be there by chance.
+        """
+        looked_for = [
+            text.encode("utf-8", "surrogatepass")
+            for text, _ in self._marks
+            if len(text) >= _TRACEABLE
+        ]
+        overlap = max(map(len, looked_for), default=1) - 1
+        before = b""
+        for chunk in chunks:
+            together = before + chunk
+            if any(text in together for text in looked_for):
+                return True
+            before = together[-overlap:] if overlap else b""
+        return False
 
     def value(self, value: Any) -> Any:
         """The JSON value without secrets, in keys and numbers too."""

@@ -122,3 +122,11 @@ def test_a_secret_is_taken_out_of_keys_lists_and_numbers() -> None:
 def test_no_text_takes_long_to_look_through(piece: str) -> None:
     text = piece * (400_000 // len(piece))
     assert shown(text, PEM, ODD) == text
+
+
+def test_a_secret_in_bytes_is_found_across_chunks() -> None:
+    redaction = Redaction({"correct horse": "-", "short": "-"})
+    for chunks in ([b"a correct horse"], [b"a corr", b"ect ", b"horse"], [b"%20correct%20horse"]):
+        assert redaction.stands_in(chunks)
+    assert not redaction.stands_in([b"a correct", b"", b" house, short"])
+    assert not Redaction({}).stands_in([b"a"])

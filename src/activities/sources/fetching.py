@@ -1,8 +1,9 @@
 """Fetching what a source holds, page by page, into files."""
 
 import asyncio
+import base64
 import hashlib
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, TypeAlias
@@ -25,6 +26,9 @@ from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
 from runtime.outbound.client import OutboundClient
 from runtime.outbound.errors import OutboundError
 from runtime.outbound.messages import OutboundResponse
+from runtime.redaction import Redaction
+
+_CHUNK = 1024 * 1024
 
 MAX_PAGES = 1_000
 """Pages of a source (decisions C3); a config may want fewer, and then the rest is left out."""
@@ -192,6 +196,13 @@ async def _fetch(
     if response.status == NOT_MODIFIED and conditions:
         return response
     check_status(response)
+    repeats = bool(source.auth) and await asyncio.to_thread(_repeats, path, source.auth)
+    if repeats:
+        raise SourceProblem(
+            ErrorKind.AUTH,
+            "The answer repeats the credentials that were sent, so nothing of it was kept.",
+            final=True,
+        )
     if state.bytes + response.bytes_received > MAX_FETCH_BYTES:
         limit = MAX_FETCH_BYTES // 1024**2
         raise SourceProblem(ErrorKind.TOO_LARGE, f"The source holds more than {limit} MiB.")
@@ -202,6 +213,25 @@ def _validators(response: OutboundResponse) -> Mapping[str, str]:
     """The conditions of the next request (RFC 9110, section 13)."""
     pairs = (("etag", "If-None-Match"), ("last-modified", "If-Modified-Since"))
     return {name: response.headers[known] for known, name in pairs if known in response.headers}
+
+
+def _repeats(path: Path, auth: Mapping[str, str]) -> bool:
+    """Whether an answer holds what the request proved itself with."""
+    redaction = Redaction(dict.fromkeys(_secrets(auth), ""))
+    with path.open("rb") as file:
+        return redaction.stands_in(iter(lambda: file.read(_CHUNK), b""))
+
+
+def _secrets(auth: Mapping[str, str]) -> Iterator[str]:
+    """What is secret of headers: their values, and what those hold behind their scheme."""
+    for value in auth.values():
+        scheme, _, rest = value.partition(" ")
+        yield value
+        yield rest
+        if scheme == "Basic":
+            pair = base64.b64decode(rest).decode("utf-8", "replace")
+            yield pair
+            yield pair.partition(":")[2]
 
 
 def _digest(path: Path) -> str:

@@ -1,6 +1,7 @@
 """Fetching from servers of every style and every misbehaviour, over real connections."""
 
 import asyncio
+import base64
 import gzip
 import json
 from collections.abc import Awaitable, Callable, Sequence
@@ -351,3 +352,26 @@ async def test_a_body_of_another_kind_is_told_truly(
 ) -> None:
     problem = await fetch.problem(reply(200, body), kind=DataSourceKind(kind))
     assert (problem.kind, words in problem.message) == (ErrorKind.PARSE, True), problem.message
+
+
+@pytest.mark.parametrize(
+    "shown",
+    ["Bearer credential", "credential", base64.b64encode(b"credential").decode()],
+    ids=["header", "token", "encoded"],
+)
+async def test_an_answer_that_repeats_the_credentials_is_not_kept(
+    fetch: Fetcher, shown: str
+) -> None:
+    body = json.dumps([{"text": "x" * 1024 * 1024, "sent": shown}]).encode()
+    with pytest.raises(SourceProblem) as refused:
+        await fetch(reply(200, body))
+    assert (refused.value.kind, refused.value.retryable) == (ErrorKind.AUTH, False)
+    assert "repeats the credentials" in refused.value.message
+    assert fetch.states == []
+
+
+async def test_the_password_of_a_pair_is_a_credential() -> None:
+    pair = base64.b64encode(b"ada:correct horse").decode()
+    assert set(fetching._secrets({"Authorization": f"Basic {pair}"})) == {
+        *(f"Basic {pair}", pair, "ada:correct horse", "correct horse"),
+    }
