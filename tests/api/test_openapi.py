@@ -18,6 +18,8 @@ from tests.support.client import Client
 from tests.support.document import DOCUMENT, TEXT
 from tests.support.spaces import Space
 
+pytestmark = pytest.mark.takes(seconds=15)
+
 
 def _operations() -> Iterator[Any]:
     for path, methods in DOCUMENT["paths"].items():

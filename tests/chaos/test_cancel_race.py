@@ -27,7 +27,7 @@ from tests.support.exploring import examples
 from tests.support.patience import eventually
 from tests.support.sink import Sink
 
-pytestmark = [pytest.mark.crash, pytest.mark.takes(seconds=30)]
+pytestmark = [pytest.mark.crash, pytest.mark.takes(seconds=20)]
 
 log = logging.getLogger(__name__)
 

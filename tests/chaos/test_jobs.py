@@ -29,7 +29,7 @@ from tests.support.counting import Counting
 from tests.support.engine import Engine, running_engine
 from tests.support.patience import eventually
 
-pytestmark = pytest.mark.crash
+pytestmark = [pytest.mark.crash, pytest.mark.takes(seconds=15)]
 
 FAMILY = Family.RECOMPUTATION
 

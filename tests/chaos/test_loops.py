@@ -12,7 +12,7 @@ from tests.support.engine import Engine, graph, node
 from tests.support.patience import eventually
 from tests.support.sink import Sink
 
-pytestmark = [pytest.mark.crash, pytest.mark.takes(seconds=40)]
+pytestmark = [pytest.mark.crash, pytest.mark.takes(seconds=25)]
 
 Json = dict[str, Any]
 

@@ -48,7 +48,7 @@ from runtime.ids import new_id
 from runtime.outbox import Intent, StartRequest, outbox
 from tests.support.patience import eventually
 
-pytestmark = pytest.mark.crash
+pytestmark = [pytest.mark.crash, pytest.mark.takes(seconds=10)]
 
 FAMILY = Family.RETENTION
 """Any family that has no table: the outbox carries its name, nobody else knows it here."""

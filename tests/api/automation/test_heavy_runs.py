@@ -4,6 +4,7 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
+import pytest
 from sqlalchemy import insert, update
 
 from models.automation.automation_runs.tables import automation_run, node_run
@@ -12,6 +13,8 @@ from runtime.clock import utc_now
 from tests.support.automations import path_of, publish, read
 from tests.support.client import Client
 from tests.support.spaces import Space
+
+pytestmark = pytest.mark.takes(seconds=12)
 
 MEBIBYTE = 1024 * 1024
 HEAVY = {"text": "x" * (MEBIBYTE - 20)}

@@ -27,6 +27,8 @@ from tests.support.patience import ENOUGH
 from tests.support.server import serving
 from tests.support.spaces import Space
 
+pytestmark = pytest.mark.takes(seconds=12)
+
 COPIES = 50
 
 

@@ -19,6 +19,8 @@ from tests.support.patience import ENOUGH, eventually
 from tests.support.run_rows import attempts, error_codes
 from tests.support.waits import event, resume
 
+pytestmark = pytest.mark.takes(seconds=15)
+
 Json = dict[str, Any]
 
 

@@ -27,6 +27,8 @@ from tests.support.patience import ENOUGH
 from tests.support.run_rows import error_codes
 from tests.support.waits import event, held, publish, ways
 
+pytestmark = pytest.mark.takes(seconds=15)
+
 ADD = graph(
     node(
         "sum",

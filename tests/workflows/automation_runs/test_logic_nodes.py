@@ -14,6 +14,8 @@ from tests.support.attacks import COMPARED, DOUBLED, FORMULA
 from tests.support.engine import Engine, by_node, graph, node
 from tests.support.run_rows import error_codes, states
 
+pytestmark = pytest.mark.takes(seconds=15)
+
 Json = dict[str, Any]
 
 

@@ -33,6 +33,8 @@ from tests.workflows.automation_runs.test_loops import (
 )
 from workflows import policies
 
+pytestmark = pytest.mark.takes(seconds=60)
+
 Json = dict[str, Any]
 
 

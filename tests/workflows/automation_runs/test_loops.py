@@ -16,6 +16,8 @@ from tests.support.run_rows import error_codes
 from tests.support.waits import publish
 from tests.workflows.test_operators_view import handle_of, table_of_nodes
 
+pytestmark = pytest.mark.takes(seconds=20)
+
 Json = dict[str, Any]
 
 

@@ -26,7 +26,7 @@ from tests.support.spaces import MASTER_SECRET, make_space
 from tests.support.temporal import dev_server
 from tests.support.waits import all_of, event, held, member, publish, resume, waiting, ways
 
-pytestmark = pytest.mark.takes(seconds=20)
+pytestmark = pytest.mark.takes(seconds=30)
 
 
 async def by_url(engine: Engine, path: str, **data: Any) -> int:

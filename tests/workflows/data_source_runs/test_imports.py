@@ -16,6 +16,8 @@ from tests.support.engine import Engine
 from tests.support.spaces import Space
 from tests.support.workbooks import compound
 
+pytestmark = pytest.mark.takes(seconds=20)
+
 CSV = """Name;Betrag;Stadt;Postleitzahl;Am
 Anna;1.234,5;Köln;01067;31.12.2025
 Bernd;7;Bonn;53111;01.02.2026

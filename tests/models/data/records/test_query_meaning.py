@@ -39,7 +39,7 @@ from tests.models.data.records.naive import MISFIT, Row, aggregate, connect, gro
 from tests.support.exploring import examples
 from tests.support.spaces import Space
 
-pytestmark = pytest.mark.takes(seconds=50)
+pytestmark = pytest.mark.takes(seconds=25)
 
 NOW = datetime(2026, 5, 20, 12, tzinfo=UTC)
 

@@ -28,7 +28,7 @@ from runtime.errors import NotFoundError
 from tests.support.exploring import examples
 from tests.support.spaces import Space
 
-pytestmark = pytest.mark.takes(seconds=20)
+pytestmark = pytest.mark.takes(seconds=10)
 
 
 @dataclass
