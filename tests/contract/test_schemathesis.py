@@ -22,6 +22,7 @@ from tests.contract.furnished import Furnished
 from tests.support.engine import running_engine
 from tests.support.exploring import examples
 from tests.support.patience import ENOUGH
+from tests.support.postgres import emptied
 from tests.support.server import serving
 from tests.support.temporal import dev_server
 from tests.support.watched import WatchedDatabase
@@ -92,7 +93,8 @@ def _reached(part: Any, schemas: Mapping[str, Any]) -> set[str]:
 
 @pytest_asyncio.fixture(scope="module")
 async def worker(_watched_database: WatchedDatabase, database_url: str) -> AsyncIterator[None]:
-    """Workers that finish what calls start."""
+    """Workers that finish what calls start, and find nothing earlier tests have left."""
+    emptied(database_url)
     async with (
         dev_server() as temporal,
         running_engine(_watched_database, database_url, temporal.client),

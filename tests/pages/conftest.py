@@ -12,6 +12,7 @@ from tests.support.browser import CHROMIUM, Page, Protocol, browser
 from tests.support.endpoint import Serve
 from tests.support.endpoint import serving as endpoints
 from tests.support.engine import running_engine
+from tests.support.postgres import emptied
 from tests.support.server import Server
 from tests.support.server import serving as api_process
 from tests.support.temporal import dev_server
@@ -25,7 +26,8 @@ SCREENS = "WORKSPACE_TEST_SCREENS"
 async def server(
     settings: Settings, _watched_database: WatchedDatabase, database_url: str
 ) -> AsyncIterator[Server]:
-    """The API as a process of its own, and workers."""
+    """The API as a process of its own, and workers that find nothing earlier tests have left."""
+    emptied(database_url)
     async with (
         dev_server() as temporal,
         running_engine(_watched_database, database_url, temporal.client),
