@@ -37,6 +37,7 @@ from bench.refreshes import cancel_times, refresh_rates
 from bench.results import Results
 from bench.rounds import Rounds, say
 from bench.runs import accept_rate, idle_latency, throughput
+from bench.timers import due_timers, timer_starts
 from bench.webhooks import webhook_rate
 from bench.writes import write_rates
 
@@ -149,6 +150,14 @@ async def _attacks(m: Measuring) -> list[Figure]:
     return await attacked(m.platform, m.rounds)
 
 
+async def _timers(m: Measuring) -> list[Figure]:
+    return [await timer_starts(m.platform, m.route, m.rounds, m.count)]
+
+
+async def _due(m: Measuring) -> list[Figure]:
+    return [await due_timers(m.platform)]
+
+
 async def _concurrent(m: Measuring) -> list[Figure]:
     return await concurrent_runs(m.platform, CONCURRENT)
 
@@ -158,6 +167,7 @@ PARTS: Mapping[str, Part] = {
     "webhooks": Part("signed webhook calls taken a second", _webhooks, 40),
     "reads": Part("records read a second", _reads, 40),
     "writes": Part("records written a second, in batches", _writes, 20),
+    "timers": Part("timers started a second", _timers, 20),
     "throughput": Part("runs of quick nodes completed a second", _throughput, 110),
     "idle": Part("one run alone, from trigger to end", _idle, 25),
     "nodes": Part("what one more node costs", _nodes, 100),
@@ -175,6 +185,7 @@ PARTS: Mapping[str, Part] = {
     "queries": Part("queries over very many records", _queries),
     "loops": Part("loops over ten thousand items", _loops),
     "pipeline": Part("requests through our pipeline and through FastAPI's routes", _pipeline),
+    "due": Part("timers that are due together", _due),
     "concurrent": Part(f"{CONCURRENT} runs that are open at once", _concurrent),
 }
 SHORT = [name for name, part in PARTS.items() if part.seconds is not None]

@@ -9,6 +9,7 @@ from models.automation.action_runs.tables import ACTION_RUNS
 from models.automation.automation_runs.tables import AUTOMATION_RUNS
 from models.core.base import Id
 from models.core.lifecycle.commands import WorkTable
+from models.data.time_entries.tables import TIME_ENTRIES
 from models.messages.jobs.tables import JOBS
 from models.sources.data_source_runs.tables import DATA_SOURCE_RUNS
 from runtime.database import Database
@@ -22,6 +23,7 @@ _TABLES: Mapping[Family, WorkTable] = {
     Family.ACTION_RUN: ACTION_RUNS,
     Family.DATA_SOURCE_REFRESH: DATA_SOURCE_RUNS,
     Family.SPREADSHEET_IMPORT: DATA_SOURCE_RUNS,
+    Family.TIMER_DUE: TIME_ENTRIES,
     **dict.fromkeys(JOB_FAMILIES, JOBS),
 }
 

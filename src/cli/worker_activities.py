@@ -33,12 +33,14 @@ from activities.maintenance.jobs import Jobs
 from activities.maintenance.reconciler import Reconciler
 from activities.maintenance.retention import Periods, RetentionActivities
 from activities.maintenance.schedules import ScheduleMaintenance
+from activities.maintenance.time_entries import TimeEntries
 from activities.outbox.relay import RUNNING_CAP
 from activities.outbox.run_starts import RunStarts
 from activities.schedules.fires import ScheduleFires
 from activities.schedules.schedules import Schedules
 from activities.sources.connections import ConnectionReader
 from activities.sources.fetchers import Fetchers
+from activities.time_entries.timers import TimerActivities
 from models.automation.automations.rules.graph.kinds import NodeKind
 from runtime.crypto import KeyRing
 from runtime.database import Database
@@ -96,6 +98,7 @@ def registrations_of(parts: Parts) -> Registrations:
         ActionRuns(),
         DataSourceRuns(),
         Jobs(jobs),
+        TimeEntries(),
     ]
     activities: dict[Queue, Sequence[Callable[..., Any]]] = {
         Queue.AUTOMATION: [
@@ -107,6 +110,7 @@ def registrations_of(parts: Parts) -> Registrations:
             EndingActivities(parts.database).read_end,
             *actions.all(),
             ScheduleFires(parts.database).accept,
+            TimerActivities(parts.database).end_when_due,
             *_sweeps(parts, families),
         ],
         Queue.IO: [*outside.all(), actions.step, refreshes.fetch],

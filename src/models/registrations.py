@@ -14,7 +14,9 @@ from models.data.databases.queries import seen_databases
 from models.data.databases.references import check_reference_with
 from models.data.databases.rules.kinds import FieldKind
 from models.data.records.queries.records import seen_records
+from models.data.time_entries.commands import ending
 from models.data.views.queries import seen_views
+from models.people.members.handlers import on_member_removal
 from models.people.workspaces.handlers import on_workspace_deletion
 from models.sources.data_sources.schedules import data_sources_closed, data_sources_placed
 
@@ -25,6 +27,8 @@ def register_models() -> None:
     on_workspace_deletion(automations_closed)
     on_placement_change(ItemKind.DATA_SOURCE, data_sources_placed)
     on_workspace_deletion(data_sources_closed)
+    on_workspace_deletion(ending.workspace_deleted)
+    on_member_removal(ending.member_removed)
     register_reference("database", seen_databases)
     register_reference("record", seen_records)
     register_reference("view", seen_views)

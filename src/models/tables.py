@@ -25,6 +25,7 @@ import models.data.record_changes.tables
 import models.data.record_comments.tables
 import models.data.record_templates.tables
 import models.data.records.tables
+import models.data.time_entries.tables
 import models.data.views.tables
 import models.messages.events.tables
 import models.messages.jobs.tables

@@ -27,6 +27,7 @@ class Family(StrEnum):
     RECOMPUTATION = "recomputation"
     RETENTION = "retention"
     SPREADSHEET_IMPORT = "spreadsheet-import"
+    TIMER_DUE = "timer-due"
 
     def workflow_id(self, subject_id: uuid.UUID | str) -> str:
         """The business id of one piece of work, which makes a repeated start harmless."""

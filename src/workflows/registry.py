@@ -14,12 +14,14 @@ from workflows.jobs.job import JOB_WORKFLOWS
 from workflows.maintenance.maintenance import Maintenance
 from workflows.maintenance.retention import Retention
 from workflows.schedules.schedule_fire import ScheduleFire
+from workflows.time_entries.timer_due import TimerDue
 
 ROUTES: Mapping[Family, Route] = {
     Family.AUTOMATION_RUN: Route("AutomationRun", Queue.AUTOMATION),
     Family.ACTION_RUN: Route("ActionRun", Queue.AUTOMATION),
     Family.DATA_SOURCE_REFRESH: Route(DataSourceRefresh.__name__, Queue.AUTOMATION),
     Family.SPREADSHEET_IMPORT: Route(SpreadsheetImport.__name__, Queue.AUTOMATION),
+    Family.TIMER_DUE: Route(TimerDue.__name__, Queue.AUTOMATION),
     **{family: Route(made.__name__, Queue.AUTOMATION) for family, made in JOB_WORKFLOWS.items()},
 }
 """Families that start through the outbox."""
@@ -36,5 +38,6 @@ WORKFLOWS: list[type[Any]] = [
     Retention,
     ScheduleFire,
     SpreadsheetImport,
+    TimerDue,
     *JOB_WORKFLOWS.values(),
 ]

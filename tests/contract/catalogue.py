@@ -336,6 +336,22 @@ EXAMPLES: Mapping[str, Example] = {
         ids={"commentId": "recordCommentId"}, body=lambda _: {"body": "Better."}
     ),
     "delete_record_comment": Example(ids={"commentId": "recordCommentId"}),
+    # time entries
+    "start_time_entry": Example(
+        body=lambda one: {
+            "targetKind": "database_record",
+            "targetId": one.ids["recordId"],
+            "fieldId": one.ids["timerFieldId"],
+        }
+    ),
+    "list_time_entries": GET,
+    "get_current_time_entry": GET,
+    "summarize_time_entries": GET,
+    "get_time_entry": GET,
+    "update_time_entry": Example(
+        body=lambda one: {"summary": "Better", "targetId": one.ids["recordId"]}
+    ),
+    "delete_time_entry": GET,
     "export_records": Example(body=lambda _: {"format": "csv"}, works=True),
     "get_export": Example(private=True),
     # surfaces

@@ -84,11 +84,14 @@ async def _keys(made: Furnished) -> None:
 
 
 async def _databases(made: Furnished) -> None:
-    body = {"label": "Goods", "fields": [{"label": "Price", "kind": "number"}]}
+    fields = [{"label": "Price", "kind": "number"}, {"label": "Spent", "kind": "timer"}]
+    body = {"label": "Goods", "fields": fields}
     database = await made.post(f"{made.space.path}/databases", body)
     made.ids["databaseId"] = database["id"]
     made.ids["itemId"] = database["itemId"]
     made.ids["fieldId"] = next(one["id"] for one in database["fields"] if one["key"] == "price")
+    timer = next(one["id"] for one in database["fields"] if one["key"] == "spent")
+    made.ids["timerFieldId"] = timer
     path = f"/v1/databases/{database['id']}"
     view = await made.post(f"{path}/views", {"label": "Cheap", "kind": "table"})
     made.ids["viewId"] = view["id"]
@@ -102,6 +105,9 @@ async def _records(made: Furnished) -> None:
     made.ids["recordId"] = record["id"]
     comment = await made.post(f"/v1/records/{record['id']}/comments", {"body": "Good."})
     made.ids["recordCommentId"] = comment["id"]
+    timed = {"targetKind": "database_record", "targetId": record["id"]}
+    started = await made.post(f"{made.space.path}/time-entries", timed)
+    made.ids["entryId"] = started["entry"]["id"]
 
 
 async def _surfaces(made: Furnished) -> None:

@@ -35,6 +35,7 @@ from tests.support.schedules import change, handle_of, scheduled, until_runs, un
 from tests.support.sink import Sink, serving
 from tests.support.source_stories import SOURCE_STORIES
 from tests.support.temporal import dev_server
+from tests.support.timer_stories import TIMER_STORIES
 from tests.support.wait_stories import WAIT_STORIES
 from workflows.maintenance.maintenance import Maintenance
 from workflows.maintenance.retention import Retention
@@ -262,6 +263,7 @@ STORIES: dict[str, Callable[[Engine], Awaitable[str]]] = {
     "schedule-fire-of-cancelled-run": fire_of_cancelled_run,
     "retention": retention,
     **SOURCE_STORIES,
+    **TIMER_STORIES,
     **{family.value: partial(finished_job, family=family) for family in JOB_FAMILIES},
     "job-refused": refused_job,
     "job-cancelled": cancelled_job,

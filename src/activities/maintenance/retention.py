@@ -14,6 +14,7 @@ from models.content.files.commands import purge_files, sweep_orphans
 from models.content.files.purge import purge_trash
 from models.core.idempotency.commands import purge_replies
 from models.data.records.commands.purge import purge_records
+from models.data.time_entries.purge import purge_discarded
 from models.messages.jobs.purge import purge_jobs
 from models.messages.workspace_events.commands import purge_events
 from models.people.request_logs.commands import purge_request_logs
@@ -33,6 +34,7 @@ class Expired(StrEnum):
     FILES = "files"
     ITEMS = "items"
     RECORDS = "records"
+    TIME_ENTRIES = "time entries"
     REPLIES = "replies"
     REQUEST_LOGS = "request logs"
     JOBS = "jobs"
@@ -82,6 +84,8 @@ class RetentionActivities:
                 return await purge_trash(work, self._emptied(work.now))
             case Expired.RECORDS:
                 return await purge_records(work, self._emptied(work.now))
+            case Expired.TIME_ENTRIES:
+                return await purge_discarded(work, self._emptied(work.now))
             case Expired.REPLIES:
                 return await purge_replies(work) or await purge_receipts(work)
             case Expired.REQUEST_LOGS:

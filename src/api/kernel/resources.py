@@ -17,6 +17,7 @@ from models.data.databases import queries as databases
 from models.data.forms import queries as forms
 from models.data.records.queries import placement as record_placement
 from models.data.records.queries import records
+from models.data.time_entries.queries import entries
 from models.people.api_keys import queries as api_keys
 from models.people.invitations import queries as invitations
 from models.people.members import queries as members
@@ -35,6 +36,7 @@ RESOURCES: Mapping[str, Visible] = {
     "data_source": data_sources.visible,
     "data_source_run": data_source_runs.visible,
     "database": databases.visible,
+    "entry": entries.visible,
     "file": files.visible,
     "field": databases.visible_field,
     "form": forms.visible,

@@ -25,6 +25,7 @@ from api.routers.data import (
     record_comments,
     record_templates,
     records,
+    time_entries,
     views,
 )
 from api.routers.data import record_exports as exports
@@ -67,6 +68,7 @@ ROUTERS: Sequence[Router] = (
     record_templates.router,
     records.router,
     record_comments.router,
+    time_entries.router,
     exports.router,
     surfaces.router,
     forms.router,

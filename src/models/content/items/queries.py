@@ -170,7 +170,7 @@ def closed_items(actor: Actor, level: Level = Level.VIEW) -> CTE:
     if actor.role in MANAGERS:
         closed = select(item.c.id).where(mine, item.c.deleted_at.is_not(None))
         return _with_descendants(actor, closed.cte("closed", recursive=True))
-    return select(item.c.id).where(mine, item.c.id.not_in(_open_items(actor, level))).cte("closed")
+    return select(item.c.id).where(mine, item.c.id.not_in(open_items(actor, level))).cte("closed")
 
 
 def _with_descendants(actor: Actor, top: CTE) -> CTE:
@@ -181,8 +181,10 @@ def _with_descendants(actor: Actor, top: CTE) -> CTE:
     )
 
 
-def _open_items(actor: Actor, level: Level) -> Select[Any]:
-    """From the root and from every grant downwards, until a restriction or the trash."""
+def open_items(actor: Actor, level: Level = Level.VIEW) -> Select[Any]:
+    """Ids of what a member sees: from the root and from every grant downwards, until a restriction
+    or the trash. Owners and administrators see more: what is restricted, too.
+    """
     granted = select(item_grant.c.item_id).where(
         item_grant.c.workspace_id == actor.workspace_id,
         item_grant.c.user_id == actor.user_id,

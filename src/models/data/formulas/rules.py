@@ -61,7 +61,7 @@ _TYPES: dict[ValueForm, Any] = {
 """Any other form is text."""
 
 _LISTS = frozenset({ValueForm.OPTIONS, ValueForm.USERS, ValueForm.FILES, ValueForm.VALUES})
-_UNREADABLE = frozenset({FieldKind.RELATION, FieldKind.BUTTON, FieldKind.TIMER})
+_UNREADABLE = frozenset({FieldKind.RELATION, FieldKind.BUTTON})
 _GIVEN: dict[ResultKind, frozenset[str]] = {
     ResultKind.TEXT: frozenset({"STRING", "DYN"}),
     ResultKind.NUMBER: frozenset({"INT", "UINT", "DOUBLE", "DURATION", "DYN"}),

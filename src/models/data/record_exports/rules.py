@@ -82,7 +82,7 @@ def _shown(value: Any, spec: FieldSpec, legend: Legend) -> Cell:
             return _joined(legend.names.get(one, one) for one in _listed(value))
         case ValueForm.VALUES:
             return _joined(str(_plain(one)) for one in _listed(value))
-        case ValueForm.OPAQUE if spec.kind is FieldKind.TIMER:
+        case ValueForm.NUMBER if spec.kind is FieldKind.TIMER:
             return _plain(value.get("totalMs"))
         case ValueForm.OPAQUE if spec.kind is FieldKind.LOCATION:
             return f"{value['lat']}, {value['lng']}"

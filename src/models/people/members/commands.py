@@ -4,6 +4,7 @@ from sqlalchemy import delete, select, update
 
 from models.core.access.rules import Actor, Role, Scope
 from models.core.base import Id
+from models.people.members.handlers import member_removed
 from models.people.members.queries import get_member
 from models.people.members.rules import check_role_given, check_touched
 from models.people.members.shapes import MemberBody, RemovedMember, UpdateMember
@@ -53,6 +54,7 @@ async def remove_member(work: UnitOfWork, actor: Actor, user_id: Id) -> RemovedM
             workspace_member.c.user_id == user_id,
         )
     )
+    await member_removed(work, actor, user_id)
     return RemovedMember(user_id=user_id)
 
 

@@ -1,8 +1,9 @@
 """Reading users."""
 
 from collections.abc import Mapping
+from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import ColumnElement, ScalarSelect, func, select
 
 from models.core.access.rules import Principal, Role, Scope
 from models.core.base import Id
@@ -15,6 +16,12 @@ from runtime.errors import NotFoundError
 async def find_user(work: UnitOfWork, user_id: Id) -> AppUser | None:
     """What is known of a user; None for an id that is nobody's."""
     return await work.first(select(app_user).where(app_user.c.id == user_id), of=AppUser)
+
+
+def display_name_of(user_id: ColumnElement[Any]) -> ScalarSelect[Any]:
+    """The name of the user of a column of the enclosing statement, else the e-mail address."""
+    name = func.coalesce(app_user.c.name, app_user.c.email)
+    return select(name).where(app_user.c.id == user_id).scalar_subquery()
 
 
 async def get_me(work: UnitOfWork, principal: Principal) -> Me:

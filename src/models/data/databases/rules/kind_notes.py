@@ -50,7 +50,11 @@ KIND_NOTES: dict[FieldKind, KindNote] = {
         "What a CEL expression makes of the record, shown in `computed`.", 259.8
     ),
     FieldKind.BUTTON: KindNote("Nothing: pressing it runs an action.", None),
-    FieldKind.TIMER: KindNote("The time kept on the record, shown in `computed`.", None),
+    FieldKind.TIMER: KindNote(
+        "The milliseconds of the record's completed time entries, and the entry that runs, in"
+        " `computed`; queries and formulas take `totalMs`.",
+        {"totalMs": 5_400_000, "runningEntryId": None},
+    ),
     FieldKind.AUTO_NUMBER: KindNote("A number of its own for each record, in `system`.", 42),
     FieldKind.CREATED_AT: KindNote("When it was made, in `system`.", "2026-01-31T09:00:00.000Z"),
     FieldKind.UPDATED_AT: KindNote(

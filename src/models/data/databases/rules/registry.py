@@ -57,7 +57,7 @@ KIND_RULES: dict[FieldKind, KindRule] = {
     FieldKind.LOOKUP: KindRule(ValueForm.VALUES, None),
     FieldKind.FORMULA: KindRule(ValueForm.OPAQUE, None),
     FieldKind.BUTTON: KindRule(ValueForm.OPAQUE, None),
-    FieldKind.TIMER: KindRule(ValueForm.OPAQUE, None),
+    FieldKind.TIMER: KindRule(ValueForm.NUMBER, None),
     FieldKind.AUTO_NUMBER: KindRule(ValueForm.NUMBER, None),
     FieldKind.CREATED_AT: KindRule(ValueForm.MOMENT, None),
     FieldKind.UPDATED_AT: KindRule(ValueForm.MOMENT, None),

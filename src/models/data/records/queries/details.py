@@ -68,8 +68,13 @@ class _Placed:
 
 
 def record_values(row: RecordRow, fields: FieldSpecs) -> JsonObject:
-    """Every value of a record that is in its own row, by field key."""
-    return {**_data(row.title, row.data, fields), **row.computed, **_system(row, fields)}
+    """Every value of a record that is in its own row, by field key; of a timer its total."""
+    timers = {
+        key: _timer(row, key)["totalMs"]
+        for key, spec in fields.items()
+        if spec.kind is FieldKind.TIMER
+    }
+    return {**_data(row.title, row.data, fields), **row.computed, **timers, **_system(row, fields)}
 
 
 def _detail(
@@ -113,10 +118,12 @@ def _related(shown: Shown) -> RelatedRecord:
 
 
 def _computed(row: RecordRow, key: str, kind: FieldKind) -> Any:
-    """The last value; of a timer the time taken so far."""
-    if kind is FieldKind.TIMER:
-        return {"totalMs": 0, "runningEntryId": None}
-    return row.computed.get(key)
+    """The last value; of a timer the time of completed entries, and which entry runs."""
+    return _timer(row, key) if kind is FieldKind.TIMER else row.computed.get(key)
+
+
+def _timer(row: RecordRow, key: str) -> JsonObject:
+    return row.computed.get(key) or {"totalMs": 0, "runningEntryId": None}
 
 
 def _data(title: str, stored: Mapping[str, Any], fields: FieldSpecs) -> dict[str, Any]:

@@ -60,12 +60,15 @@ _COLUMNS: dict[FieldKind, Extracted] = {
 
 
 def extract(field: FieldSpec) -> Extracted:
-    """The value of a field that holds one value per record."""
+    """The value of a field that holds one value per record; no timer is empty."""
     if field.title:
         return Extracted(record.c.title.collate("C"), Text())
     if field.kind in _COLUMNS:
         return _COLUMNS[field.kind]
-    return _FORMS[value_form(field)](json_of(field))
+    found = _FORMS[value_form(field)](json_of(field))
+    if field.kind is FieldKind.TIMER:
+        return Extracted(func.coalesce(found.expression, 0), found.sql_type)
+    return found
 
 
 def fold(text: Expression) -> Expression:
@@ -74,10 +77,10 @@ def fold(text: Expression) -> Expression:
 
 
 def json_of(field: FieldSpec) -> Expression:
-    """The value as stored, of the type JSONB."""
+    """The value as stored, of the type JSONB; of a timer its total."""
     document = record.c.computed if field.computed else record.c.data
     value: Expression = document[field.key]
-    return value
+    return value["totalMs"] if field.kind is FieldKind.TIMER else value
 
 
 def json_type(field: FieldSpec) -> Expression:

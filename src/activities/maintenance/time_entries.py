@@ -1,0 +1,71 @@
+"""Countdowns and pomodoros for the reconciler: each has an execution that ends it on time."""
+
+from typing import Any, Protocol
+
+from sqlalchemy import Select, func, select
+from temporalio.client import WorkflowExecutionStatus
+from typing_extensions import override
+
+from activities.maintenance.executions import Execution
+from activities.maintenance.families import (
+    MOST_RESTARTS,
+    AbnormalEnd,
+    SweepContext,
+    Verdict,
+    WorkFamily,
+    WorkRow,
+    next_restart,
+)
+from models.data.time_entries.commands.ending import give_up, start_again
+from models.data.time_entries.commands.writes import tell_execution
+from models.data.time_entries.rules.kinds import TIMED_MODES
+from models.data.time_entries.tables import TIME_ENTRIES, time_entry
+from runtime.database import UnitOfWork
+from runtime.families import Family
+
+_entry = time_entry.c
+
+
+class EntryRow(WorkRow, Protocol):
+    """An entry that ends by itself, and whether it should have."""
+
+    overdue: bool
+
+
+class TimeEntries(WorkFamily[EntryRow]):
+    """Entries that end by themselves. Somebody who stops the execution does not stop the clock."""
+
+    def __init__(self) -> None:
+        super().__init__("time_entries", TIME_ENTRIES, EntryRow, Family.TIMER_DUE)
+
+    @override
+    def rows(self) -> Select[Any]:
+        overdue = func.coalesce(_entry.due_at < func.now(), False).label("overdue")
+        columns = (_entry.id, _entry.workspace_id, _entry.status, overdue)
+        return select(*columns).where(_entry.mode.in_(TIMED_MODES))
+
+    @override
+    def workflow_id(self, row: EntryRow) -> str:
+        return Family.TIMER_DUE.workflow_id(row.id)
+
+    @override
+    def judge(self, row: EntryRow, found: Execution | None) -> Verdict:
+        if found is None:
+            return Verdict.RESTART
+        if found.status is WorkflowExecutionStatus.RUNNING:
+            # It has not heard that its time has moved.
+            return Verdict.RESTART if row.overdue and found.sleeps else Verdict.LEAVE
+        return Verdict.RESTART if found.restarts < MOST_RESTARTS else Verdict.CLOSE
+
+    @override
+    async def restart(self, work: UnitOfWork, row: EntryRow, found: Execution | None) -> None:
+        if found is not None and found.status is WorkflowExecutionStatus.RUNNING:
+            await tell_execution(work, row.workspace_id, row.id)
+        else:
+            await start_again(work, row.workspace_id, row.id, next_restart(found))
+
+    @override
+    async def close(self, context: SweepContext, row: EntryRow, end: AbnormalEnd) -> bool:
+        del end
+        async with context.database.transaction() as work:
+            return await give_up(work, row.id)

@@ -1,0 +1,145 @@
+"""Time entries: start, read, change, delete, add up."""
+
+from datetime import datetime
+
+from api.kernel.parameters import QueryId
+from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, Router
+from models.core.access.rules import Level, Scope
+from models.core.moments import InputMoment
+from models.core.preconditions import read_if_match
+from models.data.time_entries.commands import changes, starting
+from models.data.time_entries.queries import entries, summary
+from models.data.time_entries.queries.entries import EntryFilter
+from models.data.time_entries.rules import days
+from models.data.time_entries.rules.kinds import EntryStatus, TargetKind
+from models.data.time_entries.shapes import (
+    CurrentTimeEntry,
+    DeletedTimeEntry,
+    StartTimeEntry,
+    SummaryGroup,
+    TimeEntryList,
+    TimeEntryState,
+    TimeEntrySummary,
+    UpdateTimeEntry,
+)
+from runtime.errors import ConflictError, ConflictingMutationError
+
+router = Router(tags=["time entries"])
+
+ENTRIES = "/v1/workspaces/{workspaceId}/time-entries"
+ENTRY = f"{ENTRIES}/{{entryId}}"
+
+READ_ALL = Access(scopes=[Scope.TIME_ENTRIES_READ])
+START = Access(scopes=[Scope.TIME_ENTRIES_WRITE], idempotent=True)
+READ = Access(scopes=[Scope.TIME_ENTRIES_READ], resource="entry", level=Level.VIEW)
+WRITE = Access(
+    scopes=[Scope.TIME_ENTRIES_WRITE], resource="entry", level=Level.VIEW, idempotent=True
+)
+
+
+@router.post(
+    ENTRIES, access=START, status_code=201, errors=[ConflictError, ConflictingMutationError]
+)
+async def start_time_entry(request: ApiRequest, body: StartTimeEntry) -> Data[TimeEntryState]:
+    """Start a timer, or write down time that is over.
+
+    One entry of a user runs in a workspace: a new one completes it, unless `onActive` is `reject`.
+    A countdown or pomodoro ends by itself at `dueAt`. Time that is written down may not overlap
+    other time of the user. The same `clientMutationId` gives the same entry.
+    """
+    return Data(await starting.start_entry(request.work, request.actor, request.new_id, body))
+
+
+@router.get(ENTRIES, access=READ_ALL)
+async def list_time_entries(  # noqa: PLR0917  # the filters of a list
+    request: ApiRequest,
+    limit: Limit = 30,
+    cursor: Cursor = None,
+    user_id: QueryId | None = None,
+    target_kind: TargetKind | None = None,
+    target_id: QueryId | None = None,
+    database_id: QueryId | None = None,
+    field_id: QueryId | None = None,
+    status: EntryStatus | None = None,
+    since: InputMoment | None = None,
+    until: InputMoment | None = None,
+) -> Data[TimeEntryList]:
+    """List time entries, those that began last first: one's own, and others' on what one sees.
+
+    `since` and `until` bound when the entries began; the second is not included.
+    """
+    wanted = EntryFilter(
+        user_id, target_kind, target_id, database_id, field_id, status, since, until
+    )
+    page = request.page("time_entries", limit, cursor, wanted)
+    return Data(await entries.list_entries(request.work, request.actor, page, wanted))
+
+
+@router.get(f"{ENTRIES}/current", access=READ_ALL)
+async def get_current_time_entry(request: ApiRequest) -> Data[CurrentTimeEntry]:
+    """Get one's own entry that runs, else the one paused last; null when there is neither."""
+    return Data(await entries.current_entry(request.work, request.actor))
+
+
+@router.get(f"{ENTRIES}/summary", access=READ_ALL)
+async def summarize_time_entries(  # noqa: PLR0917  # the filters of a list
+    request: ApiRequest,
+    group_by: SummaryGroup = SummaryGroup.DAY,
+    first_day: str | None = None,
+    last_day: str | None = None,
+    timezone: str = "UTC",
+    limit: Limit = 30,
+    cursor: Cursor = None,
+    user_id: QueryId | None = None,
+    target_kind: TargetKind | None = None,
+    target_id: QueryId | None = None,
+    database_id: QueryId | None = None,
+    field_id: QueryId | None = None,
+) -> Data[TimeEntrySummary]:
+    """Add up time by day, user, target or timer field.
+
+    `firstDay` and `lastDay` are days of `timezone`, both included; without them the
+    last 30 days. A day is as long as its clock makes it. Time of no field is left out where it is
+    added up by field.
+    """
+    zone = days.read_zone(timezone)
+    first, last = days.read_days(first_day, last_day, request.work.now, zone)
+    wanted = EntryFilter(user_id, target_kind, target_id, database_id, field_id)
+    page = request.page("time_summary", limit, cursor, group_by, first, last, timezone, wanted)
+    asked = summary.Asked(group_by, zone, first, last)
+    return Data(await summary.summarize(request.work, request.actor, page, wanted, asked))
+
+
+@router.get(ENTRY, access=READ)
+async def get_time_entry(request: ApiRequest) -> Data[TimeEntryState]:
+    """Get a time entry."""
+    return Data(
+        await entries.get_entry(request.work, request.actor.workspace_id, request.ids["entryId"])
+    )
+
+
+@router.patch(ENTRY, access=WRITE, errors=[ConflictError])
+async def update_time_entry(request: ApiRequest, body: UpdateTimeEntry) -> Data[TimeEntryState]:
+    """Pause, resume, complete or discard a time entry, or correct it.
+
+    The entries of others need the scope time_entries:manage. With the header
+    `If-Match: <updatedAt>`, or `expectedUpdatedAt`, an entry that was changed since is left as it
+    is. What has ended stays completed or discarded.
+    """
+    entry_id = request.ids["entryId"]
+    return Data(
+        await changes.update_entry(request.work, request.actor, entry_id, body, _expected(request))
+    )
+
+
+@router.delete(ENTRY, access=WRITE, errors=[ConflictError])
+async def delete_time_entry(request: ApiRequest) -> Data[DeletedTimeEntry]:
+    """Delete a time entry for good. The entries of others need the scope time_entries:manage."""
+    entry_id = request.ids["entryId"]
+    return Data(
+        await changes.delete_entry(request.work, request.actor, entry_id, _expected(request))
+    )
+
+
+def _expected(request: ApiRequest) -> datetime | None:
+    return read_if_match(request.headers.get("if-match"))

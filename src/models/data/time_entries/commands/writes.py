@@ -1,0 +1,182 @@
+"""The one way in which entries change: held, written, and what follows from it in one transaction.
+
+Completing an entry starts automations; what a timer ended notifies its user; an execution that
+waits for the time of an entry hears when that has moved.
+"""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import literal, select, update
+from sqlalchemy.dialects.postgresql import insert as upsert
+
+from models.core.base import Id
+from models.core.lifecycle import commands as lifecycle
+from models.core.revisions import next_updated_at
+from models.data.time_entries.commands.timer_fields import TimerFields
+from models.data.time_entries.queries.entries import detail_of
+from models.data.time_entries.rows import times_of, values_of
+from models.data.time_entries.rules.kinds import (
+    OPEN_ENTRY,
+    TIME_MOVED,
+    TIMED_MODES,
+    CompletedBy,
+    EntryMode,
+    EntryStatus,
+    TargetKind,
+)
+from models.data.time_entries.rules.times import Times, milliseconds
+from models.data.time_entries.tables import TimeEntry, time_entry
+from models.messages.events.commands import time_entry_completed
+from models.messages.notifications.commands import Notice, notify
+from models.messages.notifications.rules import NotificationKind
+from models.people.users.queries import display_name_of
+from runtime import outbox
+from runtime.database import UnitOfWork
+from runtime.errors import NotFoundError
+from runtime.families import Family
+
+_TITLE = 200
+_entry = time_entry.c
+
+
+async def hold(work: UnitOfWork, workspace_id: Id, entry_id: Id) -> TimeEntry:
+    """An entry, held until the transaction ends. Raises `NotFoundError`."""
+    this = (_entry.workspace_id == workspace_id, _entry.id == entry_id)
+    held = await work.first(select(time_entry).where(*this).with_for_update(), of=TimeEntry)
+    if held is None:
+        raise NotFoundError("entry")
+    return held
+
+
+async def insert_entry(
+    work: UnitOfWork, values: dict[str, Any], fields: TimerFields
+) -> TimeEntry | None:
+    """Insert an entry; None when one is active, or was made by the same mutation, already."""
+    statement = (
+        upsert(time_entry)
+        .values(**values)
+        .on_conflict_do_nothing()
+        .returning(*_named(values["user_id"]))
+    )
+    row = await work.first(statement, of=TimeEntry)
+    if row is None:
+        return None
+    fields.touch(row)
+    if row.status == EntryStatus.COMPLETED:
+        await _tell_completed(work, row)
+    elif is_timed(row):
+        summary = f"{row.mode.capitalize()} of a time entry"
+        request: outbox.StartRequest = {"summary": summary, "resourceId": str(row.id)}
+        await lifecycle.start(work, Family.TIMER_DUE, row.workspace_id, row.id, request)
+    return row
+
+
+async def write_entry(
+    work: UnitOfWork,
+    held: TimeEntry,
+    values: dict[str, Any],
+    fields: TimerFields,
+    *,
+    heard: bool = True,
+) -> TimeEntry:
+    """Write values of a held entry; `heard` unless its own execution writes them."""
+    statement = (
+        update(time_entry)
+        .where(_entry.workspace_id == held.workspace_id, _entry.id == held.id)
+        .values(**values, updated_at=next_updated_at(_entry.updated_at, work.now))
+        .returning(*_named(held.user_id))
+    )
+    (row,) = await work.rows(statement, of=TimeEntry)
+    for each in (held, row):
+        fields.touch(each)
+    if row.status == EntryStatus.COMPLETED and held.status in OPEN_ENTRY:
+        await _tell_completed(work, row)
+    if heard and is_timed(held) and (held.status, held.due_at) != (row.status, row.due_at):
+        await tell_execution(work, row.workspace_id, row.id)
+    return row
+
+
+async def complete(
+    work: UnitOfWork,
+    held: TimeEntry,
+    times: Times,
+    by: CompletedBy,
+    fields: TimerFields,
+    *,
+    user_id: Id | None = None,
+    heard: bool = True,
+    **values: Any,
+) -> TimeEntry:
+    """Complete a held entry, whose times say when it ended."""
+    ended = {
+        **values,
+        **values_of(times),
+        "duration_ms": milliseconds(times.elapsed(work.now)),
+        "status": EntryStatus.COMPLETED.value,
+        "completed_by": by.value,
+        "closed_at": work.now,
+        "updated_by_user_id": user_id or held.user_id,
+    }
+    return await write_entry(work, held, ended, fields, heard=heard)
+
+
+async def settle(
+    work: UnitOfWork, held: TimeEntry, now: datetime, fields: TimerFields, *, heard: bool = True
+) -> TimeEntry:
+    """End a held entry whose time is up; it has ended at `dueAt`, whoever finds it and when."""
+    if held.due_at is None or held.due_at > now:
+        return held
+    times = times_of(held).end(held.due_at)
+    return await complete(work, held, times, CompletedBy.TIMER, fields, heard=heard)
+
+
+async def _tell_completed(work: UnitOfWork, row: TimeEntry) -> None:
+    """What follows from the end of an entry."""
+    shown = detail_of(row).model_dump(mode="json", by_alias=True)
+    await time_entry_completed(work, row.workspace_id, shown, row.database_id)
+    if row.completed_by == CompletedBy.TIMER:
+        await _ring(work, row)
+
+
+async def _ring(work: UnitOfWork, row: TimeEntry) -> None:
+    of_record = row.target_kind == TargetKind.DATABASE_RECORD
+    notice = Notice(
+        kind=NotificationKind.TIMER_DONE,
+        title=f"Time is up: {row.target_title_snapshot}"[:_TITLE],
+        body=row.summary or "",
+        item_id=row.item_id,
+        record_id=row.target_id if of_record else None,
+        data={"timeEntryId": str(row.id), "mode": row.mode, "soundId": row.sound_id},
+        key=f"timer_done/{row.id}",
+    )
+    await notify(work, row.workspace_id, [row.user_id], notice)
+
+
+def _named(user_id: Id) -> tuple[Any, ...]:
+    """The columns of a written row of a user, with their name."""
+    # A value, because RETURNING gives a subquery no column to refer to.
+    name = display_name_of(literal(user_id, _entry.user_id.type))
+    return time_entry, name.label("user_display_name")
+
+
+def is_timed(row: TimeEntry) -> bool:
+    """Whether an entry ends by itself when its time is up."""
+    return EntryMode(row.mode) in TIMED_MODES
+
+
+async def tell_execution(work: UnitOfWork, workspace_id: Id, entry_id: Id) -> None:
+    """Have the execution of an entry look at it again."""
+    request: outbox.SignalRequest = {
+        "workflowId": Family.TIMER_DUE.workflow_id(entry_id),
+        "signal": TIME_MOVED,
+        "arguments": [],
+    }
+    await outbox.append(
+        work,
+        intent=outbox.Intent.SIGNAL,
+        family=Family.TIMER_DUE,
+        workspace_id=workspace_id,
+        subject_id=entry_id,
+        request=request,
+    )

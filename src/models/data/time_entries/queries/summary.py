@@ -1,0 +1,178 @@
+"""Adding up time entries by day, user, target or field (decisions C16)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import Any, Protocol
+from zoneinfo import ZoneInfo
+
+from sqlalchemy import (
+    ARRAY,
+    BigInteger,
+    ColumnElement,
+    FromClause,
+    Select,
+    Subquery,
+    Text,
+    cast,
+    func,
+    literal,
+    select,
+)
+from sqlalchemy import column as sql_column
+from sqlalchemy.dialects.postgresql import aggregate_order_by
+
+from models.core.access.rules import Actor
+from models.core.pagination import PageRequest
+from models.data.time_entries.queries.entries import EntryFilter, sees
+from models.data.time_entries.queries.spans import in_common, milliseconds_of, span, worked
+from models.data.time_entries.rules.days import starts
+from models.data.time_entries.rules.kinds import EntryStatus
+from models.data.time_entries.shapes import SummaryGroup, SummaryRow, TimeEntrySummary
+from models.data.time_entries.tables import time_entry
+from models.people.users.queries import display_name_of
+from runtime.database import UnitOfWork, columns_of
+from runtime.schema import Timestamp
+
+_entry = time_entry.c
+_KEYS: Mapping[SummaryGroup, tuple[str, ...]] = {
+    SummaryGroup.DAY: ("day",),
+    SummaryGroup.USER: ("user_id",),
+    SummaryGroup.TARGET: ("target_kind", "target_id"),
+    SummaryGroup.FIELD: ("field_id",),
+}
+_TITLES: Mapping[SummaryGroup, tuple[str, str]] = {
+    SummaryGroup.TARGET: ("target_title", "target_title_snapshot"),
+    SummaryGroup.FIELD: ("field_label", "field_label_snapshot"),
+}
+"""What a group is called, and the column whose newest value says so."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is added up by, and the days of a zone it is added up for."""
+
+    group_by: SummaryGroup
+    zone: ZoneInfo
+    first: date
+    last: date
+
+
+class _Sums(Protocol):
+    """A group, with the totals of all."""
+
+    total_duration_ms: int
+    total_open_ms: int
+
+
+async def summarize(
+    work: UnitOfWork,
+    actor: Actor,
+    page: PageRequest,
+    wanted: EntryFilter,
+    asked: Asked,
+) -> TimeEntrySummary:
+    """The time of the entries that the actor sees, day by day newest first, else longest first."""
+    group_by, zone = asked.group_by, asked.zone
+    spans = _days(asked)
+    sums = _sums(_counted(actor, wanted, spans, work.now), group_by)
+    order = (*(() if group_by is SummaryGroup.DAY else ("duration_ms",)), *_KEYS[group_by])
+    columns = [sums.c[name] for name in order]
+    shown = await page.descending(work, _named(sums, group_by), *columns, of=_Sums)
+    totals = shown.items[0] if shown.items else None
+    return TimeEntrySummary(
+        group_by=group_by,
+        timezone=zone.key,
+        first_day=asked.first.isoformat(),
+        last_day=asked.last.isoformat(),
+        groups=[SummaryRow.model_validate({**_NOTHING, **columns_of(row)}) for row in shown.items],
+        total_duration_ms=0 if totals is None else totals.total_duration_ms,
+        total_open_ms=0 if totals is None else totals.total_open_ms,
+        cursor=shown.cursor,
+        server_time=work.now,
+    )
+
+
+_NOTHING = dict.fromkeys(SummaryRow.model_fields)
+
+
+def _days(asked: Asked) -> FromClause:
+    """The days as spans with their names, or all of them as one span."""
+    bounds = starts(asked.first, asked.last, asked.zone)
+    if asked.group_by is not SummaryGroup.DAY:
+        bounds = [bounds[0], bounds[-1]]
+    names = [asked.first + timedelta(days=place) for place in range(len(bounds) - 1)]
+    return (
+        func.unnest(
+            literal([name.isoformat() for name in names], ARRAY(Text)),
+            literal(bounds[:-1], ARRAY(Timestamp)),
+            literal(bounds[1:], ARRAY(Timestamp)),
+        )
+        .table_valued(
+            sql_column("day", Text),
+            sql_column("begins", Timestamp),
+            sql_column("ends", Timestamp),
+        )
+        .render_derived(name="days")
+    )
+
+
+def _counted(actor: Actor, wanted: EntryFilter, spans: FromClause, now: datetime) -> Subquery:
+    """What each entry took of each span, in milliseconds."""
+    whole = span(spans.c.begins, spans.c.ends)
+    took = worked(now)
+    stop = func.coalesce(_entry.ended_at, _entry.paused_at, literal(now, Timestamp))
+    return (
+        select(
+            *(_entry.id, _entry.user_id, _entry.target_kind, _entry.target_id, _entry.field_id),
+            *(_entry.target_title_snapshot, _entry.field_label_snapshot, _entry.started_at),
+            (_entry.status == EntryStatus.COMPLETED).label("completed"),
+            spans.c.day,
+            milliseconds_of(in_common(took, whole)).label("ms"),
+        )
+        .select_from(time_entry)
+        .join(spans, (_entry.started_at < spans.c.ends) & (stop > spans.c.begins))
+        .where(
+            _entry.workspace_id == actor.workspace_id,
+            _entry.status != EntryStatus.DISCARDED,
+            sees(actor),
+            *wanted.conditions,
+        )
+        .subquery("counted")
+    )
+
+
+def _sums(counted: Subquery, group_by: SummaryGroup) -> Subquery:
+    """The time of each group, and beside it that of all groups."""
+    keys = [counted.c[name] for name in _KEYS[group_by]]
+    columns: list[ColumnElement[Any]] = [
+        _total(counted.c.ms, counted.c.completed).label("duration_ms"),
+        _total(counted.c.ms, ~counted.c.completed).label("open_ms"),
+        func.count(counted.c.id.distinct()).label("entry_count"),
+    ]
+    if group_by in _TITLES:
+        name, snapshot = _TITLES[group_by]
+        newest = aggregate_order_by(counted.c[snapshot], counted.c.started_at.desc())
+        columns.append(func.array_agg(newest, type_=ARRAY(Text)).label(name))
+    grouped = (
+        select(*keys, *columns)
+        .where(keys[-1].is_not(None), counted.c.ms > 0)
+        .group_by(*keys)
+        .subquery("grouped")
+    )
+    totals = (
+        cast(func.sum(grouped.c[f"{name}_ms"]).over(), BigInteger).label(f"total_{name}_ms")
+        for name in ("duration", "open")
+    )
+    named = ((one[1] if isinstance(one.type, ARRAY) else one).label(one.key) for one in grouped.c)
+    return select(*named, *totals).subquery("sums")
+
+
+def _total(ms: ColumnElement[Any], which: ColumnElement[bool]) -> ColumnElement[Any]:
+    return cast(func.coalesce(func.sum(ms).filter(which), 0), BigInteger)
+
+
+def _named(sums: Subquery, group_by: SummaryGroup) -> Select[Any]:
+    if group_by is not SummaryGroup.USER:
+        return select(sums)
+    return select(*sums.c, display_name_of(sums.c.user_id).label("user_display_name"))

@@ -1,0 +1,181 @@
+"""Time entries on the wire (interface, Time entry; decisions C12, C17)."""
+
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import Field
+
+from models.core.base import EXAMPLE_ID, Id, Input, InputId, Moment, Nullable, Shape, example
+from models.core.moments import InputMoment
+from models.data.time_entries.rules.kinds import (
+    CompletedBy,
+    EntryAction,
+    EntryMode,
+    EntrySound,
+    EntrySource,
+    EntryStatus,
+    OnActive,
+    TargetKind,
+)
+from models.data.time_entries.rules.times import LONGEST, milliseconds
+
+MAX_DURATION_MS = milliseconds(LONGEST)
+
+Duration = Annotated[int, Field(ge=1, le=MAX_DURATION_MS)]
+"""Milliseconds."""
+Summary = Annotated[str, Field(max_length=10_000)]
+MutationId = Annotated[str, Field(min_length=1, max_length=255)]
+
+
+class StartTimeEntry(Input):
+    """Body of start time entry.
+
+    With `startedAt` and `endedAt` the entry is written down as completed; without, it runs from
+    now, or from `startedAt` on. `targetId` may be left out for the workspace. A countdown says how
+    long it lasts in `targetDurationMs`; a pomodoro lasts 25 minutes unless it does. `onActive` says
+    what becomes of the caller's running entry: it is completed, or the call is refused.
+    """
+
+    model_config = example(
+        {"targetKind": "database_record", "targetId": EXAMPLE_ID, "summary": "Draft the offer"}
+    )
+
+    target_kind: Annotated[TargetKind, Field(strict=False)]
+    target_id: InputId | None = None
+    field_id: InputId | None = None
+    mode: Annotated[EntryMode, Field(strict=False)] | None = None
+    source: Annotated[EntrySource, Field(strict=False)] | None = None
+    started_at: InputMoment | None = None
+    ended_at: InputMoment | None = None
+    target_duration_ms: Duration | None = None
+    summary: Summary | None = None
+    sound_id: Annotated[EntrySound, Field(strict=False)] | None = None
+    client_mutation_id: MutationId | None = None
+    on_active: Annotated[OnActive, Field(strict=False)] = OnActive.REPLACE
+
+
+class UpdateTimeEntry(Input):
+    """Body of update time entry; `action` moves its clock, null clears a summary or a goal.
+
+    `endedAt` goes with the action `complete`, or corrects an entry that is completed. `onActive` is
+    for `resume`, as it is for a start. A repeated `clientMutationId` changes nothing.
+    """
+
+    action: Annotated[EntryAction, Field(strict=False)] | None = None
+    summary: Summary | None = None
+    started_at: InputMoment | None = None
+    ended_at: InputMoment | None = None
+    target_duration_ms: Duration | None = None
+    sound_id: Annotated[EntrySound, Field(strict=False)] | None = None
+    target_id: InputId | None = None
+    client_mutation_id: MutationId | None = None
+    expected_updated_at: InputMoment | None = None
+    on_active: Annotated[OnActive, Field(strict=False)] | None = None
+
+
+class TimeEntryDetail(Shape):
+    """Time that a user spends on something; durations are in milliseconds.
+
+    `targetTitleSnapshot` and `fieldLabelSnapshot` are as they were when the entry was made.
+    """
+
+    id: Id
+    workspace_id: Id
+    user_id: Id
+    user_display_name: str | None
+    target_kind: TargetKind
+    target_id: Id
+    target_title_snapshot: str | None
+    database_id: Id | None
+    field_id: Id | None
+    field_label_snapshot: str | None
+    source: EntrySource
+    mode: EntryMode
+    status: EntryStatus
+    started_at: Moment
+    ended_at: Moment | None
+    paused_at: Moment | None
+    due_at: Moment | None
+    accumulated_paused_ms: int
+    duration_ms: int | None
+    target_duration_ms: int | None
+    summary: str | None
+    sound_id: EntrySound
+    completed_by: CompletedBy | None
+    client_mutation_id: str | None
+    created_by_user_id: Id
+    updated_by_user_id: Id
+    created_at: Moment
+    updated_at: Moment
+
+
+class TimeEntryState(Shape):
+    """An entry, and how much time it has taken at `serverTime`, in milliseconds."""
+
+    entry: TimeEntryDetail
+    server_time: Moment
+    authoritative_elapsed_ms: int
+
+
+class CurrentTimeEntry(Shape):
+    """The caller's entry that runs, else the one they paused last; null when there is neither."""
+
+    entry: Nullable[TimeEntryDetail]
+    server_time: Moment
+    authoritative_elapsed_ms: int | None
+
+
+class TimeEntryList(Shape):
+    entries: list[TimeEntryDetail]
+    cursor: Nullable[str]
+    server_time: Moment
+
+
+class DeletedTimeEntry(Shape):
+    id: Id
+
+
+class SummaryGroup(StrEnum):
+    """What a summary adds up by."""
+
+    DAY = "day"
+    USER = "user"
+    TARGET = "target"
+    FIELD = "field"
+
+
+class SummaryRow(Shape):
+    """The time of one group: a day, a user, a target or a field, named by the parts that are there.
+
+    `durationMs` is that of completed entries, `openMs` what running and paused ones have taken so
+    far. An entry that lasts over midnight counts on each day for what it took of it.
+    """
+
+    day: str | None
+    user_id: Id | None
+    user_display_name: str | None
+    target_kind: TargetKind | None
+    target_id: Id | None
+    target_title: str | None
+    field_id: Id | None
+    field_label: str | None
+    duration_ms: int
+    open_ms: int
+    entry_count: int
+
+
+class TimeEntrySummary(Shape):
+    """Time by group, from the first day to the last, as days are in `timezone`.
+
+    `totalDurationMs` and `totalOpenMs` are of all groups, on this page and others.
+    """
+
+    group_by: SummaryGroup
+    timezone: str
+    first_day: str
+    last_day: str
+    groups: list[SummaryRow]
+    total_duration_ms: int
+    total_open_ms: int
+    cursor: Nullable[str]
+    server_time: Moment

@@ -1,0 +1,122 @@
+"""The table of time entries."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import BigInteger, CheckConstraint, ForeignKeyConstraint, Index, text
+from sqlalchemy.dialects.postgresql import BYTEA, TSTZMULTIRANGE
+from sqlmodel import Field, SQLModel
+
+from models.core.base import Id
+from models.core.lifecycle.commands import WorkTable
+from models.data.time_entries.rules.kinds import (
+    ENTRY_LIFECYCLE,
+    OPEN_ENTRY,
+    CompletedBy,
+    EntryMode,
+    EntrySound,
+    EntrySource,
+    EntryStatus,
+    TargetKind,
+)
+from runtime.schema import Timestamp, listed, one_of, table_of
+
+
+class TimeEntry(SQLModel, table=True):
+    """Time that one user spends, or spent, on one thing.
+
+    It outlives its target, whose title and place it keeps: `item_id` is the item whose access says
+    who sees the entry, null for time spent on the workspace. `pauses` are the spans that do not
+    count; `accumulated_paused_ms` is their length. `counted_ms` is what a completed entry adds to
+    its timer field. `client_mutation_id` and `mutation_digest` are those of the call that made it,
+    `update_mutation_id` that of its last update. `closed_at` is when it was decided that it ended.
+    """
+
+    __tablename__ = "time_entry"
+    __table_args__ = (
+        ForeignKeyConstraint(["workspace_id"], ["workspace.id"]),
+        ForeignKeyConstraint(["user_id"], ["app_user.id"]),
+        one_of("target_kind", TargetKind),
+        one_of("source", EntrySource),
+        one_of("mode", EntryMode),
+        one_of("status", EntryStatus),
+        one_of("sound_id", EntrySound),
+        one_of("completed_by", CompletedBy),
+        CheckConstraint("ended_at >= started_at", name="ends_after_start"),
+        CheckConstraint("accumulated_paused_ms >= 0 AND duration_ms >= 0", name="not_negative"),
+        CheckConstraint(
+            "(status = 'paused') = (paused_at IS NOT NULL)"
+            " AND (status = 'completed') <= (ended_at IS NOT NULL AND duration_ms IS NOT NULL)"
+            " AND (status IN ('completed', 'discarded')) = (closed_at IS NOT NULL)",
+            name="times_of_status",
+        ),
+        # One clock runs for a person in a workspace: whoever is second makes room for it first.
+        Index(
+            "uq_time_entry_active",
+            "workspace_id",
+            "user_id",
+            unique=True,
+            postgresql_where=text("status = 'active'"),
+        ),
+        Index(
+            "uq_time_entry_client_mutation_id",
+            "workspace_id",
+            "user_id",
+            "client_mutation_id",
+            unique=True,
+            postgresql_where=text("client_mutation_id IS NOT NULL"),
+        ),
+        Index("ix_time_entry_started_at", "workspace_id", "started_at", "id"),
+        Index("ix_time_entry_user_started_at", "workspace_id", "user_id", "started_at", "id"),
+        Index("ix_time_entry_target_id_field_id", "workspace_id", "target_id", "field_id"),
+        Index(
+            "ix_time_entry_open", "id", postgresql_where=text(f"status IN ({listed(OPEN_ENTRY)})")
+        ),
+        Index(
+            "ix_time_entry_discarded",
+            "closed_at",
+            "id",
+            postgresql_where=text("status = 'discarded'"),
+        ),
+    )
+
+    id: Id = Field(primary_key=True)
+    workspace_id: Id
+    user_id: Id
+    target_kind: str
+    target_id: Id
+    target_title_snapshot: str | None = None
+    item_id: Id | None = None
+    database_id: Id | None = None
+    field_id: Id | None = None
+    field_label_snapshot: str | None = None
+    source: str
+    mode: str
+    status: str
+    started_at: datetime = Field(sa_type=Timestamp)
+    ended_at: datetime | None = Field(default=None, sa_type=Timestamp)
+    paused_at: datetime | None = Field(default=None, sa_type=Timestamp)
+    due_at: datetime | None = Field(default=None, sa_type=Timestamp)
+    pauses: Any = Field(
+        sa_type=TSTZMULTIRANGE, sa_column_kwargs={"server_default": text("'{}'"), "nullable": False}
+    )
+    accumulated_paused_ms: int = Field(sa_type=BigInteger)
+    duration_ms: int | None = Field(default=None, sa_type=BigInteger)
+    counted_ms: int | None = Field(default=None, sa_type=BigInteger)
+    target_duration_ms: int | None = Field(default=None, sa_type=BigInteger)
+    summary: str | None = None
+    sound_id: str
+    completed_by: str | None = None
+    client_mutation_id: str | None = None
+    mutation_digest: bytes | None = Field(default=None, sa_type=BYTEA)
+    update_mutation_id: str | None = None
+    created_by_user_id: Id
+    updated_by_user_id: Id
+    created_at: datetime = Field(sa_type=Timestamp)
+    updated_at: datetime = Field(sa_type=Timestamp)
+    closed_at: datetime | None = Field(default=None, sa_type=Timestamp)
+
+
+time_entry = table_of(TimeEntry)
+
+TIME_ENTRIES = WorkTable(time_entry, ENTRY_LIFECYCLE, ended="closed_at")
