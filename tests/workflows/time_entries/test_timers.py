@@ -1,7 +1,5 @@
 """Countdowns end when they are due, once, whatever dies meanwhile (decisions C12, D2)."""
 
-import os
-import uuid
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -159,9 +157,7 @@ async def test_who_stops_the_execution_does_not_stop_the_clock(engine: Engine) -
 
 @pytest_asyncio.fixture
 async def own_database() -> AsyncIterator[tuple[Database, str]]:
-    run = os.environ.get("PYTEST_XDIST_TESTRUNUID", uuid.uuid4().hex)
-    worker = os.environ.get("PYTEST_XDIST_WORKER", "solo")
-    with migrated_database(run, f"{worker}_timers") as url:
+    with migrated_database("timers") as url:
         database = Database(url)
         yield database, url
         await database.close()
