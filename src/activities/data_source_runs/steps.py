@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -29,7 +29,7 @@ from activities.sources.fetching import Fetched
 from activities.sources.reading import Reading, reading
 from activities.sources.reading_process import Fill
 from models.core.base import Id, JsonObject
-from models.sources.data_source_runs.commands import endings, execution, staging
+from models.sources.data_source_runs.commands import conditions, endings, execution, staging
 from models.sources.data_source_runs.commands.staging import StagedBatch
 from models.sources.data_source_runs.commands.targets import filled_fields
 from models.sources.data_source_runs.rules import DataSourceRunStatus, RunTrigger, Stage
@@ -65,14 +65,18 @@ class DataSourceRunActivities:
             if run is None:
                 return StepReply(CLOSED)
             wanted = wanted_by(run)
-            if not wanted.stored:
-                await self._fetch(run, wanted, counts)
+            if not wanted.stored and await self._fetch(run, wanted, counts):
+                return StepReply(CLOSED, counts)
         return StepReply(CONTINUE, counts)
 
-    async def _fetch(self, run: DataSourceRun, wanted: Wanted, counts: dict[str, int]) -> None:
+    async def _fetch(self, run: DataSourceRun, wanted: Wanted, counts: dict[str, int]) -> bool:
+        """Whether the source says that it has not changed, and the run has ended so."""
         done = fetched_by(run)
         async with self._database.transaction() as work:
             access = await self._fetchers.access(work, wanted)
+            last = await conditions.repeated_run(work, run)
+        if last is not None:
+            wanted = replace(wanted, conditions=conditions.validators_of(last))
 
         async def keep(path: Path, state: Fetched) -> None:
             await self._store.put(page_key(run, state.pages - 1), _pieces(path))
@@ -95,7 +99,12 @@ class DataSourceRunActivities:
 
             counts.update(pages=done.pages, bytes=done.bytes)
             async with telling(received, partial(self._received, run)):
-                await self._fetchers.fetch(wanted, access, directory, keep, done)
+                fetched = await self._fetchers.fetch(wanted, access, directory, keep, done)
+        if last is None or not fetched.unchanged:
+            return False
+        async with self._database.transaction() as work:
+            await conditions.end_unchanged(work, run, last)
+        return True
 
     async def _received(self, run: DataSourceRun, count: int) -> None:
         await self._progress(run, received=count, stage=Stage.FETCH.value)

@@ -1,5 +1,6 @@
 """Refreshing data sources, from the request to the records, with real workers and a real server."""
 
+import json
 from datetime import datetime
 from typing import Any
 
@@ -87,6 +88,49 @@ async def test_a_server_that_is_busy_is_asked_again(source: Any) -> None:
     goods_of.answers(reply(429, retry_after="1"), goods(("a", "Apple", 1)))
     run = await goods_of.refresh()
     assert (run["status"], counts(run)) == ("succeeded", (1, 1, 0, 0, 0)), run
+
+
+async def test_a_source_that_has_not_changed_is_not_sent_again(source: Any) -> None:
+    goods_of = await source()
+
+    async def refresh(**body: Any) -> tuple[Any, str | None]:
+        """A refresh, and on which condition its source was asked."""
+        goods_of.endpoint.requests.clear()
+        run = await goods_of.refresh(**body)
+        assert run["status"] == "succeeded", run
+        return run, goods_of.endpoint.requests[0].headers.get("if-none-match")
+
+    rows = [("a", "Apple", 1), ("b", "Bread", 2)]
+    sent = reply(200, json.loads(goods(*rows).partition(b"\r\n\r\n")[2]), etag='"one"')
+    goods_of.answers(sent)
+    assert (await refresh())[1] is None
+    before = await goods_of.records()
+
+    goods_of.answers(reply(304))
+    for _ in range(2):
+        run, condition = await refresh()
+        assert (condition, counts(run)) == ('"one"', (2, 0, 0, 2, 0))
+        assert run["stats"]["bytesFetched"] == 0
+        assert await goods_of.records() == before
+
+    goods_of.answers(sent)
+    run, condition = await refresh(force=True)
+    assert (condition, counts(run)) == (None, (2, 0, 0, 2, 0))
+    assert run["stats"]["bytesFetched"] > 0
+
+    config = {"url": goods_of.endpoint.url, "query": {"other": "1"}}
+    await goods_of.client.patch(goods_of.path, json={"config": config})
+    assert (await refresh())[1] is None, "another config is another source"
+    assert (await refresh())[1] == '"one"'
+
+    await goods_of.client.delete(f"/v1/records/{before['a']['id']}")
+    run, condition = await refresh()
+    assert (condition, run["stats"]["rowsSkipped"]) == (None, 1), "the target has changed"
+
+    run, condition = await refresh()
+    assert condition == '"one"'
+    await goods_of.client.post(f"{goods_of.path}/runs/{run['id']}/revert")
+    assert (await refresh())[1] is None, "what was taken back is read again"
 
 
 async def test_the_newest_run_is_reverted(source: Any) -> None:

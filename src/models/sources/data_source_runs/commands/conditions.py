@@ -1,0 +1,105 @@
+"""Asking a source only for what has changed since its last run (RFC 9110, section 13)."""
+
+from collections.abc import Mapping
+
+from sqlalchemy import func, select
+
+from models.core.base import JsonObject
+from models.data.databases.queries import load_schema, require_edit
+from models.data.databases.tables import field
+from models.data.records.queries.records import RECORD
+from models.sources.data_source_runs.commands.endings import RunEnd, end_run
+from models.sources.data_source_runs.commands.execution import run_actor
+from models.sources.data_source_runs.commands.staging import record_progress
+from models.sources.data_source_runs.commands.targets import DENIED
+from models.sources.data_source_runs.rules import DataSourceRunStatus
+from models.sources.data_source_runs.tables import DataSourceRun, data_source_run, source_row
+from models.sources.data_sources.rules.configs import WriteMode
+from runtime.database import UnitOfWork
+
+_WRITTEN = ("rowsInserted", "rowsUpdated", "rowsUnchanged")
+
+
+async def repeated_run(work: UnitOfWork, run: DataSourceRun) -> DataSourceRun | None:
+    """The last run that succeeded, if doing the same again would change nothing.
+
+    Only an upsert does nothing with rows that it has seen. Another config, `force`, a run that was
+    reverted, and a target that is not as it was left need all rows again.
+    """
+    if run.plan["force"] or run.plan["writeMode"] != WriteMode.UPSERT:
+        return None
+    last = await work.first(
+        select(data_source_run)
+        .where(
+            data_source_run.c.workspace_id == run.workspace_id,
+            data_source_run.c.data_source_id == run.data_source_id,
+            data_source_run.c.status == DataSourceRunStatus.SUCCEEDED.value,
+        )
+        .order_by(data_source_run.c.id.desc())
+        .limit(1),
+        of=DataSourceRun,
+    )
+    if last is None or last.reverted_at is not None or not validators_of(last):
+        return None
+    same = last.database_id == run.database_id and {**last.plan, "force": False} == run.plan
+    return last if same and await _is_as_left(work, last) else None
+
+
+def validators_of(run: DataSourceRun) -> Mapping[str, str]:
+    """The headers that ask a source whether it has changed since a run."""
+    found: Mapping[str, str] = run.progress.get("fetched", {}).get("validators", {})
+    return found
+
+
+async def _is_as_left(work: UnitOfWork, last: DataSourceRun) -> bool:
+    """Whether every row of the run still has its record, and every field is as it was."""
+    assert last.database_id is not None, "a data source has a target"
+    schema = await load_schema(work, last.workspace_id, last.database_id)
+    if not {one["fieldKey"] for one in last.progress["mapping"]} <= schema.fields.keys():
+        return False
+    changed = select(func.max(field.c.updated_at)).where(
+        field.c.workspace_id == last.workspace_id, field.c.database_id == last.database_id
+    )
+    moment = await work.scalar(changed)
+    if moment is not None and last.completed_at is not None and moment > last.completed_at:
+        return False
+    known = (
+        select(func.count())
+        .select_from(source_row)
+        .where(
+            source_row.c.workspace_id == last.workspace_id,
+            source_row.c.source_id == last.data_source_id,
+            source_row.c.removed.is_(False),
+            RECORD.workspace_id == source_row.c.workspace_id,
+            RECORD.id == source_row.c.record_id,
+            RECORD.database_id == last.database_id,
+            RECORD.deleted_at.is_(None),
+        )
+    )
+    return bool(await work.scalar(known) == _written(last.stats))
+
+
+def _written(stats: JsonObject) -> int:
+    return sum(stats[name] for name in _WRITTEN)
+
+
+async def end_unchanged(work: UnitOfWork, run: DataSourceRun, last: DataSourceRun) -> None:
+    """End a run whose source is as `last` read it: all of its rows count, and none was sent.
+
+    Raises RunOverError, and `PlatformError` for who may not write any more.
+    """
+    assert run.database_id is not None, "a data source has a target"
+    await require_edit(work, await run_actor(work, run), run.database_id, DENIED)
+    kept = {"validators": dict(validators_of(last))}
+    await record_progress(work, run.id, fetched=kept, mapping=last.progress["mapping"])
+    stats = {
+        "rowsFetched": last.stats["rowsFetched"],
+        "rowsInserted": 0,
+        "rowsUpdated": 0,
+        "rowsUnchanged": _written(last.stats),
+        "rowsRemoved": 0,
+        "rowsSkipped": last.stats["rowsSkipped"],
+        "bytesFetched": 0,
+    }
+    result = {key: value for key, value in (last.result or {}).items() if key != "reversal"}
+    await end_run(work, run, RunEnd(DataSourceRunStatus.SUCCEEDED, stats, result))
