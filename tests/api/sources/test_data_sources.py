@@ -200,6 +200,23 @@ async def test_an_update_changes_what_it_names(client: Client, space: Space) -> 
     assert read(await client.get(path)) == changed
 
 
+async def test_who_may_not_fill_the_target_changes_nothing_that_is_written(
+    client: Client, space: Space
+) -> None:
+    made = await create(client, space, schedule={"intervalSeconds": 60})
+    path = f"{space.path}/data-sources/{made['id']}"
+    target = read(await client.get(f"{space.path}/databases/{made['targetDatabaseId']}"))
+    closed = {"accessMode": "restricted"}
+    read(await client.patch(f"/v1/items/{target['itemId']}", json=closed))
+    _, token = await space.member(Role.EDITOR)
+    other = client.with_token(token)
+    for body in ({"config": URL}, {"writeMode": "replace"}, {"removedRows": "delete"}):
+        assert refused(await other.patch(path, json=body)) == (404, "not_found"), body
+    paused = {"label": "Paused", "enabled": False}
+    assert read(await other.patch(path, json=paused))["enabled"] is False
+    assert read(await client.patch(path, json={"config": URL}))["config"]["url"] == URL["url"]
+
+
 async def test_deletion_keeps_the_target(client: Client, space: Space) -> None:
     made = await create(client, space)
     path = f"{space.path}/data-sources/{made['id']}"

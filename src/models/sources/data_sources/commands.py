@@ -100,6 +100,9 @@ async def update_data_source(
     if "target_database_id" in body.model_fields_set and body.target_database_id is None:
         raise ValidationError.at("targetDatabaseId", "A data source always has a target.")
     await _check_target(work, actor, body.target_database_id)
+    if body.target_database_id is None and body.model_fields_set & _WRITING:
+        # Its schedule writes in the name of who created it, not of who changes what is written.
+        await _check_target(work, actor, found.target_database_id)
     changed = _columns(body, body.model_fields_set)
     if body.target_database_id is not None:
         changed["target_database_id"] = body.target_database_id
@@ -166,6 +169,11 @@ _COPIED = {
     "schedule",
 }
 
+
+_WRITING = frozenset(
+    {"config", "fields", "key_fields", "write_mode", "removed_rows", "removal_guard_percent"}
+)
+"""What a refresh writes follows from these."""
 
 _SCHEDULING = frozenset({"schedule", "enabled", "label"})
 """What the schedule in Temporal follows from."""
