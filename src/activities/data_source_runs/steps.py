@@ -88,6 +88,7 @@ class DataSourceRunActivities:
                 fetched=asdict(state),
                 pages=state.pages,
                 bytes=state.bytes,
+                received=state.bytes,
                 stage=Stage.FETCH.value,
             )
 

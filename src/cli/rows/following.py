@@ -13,8 +13,13 @@ from cli.supervisor.errors import StartError
 
 _SILENCE_SECONDS = 30
 """A stream that says nothing for so long is lost: it sends a comment every ten seconds."""
+_BUSY = frozenset({429, 503})
 _TRIES = 10
 """How often in a row the stream may break before the platform counts as gone."""
+
+
+class _BusyError(Exception):
+    """The platform has no room for another stream at the moment."""
 
 
 async def follow(client: ApiClient, run_id: str, display: Display) -> None:
@@ -27,7 +32,7 @@ async def follow(client: ApiClient, run_id: str, display: Display) -> None:
                 if name == "end":
                     return
                 display.run(data)
-        except httpx2.TransportError:
+        except (httpx2.TransportError, _BusyError):
             failures += 1
             await asyncio.sleep(min(0.5 * failures, 3))
     raise StartError(
@@ -40,6 +45,8 @@ async def _events(client: ApiClient, run_id: str) -> AsyncIterator[tuple[str, Js
     path = f"/v1/data-source-runs/{run_id}/events"
     name = ""
     async with client.http.stream("GET", path, timeout=_SILENCE_SECONDS) as answer:
+        if answer.status_code in _BUSY:
+            raise _BusyError
         if answer.is_error:
             await answer.aread()
             read(answer)

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 from typing import Annotated, Any
+from urllib.parse import quote
 
 import typer
 from rich.console import Console
@@ -71,7 +72,8 @@ async def _import(
     async with await api_client(*place) as client:
         if "targetDatabaseId" in wanted:
             # Before all of the file is sent in vain.
-            await client.call("GET", f"{client.workspace}/databases/{wanted['targetDatabaseId']}")
+            target = quote(wanted["targetDatabaseId"], safe="")
+            await client.call("GET", f"{client.workspace}/databases/{target}")
         with Display(aside()) as display:
             file_id = await upload(client, file, size, display)
             body = {**wanted, "kind": "file", "fileId": file_id}
@@ -106,7 +108,7 @@ async def _undo(run_id: str, place: tuple[Path, str | None, str | None], console
     from cli.api_client import api_client
 
     async with await api_client(*place) as client:
-        path = f"{client.workspace}/imports/{run_id}/undo"
+        path = f"{client.workspace}/imports/{quote(run_id, safe='')}/undo"
         run = await client.call("POST", path, json={}, timeout=60)
     reversal = run["reversal"]
     kept = f" {reversal['kept']:,} that were changed since stay." if reversal["kept"] else ""

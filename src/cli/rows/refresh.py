@@ -2,6 +2,7 @@
 
 from pathlib import Path
 from typing import Annotated
+from urllib.parse import quote
 
 import typer
 from rich.console import Console
@@ -35,7 +36,7 @@ async def _refresh(
     from cli.rows.outcome import require_success, tell
 
     async with await api_client(*place) as client:
-        source = f"{client.workspace}/data-sources/{data_source}"
+        source = f"{client.workspace}/data-sources/{quote(data_source, safe='')}"
         run = await client.call("POST", f"{source}/refresh", json={"force": force})
         path = f"{source}/runs/{run['id']}"
         with Display(aside()) as display:

@@ -59,11 +59,17 @@ def source(read: Any, space: Space) -> Any:
     return make
 
 
-def states(text: str) -> list[Any]:
-    """The data of the events `state` of a stream that has ended."""
-    parts = [part.split("\n") for part in text.split("\n\n") if part.startswith("event: ")]
-    assert parts[-1][0] == "event: end"
-    return [json.loads(data.removeprefix("data: ")) for name, data in parts[:-1]]
+async def states(client: Client, run_id: str) -> list[Any]:
+    """The data of the events `state` of a run until it ends; a stream that stops is read anew."""
+    found: list[Any] = []
+    while True:
+        text = (await client.get(f"/v1/data-source-runs/{run_id}/events")).text
+        for part in text.split("\n\n"):
+            name, _, data = part.partition("\n")
+            if name == "event: end":
+                return found
+            if name == "event: state":
+                found.append(json.loads(data.removeprefix("data: ")))
 
 
 async def details(handle: WorkflowHandle[Any, Any]) -> str:
@@ -93,10 +99,10 @@ async def test_a_refresh_is_followed_from_its_first_bytes_to_its_counts(
     assert shown["stats"]["bytesFetched"] == shown["progress"]["bytes"]
     handle = engine.client.get_workflow_handle(f"data-source-refresh/{run['id']}")
     assert "| fetch | ▶ running | - |" in await details(handle)
-    following = asyncio.create_task(client.get(f"/v1/data-source-runs/{run['id']}/events"))
+    following = asyncio.create_task(states(client, run["id"]))
     await asyncio.sleep(0)
     ready.set()
-    told = states((await following).text)
+    told = await following
     assert told[0]["progress"]["stage"] == "fetch"
     assert (told[-1]["status"], told[-1]["progress"]) == (
         "succeeded",
@@ -119,7 +125,7 @@ async def test_an_import_is_started_followed_and_named_after_what_goes_where(
     body = {"label": "Prices", "kind": "inline", "format": "csv", "content": content, "fields": []}
     begun = await read("POST", f"{space.path}/imports", json=body)
     assert begun["status"] in {"queued", "running"}
-    told = states((await client.get(f"/v1/data-source-runs/{begun['id']}/events")).text)
+    told = await states(client, begun["id"])
     assert told[-1]["progress"] == {"stage": "apply", "rows": ROWS, "bytes": len(CSV)}
     ended = await read("GET", f"{space.path}/imports/{begun['id']}")
     assert ended["stats"]["bytesFetched"] == len(CSV)

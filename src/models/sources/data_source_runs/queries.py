@@ -9,7 +9,7 @@ from sqlalchemy.dialects.postgresql import distinct_on
 from models.core.access.rules import MANAGERS, Actor
 from models.core.base import Id, JsonObject
 from models.messages.jobs.queries import succeeded_job
-from models.sources.data_source_runs.rules import OPEN_RUN, page_url
+from models.sources.data_source_runs.rules import OPEN_RUN, Stage, page_url
 from models.sources.data_source_runs.shapes import (
     DataSourceRunDetail,
     SpreadsheetImportDetail,
@@ -99,10 +99,11 @@ def _detail(row: DataSourceRun) -> DataSourceRunDetail:
 def shown_of(row: DataSourceRun) -> JsonObject:
     """What is shown otherwise than it is stored; while a run is open it counts what it reads."""
     made = row.progress
-    read = {
-        "rows": made.get("read", 0),
-        "bytes": max(made.get("bytes", 0), made.get("received", 0)),
-    }
+    size = made.get("bytes", 0)
+    if made.get("stage") == Stage.FETCH:
+        # Also what is here of a page that is not whole yet.
+        size = max(size, made.get("received", 0))
+    read = {"rows": made.get("read", 0), "bytes": size}
     counted = {"rowsFetched": read["rows"], "bytesFetched": read["bytes"]}
     return {
         "progress": {"stage": made["stage"], **read} if "stage" in made else None,
