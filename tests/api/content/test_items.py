@@ -7,7 +7,7 @@ from uuid import UUID, uuid4
 
 import psycopg
 import pytest
-from sqlalchemy import func, insert, select, update
+from sqlalchemy import func, insert, literal, select, update
 
 from models.content.grants.tables import item_grant
 from models.content.items.tables import item
@@ -602,3 +602,37 @@ async def test_a_list_needs_a_constant_number_of_statements(
         needed[size] = len(sent)
     assert needed[1] == needed[30] <= 3
     assert await count(space) == 31
+
+
+async def test_a_folder_of_any_size_goes_and_comes_back_by_as_many_statements(
+    client: Client, space: Space, sent: list[Any]
+) -> None:
+    needed = {}
+    for size in (1, 2_000):
+        folder = await make_item(client, "folder")
+        async with space.database.transaction() as work:
+            values = select(
+                *(item.c[name] for name in ("workspace_id", "kind", "icon", "color")),
+                *(item.c[name] for name in ("archived", "access_mode", "metadata")),
+                *(item.c[name] for name in ("created_at", "updated_at")),
+                func.gen_random_uuid().label("id"),
+                item.c.id.label("parent_item_id"),
+                literal("Child").label("title"),
+                func.generate_series(1, size).label("position"),
+            ).where(item.c.id == UUID(folder["id"]))
+            await work.execute(insert(item).from_select([*values.selected_columns.keys()], values))
+        for act, left in (("delete", 0), ("restore", size)):
+            sent.clear()
+            path = f"/v1/items/{folder['id']}"
+            answer = await (
+                client.delete(path) if act == "delete" else client.post(f"{path}/restore", json={})
+            )
+            assert answer.is_success, answer.text
+            needed[act, size] = len(sent)
+            async with space.database.reading() as work:
+                alive = select(func.count()).where(
+                    item.c.parent_item_id == UUID(folder["id"]), item.c.deleted_at.is_(None)
+                )
+                assert await work.scalar(alive) == left
+    assert needed["delete", 1] == needed["delete", 2_000]
+    assert needed["restore", 1] == needed["restore", 2_000]
