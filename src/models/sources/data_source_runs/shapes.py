@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from models.core.base import Id, Input, InputId, JsonObject, Label, Moment, Shape
-from models.core.http_inputs import Headers
+from models.core.http_inputs import CallableUrl, Headers
 from models.core.keys import Key
 from models.sources.data_source_runs.rules import (
     DataSourceRunStatus,
@@ -15,7 +15,7 @@ from models.sources.data_source_runs.rules import (
     Stage,
 )
 from models.sources.data_sources.rules.configs import FieldMapping, TableOptions
-from models.sources.external_resources.rules import ProviderResource, WebAddress
+from models.sources.external_resources.rules import ProviderResource
 from models.sources.tabular.rules.options import MAX_COLUMNS, TableFormat
 from models.sources.tabular.rules.problems import ErrorKind
 
@@ -90,7 +90,7 @@ class ImportSpreadsheet(Input):
     fields: Annotated[list[FieldMapping], Field(max_length=MAX_COLUMNS, default_factory=list)]
     client_mutation_id: Annotated[str, Field(min_length=1, max_length=255)] | None = None
     file_id: InputId | None = None
-    url: WebAddress | None = None
+    url: CallableUrl | None = None
     headers: Headers = Field(default_factory=dict)
     format: Annotated[TableFormat, Field(strict=False)] | None = None
     content: Annotated[str, Field(min_length=1)] | None = None
