@@ -115,6 +115,16 @@ async def load_schema(work: UnitOfWork, workspace_id: Id, database_id: Id) -> Sc
     return schema_of(await _SCHEMA.rows(work, parameters))
 
 
+async def fields_changed_at(work: UnitOfWork, workspace_id: Id, database_id: Id) -> datetime:
+    """When the last change of a field that a database has was made."""
+    found: datetime = await work.scalar(
+        select(func.max(field.c.updated_at)).where(
+            field.c.workspace_id == workspace_id, field.c.database_id == database_id
+        )
+    )
+    return found
+
+
 async def get_field(
     work: UnitOfWork, workspace_id: Id, database_id: Id, field_id: Id
 ) -> FieldShape:

@@ -5,8 +5,7 @@ from collections.abc import Mapping
 from sqlalchemy import func, select
 
 from models.core.base import JsonObject
-from models.data.databases.queries import load_schema, require_edit
-from models.data.databases.tables import field
+from models.data.databases.queries import fields_changed_at, load_schema, require_edit
 from models.data.records.queries.records import RECORD
 from models.sources.data_source_runs.commands.endings import RunEnd, end_run
 from models.sources.data_source_runs.commands.execution import run_actor
@@ -57,11 +56,8 @@ async def _is_as_left(work: UnitOfWork, last: DataSourceRun) -> bool:
     schema = await load_schema(work, last.workspace_id, last.database_id)
     if not {one["fieldKey"] for one in last.progress["mapping"]} <= schema.fields.keys():
         return False
-    changed = select(func.max(field.c.updated_at)).where(
-        field.c.workspace_id == last.workspace_id, field.c.database_id == last.database_id
-    )
-    moment = await work.scalar(changed)
-    if moment is not None and last.completed_at is not None and moment > last.completed_at:
+    changed_at = await fields_changed_at(work, last.workspace_id, last.database_id)
+    if last.completed_at is None or changed_at > last.completed_at:
         return False
     known = (
         select(func.count())
