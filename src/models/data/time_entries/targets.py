@@ -14,7 +14,7 @@ from models.data.databases.shapes import FieldShape
 from models.data.records.queries import records
 from models.data.records.tables import Record, record
 from models.data.time_entries.rules.kinds import TargetKind
-from models.people.workspaces.queries import get_workspace
+from models.people.workspaces.queries import workspace_name
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError, ValidationError
 
@@ -53,8 +53,8 @@ async def find_target(
 async def _workspace(work: UnitOfWork, actor: Actor, target_id: Id | None) -> Target:
     if target_id not in {None, actor.workspace_id}:
         raise NotFoundError("workspace")
-    entry = await get_workspace(work, actor.principal, actor.workspace_id, actor.role)
-    return Target(kind=TargetKind.WORKSPACE, id=actor.workspace_id, title=entry.workspace.name)
+    name = await workspace_name(work, actor.workspace_id)
+    return Target(kind=TargetKind.WORKSPACE, id=actor.workspace_id, title=name)
 
 
 async def _item(work: UnitOfWork, actor: Actor, item_id: Id) -> Target:

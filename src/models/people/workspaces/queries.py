@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from sqlalchemy import ColumnElement, FromClause, Subquery, and_, select
+from sqlalchemy import ColumnElement, FromClause, Subquery, Uuid, and_, bindparam, select
 
 from models.core.access.rules import Principal, Role, Scope
 from models.core.base import Id
@@ -10,6 +10,7 @@ from models.people.workspaces.shapes import WorkspaceBody, WorkspaceEntry
 from models.people.workspaces.tables import Workspace, workspace
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
+from runtime.prepared_statement import PreparedStatement
 
 _MAX_LISTED = 1000
 
@@ -30,6 +31,17 @@ async def get_workspace(
     if not rows:
         raise NotFoundError("workspace")
     return entry(rows[0], principal, role)
+
+
+_NAME = PreparedStatement(
+    select(workspace.c.name).where(workspace.c.id == bindparam("id", type_=Uuid))
+)
+
+
+async def workspace_name(work: UnitOfWork, workspace_id: Id) -> str:
+    """What a workspace is called."""
+    (row,) = await _NAME.rows(work, {"id": workspace_id})
+    return str(row.name)
 
 
 def entry(row: Workspace, principal: Principal, role: Role) -> WorkspaceEntry:

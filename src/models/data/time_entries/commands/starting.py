@@ -51,6 +51,7 @@ async def start_entry(
         check_by_hand(target.field)
     fields = TimerFields(work)
     values = {**_values(work, actor, entry_id, body), **of_target(target), **_of_times(times, work)}
+    del values["pauses"]
     if by_hand and await _repeated(work, actor, body, values) is None:
         await refuse_overlap(work, actor.workspace_id, actor.user_id, entry_id, times)
     row = await _insert(work, actor, body, values, fields)

@@ -7,7 +7,7 @@ waits for the time of an entry hears when that has moved.
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import literal, select, update
+from sqlalchemy import ColumnElement, Uuid, bindparam, literal, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from models.core.base import Id
@@ -35,6 +35,7 @@ from runtime import outbox
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
 from runtime.families import Family
+from runtime.prepared_statement import PreparedStatement
 
 _TITLE = 200
 _entry = time_entry.c
@@ -53,13 +54,7 @@ async def insert_entry(
     work: UnitOfWork, values: dict[str, Any], fields: TimerFields
 ) -> TimeEntry | None:
     """Insert an entry; None when one is active, or was made by the same mutation, already."""
-    statement = (
-        upsert(time_entry)
-        .values(**values)
-        .on_conflict_do_nothing()
-        .returning(*_named(values["user_id"]))
-    )
-    row = await work.first(statement, of=TimeEntry)
+    row = await _INSERT.first(work, {**_NO_VALUES, **values, "_user_id": values["user_id"]})
     if row is None:
         return None
     fields.touch(row)
@@ -85,7 +80,7 @@ async def write_entry(
         update(time_entry)
         .where(_entry.workspace_id == held.workspace_id, _entry.id == held.id)
         .values(**values, updated_at=next_updated_at(_entry.updated_at, work.now))
-        .returning(*_named(held.user_id))
+        .returning(*_named(literal(held.user_id, _entry.user_id.type)))
     )
     (row,) = await work.rows(statement, of=TimeEntry)
     for each in (held, row):
@@ -153,11 +148,10 @@ async def _ring(work: UnitOfWork, row: TimeEntry) -> None:
     await notify(work, row.workspace_id, [row.user_id], notice)
 
 
-def _named(user_id: Id) -> tuple[Any, ...]:
+def _named(user_id: ColumnElement[Any]) -> tuple[Any, ...]:
     """The columns of a written row of a user, with their name."""
     # A value, because RETURNING gives a subquery no column to refer to.
-    name = display_name_of(literal(user_id, _entry.user_id.type))
-    return time_entry, name.label("user_display_name")
+    return time_entry, display_name_of(user_id).label("user_display_name")
 
 
 def is_timed(row: TimeEntry) -> bool:
@@ -180,3 +174,15 @@ async def tell_execution(work: UnitOfWork, workspace_id: Id, entry_id: Id) -> No
         subject_id=entry_id,
         request=request,
     )
+
+
+# A new entry has not been paused.
+_GIVEN = [column for column in time_entry.columns if column is not _entry.pauses]
+_NO_VALUES = dict.fromkeys(column.name for column in _GIVEN)
+_INSERT = PreparedStatement(
+    upsert(time_entry)
+    .values({column.name: bindparam(column.name, type_=column.type) for column in _GIVEN})
+    .on_conflict_do_nothing()
+    .returning(*_named(bindparam("_user_id", type_=Uuid))),
+    TimeEntry,
+)

@@ -24,7 +24,7 @@ from models.data.time_entries.shapes import (
 )
 from models.data.time_entries.tables import TimeEntry, time_entry
 from models.people.users.queries import display_name_of
-from runtime.database import UnitOfWork, columns_of
+from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
 from runtime.prepared_statement import PreparedStatement
 
@@ -136,7 +136,7 @@ async def current_entry(work: UnitOfWork, actor: Actor) -> CurrentTimeEntry:
 
 def detail_of(row: TimeEntry) -> TimeEntryDetail:
     """A row with the name of its user, as the interface shows it."""
-    return TimeEntryDetail.model_validate(columns_of(row))
+    return TimeEntryDetail.model_validate(row)
 
 
 def state_of(row: TimeEntry, now: datetime) -> TimeEntryState:
