@@ -155,6 +155,10 @@ NOTES: Mapping[Subject, SubjectNote] = {
         "A run that failed has changed nothing. `error` says what was wrong, `errorKind` of which"
         " kind it is. `fetch` and `timeout` are tried again, three times.",
         tuple((f"`{kind.value}`", says) for kind, says in ERROR_NOTES.items()),
-        {"status": "failed", "errorKind": "parse", "error": "The workbook is damaged."},
+        {
+            "status": "failed",
+            "errorKind": "parse",
+            "error": "The workbook is encrypted. Save it without a password.",
+        },
     ),
 }
