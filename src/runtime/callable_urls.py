@@ -48,15 +48,19 @@ def url_problem(text: str) -> str | None:
     host = normalize("NFKC", parts.hostname or "")
     asked = host if host.isascii() else None
     problem = target_problem(parts.scheme, asked, port, has_user="@" in parts.netloc)
-    policy = saving.get()
-    if problem is not None or policy is None:
+    if problem is not None or saving.get() is None:
         return problem
     if "#" in text:
         return "The URL has a fragment (#…), which is sent to nobody: leave it out."
-    address = _literal_address(host.rstrip("."))
-    if address is None or policy.permits(host, address, port or _PORTS[parts.scheme]):
+    return host_problem(host, port or _PORTS[parts.scheme])
+
+
+def host_problem(host: str, port: int) -> str | None:
+    """Why a host that is being saved is never called, as far as it tells, or None."""
+    policy, address = saving.get(), _literal_address(host.rstrip("."))
+    if policy is None or address is None or policy.permits(host, address, port):
         return None
-    return "The URL's host is a private address, which is not called from here."
+    return "The host is a private address, which is not called from here."
 
 
 def target_problem(

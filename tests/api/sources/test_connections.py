@@ -113,6 +113,8 @@ async def test_credentials_are_replaced_alone(client: Client, space: Space) -> N
         ({"label": ""}, "label"),
         ({**POSTGRESQL, "config": {**POSTGRESQL["config"], "host": "a b"}}, "config.host"),
         ({**POSTGRESQL, "config": {**POSTGRESQL["config"], "port": 0}}, "config.port"),
+        ({**POSTGRESQL, "config": {**POSTGRESQL["config"], "host": "10.0.0.5"}}, "private"),
+        ({**POSTGRESQL, "config": {**POSTGRESQL["config"], "host": "169.254.169.254"}}, "private"),
     ],
 )
 async def test_what_a_provider_does_not_take_is_refused_where_it_stands(

@@ -15,6 +15,7 @@ from pydantic import Field, model_validator
 from models.core.base import EXAMPLE_ID, Input, InputId, example
 from models.core.http_inputs import CallableUrl, HeaderName
 from models.sources.external_resources.rules import Capability
+from runtime.callable_urls import host_problem
 
 MAX_CREDENTIAL = 8_192
 """Characters of a credential."""
@@ -51,28 +52,37 @@ _Port = Annotated[int, Field(ge=1, le=65_535)]
 _SqlName = Annotated[str, Field(min_length=1, max_length=128)]
 
 
-class PostgresqlConnection(Input):
+class _Server(Input):
+    """Where a database is; `tls` says what is asked of the server's certificate."""
+
+    host: _Host
+    port: _Port
+    database: _SqlName
+    user: _SqlName
+    tls: Literal["off", "required", "verified"] = "verified"
+
+    @model_validator(mode="after")
+    def _public(self) -> Self:
+        problem = host_problem(self.host, self.port)
+        if problem is not None:
+            raise ValueError(problem)
+        return self
+
+
+class PostgresqlConnection(_Server):
     """A PostgreSQL database; `tls` says what is asked of the server's certificate."""
 
     model_config = example({"host": "db.example.com", "database": "shop", "user": "reader"})
 
-    host: _Host
     port: _Port = 5432
-    database: _SqlName
-    user: _SqlName
-    tls: Literal["off", "required", "verified"] = "verified"
 
 
-class MysqlConnection(Input):
+class MysqlConnection(_Server):
     """A MySQL or MariaDB database; `tls` says what is asked of the server's certificate."""
 
     model_config = example({"host": "db.example.com", "database": "shop", "user": "reader"})
 
-    host: _Host
     port: _Port = 3306
-    database: _SqlName
-    user: _SqlName
-    tls: Literal["off", "required", "verified"] = "verified"
 
 
 class SqliteConnection(Input):
