@@ -77,7 +77,7 @@ async def list_time_entries(  # noqa: PLR0917  # the filters of a list
 
 @router.get(f"{ENTRIES}/current", access=READ_ALL)
 async def get_current_time_entry(request: ApiRequest) -> Data[CurrentTimeEntry]:
-    """Get one's own entry that runs, else the one paused last; null when there is neither."""
+    """Get one's own entry that runs, else the one paused last; `entry` is absent without either."""
     return Data(await entries.current_entry(request.work, request.actor))
 
 

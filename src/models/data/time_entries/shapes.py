@@ -118,9 +118,9 @@ class TimeEntryState(Shape):
 
 
 class CurrentTimeEntry(Shape):
-    """The caller's entry that runs, else the one they paused last; null when there is neither."""
+    """The caller's entry that runs, else the one they paused last; absent without either."""
 
-    entry: Nullable[TimeEntryDetail]
+    entry: TimeEntryDetail | None
     server_time: Moment
     authoritative_elapsed_ms: int | None
 
