@@ -244,3 +244,34 @@ async def test_viewers_read_data_sources_and_change_none(
         assert refused(await stranger.get(f"{path}/{id_}")) == (404, "not_found")
         answer = await stranger.get(f"{foreign.path}/data-sources/{id_}")
         assert refused(answer) == (404, "not_found")
+
+
+async def test_a_header_that_authenticates_goes_in_and_does_not_come_out(
+    client: Client, space: Space
+) -> None:
+    headers = {"Authorization": "Bearer canary-4f7d", "Accept": "text/csv"}
+    shown = {"Authorization": "[redacted]", "Accept": "text/csv"}
+    made = await client.post(
+        f"{space.path}/data-sources",
+        json={"label": "Rows", "kind": "http_json", "config": {**URL, "headers": headers}},
+    )
+    path = f"{space.path}/data-sources/{read(made, 201)['id']}"
+    one, listed = await client.get(path), await client.get(f"{space.path}/data-sources")
+    assert "canary-4f7d" not in made.text + one.text + listed.text
+    assert read(one)["config"]["headers"] == shown
+
+    config = {**read(one)["config"], "url": "https://example.test/other"}
+    assert (await client.patch(path, json={"config": config})).is_success
+    async with space.database.transaction() as work:
+        statement = select(data_source.c.config).where(data_source.c.workspace_id == space.id)
+        stored = await work.scalar(statement)
+    assert (stored["url"], stored["headers"]) == (config["url"], headers)
+
+    moved = {**config, "url": "https://elsewhere.test/"}
+    preview = {"kind": "http_json", "config": config}
+    for answer in (
+        await client.patch(path, json={"config": moved}),
+        await client.post(f"{space.path}/data-sources/preview", json=preview),
+    ):
+        assert refused(answer) == (400, "validation_error")
+        assert "config.headers.Authorization" in answer.text

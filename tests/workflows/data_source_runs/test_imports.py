@@ -10,6 +10,7 @@ from openpyxl import Workbook
 from sqlalchemy import func, select
 
 from models.messages.jobs.tables import job
+from models.sources.data_source_runs.tables import data_source_run
 from tests.support.client import Client
 from tests.support.endpoint import Serve, reply
 from tests.support.engine import Engine
@@ -216,3 +217,28 @@ async def test_a_preview_stores_nothing(
     async with space.database.transaction() as work:
         kept = select(func.count()).select_from(job).where(job.c.workspace_id == space.id)
         assert await work.scalar(kept) == 0
+
+
+async def test_what_an_import_read_and_signed_in_with_does_not_outlive_it(
+    client: Client, space: Space, importing: Any, serve: Serve
+) -> None:
+    endpoint = await serve(reply(200, b"Name\ncanary-aa31\n", type_="text/csv"))
+    called = {
+        "label": "Called",
+        "kind": "url",
+        "format": "csv",
+        "url": f"{endpoint.url}canary-1d6b?key=canary-1d6b",
+        "headers": {"X-Key": "canary-1d6b"},
+        "fields": [],
+    }
+    imported = await client.post(f"{space.path}/data-sources/import-spreadsheet", json=called)
+    assert imported.is_success, imported.text
+    assert endpoint.requests[0].headers["x-key"] == "canary-1d6b"
+    assert (await importing("Name\nBerta\n", "csv")).is_success
+    async with space.database.transaction() as work:
+        plans = await work.rows(
+            select(data_source_run.c.plan).where(data_source_run.c.workspace_id == space.id)
+        )
+    assert {row.plan["config"].get("url") for row in plans} == {None, endpoint.url}
+    assert "canary-1d6b" not in str(plans)
+    assert not any("content" in row.plan["config"] for row in plans)

@@ -20,6 +20,7 @@ from models.automation.automations.rules.language.secret_marks import (
 )
 from models.automation.secrets.queries import secret_values
 from models.core.base import Id, JsonObject
+from models.core.http_inputs import SECRET_HEADERS
 from runtime.crypto import KeyRing
 from runtime.database import Database
 from runtime.errors import PlatformError
@@ -29,7 +30,6 @@ REDACTED = "[redacted]"
 RECOGNIZABLE = 6
 """Characters that credentials have at least to be looked for in what comes back."""
 UNSAID = " What it said is not shown, because the call sends a secret."
-_SECRET_HEADERS = frozenset({"authorization", "cookie", "proxy-authorization", "x-api-key"})
 
 
 class Secrecy:
@@ -150,5 +150,5 @@ def without_credentials(parameters: JsonObject) -> JsonObject:
 def _secret_headers(parameters: JsonObject) -> Iterator[tuple[str, Any]]:
     headers = parameters.get("headers")
     for name, value in headers.items() if isinstance(headers, dict) else ():
-        if name.lower() in _SECRET_HEADERS:
+        if name.lower() in SECRET_HEADERS:
             yield name, value

@@ -33,6 +33,7 @@ from models.sources.data_sources.rules.configs import (
     named_connection,
 )
 from models.sources.data_sources.rules.connection_uses import check_use
+from models.sources.data_sources.rules.secret_headers import restored_config
 from models.sources.data_sources.schedules import DATA_SOURCE_SCHEDULES
 from models.sources.data_sources.shapes import CreateDataSource, DataSourceDetail, UpdateDataSource
 from models.sources.data_sources.tables import data_source
@@ -108,7 +109,7 @@ async def update_data_source(
         changed["target_database_id"] = body.target_database_id
     if "config" in body.model_fields_set:
         kind = DataSourceKind(found.kind)
-        changed["config"] = await checked_config(work, actor, kind, body.config)
+        changed["config"] = await checked_config(work, actor, kind, body.config, found.config)
     fields = [FieldMapping.model_validate(one) for one in changed.get("fields", found.fields)]
     check_fields(fields, changed.get("key_fields", found.key_fields))
     if "key" in body.model_fields_set and body.key != found.key:
@@ -150,8 +151,9 @@ async def copy_data_source(
     Raises what `create_data_source` raises.
     """
     found = await get_data_source(work, actor.workspace_id, data_source_id)
+    stored = await find_data_source(work, actor.workspace_id, data_source_id)
     kept = found.model_dump(mode="json", by_alias=True, include=_COPIED)
-    given = {**kept, "label": title, "enabled": False}
+    given = {**kept, "config": stored.config, "label": title, "enabled": False}
     if parent_item_id is not None:
         given["parentItemId"] = str(parent_item_id)
     return await create_data_source(work, actor, read_part(CreateDataSource, given, "dataSource"))
@@ -159,7 +161,6 @@ async def copy_data_source(
 
 _COPIED = {
     "kind",
-    "config",
     "fields",
     "target_database_id",
     "key_fields",
@@ -194,9 +195,13 @@ def _columns(body: CreateDataSource | UpdateDataSource, names: Set[str]) -> Json
 
 
 async def checked_config(
-    work: UnitOfWork, actor: Actor, kind: DataSourceKind, config: JsonObject
+    work: UnitOfWork,
+    actor: Actor,
+    kind: DataSourceKind,
+    config: JsonObject,
+    stored: JsonObject | None = None,
 ) -> JsonObject:
-    """The config as it is stored. Raises `NotFoundError` for what it names."""
+    """The config as it is stored, in place of the one that is. Raises `NotFoundError`."""
     place, named = named_connection(config)
     connection_id = _id_of(named)
     if connection_id is not None:
@@ -206,7 +211,7 @@ async def checked_config(
     if file_id is not None:
         await readable_file(work, actor, file_id)
     read = read_part(CONFIGS[kind], config, "config")
-    return read.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return restored_config(read.model_dump(mode="json", by_alias=True, exclude_none=True), stored)
 
 
 def _id_of(value: object) -> Id | None:

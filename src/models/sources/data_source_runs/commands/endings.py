@@ -14,7 +14,7 @@ from models.people.members.queries import members_with, role_of
 from models.sources.data_source_runs.commands.run_log import log_status
 from models.sources.data_source_runs.commands.staging import unstage
 from models.sources.data_source_runs.queries import get_run
-from models.sources.data_source_runs.rules import DataSourceRunStatus, RunTrigger
+from models.sources.data_source_runs.rules import DataSourceRunStatus, RunTrigger, without_input
 from models.sources.data_source_runs.tables import DATA_SOURCE_RUNS, DataSourceRun, data_source_run
 from models.sources.data_sources.queries import source_item
 from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
@@ -48,12 +48,15 @@ async def end_run(
     duration = round((now - began).total_seconds() * 1000)
     problem = end.problem
     kind = ErrorKind.CANCELLED if end.status is DataSourceRunStatus.CANCELLED else None
+    # What an import read, and signed in with, is of no use any more.
+    plan = without_input(run.plan) if run.data_source_id is None else run.plan
     ended = await lifecycle.finish(
         work,
         DATA_SOURCE_RUNS,
         [run.id],
         end.status,
         completed_at=now,
+        plan=plan,
         stats={**end.stats, "durationMs": duration},
         result=end.result,
         error=None if problem is None else problem.message,
