@@ -168,6 +168,7 @@ async def test_everything_past_its_time_goes_and_nothing_else(engine: Engine, sp
         "records": 3,  # and what its history says: made, deleted
         "replies": 1,
         "request logs": 1,
+        "time entries": 0,
         "jobs": 1,
         "runs": 3,  # and its node, and that node's first attempt
         "orphans": 0,

@@ -274,7 +274,8 @@ async def test_a_countdown_is_moved(client: Client, space: Space) -> None:
     assert (shorter["status"], shorter["completedBy"]) == ("completed", "timer")
     assert shorter["durationMs"] < 5_000
     async with space.database.transaction() as work:
-        rows = await work.rows(select(outbox).where(outbox.c.subject_id == UUID(entry["id"])))
+        mine = select(outbox).where(outbox.c.subject_id == UUID(entry["id"]))
+        rows = await work.rows(mine.order_by(outbox.c.id))
     assert [row.intent for row in rows] == ["start"] + ["signal"] * 5
     assert rows[1].request["workflowId"] == f"timer-due/{entry['id']}"
 

@@ -3,9 +3,7 @@
 import uuid
 from datetime import timedelta
 from enum import StrEnum
-from urllib.parse import urljoin
 
-from models.core.base import JsonObject
 from models.core.lifecycle.rules import Lifecycle
 from runtime.families import Family
 
@@ -97,15 +95,3 @@ STATS = (
 def exceeds_guard(removed: int, known: int, percent: int) -> bool:
     """Whether more than `percent` of the rows known so far would be removed."""
     return removed * 100 > known * percent
-
-
-def without_input(plan: JsonObject) -> JsonObject:
-    """The plan of an import that has ended: without rows and headers, and of its URL the host."""
-    config = {key: value for key, value in plan["config"].items() if key not in _INPUT}
-    if "url" in config:
-        # Paths and queries may hold what opens them.
-        config["url"] = urljoin(config["url"], "/")
-    return {**plan, "config": config}
-
-
-_INPUT = frozenset({"content", "headers"})

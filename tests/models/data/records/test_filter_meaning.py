@@ -59,6 +59,10 @@ FIELDS: FieldSpecs = {
 }
 """A field of every kind and every result; the relation is the one of the database."""
 
+TIMERS = {key for key, spec in FIELDS.items() if spec.kind is FieldKind.TIMER}
+NO_TIME = {"totalMs": 0}
+"""What a record shows whose timer was never started."""
+
 texts = st.text(alphabet="aAbI%_\\éÉİıΣσςßẞ🙂", max_size=4)
 numbers = st.sampled_from([-1, 0, 0.1, 0.30000000000000004, 1, 1.0, 2.5, 1e23, 10**23, 2**53 + 1])
 days = st.sampled_from(["0001-01-01", "2026-05-19", "2026-05-20", "2026-05-21", "9999-12-31"])
@@ -119,6 +123,7 @@ class Row:
         return {
             **self.data,
             **self.computed,
+            **{key: self.computed.get(key, NO_TIME)["totalMs"] for key in TIMERS},
             TITLE_KEY: self.title,
             "auto_number": self.number,
             "created_at": at,
@@ -137,11 +142,14 @@ def _pairs(rows: Sequence[Row]) -> set[tuple[int, int]]:
     }
 
 
+times = st.fixed_dictionaries({"totalMs": st.integers(0, 3), "runningEntryId": st.none()})
+
+
 def _documents(*, computed: bool) -> st.SearchStrategy[dict[str, Any]]:
     return st.fixed_dictionaries(
         {},
         optional={
-            spec.key: VALUES[value_form(spec)] | anything
+            spec.key: times if spec.key in TIMERS else VALUES[value_form(spec)] | anything
             for spec in FIELDS.values()
             if (spec.computed if computed else spec.stored and not spec.title)
         },

@@ -1,6 +1,7 @@
 """Ending runs for ever, and telling those who wait for it, in one transaction."""
 
 from typing import NamedTuple
+from urllib.parse import urljoin
 
 from sqlalchemy import select
 
@@ -14,7 +15,7 @@ from models.people.members.queries import members_with, role_of
 from models.sources.data_source_runs.commands.run_log import log_status
 from models.sources.data_source_runs.commands.staging import unstage
 from models.sources.data_source_runs.queries import get_run
-from models.sources.data_source_runs.rules import DataSourceRunStatus, RunTrigger, without_input
+from models.sources.data_source_runs.rules import DataSourceRunStatus, RunTrigger
 from models.sources.data_source_runs.tables import DATA_SOURCE_RUNS, DataSourceRun, data_source_run
 from models.sources.data_sources.queries import source_item
 from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
@@ -49,7 +50,7 @@ async def end_run(
     problem = end.problem
     kind = ErrorKind.CANCELLED if end.status is DataSourceRunStatus.CANCELLED else None
     # What an import read, and signed in with, is of no use any more.
-    plan = without_input(run.plan) if run.data_source_id is None else run.plan
+    plan = _without_input(run.plan) if run.data_source_id is None else run.plan
     ended = await lifecycle.finish(
         work,
         DATA_SOURCE_RUNS,
@@ -73,6 +74,18 @@ async def end_run(
     if end.status is not DataSourceRunStatus.CANCELLED:
         await _notify(work, run, end)
     await log_status(work, run, end.status, principal)
+
+
+def _without_input(plan: JsonObject) -> JsonObject:
+    """The plan of an import that has ended: without rows and headers, and of its URL the host."""
+    config = {key: value for key, value in plan["config"].items() if key not in _INPUT}
+    if "url" in config:
+        # Paths and queries may hold what opens them.
+        config["url"] = urljoin(config["url"], "/")
+    return {**plan, "config": config}
+
+
+_INPUT = frozenset({"content", "headers"})
 
 
 async def _notify(work: UnitOfWork, run: DataSourceRun, end: RunEnd) -> None:
