@@ -98,9 +98,10 @@ async def _compare_and_write(
     if not applied.appended:
         await comparison.make_unique(work, rows, keyed=bool(keys))
         await comparison.match_known(work, rows)
-        if keys:
-            await comparison.match_keys(work, rows, keys)
     found = await comparison.count_changes(work, rows)
+    if keys and found.get(None, 0) and not applied.appended:
+        await comparison.match_keys(work, rows, keys)
+        found = await comparison.count_changes(work, rows)
     gone = await _removed(work, run, rows, mode)
     inserted = found.get(None, 0)
     if inserted:
