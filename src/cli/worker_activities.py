@@ -38,8 +38,8 @@ from activities.outbox.relay import RUNNING_CAP
 from activities.outbox.run_starts import RunStarts
 from activities.schedules.fires import ScheduleFires
 from activities.schedules.schedules import Schedules
-from activities.sources.connections import ConnectionReader
 from activities.sources.fetchers import Fetchers
+from activities.sources.resources import ResourceReader
 from activities.time_entries.timers import TimerActivities
 from models.automation.automations.rules.graph.kinds import NodeKind
 from runtime.crypto import KeyRing
@@ -66,7 +66,7 @@ class Parts:
     """A run that lasts longer is timed out."""
     running_cap: int = RUNNING_CAP
     starts: RunStarts = field(default_factory=RunStarts)
-    connections: ConnectionReader | None = None
+    connections: ResourceReader | None = None
     """Who reads what connections lead to; without one there are none."""
 
 

@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from activities.connections import ConnectionUseError, find_connected
-from activities.sources.connections import ConnectionReader, WantedResource
 from activities.sources.databases.asking import fetch_rows
 from activities.sources.databases.query import DatabaseAddress, DatabaseQuery
 from activities.sources.fetching import Fetched, HttpSource, Keep, fetch_first_page, fetch_pages
 from activities.sources.requests import FETCH_SECONDS, HTTP_KINDS, MAX_FETCH_BYTES, auth_headers
+from activities.sources.resources import ResourceReader, WantedResource
 from activities.sources.stored import copied, object_key
 from models.core.base import Id, JsonObject
 from models.sources.connections.providers import SQL_PROVIDERS, ProviderName
@@ -65,7 +65,7 @@ class Fetchers:
         outbound: OutboundClient,
         keys: KeyRing,
         store: ObjectStore,
-        connections: ConnectionReader | None,
+        connections: ResourceReader | None,
     ) -> None:
         self._outbound = outbound
         self._keys = keys

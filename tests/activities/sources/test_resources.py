@@ -6,9 +6,9 @@ from uuid import UUID
 
 import pytest
 
-from activities.sources.connections import FetchedResource, WantedResource
 from activities.sources.fetchers import Access, Fetchers, Wanted
 from activities.sources.fetching import Fetched
+from activities.sources.resources import FetchedResource, WantedResource
 from models.sources.data_sources.rules.configs import DataSourceKind
 from models.sources.tabular.rules.options import TableFormat
 from models.sources.tabular.rules.problems import ErrorKind, SourceProblem

@@ -35,7 +35,7 @@ class FetchedResource:
     unchanged: bool = False
 
 
-class ConnectionReader(Protocol):
+class ResourceReader(Protocol):
     """Reads resources of every provider that connections can be made to."""
 
     async def fetch(self, wanted: WantedResource, path: Path) -> FetchedResource:
