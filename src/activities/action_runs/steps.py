@@ -29,7 +29,7 @@ from models.automation.actions.rules.configs import ActionKind
 from models.automation.automation_runs.errors import NodeError, RunClosedError
 from models.automation.automations.rules.graph.kinds import NodeKind
 from models.automation.automations.rules.language.bindings import BindingContext, resolve
-from models.core.base import JsonObject
+from models.core.base import Id, JsonObject
 from models.core.expressions.rules.expressions import compile_expression
 from runtime.bounded_processes import beside_loop
 from runtime.database import Database, UnitOfWork
@@ -250,12 +250,20 @@ def _wanted(step: PlannedStep, context: BindingContext) -> bool:
 
 def _outgoing(attempt: Attempt, row: StepRow, parameters: JsonObject, work: UnitOfWork) -> Outgoing:
     header, step = attempt.header, attempt.step
+    connection_id = None
+    if parameters.pop("connectionId", None) is not None:
+        named = step.parameters["connectionId"]
+        if not isinstance(named, str):
+            # Nobody has checked who sees a connection that is known only now.
+            raise NodeError("connection_error", "connectionId takes an id and no binding.")
+        connection_id = Id(named)
     return Outgoing(
         workspace_id=header.workspace_id,
         parameters=parameters,
         key=f"{header.effect_key}:{step.id}",
         began_at=row.started_at or work.now,
         last=attempt.last,
+        connection_id=connection_id,
     )
 
 

@@ -50,3 +50,13 @@ async def test_a_call_elsewhere_sends_nothing(engine: Engine, serve: Serve) -> N
     assert run.status == "failed"
     assert run.error == "The connection reaches another origin than the URL."
     assert elsewhere.requests == []
+
+
+async def test_a_connection_that_a_binding_names_is_not_used(engine: Engine, serve: Serve) -> None:
+    endpoint = await serve(reply(200, {}))
+    connection_id = await connect(engine, endpoint.url)
+    bound = {"type": "expression", "value": f"'{connection_id}'"}
+    run = await act(engine, "http_request", url=endpoint.url, connectionId=bound)
+    assert run.status == "failed"
+    assert run.error == "connectionId takes an id and no binding."
+    assert endpoint.requests == []

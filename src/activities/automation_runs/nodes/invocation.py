@@ -48,6 +48,8 @@ class Outgoing:
     """When the first attempt began."""
     last: bool
     """No attempt follows this one."""
+    connection_id: Id | None = None
+    """The connection it signs in through; whoever named it saw it then."""
 
 
 Effect = Callable[[Outgoing], Awaitable[NodeResult]]

@@ -19,7 +19,7 @@ from models.automation.automations.rules.language.secret_marks import (
     revealed,
 )
 from models.automation.secrets.queries import secret_values
-from models.core.base import Id, JsonObject
+from models.core.base import JsonObject
 from models.core.http_inputs import SECRET_HEADERS
 from runtime.crypto import KeyRing
 from runtime.database import Database
@@ -59,25 +59,20 @@ class Secrecy:
         return replace(result, output=redaction.value(result.output))
 
     async def _signed_in(self, outgoing: Outgoing, parameters: JsonObject) -> JsonObject:
-        """The parameters with the credentials of the connection that they name, if they name one.
+        """The parameters with the credentials of the connection they are sent with, if any.
 
         Raises NodeError for a connection that is of no use.
         """
-        if "connectionId" not in parameters:
+        named, workspace_id = outgoing.connection_id, outgoing.workspace_id
+        if named is None:
             return parameters
-        called = {key: value for key, value in parameters.items() if key != "connectionId"}
-        connection_id = Id(parameters["connectionId"])
-        url = parameters.get("url")
         try:
             async with self._database.statement() as work:
-                found = await sign_in(
-                    work, self._keys, outgoing.workspace_id, connection_id, str(url)
-                )
+                url = str(parameters.get("url"))
+                found = await sign_in(work, self._keys, workspace_id, named, url)
         except ConnectionUseError as error:
             raise NodeError("connection_error", error.message) from None
-        if found.scheme != "none":
-            called["auth"] = _auth_of(found)
-        return called
+        return parameters if found.scheme == "none" else {**parameters, "auth": _auth_of(found)}
 
     async def _named(self, outgoing: Outgoing) -> Mapping[str, str]:
         """The secrets that are named, by name. Raises BindingError for one that is gone."""
