@@ -25,7 +25,7 @@ from models.data.records.shapes import Aggregation, GroupBy, GroupLevels, Record
 from models.data.views.shapes import Manifest
 from models.sources.connections.providers import PROVIDERS
 from models.sources.data_sources.rules.configs import CONFIGS as SOURCES
-from models.sources.external_resources.rules import ProviderResource
+from models.sources.external_resources.rules.resources import ProviderResource
 
 _PLAIN = (Graph, Manifest, RecordQuery, Sort, GroupBy, Aggregation, ProviderResource)
 """Described as they are; bodies hold some of them, too."""

@@ -52,6 +52,7 @@ async def test_providers_say_what_they_sign_in_with(client: Client, space: Space
     listed = read(await client.get(f"{space.path}/integrations/providers"))["providers"]
     needed = {one["provider"]: one["credentials"] for one in listed}
     assert needed == {
+        "demo": [],
         "http": ["secret"],
         "postgresql": ["password"],
         "mysql": ["password"],

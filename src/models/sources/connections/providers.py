@@ -14,7 +14,7 @@ from pydantic import Field, model_validator
 
 from models.core.base import EXAMPLE_ID, Input, InputId, example
 from models.core.http_inputs import CallableUrl, HeaderName
-from models.sources.external_resources.rules import Capability
+from models.sources.external_resources.rules.resources import Capability
 from runtime.callable_urls import host_problem
 
 MAX_CREDENTIAL = 8_192
@@ -22,10 +22,29 @@ MAX_CREDENTIAL = 8_192
 
 
 class ProviderName(StrEnum):
+    DEMO = "demo"
     HTTP = "http"
     POSTGRESQL = "postgresql"
     MYSQL = "mysql"
     SQLITE = "sqlite"
+
+
+_ExternalId = Annotated[str, Field(min_length=1, max_length=1_000)]
+
+
+class DemoConnection(Input):
+    """Resources in memory, to try integrations with.
+
+    Another `edition` changes what they hold. Those in `vanished` are gone, those in `denied` may
+    not be seen any more. So many files as `generated` says are in a folder of their own.
+    """
+
+    model_config = example({"edition": 1})
+
+    edition: Annotated[int, Field(ge=1, le=1_000)] = 1
+    vanished: Annotated[list[_ExternalId], Field(max_length=100, default_factory=list)]
+    denied: Annotated[list[_ExternalId], Field(max_length=100, default_factory=list)]
+    generated: Annotated[int, Field(ge=0, le=100_000)] = 0
 
 
 class HttpConnection(Input):
@@ -95,7 +114,10 @@ class SqliteConnection(Input):
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """One provider. `credentials` are the names of what it signs in with, each of them needed."""
+    """One provider. `credentials` are the names of what it signs in with, each of them needed.
+
+    One with `capabilities` has an adapter (`activities.providers.adapters`).
+    """
 
     label: str
     description: str
@@ -106,6 +128,12 @@ class Provider:
 
 PROVIDERS: Mapping[ProviderName, Provider] = MappingProxyType(
     {
+        ProviderName.DEMO: Provider(
+            "Demo",
+            "Resources in memory to try integrations with; it needs nothing.",
+            DemoConnection,
+            capabilities=tuple(Capability),
+        ),
         ProviderName.HTTP: Provider(
             "HTTP",
             "A server that is called with a token, a password or a header of its own.",

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from models.core.base import Id, Input, JsonObject, Label, Moment, Nullable, Shape
 from models.sources.connections.providers import MAX_CREDENTIAL, ProviderName
-from models.sources.external_resources.rules import Capability
+from models.sources.external_resources.rules.resources import Capability
 
 _Credential = Annotated[str, Field(min_length=1, max_length=MAX_CREDENTIAL)]
 Credentials = Annotated[dict[str, _Credential], Field(max_length=10, default_factory=dict)]
@@ -34,7 +34,7 @@ class CreateConnection(Input):
 
     provider: Annotated[ProviderName, Field(strict=False)]
     label: Label
-    config: JsonObject
+    config: Annotated[JsonObject, Field(default_factory=dict)]
     credentials: Credentials
     shared: bool = False
 

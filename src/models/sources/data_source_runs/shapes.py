@@ -15,7 +15,7 @@ from models.sources.data_source_runs.rules import (
     Stage,
 )
 from models.sources.data_sources.rules.configs import FieldMapping, TableOptions
-from models.sources.external_resources.rules import ProviderResource
+from models.sources.external_resources.rules.resources import ProviderResource
 from models.sources.tabular.rules.options import MAX_COLUMNS, TableFormat
 from models.sources.tabular.rules.problems import ErrorKind
 

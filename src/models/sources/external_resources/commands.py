@@ -6,7 +6,7 @@ from models.content.items.commands import create_item_for
 from models.content.items.rules import ItemKind
 from models.core.access.rules import Actor
 from models.core.base import Id
-from models.sources.external_resources.rules import MountStatus
+from models.sources.external_resources.rules.resources import MountStatus
 from models.sources.external_resources.shapes import CreateMount, MountDetail
 from models.sources.external_resources.tables import Mount, mount
 from runtime.database import UnitOfWork

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from models.core.base import Id, Input, InputId, JsonObject, Moment, Shape
 from models.core.documented import documented_as
-from models.sources.external_resources.rules import MountStatus, ProviderResource
+from models.sources.external_resources.rules.resources import MountStatus, ProviderResource
 
 
 class CreateMount(Input):

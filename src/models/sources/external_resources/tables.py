@@ -8,7 +8,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
 from models.core.base import Id
-from models.sources.external_resources.rules import MountStatus
+from models.sources.external_resources.rules.resources import MountStatus
 from runtime.schema import Timestamp, one_of, table_of
 
 

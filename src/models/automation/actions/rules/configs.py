@@ -25,7 +25,7 @@ from models.automation.automations.rules.graph.configs import (
 from models.automation.automations.rules.graph.configs.types import CelExpression
 from models.automation.automations.rules.graph.shapes import NodeId, Retry
 from models.core.base import EXAMPLE_ID, Input, InputId, JsonObject, example
-from models.sources.external_resources.rules import ProviderResource
+from models.sources.external_resources.rules.resources import ProviderResource
 
 MAX_STEPS = 50
 

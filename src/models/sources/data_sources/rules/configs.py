@@ -20,7 +20,7 @@ from models.core.schedules.timetables import EARLIEST, Timetable
 from models.core.schedules.timezones import Timezone
 from models.data.databases.rules.kinds import STORED_KINDS, FieldKind
 from models.sources.data_sources.rules.databases import SqlConfig
-from models.sources.external_resources.rules import ProviderResource
+from models.sources.external_resources.rules.resources import ProviderResource
 
 MIN_INTERVAL_SECONDS = 60
 

@@ -7,7 +7,7 @@ from models.sources.connections.providers import PROVIDERS, SQL_PROVIDERS, Provi
 from models.sources.connections.shapes import ConnectionDetail
 from models.sources.data_sources.rules.configs import DataSourceKind
 from models.sources.data_sources.rules.databases import mysql_problem
-from models.sources.external_resources.rules import Capability
+from models.sources.external_resources.rules.resources import Capability
 from runtime.errors import ValidationError
 
 

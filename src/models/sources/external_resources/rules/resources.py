@@ -8,6 +8,7 @@ from pydantic import AfterValidator, Field
 
 from models.content.items.rules import metadata_problem
 from models.core.base import Input, JsonObject
+from models.sources.external_resources.rules.names import identifier_problem
 
 
 class ResourceSurfaceKind(StrEnum):
@@ -33,10 +34,23 @@ class Capability(StrEnum):
     WATCH = "watch"
 
 
+class ReadFormat(StrEnum):
+    """How the content of a resource is read; a link has none, and says where it is."""
+
+    JSON = "json"
+    TEXT = "text"
+    MARKDOWN = "markdown"
+    HTML = "html"
+    CSV = "csv"
+    LINK = "link"
+
+
 class MountStatus(StrEnum):
     ACTIVE = "active"
     STALE = "stale"
+    """The provider does not show the resource any more; nothing of it was deleted here."""
     ERROR = "error"
+    """The provider could not be asked."""
 
 
 def _web_address(text: str) -> str:
@@ -58,8 +72,15 @@ def _bounded(value: Any) -> Any:
     return value
 
 
+def _identifier(text: str) -> str:
+    problem = identifier_problem(text)
+    if problem is not None:
+        raise ValueError(problem)
+    return text
+
+
 WebAddress = Annotated[str, Field(max_length=2_048), AfterValidator(_web_address)]
-_Text = Annotated[str, Field(min_length=1, max_length=1_000)]
+_Text = Annotated[str, Field(min_length=1, max_length=1_000), AfterValidator(_identifier)]
 
 
 class ProviderResource(Input):

@@ -1,0 +1,1 @@
+"""Providers of resources: one adapter each, behind one protocol (ADR 0045)."""

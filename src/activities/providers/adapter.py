@@ -1,0 +1,196 @@
+"""The protocol by which the platform speaks with providers (ADR 0045).
+
+An adapter is one provider. It is made once for each worker, keeps nothing between calls, and may
+be used by many calls at once. Its capabilities stand with the provider
+(`models.sources.connections.providers.PROVIDERS`): it has the methods of those, and nothing calls
+the others. What a method gives was made fit by `listed`.
+
+Whoever calls bounds the time of a call, and cancels it when it takes longer.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError as ShapeError
+
+from models.core.base import Id, JsonObject
+from models.sources.external_resources.rules.forms import HostedForm
+from models.sources.external_resources.rules.names import shown_name
+from models.sources.external_resources.rules.resources import ProviderResource, ReadFormat
+
+MAX_LISTED = 100
+"""Resources of one page."""
+MAX_READ_BYTES = 1024 * 1024
+"""Bytes of a content that is read into an answer."""
+MAX_DOWNLOAD_BYTES = 100 * 1024 * 1024
+"""Bytes of a resource that is brought into the workspace."""
+
+
+class ProblemKind(StrEnum):
+    """Why a provider did not give what it was asked for."""
+
+    AUTH = "auth"
+    """It does not accept the credentials."""
+    DENIED = "denied"
+    """It knows the caller, who may not do this."""
+    GONE = "gone"
+    """It has no such resource, or shows it to nobody."""
+    INVALID = "invalid"
+    """It refuses the question: a bad cursor, a resource of another kind."""
+    UNSUPPORTED = "unsupported"
+    """It has no way to give this resource so."""
+    TOO_LARGE = "too_large"
+    RATE_LIMITED = "rate_limited"
+    TIMEOUT = "timeout"
+    UNAVAILABLE = "unavailable"
+    """It cannot be reached, or answers with a failure of its own."""
+    MALFORMED = "malformed"
+    """It answers with what its documentation does not describe."""
+
+
+RETRIED = frozenset({ProblemKind.RATE_LIMITED, ProblemKind.TIMEOUT, ProblemKind.UNAVAILABLE})
+"""What another attempt may not meet."""
+
+
+class ProviderProblem(Exception):  # noqa: N818  # an outcome that people read, not a fault of code
+    """A provider that did not give what it was asked for.
+
+    `message` is for who asked, and holds no secret. `retry_after` are the seconds that the
+    provider asks to be left alone.
+    """
+
+    def __init__(
+        self, kind: ProblemKind, message: str, *, retry_after: float | None = None
+    ) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.message = message
+        self.retry_after = retry_after
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderAccess:
+    """A connection as an adapter uses it, and the member for whom it does."""
+
+    workspace_id: Id
+    connection_id: Id
+    user_id: Id | None
+    config: JsonObject
+    credentials: Mapping[str, str] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """What is listed: the resources below one, else those at the top.
+
+    `query` finds by name instead, below all of it; only adapters that can search are asked so.
+    `cursor` is one that the adapter gave for the same listing.
+    """
+
+    parent_external_id: str | None = None
+    external_type: str | None = None
+    query: str | None = None
+    limit: int = MAX_LISTED
+    cursor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ResourcePage:
+    """At most `limit` resources; without a cursor nothing follows."""
+
+    resources: Sequence[ProviderResource]
+    cursor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReadContent:
+    """The content of a resource as an answer shows it; a link has none."""
+
+    format: ReadFormat
+    content: Any = None
+    revision: str | None = None
+    read_only: bool = True
+    fallback_url: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Downloaded:
+    """A resource in a file: what it is, and what to ask next time to get it only if it changed.
+
+    One that is `unchanged` since then left the file empty.
+    """
+
+    name: str
+    mime_type: str
+    validators: Mapping[str, str] = field(default_factory=dict)
+    unchanged: bool = False
+
+
+class Adapter:
+    """One provider. Every method raises ProviderProblem; no other error leaves one."""
+
+    async def check(self, access: ProviderAccess) -> None:
+        """Whether the connection works: one small question that needs its credentials."""
+        raise NotImplementedError
+
+    async def browse(self, access: ProviderAccess, listing: Listing) -> ResourcePage:
+        """One page of a listing, in an order that pages agree on."""
+        raise NotImplementedError
+
+    async def describe(
+        self, access: ProviderAccess, resource: ProviderResource
+    ) -> ProviderResource:
+        """A resource as it is now, asked of the provider and of no cache.
+
+        Only `external_type` and `external_id` of the given one are trusted. `revision` changes
+        whenever the content does; with the capability `watch` that of a folder changes with
+        everything below it, too. Raises GONE, or DENIED where the provider tells them apart.
+        """
+        raise NotImplementedError
+
+    async def read(self, access: ProviderAccess, resource: ProviderResource) -> ReadContent:
+        """The content of a described resource, at most MAX_READ_BYTES; a link where it has none."""
+        raise NotImplementedError
+
+    async def download(
+        self,
+        access: ProviderAccess,
+        resource: ProviderResource,
+        path: Path,
+        conditions: Mapping[str, str],
+    ) -> Downloaded:
+        """Write a described resource to a file, at most MAX_DOWNLOAD_BYTES.
+
+        `conditions` are the validators of an earlier download. A document is HTML or Markdown, a
+        sheet is CSV or a workbook, a file its bytes; `mime_type` says which.
+        """
+        raise NotImplementedError
+
+    async def form(self, access: ProviderAccess, resource: ProviderResource) -> HostedForm:
+        """What a form asks. Raises UNSUPPORTED for a resource that is no form."""
+        raise NotImplementedError
+
+
+def listed(**given: Any) -> ProviderResource | None:
+    """A resource from what a provider says of it, by the names of the wire; None when unusable.
+
+    The name is made fit to be shown; a timestamp or a URL that is none is left out.
+    """
+    given["name"] = shown_name(str(given.get("name") or ""))
+    while True:
+        try:
+            return ProviderResource.model_validate(
+                {key: value for key, value in given.items() if value is not None}
+            )
+        except ShapeError as error:
+            wrong = {str(one["loc"][0]) for one in error.errors() if one["loc"]}
+            optional = wrong - _NEEDED
+            if wrong & _NEEDED or not optional:
+                return None
+            given = {key: value for key, value in given.items() if key not in optional}
+
+
+_NEEDED = frozenset({"externalType", "externalId", "name", "surfaceKind", "capabilities"})

@@ -1,0 +1,1 @@
+"""The provider `demo`: resources in memory, to try all that integrations do."""
