@@ -30,10 +30,13 @@ import models.data.views.tables
 import models.messages.events.tables
 import models.messages.jobs.tables
 import models.messages.notifications.tables
+import models.messages.push_devices.tables
 import models.messages.webhook_signing.tables
 import models.messages.workspace_events.tables
 import models.people.api_keys.tables
+import models.people.home_layouts.tables
 import models.people.invitations.tables
+import models.people.release_notices.tables
 import models.people.request_logs.tables
 import models.people.users.tables
 import models.people.workspaces.tables

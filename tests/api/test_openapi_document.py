@@ -111,6 +111,8 @@ OPAQUE = {
     "UpdateDatabase.settings",
     "SurfaceDetail.settings",
     "ReplaceSurface.settings",
+    "PlaceWidget.config",
+    "HomeWidget.config",
 }
 """The same, of these bodies alone; what an item is made of is the body that makes its target."""
 

@@ -64,6 +64,26 @@ EXAMPLES: Mapping[str, Example] = {
     "archive_notifications": Example(
         body=lambda one: {"notificationIds": [one.ids["notificationId"]]}
     ),
+    # preferences
+    "get_home_layout": GET,
+    "replace_home_layout": body(
+        {"widgets": [{"id": "a", "kind": "recent", "x": 0, "y": 0, "w": 6, "h": 2}]}
+    ),
+    # release notices
+    "get_whats_new": GET,
+    "acknowledge_whats_new": Example(
+        body=lambda one: {"channel": "web", "releaseId": one.ids["releaseId"]},
+        unswapped=frozenset({"releaseId"}),
+    ),
+    "publish_release_notice": body({"channel": "web", "title": "New", "body": "Words"}),
+    "list_release_notices": GET,
+    # push devices
+    "list_push_devices": GET,
+    **dict.fromkeys(
+        ("register_push_device", "register_a_push_device"),
+        body({"installationId": "mine", "platform": "android", "token": "a" * 16}),
+    ),
+    "revoke_push_device": body({"installationId": "mine"}),
     # members
     "list_members": GET,
     "update_member": body({"role": "viewer"}),

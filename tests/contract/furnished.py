@@ -12,6 +12,9 @@ from models.data.record_exports.commands import accept_export
 from models.data.record_exports.shapes import CreateExport
 from models.messages.notifications.commands import Notice, notify
 from models.messages.notifications.rules import NotificationKind
+from models.people.release_notices.commands import publish_release
+from models.people.release_notices.rules import ReleaseChannel
+from models.people.release_notices.shapes import PublishRelease
 from models.sources.data_source_runs.commands.imports import accept_import
 from models.sources.data_source_runs.rules import STATS, DataSourceRunStatus, RunTrigger
 from models.sources.data_source_runs.shapes import ImportSpreadsheet
@@ -60,6 +63,7 @@ async def furnish(space: Space, client: Client) -> Furnished:
     await _engine(made)
     await _imports(made)
     await _notifications(made)
+    await _release(made)
     await _automations(made)
     await _waits(made)
     await _webhooks(made)
@@ -235,6 +239,14 @@ async def _notifications(made: Furnished) -> None:
         await notify(work, made.space.id, [made.space.user_id], notice)
     listed = await made.client.get(f"{made.space.path}/notifications")
     made.ids["notificationId"] = listed.json()["data"]["notifications"][0]["id"]
+
+
+async def _release(made: Furnished) -> None:
+    made.secrets["channel"] = "web"
+    body = PublishRelease(channel=ReleaseChannel.WEB, title="New", body="Words")
+    async with made.space.database.transaction() as work:
+        release = await publish_release(work, made.space.actor.principal, body)
+    made.ids["releaseId"] = str(release.id)
 
 
 async def _automations(made: Furnished) -> None:

@@ -28,6 +28,7 @@ from tests.contract.catalogue import EXAMPLES
 from tests.contract.furnished import Furnished
 from tests.contract.operations import Operation, call, example_body, operations
 from tests.contract.watching import checksum
+from tests.support.admins import admin_session
 from tests.support.client import Client
 from tests.support.spaces import make_space
 from tests.support.watched import WatchedDatabase
@@ -327,7 +328,12 @@ async def _succeeds(made: Furnished, operation: Operation, issuer: DevelopmentIs
 
 
 def _caller(made: Furnished, operation: Operation, issuer: DevelopmentIssuer) -> Client:
-    """The owner: with a key, or in a session where the operation wants one."""
+    """The owner: with a key, or in a session where the operation wants one.
+
+    What is for platform administrators is called by one.
+    """
+    if operation.access["platformAdmin"]:
+        return made.client.with_token(admin_session(issuer))
     if operation.access["credential"] != "session":
         return made.client
     email = made.secrets.get(f"email of {operation.id}", made.space.email)

@@ -29,8 +29,20 @@ from api.routers.data import (
     views,
 )
 from api.routers.data import record_exports as exports
-from api.routers.messages import notifications, webhook_signing, workspace_events
-from api.routers.people import api_keys, me, members, workspaces
+from api.routers.messages import (
+    notifications,
+    push_devices,
+    webhook_signing,
+    workspace_events,
+)
+from api.routers.people import (
+    api_keys,
+    home_layouts,
+    me,
+    members,
+    release_notices,
+    workspaces,
+)
 from api.routers.sources import (
     connections,
     data_source_runs,
@@ -43,9 +55,12 @@ from api.routers.workspace import search, share_links
 ROUTERS: Sequence[Router] = (
     service.router,
     me.router,
+    release_notices.router,
     workspaces.router,
+    home_layouts.router,
     workspace_events.router,
     notifications.router,
+    push_devices.router,
     webhook_signing.router,
     members.router,
     api_keys.router,

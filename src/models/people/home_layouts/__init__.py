@@ -1,0 +1,1 @@
+"""Home layouts: what each member has on their first page of a workspace."""

@@ -1,0 +1,1 @@
+"""Release notices: what is new, and how far each user has read."""
