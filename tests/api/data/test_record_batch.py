@@ -123,13 +123,11 @@ async def test_every_bad_operation_is_named_and_nothing_happens(
         {"op": "create", "data": {"price": "5", "nobody": 1}},
         {"op": "create", "data": {"code": None}},
         {"op": "update", "recordId": one["id"], "data": {"who": [stranger]}},
-        {"op": "update", "data": {"price": 1}},
-        {"op": "delete", "recordId": two["id"], "title": "x"},
-        {"op": "upsert", "title": "x"},
         {"op": "upsert", "upsertBy": ["nobody"], "title": "x"},
         {"op": "create", "title": "a", "data": {"title": "b"}},
         {"op": "create", "relations": {"price": []}},
-        {"op": "archive", "recordId": one["id"], "expectedUpdatedAt": "yesterday"},
+        {"op": "archive", "recordId": two["id"], "expectedUpdatedAt": "yesterday"},
+        {"op": "archive", "recordId": one["id"]},
     ]
     answer = await client.post(f"{records}/batch", json={"operations": operations})
     assert (answer.status_code, answer.json()["error"]) == (400, "validation_error")
@@ -138,14 +136,23 @@ async def test_every_bad_operation_is_named_and_nothing_happens(
         "operations.1.data.nobody",
         "operations.2.data.code",
         "operations.3.data.who",
-        "operations.4.recordId",
-        "operations.5.title",
-        "operations.6.upsertBy",
-        "operations.7.upsertBy.0",
-        "operations.8.data.title",
-        "operations.9.relations.price",
-        "operations.10.expectedUpdatedAt",
-        "operations.10.recordId",
+        "operations.4.upsertBy.0",
+        "operations.5.data.title",
+        "operations.6.relations.price",
+        "operations.7.expectedUpdatedAt",
+        "operations.8.recordId",
+    }
+    malformed: list[dict[str, Any]] = [
+        {"op": "update", "data": {"price": 1}},
+        {"op": "delete", "recordId": two["id"], "title": "x"},
+        {"op": "upsert", "title": "x"},
+    ]
+    answer = await client.post(f"{records}/batch", json={"operations": malformed})
+    assert (answer.status_code, answer.json()["error"]) == (400, "validation_error")
+    assert {detail["path"] for detail in answer.json()["details"]} == {
+        "operations.0.recordId",
+        "operations.1.title",
+        "operations.2.upsertBy",
     }
     assert await stored(space) == before
 

@@ -9,7 +9,6 @@ from models.core.base import Id, Input, InputId, JsonObject, Moment, Nullable, S
 from models.core.documented import documented_as
 from models.core.keys import Key
 from models.data.databases.rules.aggregates import Aggregate
-from models.data.records.rules.write.writes import WriteOp
 
 DEFAULT_QUERY_LIMIT = 50
 MAX_QUERY_LIMIT = 200
@@ -36,23 +35,65 @@ class UpdateRecord(Input):
     archived: bool | None = None
 
 
-class BatchOperation(Input):
-    """One operation of a batch.
+class _OfRecord(Input):
+    """With `expectedUpdatedAt`, nothing is done when the record was changed since."""
 
-    `create` takes title, data, relations and templateId; `update` takes recordId, title, data and
-    relations; `upsert` takes what `create` takes and upsertBy, the keys of the fields that tell
-    which record is meant; `delete`, `archive` and `restore` take recordId. What takes recordId
-    takes expectedUpdatedAt: nothing is done when the record was changed since.
-    """
+    record_id: InputId
+    expected_updated_at: str | None = None
 
-    op: WriteOp
-    record_id: InputId | None = None
+
+class CreateOperation(CreateRecord):
+    """A new record."""
+
+    op: Literal["create"]
+
+
+class UpsertOperation(CreateRecord):
+    """The record whose fields of the keys `upsertBy` have these values is changed, or created."""
+
+    op: Literal["upsert"]
+    upsert_by: Annotated[list[str], Field(min_length=1)]
+
+
+class UpdateOperation(_OfRecord):
+    """A change of a record: `data` is merged per key, null clears."""
+
+    op: Literal["update"]
     title: str | None = None
     data: JsonObject | None = None
     relations: JsonObject | None = None
-    template_id: InputId | None = None
-    upsert_by: list[str] | None = None
-    expected_updated_at: str | None = None
+
+
+class DeleteOperation(_OfRecord):
+    """A record is put into the trash."""
+
+    op: Literal["delete"]
+
+
+class ArchiveOperation(_OfRecord):
+    """A record is archived."""
+
+    op: Literal["archive"]
+
+
+class RestoreOperation(_OfRecord):
+    """A record is archived no longer."""
+
+    op: Literal["restore"]
+
+
+BatchOperation = TypeAliasType(
+    "BatchOperation",
+    Annotated[
+        CreateOperation
+        | UpsertOperation
+        | UpdateOperation
+        | DeleteOperation
+        | ArchiveOperation
+        | RestoreOperation,
+        Field(discriminator="op", description="One operation of a batch, by what it does."),
+    ],
+)
 
 
 class RecordBatch(Input):

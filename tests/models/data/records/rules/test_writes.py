@@ -1,10 +1,12 @@
 """What a write makes of a record: only what really changes, and a time that never repeats."""
 
+import json
 import uuid
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from pydantic import ValidationError as ShapeError
 
 from models.data.record_changes.rules import MAX_KEPT, ChangeKind, changed_keys, recorded
 from models.data.records.rules.write.data import Change
@@ -122,20 +124,46 @@ def test_long_values_are_named_and_left_out() -> None:
     assert changed_keys(one.before, one.after, one.omitted) == ["b", "a", "c"]
 
 
-def test_operations_take_what_they_need_and_nothing_else() -> None:
+@pytest.mark.parametrize(
+    ("operation", "path"),
+    [
+        ({"op": "delete", "recordId": str(ONE), "title": None}, "delete.title"),
+        ({"op": "upsert", "upsertBy": ["a"], "recordId": str(ONE)}, "upsert.recordId"),
+        ({"op": "upsert"}, "upsert.upsertBy"),
+        ({"op": "upsert", "upsertBy": []}, "upsert.upsertBy"),
+        ({"op": "update", "recordId": str(ONE), "upsertBy": ["a"]}, "update.upsertBy"),
+        ({"op": "update"}, "update.recordId"),
+    ],
+)
+def test_operations_take_what_they_need_and_nothing_else(
+    operation: dict[str, Any], path: str
+) -> None:
+    with pytest.raises(ShapeError) as refused:
+        RecordBatch.model_validate_json(json.dumps({"operations": [operation]}))
+    found = [".".join(map(str, problem["loc"])) for problem in refused.value.errors()]
+    assert found == [f"operations.0.{path}"]
+
+
+def test_operations_are_read_as_they_are_meant() -> None:
+    of = f'"recordId": "{ONE}"'
     body = RecordBatch.model_validate_json(
-        b'{"operations": [{"op": "delete", "title": null}, {"op": "upsert", "recordId": '
-        b'"0198c5c2-7a3b-7c1d-9e4f-2b6a8d1c0e5f"}, {"op": "update", "upsertBy": ["a"]}]}'
+        f"""{{"operations": [
+            {{"op": "create", "title": "a"}}, {{"op": "upsert", "upsertBy": ["a"], "title": "b"}},
+            {{"op": "update", {of}, "title": null}}, {{"op": "archive", {of}}},
+            {{"op": "restore", {of}}}, {{"op": "delete", {of}}},
+            {{"op": "delete", {of}, "expectedUpdatedAt": "yesterday"}}]}}"""
     )
     writes, problems = read_operations(body.operations)
-    assert [write.op for write in writes] == ["delete", "upsert", "update"]
-    assert [problem.path for problem in problems] == [
-        "operations.0.recordId",
-        "operations.1.recordId",
-        "operations.1.upsertBy",
-        "operations.2.upsertBy",
-        "operations.2.recordId",
+    read = [(one.op, one.record_id, one.written, one.upsert_by, one.archived) for one in writes]
+    assert read == [
+        ("create", None, {"title": "a"}, (), None),
+        ("upsert", None, {"title": "b"}, ["a"], None),
+        ("update", ONE, {"title": None}, (), None),
+        ("archive", ONE, {}, (), True),
+        ("restore", ONE, {}, (), False),
+        ("delete", ONE, {}, (), None),
     ]
+    assert [problem.path for problem in problems] == ["operations.6.expectedUpdatedAt"]
 
 
 def test_the_later_of_two_writes_is_the_one_too_many() -> None:
