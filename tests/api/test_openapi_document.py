@@ -15,9 +15,11 @@ from models.automation.actions.rules.configs import ActionKind
 from models.automation.automations.rules.graph.kinds import NodeKind
 from models.automation.automations.rules.language.bindings import BindingType
 from models.automation.automations.rules.triggers.kinds import TriggerKind
+from models.content.items.rules import ItemKind
 from models.core.expressions.rules.functions import FUNCTIONS
 from models.core.filters.operators import Op
 from models.data.databases.rules.kinds import FieldKind
+from models.data.records.rules.write.writes import WriteOp
 from models.sources.data_sources.rules.configs import DataSourceKind
 from runtime.settings import Settings
 from tests.support.client import Client
@@ -89,6 +91,8 @@ def test_every_kind_operator_binding_and_function_is_named() -> None:
         ("CreateField", "kind", FieldKind),
         ("FieldShape", "kind", FieldKind),
         ("CreateDataSource", "kind", DataSourceKind),
+        ("CreateItem", "kind", ItemKind),
+        ("BatchOperation", "op", WriteOp),
         ("Binding", "type", BindingType),
         ("Condition", "op", Op),
     ):
@@ -105,16 +109,17 @@ FREE = {
 }  # fmt: skip
 """What is an object of the client's own making, or has keys that depend on other rows."""
 OPAQUE = {
-    "CreateItem.config",
     "DatabaseDetail.settings",
+    "DatabaseItemConfig.settings",
     "CreateDatabase.settings",
     "UpdateDatabase.settings",
     "SurfaceDetail.settings",
     "ReplaceSurface.settings",
     "PlaceWidget.config",
     "HomeWidget.config",
+    "SurfaceContent.settings",
 }
-"""The same, of these bodies alone; what an item is made of is the body that makes its target."""
+"""The same, of these bodies alone."""
 
 
 def test_no_other_object_is_left_undescribed() -> None:
@@ -135,16 +140,52 @@ def test_every_reference_leads_to_a_component() -> None:
     assert "x-documented-as" not in TEXT
 
 
+REGISTRY = Registry([("urn:openapi", {"components": DOCUMENT["components"]})])
+
+
+def validator(name: str) -> Draft202012Validator:
+    reference = {"$ref": f"urn:openapi#/components/schemas/{name}"}
+    return Draft202012Validator(reference, registry=REGISTRY)
+
+
 def test_an_example_is_valid() -> None:
-    registry = Registry([("urn:openapi", {"components": DOCUMENT["components"]})])
     examples = 0
     for name, schema in SCHEMAS.items():
-        reference = {"$ref": f"urn:openapi#/components/schemas/{name}"}
-        validator = Draft202012Validator(reference, registry=registry)
         for example in schema.get("examples", ()):
-            validator.validate(example)
+            validator(name).validate(example)
             examples += 1
     assert examples > 80
+
+
+ID = "0198c5c2-7a3b-7c1d-9e4f-2b6a8d1c0e5f"
+
+
+@pytest.mark.parametrize(
+    ("body", "valid"),
+    [
+        ({"kind": "folder"}, True),
+        ({"kind": "folder", "config": {}}, False),
+        ({"kind": "page", "content": {"blocks": []}}, True),
+        ({"kind": "page", "content": {"text": ""}}, False),
+        ({"kind": "page", "config": {}}, False),
+        ({"kind": "database"}, True),
+        ({"kind": "database", "config": {"fields": [{"kind": "text", "label": "Name"}]}}, True),
+        ({"kind": "database", "config": {"label": "Twice"}}, False),
+        ({"kind": "file"}, False),
+        ({"kind": "file", "config": {"fileId": ID}}, True),
+        ({"kind": "view", "config": {"databaseId": ID}}, True),
+        ({"kind": "action", "config": {"kind": "refresh_data_source"}}, False),
+        (
+            {
+                "kind": "action",
+                "config": {"kind": "refresh_data_source", "config": {"dataSourceId": ID}},
+            },
+            True,
+        ),
+    ],
+)
+def test_the_body_of_an_item_is_that_of_its_kind(body: dict[str, Any], valid: bool) -> None:
+    assert validator("CreateItem").is_valid({"title": "New", **body}) == valid
 
 
 INTERNAL = re.compile(

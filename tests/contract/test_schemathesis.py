@@ -37,9 +37,15 @@ SEED = 20_261_120
 
 # These would end the credential or the workspace of the whole session.
 ENDING = ("delete_workspace", "revoke_api_key", "remove_member", "update_member")
-# Their bodies are those of create_action and create_automation, which are called with each of the
-# hundreds of examples of steps and nodes.
-SAME_BODY = ("update_action", "update_automation", "import_automation", "validate_automation")
+# Their bodies are those of create_action and create_automation, or hold them: these are called with
+# each of the hundreds of examples of steps and nodes.
+SAME_BODY = (
+    "create_item",
+    "update_action",
+    "update_automation",
+    "import_automation",
+    "validate_automation",
+)
 # To call a webhook with DELETE deletes nothing, as the checks take for granted.
 LEFT_OUT = (*ENDING, "call_webhook_by_delete")
 

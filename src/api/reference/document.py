@@ -9,6 +9,8 @@ from pydantic.alias_generators import to_pascal
 from api.kernel.openapi import render
 from api.kernel.routing import Route
 from api.reference.bindings import FILTER_KEYS, WithBindings
+from api.reference.items import CONFIGS as ITEMS
+from api.reference.items import item_configs, items_by_kind
 from api.reference.kinds import ByKind
 from api.reference.schemas import Schema, describe, reached, ref, resolved, untitled
 from models.automation.actions.rules.configs import CONFIGS as ACTIONS
@@ -18,6 +20,7 @@ from models.automation.automations.rules.graph.node_checks import DECIDING, STAT
 from models.automation.automations.rules.graph.shapes import Graph
 from models.automation.automations.rules.language.binding_shapes import Binding
 from models.automation.automations.rules.triggers.kinds import TriggerConfig
+from models.content.surfaces.shapes import SurfaceContent
 from models.core.filters.shapes import Filter
 from models.data.databases.rules.kinds import FieldKind
 from models.data.databases.rules.settings_shapes import settings_model
@@ -27,7 +30,17 @@ from models.sources.connections.providers import PROVIDERS
 from models.sources.data_sources.rules.configs import CONFIGS as SOURCES
 from models.sources.external_resources.rules.resources import ProviderResource
 
-_PLAIN = (Graph, Manifest, RecordQuery, Sort, GroupBy, Aggregation, ProviderResource)
+_PLAIN = (
+    Graph,
+    Manifest,
+    RecordQuery,
+    Sort,
+    GroupBy,
+    Aggregation,
+    ProviderResource,
+    SurfaceContent,
+    *ITEMS.values(),
+)
 """Described as they are; bodies hold some of them, too."""
 
 _CHANGES = {
@@ -55,12 +68,13 @@ def openapi_document(routes: Sequence[Route]) -> dict[str, Any]:
     schemas = document["components"]["schemas"]
     for name, schema in _parts(schemas).items():
         _add(schemas, name, schema)
+    schemas.update(item_configs(schemas))
     unions = _unions()
     for union in unions:
         schemas.update(union.shapes(schemas))
     for body, created in _CHANGES.items():
         union = next(one for one in unions if one.body == created)
-        _any_kind(schemas, body, union.part, union.configs.values())
+        _any_kind(schemas, body, union.part, filter(None, union.configs.values()))
     document["components"]["schemas"] = dict(sorted(schemas.items()))
     whole: dict[str, Any] = resolved(document, schemas)
     return whole
@@ -132,15 +146,18 @@ def _unions() -> list[ByKind]:
         ByKind("GraphNode", "config", nodes, "{}Node".format, partial=True),
         ByKind("Step", "config", steps, "{}Step".format, partial=True),
         ByKind("CreateAction", "config", actions, "Create{}Action".format),
+        ByKind("ActionItemConfig", "config", actions, "{}ActionItemConfig".format),
         ByKind("ActionDetail", "config", actions, "{}Action".format),
         ByKind("CreateField", "settings", fields, "Create{}Field".format),
         ByKind("ConvertField", "settings", fields, "ConvertTo{}Field".format),
         ByKind("FieldShape", "settings", fields, "{}Field".format),
         ByKind("CreateDataSource", "config", sources, "Create{}DataSource".format),
+        ByKind("DataSourceItemConfig", "config", sources, "{}DataSourceItemConfig".format),
         ByKind("PreviewDataSource", "config", sources, "Preview{}DataSource".format),
         ByKind("DataSourceDetail", "config", sources, "{}DataSource".format),
         ByKind("CreateConnection", "config", providers, "Create{}Connection".format, by="provider"),
         ByKind("ConnectionDetail", "config", providers, "{}ConnectionDetail".format, by="provider"),
+        items_by_kind(),
     ]
 
 

@@ -53,7 +53,7 @@ class CreateItem(Input):
     config: JsonObject | None = None
 
 
-class FileConfig(Input):
+class FileItemConfig(Input):
     """`config` of an item of the kind file: a file that was uploaded and has no item yet."""
 
     file_id: InputId

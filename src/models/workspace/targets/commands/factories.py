@@ -30,7 +30,7 @@ from models.sources.data_sources.commands import create_data_source
 from models.sources.data_sources.shapes import CreateDataSource
 from models.sources.external_resources.commands import create_mount
 from models.sources.external_resources.shapes import CreateMount
-from models.workspace.targets.shapes import CreateItem, FileConfig, TargetDetail
+from models.workspace.targets.shapes import CreateItem, FileItemConfig, TargetDetail
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError, ValidationError
@@ -57,13 +57,13 @@ class Creation:
             parent_item_id=self.body.parent_item_id,
         )
 
-    def target_body(self, model: type[M], *owned: str, **defaults: object) -> M:
+    def target_body(self, model: type[M], **defaults: object) -> M:
         """The body that creates the target: `config`, with the item's title as its label.
 
-        Keys in `owned` belong to the item, so `config` must not have them. Raises
-        `ValidationError` below `config`.
+        Raises `ValidationError` below `config`.
         """
         given = self.body.config or {}
+        owned = OWNED[self.body.kind]
         for key in owned:
             if key in given:
                 raise ValidationError.at(f"config.{key}", "The item itself says this.")
@@ -72,6 +72,16 @@ class Creation:
             from_item["parentItemId"] = str(self.body.parent_item_id)
         return read_part(model, {**defaults, **given, **from_item}, "config")
 
+
+OWNED: Mapping[ItemKind, tuple[str, ...]] = MappingProxyType(
+    {
+        ItemKind.DATABASE: ("label", "icon", "parentItemId", "order"),
+        ItemKind.DATA_SOURCE: ("label", "parentItemId"),
+        ItemKind.ACTION: ("label",),
+        ItemKind.AUTOMATION: ("label", "parentItemId"),
+    }
+)
+"""The keys of the body of a target that its item says, so that `config` does not have them."""
 
 Factory = Callable[[Creation], Awaitable[tuple[Id, TargetDetail | None]]]
 
@@ -115,7 +125,7 @@ async def _form(creation: Creation) -> tuple[Id, TargetDetail]:
 
 
 async def _database(creation: Creation) -> tuple[Id, TargetDetail]:
-    body = creation.target_body(CreateDatabase, "label", "icon", "parentItemId", "order")
+    body = creation.target_body(CreateDatabase)
     with within("config"):
         made = await create_database(creation.work, creation.actor, body)
     return made.item_id, made
@@ -124,7 +134,7 @@ async def _database(creation: Creation) -> tuple[Id, TargetDetail]:
 async def _file(creation: Creation) -> tuple[Id, TargetDetail]:
     """Place an uploaded file. Raises `ConflictError` when another item places it."""
     work, actor = creation.work, creation.actor
-    file_id = read_part(FileConfig, creation.body.config or {}, "config").file_id
+    file_id = read_part(FileItemConfig, creation.body.config or {}, "config").file_id
     seen = await visible_file(work, [actor.workspace_id], file_id, actor.user_id)
     if seen is None or level_on(seen, actor.role) < Level.VIEW:
         raise NotFoundError("file")
@@ -134,14 +144,14 @@ async def _file(creation: Creation) -> tuple[Id, TargetDetail]:
 
 
 async def _data_source(creation: Creation) -> tuple[Id, TargetDetail]:
-    body = creation.target_body(CreateDataSource, "label", "parentItemId")
+    body = creation.target_body(CreateDataSource)
     with within("config"):
         made = await create_data_source(creation.work, creation.actor, body)
     return made.item_id, made
 
 
 async def _action(creation: Creation) -> tuple[Id, TargetDetail]:
-    body = creation.target_body(CreateAction, "label")
+    body = creation.target_body(CreateAction)
     with within("config"):
         made = await create_action(
             creation.work, creation.actor, body, creation.body.parent_item_id
@@ -151,7 +161,7 @@ async def _action(creation: Creation) -> tuple[Id, TargetDetail]:
 
 async def _automation(creation: Creation) -> tuple[Id, TargetDetail]:
     """Without a config: triggered by hand, and a draft whose graph is empty."""
-    body = creation.target_body(CreateAutomation, "label", "parentItemId", graph={})
+    body = creation.target_body(CreateAutomation, graph={})
     with within("config"):
         made = await create_automation(creation.work, creation.actor, creation.keys, body)
     return made.item_id, made
