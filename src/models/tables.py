@@ -44,6 +44,7 @@ import models.sources.connections.tables
 import models.sources.data_source_runs.tables
 import models.sources.data_sources.tables
 import models.sources.external_resources.tables
+import models.workspace.bundles.tables
 import models.workspace.share_links.tables
 import runtime.outbox
 from runtime.schema import metadata

@@ -1,0 +1,96 @@
+"""One kind of rows in a bundle, as the noun that has the table describes it."""
+
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from pydantic.alias_generators import to_camel
+from sqlalchemy import Select, Table
+
+from models.core.base import Id, JsonObject
+from models.core.bundles.rules import USER, Stage
+from runtime.crypto import KeyRing
+from runtime.database import UnitOfWork
+
+Row = JsonObject
+"""A row: column names to JSON values, ids and moments as text."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportTarget:
+    """Where rows of a bundle go.
+
+    `entry_id` is the entry of the import run, which gives rows their ids (`rules.imported_id`).
+    `user_id` stands in for people whom the platform does not know.
+    """
+
+    run_id: Id
+    entry_id: Id
+    workspace_id: Id
+    user_id: Id
+    keys: KeyRing
+
+
+Prepare = Callable[[UnitOfWork, ImportTarget, Sequence[Row]], Awaitable[Sequence[Row]]]
+"""The last word of a noun on rows before they are inserted; their ids are those of the target."""
+
+Identify = Callable[[UnitOfWork, ImportTarget, Sequence[Row]], Awaitable[Mapping[str, str]]]
+"""Source id → target id of rows of a bundle; one that is not in it stays unknown."""
+
+Finish = Callable[[UnitOfWork, ImportTarget, Sequence[Row]], Awaitable[None]]
+"""What a noun does in the transaction that inserted rows."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BundleKind:
+    """Rows of one table.
+
+    `rows` selects what a bundle has of a workspace: what is in the trash stays behind. `file` is
+    the path below `workspaces/<id>/`; `{database_id}` in it makes one file per database.
+    """
+
+    name: str
+    stage: Stage
+    file: str
+    table: Table
+    rows: Callable[[Id], Select[Any]]
+    references: Mapping[str, str] = field(default_factory=dict)
+    """Column → kind of what it names, `*` for any. Where that is missing, the column becomes null,
+    and a row that needs it is left out; a person who is missing is replaced by who imports."""
+    owner: str | None = None
+    """The column of the person without whom there is no such row: it is left out."""
+    contents: Collection[str] = ()
+    """JSON columns in which ids of the bundle are replaced, wherever they stand."""
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    """Column → why no bundle has it."""
+    imported_as: Mapping[str, Any] = field(default_factory=dict)
+    """Column → the value it gets whatever the bundle says."""
+    order: Sequence[str] = ("id",)
+    """What rows are paged by. A row that another row of its kind names comes before it."""
+    whole: str | None = None
+    """A column whose rows of one value stay together in a page, each behind its `parent`."""
+    parent: str | None = None
+    """The column by which a row names another of its kind."""
+    unique_key: bool = False
+    """Whether `key` is unique in a workspace: one that is taken is numbered."""
+    identity: str = "id"
+    """The column by which other rows name one of these, if it is the primary key or a person's."""
+    identify: Identify | None = None
+    """Gives rows their ids in the target, instead of `imported_id`."""
+    prepare: Prepare | None = None
+    finish: Finish | None = None
+
+    @cached_property
+    def columns(self) -> Mapping[str, str]:
+        """Column by its name in a bundle."""
+        names = self.rows(Id(int=0)).selected_columns.keys()
+        left_out = {"workspace_id", "depth", *self.left_out}
+        return {to_camel(name): name for name in names if name not in left_out}
+
+    @property
+    def source_kind(self) -> str | None:
+        """The kind under which others name a row of this one; None when nothing names it."""
+        if self.identify is not None:
+            return USER
+        return self.name if [one.name for one in self.table.primary_key] == ["id"] else None

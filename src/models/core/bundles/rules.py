@@ -1,0 +1,63 @@
+"""Stages of an import, and the ids that imported rows get. Pure."""
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
+from typing import Any
+from uuid import UUID
+
+from models.core.base import Id
+
+USER = "user"
+"""The kind that references to people name."""
+
+
+class Stage(StrEnum):
+    """What of a bundle is applied together, in this order (decisions C14)."""
+
+    CREATING = "creating"
+    SCHEMA = "schema"
+    RECORDS = "records"
+    RELATIONS = "relations"
+    FILES = "files"
+    CONTENT = "content"
+    AUTOMATIONS = "automations"
+
+
+_ID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+
+
+def imported_id(entry_id: Id, source_id: Id) -> Id:
+    """The id that an import gives to what has `source_id` in its bundle.
+
+    Repeating an import gives the same. The timestamp of the source's id is kept, so that rows sort
+    by id as they did.
+    """
+    rest = hashlib.md5((entry_id.hex + source_id.hex).encode(), usedforsecurity=False).hexdigest()
+    return UUID(f"{source_id.hex[:16]}8{rest[:15]}")
+
+
+def ids_in(value: Any) -> Iterator[str]:
+    """The strings inside a JSON value that have the form of an id, keys of objects included."""
+    if isinstance(value, str):
+        if len(value) == 36 and _ID.fullmatch(value):
+            yield value.lower()
+    elif isinstance(value, list):
+        for one in value:
+            yield from ids_in(one)
+    elif isinstance(value, dict):
+        for key, one in value.items():
+            yield from ids_in(key)
+            yield from ids_in(one)
+
+
+def rewritten(value: Any, ids: Mapping[str, str]) -> Any:
+    """A JSON value in which each string that is a key of `ids` is replaced by what it maps to."""
+    if isinstance(value, str):
+        return ids.get(value.lower(), value) if len(value) == 36 else value
+    if isinstance(value, list):
+        return [rewritten(one, ids) for one in value]
+    if isinstance(value, dict):
+        return {rewritten(key, ids): rewritten(one, ids) for key, one in value.items()}
+    return value

@@ -1,0 +1,1 @@
+"""A whole workspace as one file: written by exports, read by imports."""

@@ -1,0 +1,133 @@
+"""Planning, checking and applying rows of a bundle, a chunk in one transaction."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pydantic_core import to_json
+from sqlalchemy import ARRAY, Text, Uuid, cast, column, func, literal, select, type_coerce
+from sqlalchemy.dialects.postgresql import JSON
+from sqlalchemy.dialects.postgresql import insert as upsert
+
+from models.core.base import Id
+from models.core.bundles.kinds import BundleKind, ImportTarget, Row
+from models.core.bundles.rules import imported_id
+from models.core.keys import first_free
+from models.workspace.bundles.findings import Findings
+from models.workspace.bundles.id_map import plan_ids
+from models.workspace.bundles.lines import read_rows
+from models.workspace.bundles.references import resolve
+from runtime.database import UnitOfWork
+from runtime.schema import Timestamp
+
+
+async def plan_chunk(
+    work: UnitOfWork, target: ImportTarget, kinds: Sequence[BundleKind], lines: Sequence[bytes]
+) -> Findings:
+    """Read rows and give them their ids: what later chunks refer to. Nothing else is written.
+
+    An id that was planned before is an error, so a check that begins anew forgets the ids first.
+    """
+    findings = Findings()
+    found = read_rows(lines, kinds, findings)
+    for kind in kinds:
+        rows = found[kind.name]
+        findings.rows[kind.name] += len(rows)
+        if kind.source_kind is not None and rows:
+            ids = [str(Id(row[kind.identity])) for row in rows]
+            planned = await _identified(work, target, kind, rows)
+            recorded = await plan_ids(work, target, kind.source_kind, planned)
+            twice = len(ids) - len(set(ids)) + len(planned) - recorded
+            if twice:
+                findings.refuse("duplicate_id", f"{kind.name}: an id is there twice.", twice)
+            if unknown := len(set(ids) - planned.keys()):
+                findings.warn(
+                    "unknown_person", f"{kind.name}: the platform does not know them.", unknown
+                )
+    return findings
+
+
+async def check_chunk(
+    work: UnitOfWork, target: ImportTarget, kinds: Sequence[BundleKind], lines: Sequence[bytes]
+) -> Findings:
+    """What applying would leave out or change, once all ids are planned. Nothing is written."""
+    findings = Findings()
+    found = read_rows(lines, kinds, findings)
+    for kind in kinds:
+        kept = await resolve(work, target, kind, found[kind.name], findings)
+        findings.rows[kind.name] += len(kept)
+    return findings
+
+
+async def apply_chunk(
+    work: UnitOfWork, target: ImportTarget, kinds: Sequence[BundleKind], lines: Sequence[bytes]
+) -> Findings:
+    """Insert rows under their planned ids; rows that are there already stay as they are.
+
+    `findings.rows` counts the rows that are there afterwards.
+    """
+    findings = Findings()
+    found = read_rows(lines, kinds, findings)
+    for kind in kinds:
+        rows: Sequence[Row] = await resolve(
+            work, target, kind, found[kind.name], findings, applying=True
+        )
+        if kind.unique_key:
+            rows = await _with_free_keys(work, target, kind, rows)
+        if kind.prepare is not None:
+            rows = await kind.prepare(work, target, rows)
+        if rows:
+            await _insert(work, kind, rows)
+            if kind.finish is not None:
+                await kind.finish(work, target, rows)
+        findings.rows[kind.name] += len(rows)
+    return findings
+
+
+async def _identified(
+    work: UnitOfWork, target: ImportTarget, kind: BundleKind, rows: Sequence[Row]
+) -> Mapping[str, str]:
+    if kind.identify is not None:
+        return await kind.identify(work, target, rows)
+    ids = (str(Id(row[kind.identity])) for row in rows)
+    return {one: str(imported_id(target.entry_id, Id(one))) for one in ids}
+
+
+async def _insert(work: UnitOfWork, kind: BundleKind, rows: Sequence[Row]) -> None:
+    """One statement for all rows."""
+    names = sorted({name for row in rows for name in row} & set(kind.table.c.keys()))
+    typed = [column(name, kind.table.c[name].type) for name in names]
+    given = cast(literal(to_json(rows).decode(), Text), JSON)
+    source = func.json_to_recordset(given).table_valued(*typed).render_derived(with_types=True)
+    values = [_value(work, kind, name, source.c[name]) for name in names]
+    statement = upsert(kind.table).from_select(names, select(*values), include_defaults=False)
+    keys = [one.name for one in kind.table.primary_key]
+    await work.execute(statement.on_conflict_do_nothing(index_elements=keys))
+
+
+def _value(work: UnitOfWork, kind: BundleKind, name: str, given: Any) -> Any:
+    """A value of a row; none is written in the future, and a default stands for what is missing."""
+    of = kind.table.c[name]
+    if isinstance(of.type, type(Timestamp)) and name in {"created_at", "updated_at"}:
+        return func.least(given, literal(work.now, Timestamp))
+    if of.server_default is not None and not of.nullable:
+        return func.coalesce(given, type_coerce(of.server_default.arg, of.type))  # type: ignore[attr-defined]
+    return given
+
+
+async def _with_free_keys(
+    work: UnitOfWork, target: ImportTarget, kind: BundleKind, rows: Sequence[Row]
+) -> list[Row]:
+    """The rows with keys that nothing else in the workspace has."""
+    own = literal([Id(row["id"]) for row in rows], ARRAY(Uuid))
+    others = await work.rows(
+        select(kind.table.c.key).where(
+            kind.table.c.workspace_id == target.workspace_id, kind.table.c.id != func.all(own)
+        )
+    )
+    taken = {row.key for row in others}
+    keyed = []
+    for row in rows:
+        key = first_free(row["key"], taken)
+        taken.add(key)
+        keyed.append({**row, "key": key})
+    return keyed

@@ -1,0 +1,1 @@
+"""Reading archives that somebody else made."""

@@ -1,0 +1,110 @@
+"""Reading rows of a workspace as the lines of a bundle, a page at a time."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import ColumnElement, Subquery, Text, Uuid, cast, func, literal, select, tuple_
+
+from models.core.base import Id
+from models.core.bundles.kinds import BundleKind
+from runtime.database import UnitOfWork
+
+Position = list[str | int]
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """Lines of a bundle, and the position of the last; None when no more follow."""
+
+    lines: list[bytes]
+    position: Position | None
+
+
+async def read_lines(
+    work: UnitOfWork,
+    workspace_id: Id,
+    kind: BundleKind,
+    after: Sequence[str | int] | None,
+    limit: int,
+    database_id: Id | None = None,
+) -> Lines:
+    """The next rows of a kind, of one database when each has its own file.
+
+    A page of rows that stay together has more than `limit` of them when one group does.
+    """
+    rows = kind.rows(workspace_id).subquery("rows")
+    conditions = [] if database_id is None else [rows.c.database_id == database_id]
+    if kind.whole is not None:
+        return await _read_whole(work, kind, rows, after, limit)
+    order = [rows.c[name] for name in kind.order]
+    if after is not None:
+        typed = (
+            literal(_native(value, one), one.type) for value, one in zip(after, order, strict=True)
+        )
+        conditions.append(tuple_(*order) > tuple_(*typed))
+    found = await work.rows(
+        select(_line(kind, rows).label("line"), *order)
+        .where(*conditions)
+        .order_by(*order)
+        .limit(limit)
+    )
+    last = [_plain(found[-1]._mapping[name]) for name in kind.order] if found else None
+    return Lines([row.line.encode() for row in found], last if len(found) == limit else None)
+
+
+async def _read_whole(
+    work: UnitOfWork,
+    kind: BundleKind,
+    rows: Subquery,
+    after: Sequence[str | int] | None,
+    limit: int,
+) -> Lines:
+    """Rows of whole groups, each behind its parent."""
+    assert kind.whole is not None
+    assert kind.parent is not None
+    group = rows.c[kind.whole]
+    follows = [] if after is None else [group > Id(str(after[0]))]
+    upto = await work.scalar(
+        select(group).where(*follows).order_by(group).offset(limit - 1).limit(1)
+    )
+    if upto is not None:
+        follows.append(group <= upto)
+    found = await work.rows(
+        select(
+            _line(kind, rows).label("line"),
+            group.label("whole"),
+            rows.c.id,
+            rows.c[kind.parent].label("parent"),
+        )
+        .where(*follows)
+        .order_by(group, rows.c.id)
+    )
+    lines = [row.line.encode() for row in _parents_first(found)]
+    return Lines(lines, None if upto is None else [str(upto)])
+
+
+def _parents_first(found: Sequence[Any]) -> list[Any]:
+    """The rows with each behind the one it names; those that go in circles are left out."""
+    below: dict[Any, list[Any]] = {}
+    for row in found:
+        below.setdefault((row.whole, row.parent), []).append(row)
+    ordered = [row for (_, parent), rows in below.items() if parent is None for row in rows]
+    for row in ordered:
+        ordered.extend(below.get((row.whole, row.id), ()))
+    return ordered
+
+
+def _line(kind: BundleKind, rows: Subquery) -> Any:
+    pairs: list[Any] = [literal("kind"), literal(kind.name)]
+    for key, name in kind.columns.items():
+        pairs += [literal(key), rows.c[name]]
+    return cast(func.json_build_object(*pairs), Text)
+
+
+def _native(value: str | int, of: ColumnElement[Any]) -> Any:
+    return Id(str(value)) if isinstance(of.type, Uuid) else value
+
+
+def _plain(value: Any) -> str | int:
+    return value if isinstance(value, int) else str(value)

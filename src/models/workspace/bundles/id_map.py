@@ -1,0 +1,65 @@
+"""Reading and writing what became of the rows of a bundle."""
+
+from collections.abc import Collection, Mapping
+
+from sqlalchemy import ARRAY, Uuid, any_, func, literal, select
+from sqlalchemy.dialects.postgresql import insert as upsert
+
+from models.core.base import Id
+from models.core.bundles.kinds import ImportTarget
+from models.workspace.bundles.tables import import_id_map
+from runtime.database import UnitOfWork
+
+
+async def plan_ids(
+    work: UnitOfWork, target: ImportTarget, source_kind: str, ids: Mapping[str, str]
+) -> int:
+    """Record the ids that rows will have; gives how many were not recorded before."""
+    if not ids:
+        return 0
+    sources, targets = (
+        literal([Id(one) for one in side], ARRAY(Uuid)) for side in (ids.keys(), ids.values())
+    )
+    statement = upsert(import_id_map).from_select(
+        ["run_id", "entry_id", "source_kind", "source_id", "target_id"],
+        select(
+            literal(target.run_id),
+            literal(target.entry_id),
+            literal(source_kind),
+            func.unnest(sources),
+            func.unnest(targets),
+        ),
+    )
+    planned = await work.execute(statement.on_conflict_do_nothing())
+    return planned.rowcount
+
+
+async def target_ids(
+    work: UnitOfWork, target: ImportTarget, source_ids: Collection[str]
+) -> dict[str, dict[str, str]]:
+    """Of each kind, the target ids of those of these source ids that the bundle has."""
+    found: dict[str, dict[str, str]] = {}
+    if not source_ids:
+        return found
+    rows = await work.rows(
+        select(
+            import_id_map.c.source_kind, import_id_map.c.source_id, import_id_map.c.target_id
+        ).where(
+            import_id_map.c.entry_id == target.entry_id,
+            import_id_map.c.source_id
+            == any_(literal([Id(one) for one in source_ids], ARRAY(Uuid))),
+        )
+    )
+    for row in rows:
+        found.setdefault(row.source_kind, {})[str(row.source_id)] = str(row.target_id)
+    return found
+
+
+async def planned_count(work: UnitOfWork, entry_id: Id, source_kind: str) -> int:
+    """How many rows of a kind a bundle has for an entry."""
+    count: int = await work.scalar(
+        select(func.count()).where(
+            import_id_map.c.entry_id == entry_id, import_id_map.c.source_kind == source_kind
+        )
+    )
+    return count

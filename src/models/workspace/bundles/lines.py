@@ -1,0 +1,68 @@
+"""Reading the lines of a file of rows. Pure."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import jsonschema_rs
+from pydantic_core import from_json
+
+from models.core.bundles.kinds import BundleKind, Row
+from models.workspace.bundles.findings import Findings
+from models.workspace.bundles.json_schema import row_schema
+from models.workspace.bundles.registry import KIND_OF
+
+_NUL = b"\\u0000"
+
+
+def read_rows(
+    lines: Sequence[bytes], kinds: Sequence[BundleKind], findings: Findings
+) -> Mapping[str, list[Row]]:
+    """The rows of these kinds, by kind; those of kinds that another step reads are passed over.
+
+    Lines that cannot be taken are errors of `findings`, kinds that nobody knows warnings.
+    """
+    found: dict[str, list[Row]] = {kind.name: [] for kind in kinds}
+    for name, value in _objects(lines, findings):
+        if name not in KIND_OF:
+            findings.warn("unknown_kind", f"Rows of the kind {name[:50]} are left out.")
+        elif name in found:
+            problem = _problem(name, value)
+            if problem is None:
+                columns = KIND_OF[name].columns
+                found[name].append(
+                    {columns[key]: one for key, one in value.items() if key in columns}
+                )
+            else:
+                findings.refuse("schema", f"{name}: {problem}")
+    return found
+
+
+def _objects(lines: Sequence[bytes], findings: Findings) -> Iterator[tuple[str, dict[str, Any]]]:
+    for line in lines:
+        try:
+            value = from_json(line, allow_inf_nan=False)
+        except ValueError:
+            findings.refuse("not_json", "A line is no JSON object.")
+            continue
+        if not isinstance(value, dict) or not isinstance(value.get("kind"), str):
+            findings.refuse("not_json", "A line is no JSON object with a kind.")
+        elif _NUL in line:
+            findings.refuse("not_text", "A line has a character that is not text (NUL).")
+        else:
+            yield value.pop("kind"), value
+
+
+def _problem(kind: str, value: dict[str, Any]) -> str | None:
+    """The first thing that the schema of a kind does not allow."""
+    validator = _validator(kind)
+    if validator.is_valid(value):
+        return None
+    error = next(validator.iter_errors(value))
+    path = ".".join(str(part) for part in error.instance_path)
+    return f"{path or 'a row'} does not follow the schema ({error.kind.name})."
+
+
+@cache
+def _validator(kind: str) -> Any:
+    return jsonschema_rs.Draft202012Validator(row_schema(KIND_OF[kind]), validate_formats=True)

@@ -1,0 +1,123 @@
+"""Replacing the ids of a bundle by those of the workspace it goes to."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import ARRAY, Uuid, any_, literal, select
+
+from models.core.base import Id
+from models.core.bundles.kinds import BundleKind, ImportTarget, Row
+from models.core.bundles.rules import USER, ids_in, rewritten
+from models.workspace.bundles.findings import Findings
+from models.workspace.bundles.id_map import target_ids
+from runtime.database import UnitOfWork, columns_of
+
+Ids = Mapping[str, Mapping[str, str]]
+"""Source id → target id, by kind."""
+
+
+async def resolve(
+    work: UnitOfWork,
+    target: ImportTarget,
+    kind: BundleKind,
+    rows: Sequence[Row],
+    findings: Findings,
+    *,
+    applying: bool = False,
+) -> list[Row]:
+    """The rows as they go into the table; what is left out or changed is a warning.
+
+    When `applying`, a row may name one of its kind only if that is in the table or before it.
+    """
+    ids = await target_ids(work, target, _named(kind, rows))
+    anything = {source: found for of_kind in ids.values() for source, found in of_kind.items()}
+    resolver = _Resolver(target, kind, {**ids, "*": anything}, findings)
+    kept = [made for row in rows if (made := resolver.row(row)) is not None]
+    there = await _there(work, target, kind, kept) if applying else None
+    return _in_order(kind, kept, there, findings)
+
+
+def _named(kind: BundleKind, rows: Sequence[Row]) -> set[str]:
+    columns = {*kind.references, *kind.contents, *([kind.identity] if kind.source_kind else [])}
+    return {one for row in rows for name in columns for one in ids_in(row.get(name))}
+
+
+class _Resolver:
+    def __init__(
+        self, target: ImportTarget, kind: BundleKind, ids: Ids, findings: Findings
+    ) -> None:
+        self._target, self._kind, self._ids, self._findings = target, kind, ids, findings
+
+    def row(self, given: Row) -> Row | None:
+        """The row with the ids of the target; None when it is left out."""
+        kind = self._kind
+        made = {**given, "workspace_id": str(self._target.workspace_id)}
+        if kind.source_kind == kind.name:
+            own = self._ids.get(kind.name, {}).get(given[kind.identity].lower())
+            if own is None:
+                self._findings.warn("not_planned", f"{kind.name}: a row came in later.")
+                return None
+            made[kind.identity] = own
+        for name, named in kind.references.items():
+            if given.get(name) is not None:
+                made[name] = self._reference(name, named, given[name])
+                if made[name] is None and (name == kind.owner or not kind.table.c[name].nullable):
+                    return None
+        for name in kind.contents:
+            made[name] = rewritten(given.get(name), self._ids["*"])
+        return {**made, **kind.imported_as}
+
+    def _reference(self, name: str, named: str, value: Any) -> Any:
+        known = self._ids.get(named, {})
+        if isinstance(value, list):
+            return [known[one.lower()] for one in value if one.lower() in known]
+        found = known.get(value.lower())
+        if found is not None:
+            return found
+        kind = self._kind
+        replaced = named == USER and name != kind.owner and not kind.table.c[name].nullable
+        what = "is who imports" if replaced else "is not in the bundle"
+        self._findings.warn("missing_reference", f"{kind.name}: {name} {what}.")
+        return str(self._target.user_id) if replaced else None
+
+
+async def _there(
+    work: UnitOfWork, target: ImportTarget, kind: BundleKind, rows: Sequence[Row]
+) -> set[Any]:
+    """Which of the rows that these name as their parents are in the table."""
+    if kind.parent is None:
+        return set()
+    parents = {row[kind.parent] for row in rows if row.get(kind.parent)}
+    if not parents:
+        return set()
+    wanted = any_(literal([Id(one) for one in parents], ARRAY(Uuid)))
+    found = await work.rows(
+        select(kind.table).where(
+            kind.table.c.workspace_id == target.workspace_id, kind.table.c.id == wanted
+        )
+    )
+    return {_place(kind, columns_of(row), "id") for row in found}
+
+
+def _in_order(
+    kind: BundleKind, rows: list[Row], there: set[Any] | None, findings: Findings
+) -> list[Row]:
+    """The rows, without a parent where that does not come before."""
+    if kind.parent is None:
+        return rows
+    inside = {_place(kind, row, "id") for row in rows}
+    seen: set[Any] = set()
+    for row in rows:
+        if row.get(kind.parent):
+            above = _place(kind, row, kind.parent)
+            known = above in seen or (above not in inside and (there is None or above in there))
+            if not known:
+                findings.warn("parent_order", f"{kind.name}: what is above it comes later.")
+                row[kind.parent] = None
+        seen.add(_place(kind, row, "id"))
+    return rows
+
+
+def _place(kind: BundleKind, row: Mapping[str, Any], name: str) -> tuple[str, ...]:
+    whole = () if kind.whole is None else (str(row[kind.whole]),)
+    return (*whole, str(row[name]))

@@ -1,0 +1,38 @@
+"""The kinds of rows that bundles have, in the order in which they are applied.
+
+A row stands behind those it needs. A noun with rows of a workspace adds its kinds here, or its
+table to `LEFT_OUT`.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from models.content.items.bundle import ITEMS
+from models.core.bundles.kinds import BundleKind
+from models.core.bundles.rules import Stage
+from models.people.members.bundle import MEMBERS
+
+KINDS: tuple[BundleKind, ...] = (MEMBERS, ITEMS)
+
+KIND_OF = {kind.name: kind for kind in KINDS}
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Kinds that are applied from one file in one reading of it."""
+
+    stage: Stage
+    file: str
+    kinds: Sequence[BundleKind]
+
+    def reads(self, path: str) -> bool:
+        """Whether a file is this step's; `path` is what stands behind `workspaces/<id>/`."""
+        head, _, tail = self.file.partition("{database_id}")
+        return path == head if not tail else path.startswith(head) and path.endswith(tail)
+
+
+def steps() -> Iterator[Step]:
+    """The steps of an import, in order."""
+    for (stage, file), kinds in groupby(KINDS, lambda kind: (kind.stage, kind.file)):
+        yield Step(stage, file, tuple(kinds))

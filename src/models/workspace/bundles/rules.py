@@ -1,0 +1,97 @@
+"""The format of bundles: names, limits and the manifest (docs/bundles.md). Pure."""
+
+import re
+from typing import Annotated, Literal
+
+from pydantic import ConfigDict, Field
+
+from models.core.base import Input, InputId
+from models.workspace.bundles.errors import BundleError, Fault
+
+FORMAT = "workspace-bundle"
+FORMAT_VERSION = 1
+
+MANIFEST = "manifest.json"
+MAX_BUNDLE = 64 * 1024**3
+"""Bytes of a bundle, packed."""
+MAX_UNPACKED = 256 * 1024**3
+MAX_RATIO = 200
+"""How many times larger than the archive its files may be, beyond `FREE_BYTES`."""
+FREE_BYTES = 64 * 1024**2
+MAX_FILES = 500_000
+MAX_DIRECTORY = 128 * 1024**2
+"""Bytes of the list of files at the end of a zip archive."""
+MAX_MANIFEST = 64 * 1024**2
+MAX_LINE = 8 * 1024**2
+MAX_WORKSPACES = 1_000
+CHUNK_ROWS = 5_000
+CHUNK_BYTES = 16 * 1024**2
+"""What is applied in one transaction: as many rows, or fewer that are as large."""
+LONGEST_NAME = 300
+
+_SEGMENT = r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}"
+_NAME = re.compile(rf"{_SEGMENT}(?:/{_SEGMENT}){{0,5}}")
+_BLOB = re.compile(r"workspaces/[0-9a-f-]{36}/blobs/[0-9a-f]{64}")
+
+
+class ManifestFile(Input):
+    """One file of a bundle; `rows` counts the lines of a list and is 0 for anything else."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    path: Annotated[str, Field(max_length=LONGEST_NAME)]
+    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+    bytes: Annotated[int, Field(ge=0)]
+    rows: Annotated[int, Field(ge=0)] = 0
+
+
+class ManifestWorkspace(Input):
+    """One workspace of a bundle; `counts` says how many rows of each kind it has."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    id: InputId
+    name: Annotated[str, Field(min_length=1, max_length=200)]
+    counts: dict[str, Annotated[int, Field(ge=0)]]
+
+
+class Manifest(Input):
+    """`manifest.json`: what a bundle is and which files it has, itself left out."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    format: Literal["workspace-bundle"]
+    format_version: Literal[1]
+    source_version: Annotated[str, Field(max_length=200)]
+    converter_version: Annotated[str, Field(max_length=200)] | None = None
+    snapshot_at: Annotated[str, Field(max_length=64)]
+    workspaces: Annotated[list[ManifestWorkspace], Field(max_length=MAX_WORKSPACES)]
+    files: Annotated[list[ManifestFile], Field(max_length=MAX_FILES)]
+
+
+def check_name(name: str, known: set[str]) -> None:
+    """Take a name of an archive. Raises `BundleError` for one that no bundle has.
+
+    Nothing is ever written where a name says; it is refused all the same, because whoever wrote it
+    meant it to be.
+    """
+    if len(name) > LONGEST_NAME or not _NAME.fullmatch(name) or ".." in name.split("/"):
+        raise BundleError(Fault.UNSAFE_NAME, f"The bundle has a file with the name {name[:100]!r}.")
+    if name in known:
+        raise BundleError(Fault.DUPLICATE_NAME, f"The bundle has two files with the name {name}.")
+    known.add(name)
+
+
+def is_list(path: str) -> bool:
+    """Whether a file is a list of rows, one JSON object a line."""
+    return path.endswith(".ndjson")
+
+
+def is_blob(path: str) -> bool:
+    """Whether a file is the bytes of a stored file, named by their SHA-256."""
+    return _BLOB.fullmatch(path) is not None
+
+
+def home(workspace_id: object) -> str:
+    """What the paths of a workspace's files begin with."""
+    return f"workspaces/{workspace_id}/"

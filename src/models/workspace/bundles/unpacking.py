@@ -1,0 +1,223 @@
+"""Taking a bundle apart: what stands in it, checked, as objects of our own.
+
+Rows are stored in chunks, each of them what one transaction applies, and blobs one by one. Keys
+follow from the run and from numbers, never from a name in the archive.
+"""
+
+import asyncio
+import hashlib
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import asdict, dataclass
+from typing import IO, Any
+
+from pydantic import ValidationError as ShapeError
+from pydantic_core import from_json, to_json
+
+from models.core.base import Id
+from models.workspace.bundles.archives.entries import PIECE, Entry
+from models.workspace.bundles.archives.reading import entries
+from models.workspace.bundles.errors import BundleError, Fault
+from models.workspace.bundles.rules import (
+    CHUNK_BYTES,
+    CHUNK_ROWS,
+    MANIFEST,
+    MAX_LINE,
+    MAX_MANIFEST,
+    Manifest,
+    is_blob,
+    is_list,
+)
+from runtime.object_store import ObjectStore
+
+UNPACKED = "unpacked-bundles"
+"""The prefix of the keys of what was taken out of bundles."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A file of a bundle as it is stored: `chunks` objects from `key`/0 on."""
+
+    key: str
+    bytes: int
+    sha256: str
+    rows: int
+    chunks: int
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """A bundle that was taken apart, and that is what its manifest says."""
+
+    manifest: Manifest
+    parts: dict[str, Part]
+    """Part by its path in the bundle."""
+
+    def to_json(self) -> bytes:
+        return to_json(
+            {
+                "manifest": self.manifest.model_dump(mode="json", by_alias=True),
+                "parts": {path: asdict(part) for path, part in self.parts.items()},
+            }
+        )
+
+
+async def unpack(store: ObjectStore, file: IO[bytes], size: int, run_id: Id) -> Contents:
+    """Take a bundle apart and store what is in it. Repeating it writes the same objects.
+
+    `file` is the whole bundle on a disk, or anything that can be read from any place. Raises
+    `BundleError` for a bundle that is not what its manifest says, or no bundle.
+    """
+    parts: dict[str, Part] = {}
+    manifest: Manifest | None = None
+    following = entries(file, size)
+    while (entry := await asyncio.to_thread(_next, following)) is not None:
+        if entry.name == MANIFEST:
+            manifest = _manifest(await asyncio.to_thread(_whole, entry))
+        else:
+            parts[entry.name] = await _store(store, entry, f"{UNPACKED}/{run_id}/{len(parts)}")
+    if manifest is None:
+        raise BundleError(Fault.MANIFEST, f"The bundle has no {MANIFEST}.")
+    _compare(manifest, parts)
+    contents = Contents(manifest, parts)
+    await store.put(_contents_key(run_id), _once(contents.to_json()))
+    return contents
+
+
+async def load_contents(store: ObjectStore, run_id: Id) -> Contents:
+    """What `unpack` gave."""
+    told = from_json(b"".join([piece async for piece in store.get(_contents_key(run_id))]))
+    parts = {path: Part(**part) for path, part in told["parts"].items()}
+    return Contents(Manifest.model_validate_json(to_json(told["manifest"])), parts)
+
+
+async def read_lines(store: ObjectStore, part: Part, chunk: int) -> list[bytes]:
+    """The lines of one chunk of a list."""
+    key = f"{part.key}/{chunk}"
+    text = b"".join([piece async for piece in store.get(key)])
+    return [line for line in text.split(b"\n") if line]
+
+
+async def remove_unpacked(store: ObjectStore, run_id: Id, contents: Contents) -> None:
+    """Remove what a bundle was taken apart into."""
+    for part in contents.parts.values():
+        for chunk in range(part.chunks):
+            await store.delete(f"{part.key}/{chunk}")
+    await store.delete(_contents_key(run_id))
+
+
+def _contents_key(run_id: Id) -> str:
+    return f"{UNPACKED}/{run_id}/contents"
+
+
+def _manifest(text: bytes) -> Manifest:
+    try:
+        return Manifest.model_validate_json(text)
+    except ShapeError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(str(one) for one in first["loc"])
+        message = f"{MANIFEST}: {place or 'it'}: {first['msg']}."
+        raise BundleError(Fault.MANIFEST, message) from None
+
+
+def _whole(entry: Entry) -> bytes:
+    text = b""
+    for piece in entry.pieces:
+        text += piece
+        if len(text) > MAX_MANIFEST:
+            raise BundleError(Fault.TOO_LARGE, f"{MANIFEST} is too large.")
+    return text
+
+
+def _compare(manifest: Manifest, parts: dict[str, Part]) -> None:
+    """Raises `BundleError` for a file that is missing, is no more or is not what is said of it."""
+    listed = {one.path: one for one in manifest.files}
+    if len(listed) < len(manifest.files):
+        raise BundleError(Fault.DUPLICATE_NAME, f"{MANIFEST} lists a file twice.")
+    if extra := parts.keys() - listed.keys():
+        raise BundleError(Fault.UNLISTED_FILE, f"{MANIFEST} does not list {min(extra)}.")
+    for path, told in listed.items():
+        part = parts.get(path)
+        if part is None:
+            raise BundleError(Fault.MISSING_FILE, f"The bundle lacks {path}.")
+        if (part.sha256, part.bytes) != (told.sha256, told.bytes):
+            raise BundleError(Fault.CHECKSUM, f"{path} is not what {MANIFEST} says.")
+        if part.rows != told.rows:
+            raise BundleError(
+                Fault.COUNTS, f"{path} has {part.rows} rows and not {told.rows} as it says."
+            )
+        if is_blob(path) and not path.endswith(part.sha256):
+            raise BundleError(Fault.CHECKSUM, f"{path} is not named by its content.")
+
+
+async def _store(store: ObjectStore, entry: Entry, key: str) -> Part:
+    """Store an entry, in chunks when it is a list."""
+    counted = _Counted(entry.pieces)
+    if not is_list(entry.name):
+        await store.put(f"{key}/0", _aside(iter(counted)))
+        return counted.part(key, rows=0, chunks=1)
+    rows = chunks = 0
+    following = _chunks(counted)
+    while (chunk := await asyncio.to_thread(_next, following)) is not None:
+        await store.put(f"{key}/{chunks}", _once(b"".join(chunk)))
+        rows, chunks = rows + len(chunk), chunks + 1
+    return counted.part(key, rows=rows, chunks=chunks)
+
+
+class _Counted:
+    """Pieces, counted and digested as they pass."""
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces = pieces
+        self._digest = hashlib.sha256()
+        self._bytes = 0
+
+    def __iter__(self) -> Iterator[bytes]:
+        for piece in self._pieces:
+            self._digest.update(piece)
+            self._bytes += len(piece)
+            yield piece
+
+    def part(self, key: str, rows: int, chunks: int) -> Part:
+        return Part(key, self._bytes, self._digest.hexdigest(), rows, chunks)
+
+
+def _chunks(pieces: Iterator[bytes] | _Counted) -> Iterator[list[bytes]]:
+    """Lines in chunks; each line with its end. Raises `BundleError` for one that is too long."""
+    chunk: list[bytes] = []
+    size = 0
+    for line in _lines(pieces):
+        chunk.append(line)
+        size += len(line)
+        if len(chunk) >= CHUNK_ROWS or size >= CHUNK_BYTES:
+            yield chunk
+            chunk, size = [], 0
+    if chunk:
+        yield chunk
+
+
+def _lines(pieces: Iterator[bytes] | _Counted) -> Iterator[bytes]:
+    rest = b""
+    for piece in pieces:
+        *whole, rest = (rest + piece).split(b"\n")
+        if max(map(len, (rest, *whole))) > MAX_LINE:
+            raise BundleError(Fault.LINE, f"A line of the bundle is longer than {MAX_LINE} bytes.")
+        for line in whole:
+            if line.strip():
+                yield line + b"\n"
+    if rest.strip():
+        yield rest + b"\n"
+
+
+def _next(following: Iterator[Any]) -> Any:
+    return next(following, None)
+
+
+async def _aside(pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
+    """Pieces whose unpacking does not hold up anything else."""
+    while (piece := await asyncio.to_thread(_next, pieces)) is not None:
+        yield piece
+
+
+async def _once(text: bytes) -> AsyncIterator[bytes]:
+    for start in range(0, len(text), PIECE):
+        yield text[start : start + PIECE]
