@@ -6,6 +6,7 @@ An operation without a line here fails the isolation matrix: nothing is added un
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+from uuid import uuid4
 
 from tests.contract.furnished import Furnished
 
@@ -39,6 +40,8 @@ def body(value: Any) -> Example:
 
 GET = Example()
 EMPTY = body({})
+
+VARIANTS = [{"label": "As it is", "split": 50}, {"label": "Other", "split": 50}]
 
 _GRAPH = {"nodes": [{"id": "a", "kind": "transform", "config": {"output": {}}}], "edges": []}
 
@@ -104,6 +107,28 @@ EXAMPLES: Mapping[str, Example] = {
     "create_api_key": body({"name": "k", "scopes": ["records:read"]}),
     "list_request_logs": GET,
     "revoke_api_key": GET,
+    # experiments and segments
+    "create_experiment": Example(
+        body=lambda _: {
+            "name": "New",
+            "targetType": "flag",
+            "flagKey": uuid4().hex,
+            "variants": VARIANTS,
+        }
+    ),
+    "list_experiments": GET,
+    "get_experiment": GET,
+    "update_experiment": body({"hypothesis": "Changed"}),
+    "list_audience_segments": GET,
+    "create_audience_segment": Example(
+        body=lambda _: {
+            "key": f"segment_{uuid4().hex}",
+            "label": "Large",
+            "rule": {"field": "workspace.memberCount", "op": "gte", "value": 50},
+        }
+    ),
+    "assign_experiments": body({"flagKeys": ["unknown"]}),
+    "record_experiment_events": body({"events": [{"flagKey": "unknown", "event": "exposure"}]}),
     # databases
     "create_database": Example(
         body=lambda one: {"label": "New", "parentItemId": one.ids["folderId"]}

@@ -12,6 +12,9 @@ from models.data.record_exports.commands import accept_export
 from models.data.record_exports.shapes import CreateExport
 from models.messages.notifications.commands import Notice, notify
 from models.messages.notifications.rules import NotificationKind
+from models.people.experiments.commands import create_experiment
+from models.people.experiments.rules import TargetType
+from models.people.experiments.shapes import CreateExperiment
 from models.people.release_notices.commands import publish_release
 from models.people.release_notices.rules import ReleaseChannel
 from models.people.release_notices.shapes import PublishRelease
@@ -62,6 +65,7 @@ async def furnish(space: Space, client: Client) -> Furnished:
     await _forms(made)
     await _engine(made)
     await _imports(made)
+    await _experiments(made)
     await _notifications(made)
     await _release(made)
     await _automations(made)
@@ -85,6 +89,19 @@ async def _keys(made: Furnished) -> None:
         f"{made.space.path}/api-keys", {"name": "spare", "scopes": ["records:read"]}
     )
     made.ids["apiKeyId"] = created["apiKey"]["id"]
+
+
+async def _experiments(made: Furnished) -> None:
+    body = CreateExperiment(
+        name="Short form",
+        targetType=TargetType.FLAG,
+        flagKey=uuid.uuid4().hex,
+        variants=[{"label": label, "split": 50} for label in ("As it is", "Other")],
+    )
+    async with made.space.database.transaction() as work:
+        principal = made.space.actor.principal
+        shown = await create_experiment(work, principal, uuid.uuid4(), body)
+    made.ids["experimentId"] = str(shown.id)
 
 
 async def _databases(made: Furnished) -> None:

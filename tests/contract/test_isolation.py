@@ -37,8 +37,11 @@ pytestmark = pytest.mark.takes(seconds=60)
 
 OPERATIONS = [one for one in operations() if one.id in EXAMPLES]
 PROTECTED = [one for one in OPERATIONS if one.access["credential"] != "none"]
-BY_KEY = [one for one in PROTECTED if one.access["credential"] != "session"]
-PLACED = [one for one in PROTECTED if one.ids]
+OF_PLATFORM = [one for one in PROTECTED if one.access["platformAdmin"]]
+"""What is in no workspace: it is denied to all but administrators of the platform."""
+OF_WORKSPACES = [one for one in PROTECTED if not one.access["platformAdmin"]]
+BY_KEY = [one for one in OF_WORKSPACES if one.access["credential"] != "session"]
+PLACED = [one for one in OF_WORKSPACES if one.ids]
 SCOPED = [(one, scope) for one in BY_KEY for scope in one.access["scopes"]]
 ON_ITEMS = [one for one in BY_KEY if one.access["resource"] and one.access["itemLevel"]]
 
@@ -189,9 +192,21 @@ async def test_a_key_is_no_session(own: Furnished, operation: Operation) -> None
         await refused(own, own.client, operation, 403)
 
 
-@named([one for one in PROTECTED if one.access["platformAdmin"]])
+@named(OF_PLATFORM)
 async def test_an_owner_is_no_platform_administrator(own: Furnished, operation: Operation) -> None:
-    await refused(own, own.client, operation, 403)
+    nowhere = {name: str(uuid.uuid4()) for name in operation.ids}
+    async with unchanged(own):
+        there = await refused(own, own.client, operation, 403)
+        assert await refused(own, own.client, operation, 403, ids=nowhere) == there
+
+
+@named([one for one in OF_PLATFORM if one.ids])
+async def test_a_platform_administrator_is_told_of_unknown_ids(
+    own: Furnished, operation: Operation, issuer: DevelopmentIssuer
+) -> None:
+    nowhere = {name: str(uuid.uuid4()) for name in operation.ids}
+    async with unchanged(own):
+        await refused(own, _caller(own, operation, issuer), operation, 404, ids=nowhere)
 
 
 # ---- items that are closed to the caller

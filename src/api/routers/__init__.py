@@ -37,6 +37,7 @@ from api.routers.messages import (
 )
 from api.routers.people import (
     api_keys,
+    experiments,
     home_layouts,
     me,
     members,
@@ -64,6 +65,7 @@ ROUTERS: Sequence[Router] = (
     webhook_signing.router,
     members.router,
     api_keys.router,
+    experiments.router,
     actions.router,
     action_runs.router,
     connections.router,

@@ -1,0 +1,112 @@
+"""Experiments: their administration, and what applications ask while they run."""
+
+from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, Router
+from models.people.audience_segments import commands as segment_commands
+from models.people.audience_segments import queries as segment_queries
+from models.people.audience_segments.shapes import (
+    AudienceSegmentBody,
+    AudienceSegmentList,
+    CreateAudienceSegment,
+)
+from models.people.experiments import assignments, commands, queries
+from models.people.experiments.shapes import (
+    AssignExperiments,
+    Assignments,
+    CreateExperiment,
+    EventsRecorded,
+    ExperimentBody,
+    ExperimentList,
+    RecordEvents,
+    UpdateExperiment,
+)
+from runtime.errors import ConflictError, NotFoundError
+
+router = Router(tags=["experiments"])
+
+ADMIN = "/v1/admin/experiments"
+SEGMENTS = "/v1/admin/audience-segments"
+
+
+@router.post(
+    ADMIN,
+    access=Access(platform_admin=True, idempotent=True),
+    status_code=201,
+    errors=[ConflictError],
+)
+async def create_experiment(request: ApiRequest, body: CreateExperiment) -> Data[ExperimentBody]:
+    """Create an experiment: a draft, or one that is scheduled.
+
+    It has 2 to 10 variants whose splits add up to 100. Its flag key, and its target, are those of
+    no other experiment that is not archived.
+    """
+    return Data(
+        await commands.create_experiment(request.work, request.principal, request.new_id, body)
+    )
+
+
+@router.get(ADMIN, access=Access(platform_admin=True))
+async def list_experiments(
+    request: ApiRequest, limit: Limit = 30, cursor: Cursor = None
+) -> Data[ExperimentList]:
+    """List experiments with their figures, newest first."""
+    page = request.page("experiments", limit, cursor)
+    return Data(await queries.list_experiments(request.work, page))
+
+
+@router.get(f"{ADMIN}/{{experimentId}}", access=Access(platform_admin=True))
+async def get_experiment(request: ApiRequest) -> Data[ExperimentBody]:
+    """Get an experiment with its figures."""
+    return Data(await queries.get_experiment(request.work, request.ids["experimentId"]))
+
+
+@router.patch(
+    f"{ADMIN}/{{experimentId}}",
+    access=Access(platform_admin=True, idempotent=True),
+    errors=[ConflictError],
+)
+async def update_experiment(request: ApiRequest, body: UpdateExperiment) -> Data[ExperimentBody]:
+    """Change an experiment's status, variants, targeting or words.
+
+    `draft` leads to `scheduled`, that to `running`, which may be `paused` and go on; both lead to
+    `completed`, which needs a `winner` or an `endsAt`. All but one that runs can be `archived`.
+    A scheduled experiment runs by itself from its `startedAt`, a running one ends at its `endsAt`.
+    """
+    found = request.ids["experimentId"]
+    return Data(await commands.update_experiment(request.work, found, body))
+
+
+@router.get(SEGMENTS, access=Access(platform_admin=True))
+async def list_audience_segments(request: ApiRequest) -> Data[AudienceSegmentList]:
+    """List the segments that flags and experiments can be meant for."""
+    return Data(await segment_queries.list_segments(request.work))
+
+
+@router.post(
+    SEGMENTS,
+    access=Access(platform_admin=True, idempotent=True),
+    status_code=201,
+    errors=[ConflictError],
+)
+async def create_audience_segment(
+    request: ApiRequest, body: CreateAudienceSegment
+) -> Data[AudienceSegmentBody]:
+    """Create a segment from a rule over what is known of a caller and of a workspace."""
+    return Data(await segment_commands.create_segment(request.work, request.principal, body))
+
+
+@router.post("/v1/experiments/assign", access=Access(idempotent=True), errors=[NotFoundError])
+async def assign_experiments(request: ApiRequest, body: AssignExperiments) -> Data[Assignments]:
+    """Say which variants the caller gets.
+
+    The same unit gets the same variant every time. Nothing is counted: whoever shows a variant
+    records an `exposure`. A completed experiment gives its winner to its whole audience.
+    """
+    return Data(await assignments.assign(request.work, request.principal, request.roles, body))
+
+
+@router.post("/v1/experiments/events", access=Access(idempotent=True), errors=[NotFoundError])
+async def record_experiment_events(request: ApiRequest, body: RecordEvents) -> Data[EventsRecorded]:
+    """Record what happened to the caller: that a variant was met, a conversion, an error."""
+    return Data(
+        await assignments.record_events(request.work, request.principal, request.roles, body)
+    )

@@ -1,0 +1,1 @@
+"""Audience segments: for whom a flag or an experiment is meant."""

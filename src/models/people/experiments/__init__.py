@@ -1,0 +1,1 @@
+"""Experiments: variants of something, shared out among users, workspaces or devices."""

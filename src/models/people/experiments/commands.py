@@ -1,0 +1,214 @@
+"""Making and changing experiments (decisions C13)."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import func, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from models.core.access.rules import Principal
+from models.core.base import Id
+from models.core.keys import first_free, slug
+from models.people.audience_segments.queries import is_segment
+from models.people.experiments.handlers import handler_of
+from models.people.experiments.queries import (
+    experiment_body,
+    find_experiment,
+    status_of,
+)
+from models.people.experiments.rules import (
+    FIRST_STATES,
+    TRANSITIONS,
+    ExperimentStatus,
+    TargetType,
+    Variant,
+    check_variants,
+)
+from models.people.experiments.shapes import (
+    CreateExperiment,
+    ExperimentBody,
+    UpdateExperiment,
+    VariantInput,
+    as_variants,
+)
+from models.people.experiments.tables import Experiment, experiment
+from runtime.database import UnitOfWork, columns_of
+from runtime.errors import ConflictError, ValidationError
+
+MAX_EXPERIMENTS = 1_000
+"""Experiments that are not archived (promise I12)."""
+
+LOCKED = frozenset(
+    {
+        "variants",
+        "target_type",
+        "target_key",
+        "flag_key",
+        "audience",
+        "assignment_unit",
+        "allocation",
+        "primary_metric",
+        "guardrail_metric",
+    }
+)
+"""What cannot change while an experiment runs; after its end nothing of it can."""
+_CLEARABLE = frozenset(
+    {
+        "hypothesis",
+        "target_key",
+        "flag_key",
+        "primary_metric",
+        "guardrail_metric",
+        "started_at",
+        "ends_at",
+        "winner",
+    }
+)
+_UNIQUE = {
+    "uq_experiment_flag_key": ("flagKey", "Another experiment has this flag key."),
+    "uq_experiment_target": ("targetKey", "Another experiment has this target."),
+}
+_FIGURES = ("exposures", "conversion_rate", "error_rate")
+
+
+async def create_experiment(
+    work: UnitOfWork, principal: Principal, experiment_id: Id, body: CreateExperiment
+) -> ExperimentBody:
+    """A draft, or a scheduled experiment.
+
+    Raises ValidationError for variants that are no set, a key that is in use, an unknown audience
+    or target, and ConflictError when there are too many experiments.
+    """
+    if body.status not in FIRST_STATES:
+        raise ValidationError.at("status", "A new experiment is a draft or scheduled.")
+    open_ones = select(func.count()).where(experiment.c.status != ExperimentStatus.ARCHIVED)
+    if await work.scalar(open_ones) >= MAX_EXPERIMENTS:
+        raise ConflictError(f"There are {MAX_EXPERIMENTS} experiments; archive some first.")
+    given = body.model_dump(exclude={"variants"})
+    values = {
+        **given,
+        "id": experiment_id,
+        "variants": _read_variants(body.variants, {}),
+        "created_by_user_id": principal.user_id,
+        "created_at": work.now,
+        "updated_at": work.now,
+    }
+    await _check(work, values)
+    row = await _write(work, insert(experiment).values(values))
+    return await experiment_body(work, row)
+
+
+async def update_experiment(
+    work: UnitOfWork, experiment_id: Id, body: UpdateExperiment
+) -> ExperimentBody:
+    """Change an experiment, along the table of its states.
+
+    Raises NotFoundError, ValidationError as for a new one, and ConflictError for a state that
+    cannot follow and for what is locked in the state it is in.
+    """
+    row = await find_experiment(work, experiment_id, locked=True)
+    before = dict(columns_of(row))
+    now = status_of(row, work)
+    given = body.model_dump(exclude_unset=True, exclude={"variants"})
+    changes = {
+        name: value for name, value in given.items() if value is not None or name in _CLEARABLE
+    }
+    if body.variants is not None:
+        shown = await experiment_body(work, row)
+        figures = {one.id: one.model_dump(include=set(_FIGURES)) for one in shown.variants}
+        changes["variants"] = _read_variants(body.variants, figures)
+    changes = {name: value for name, value in changes.items() if value != before[name]}
+    _check_locks(now, changes)
+    after = {**before, "status": now, **changes}
+    _move(now, ExperimentStatus(after["status"]), after, work)
+    if after == before:
+        return await experiment_body(work, row)
+    await _check(work, after)
+    after["updated_at"] = work.now
+    this = update(experiment).where(experiment.c.id == experiment_id).values(after)
+    return await experiment_body(work, await _write(work, this))
+
+
+def _check_locks(now: ExperimentStatus, changes: Mapping[str, Any]) -> None:
+    """Raises ConflictError for a change that the state does not allow."""
+    fixed = {
+        ExperimentStatus.RUNNING: LOCKED | {"started_at"},
+        ExperimentStatus.COMPLETED: LOCKED | {"started_at", "ends_at"},
+        ExperimentStatus.ARCHIVED: frozenset(experiment.c.keys()) - {"status"},
+    }.get(now, frozenset())
+    locked = sorted(fixed & changes.keys())
+    if locked:
+        names = ", ".join(locked).replace("_", " ")
+        raise ConflictError(f"While an experiment is {now}, this cannot change: {names}.")
+
+
+def _move(
+    now: ExperimentStatus, target: ExperimentStatus, after: dict[str, Any], work: UnitOfWork
+) -> None:
+    """Follow the table of states, in `after`. Raises ConflictError and ValidationError."""
+    if target is not now and target not in TRANSITIONS[now]:
+        following = ", ".join(sorted(TRANSITIONS[now])) or "nothing"
+        raise ConflictError(f"The experiment is {now}; what may follow is: {following}.")
+    if target is ExperimentStatus.RUNNING and now is not target:
+        started = after["started_at"]
+        after["started_at"] = work.now if started is None or started > work.now else started
+    if target is ExperimentStatus.COMPLETED and now is not target:
+        if after["winner"] is None and after["ends_at"] is None:
+            raise ValidationError.at(
+                "winner", "To complete an experiment, name its winner or when it ended."
+            )
+        if after["ends_at"] is None or after["ends_at"] > work.now:
+            after["ends_at"] = work.now
+
+
+def _read_variants(
+    given: list[VariantInput], figures: Mapping[str, Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """The variants as they are stored. Raises ValidationError."""
+    ids: list[str] = []
+    for place, one in enumerate(given):
+        ids.append(one.id or first_free(slug(one.label, "variant"), ids))
+        known = figures.get(ids[-1], {})
+        for name in _FIGURES:
+            said = getattr(one, name)
+            if said is not None and said != known.get(name, 0):
+                raise ValidationError.at(
+                    f"variants.{place}", "The figures of a variant are counted, not set."
+                )
+    variants = as_variants(given, ids)
+    check_variants(variants)
+    return [{"id": one.id, "label": one.label, "split": one.split} for one in variants]
+
+
+async def _check(work: UnitOfWork, values: Mapping[str, Any]) -> None:
+    """What holds for an experiment whatever its state. Raises ValidationError."""
+    if values["flag_key"] is None and values["target_key"] is None:
+        raise ValidationError.at("flagKey", "An experiment needs a flagKey or a targetKey.")
+    starts, ends = values["started_at"], values["ends_at"]
+    if starts is not None and ends is not None and ends <= starts:
+        raise ValidationError.at("endsAt", "The end must lie behind the start.")
+    variants = [Variant(one["id"], one["label"], one["split"]) for one in values["variants"]]
+    if values["winner"] is not None and values["winner"] not in {one.id for one in variants}:
+        raise ValidationError.at("winner", "The winner is one of the variants.")
+    if not await is_segment(work, values["audience"]):
+        raise ValidationError.at("audience", "There is no segment of this key.")
+    handler = handler_of(TargetType(values["target_type"]))
+    if handler is not None:
+        await handler.check(work, values["target_key"], variants)
+
+
+async def _write(work: UnitOfWork, statement: Any) -> Experiment:
+    """Write an experiment and tell its target. Raises ValidationError for a key that is in use."""
+    try:
+        async with work.savepoint():
+            row = await work.first(statement.returning(experiment), of=Experiment)
+    except IntegrityError as error:
+        constraint = getattr(getattr(error.orig, "diag", None), "constraint_name", None)
+        if constraint not in _UNIQUE:
+            raise
+        raise ValidationError.at(*_UNIQUE[constraint]) from error
+    assert row is not None
+    handler = handler_of(TargetType(row.target_type))
+    if handler is not None:
+        await handler.changed(work, row)
+    return row

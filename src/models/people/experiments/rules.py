@@ -1,0 +1,139 @@
+"""Experiments: their states, their variants, and who gets which (decisions C13). Pure."""
+
+import hashlib
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from models.core.base import Id
+from models.core.lifecycle.rules import Lifecycle
+from runtime.errors import Detail, ValidationError
+
+WHOLE = 100.0
+"""What the splits of the variants add up to, and the highest allocation."""
+MIN_VARIANTS, MAX_VARIANTS = 2, 10
+
+_TOLERANCE = 1e-6
+_DRAW = 2.0**53
+
+
+class TargetType(StrEnum):
+    """What the variants are variants of."""
+
+    FLAG = "flag"
+    STARTER_TEMPLATE = "starter_template"
+    ONBOARDING = "onboarding"
+    RELEASE_NOTICE = "release_notice"
+    AUTOMATION_VERSION = "automation_version"
+
+
+class AssignmentUnit(StrEnum):
+    """Who keeps the variant that was assigned once."""
+
+    WORKSPACE = "workspace"
+    USER = "user"
+    DEVICE = "device"
+
+
+class ExperimentStatus(StrEnum):
+    DRAFT = "draft"
+    SCHEDULED = "scheduled"
+    RUNNING = "running"
+    PAUSED = "paused"
+    COMPLETED = "completed"
+    ARCHIVED = "archived"
+
+
+_S = ExperimentStatus
+
+TRANSITIONS: dict[ExperimentStatus, frozenset[ExperimentStatus]] = {
+    _S.DRAFT: frozenset({_S.SCHEDULED, _S.ARCHIVED}),
+    _S.SCHEDULED: frozenset({_S.RUNNING, _S.ARCHIVED}),
+    _S.RUNNING: frozenset({_S.PAUSED, _S.COMPLETED}),
+    _S.PAUSED: frozenset({_S.RUNNING, _S.COMPLETED, _S.ARCHIVED}),
+    _S.COMPLETED: frozenset({_S.ARCHIVED}),
+    _S.ARCHIVED: frozenset(),
+}
+EXPERIMENT_LIFECYCLE = Lifecycle(TRANSITIONS)
+
+FIRST_STATES = (_S.DRAFT, _S.SCHEDULED)
+"""What a new experiment may be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """One of the things that are compared; `split` is its share in percent."""
+
+    id: str
+    label: str
+    split: float
+
+
+def status_at(
+    status: ExperimentStatus, started_at: datetime | None, ends_at: datetime | None, now: datetime
+) -> ExperimentStatus:
+    """What an experiment is now: a scheduled one runs from its start, a running one to its end."""
+    if status is _S.SCHEDULED and started_at is not None and started_at <= now:
+        status = _S.RUNNING
+    if status is _S.RUNNING and ends_at is not None and ends_at <= now:
+        return _S.COMPLETED
+    return status
+
+
+def check_variants(variants: Sequence[Variant]) -> None:
+    """2 to 10 variants with ids of their own, whose splits add up to 100. Raises ValidationError.
+
+    A split of 0 is allowed: it takes a variant out of the draw.
+    """
+    problems = []
+    if not MIN_VARIANTS <= len(variants) <= MAX_VARIANTS:
+        problems.append(f"An experiment has {MIN_VARIANTS} to {MAX_VARIANTS} variants.")
+    if len({variant.id for variant in variants}) < len(variants):
+        problems.append("Every variant needs an id of its own.")
+    total = math.fsum(variant.split for variant in variants)
+    if abs(total - WHOLE) > _TOLERANCE:
+        problems.append(f"The splits of the variants add up to {total:g}, not to 100.")
+    if problems:
+        details = [Detail("variants", problem) for problem in problems]
+        raise ValidationError(f"variants: {' '.join(problems)}", details)
+
+
+def draw(
+    experiment_id: Id, unit: str, allocation: float, variants: Sequence[Variant]
+) -> str | None:
+    """The id of the variant that a unit gets, None when it does not take part.
+
+    It is the same for ever, without a row: two numbers of one SHA-256 say whether the unit takes
+    part and which variant is its own. So a unit that takes part still does when the allocation
+    grows, and experiments share their units out independently of each other.
+    """
+    digest = hashlib.sha256(b"%b/%b" % (experiment_id.bytes, unit.encode())).digest()
+    if _percent(digest[:8]) >= allocation:
+        return None
+    place = _percent(digest[8:16])
+    for variant in variants:
+        if place < variant.split:
+            return variant.id
+        place -= variant.split
+    # The splits add up to a little less than 100.
+    return max(variants, key=lambda variant: variant.split).id
+
+
+def _percent(drawn: bytes) -> float:
+    """A number from 0 up to, and without, 100."""
+    return (int.from_bytes(drawn, "big") >> 11) / _DRAW * WHOLE
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Units that have met a variant; of them those that converted, and those with an error."""
+
+    exposures: int = 0
+    conversions: int = 0
+    errors: int = 0
+
+
+FiguresOf = Mapping[str, Counts]
+"""Counts by the id of a variant."""

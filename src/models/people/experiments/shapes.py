@@ -1,0 +1,284 @@
+"""Experiments on the wire (interface, Experiment; decisions C13, C17)."""
+
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from models.core.base import (
+    Id,
+    Input,
+    InputId,
+    JsonObject,
+    Label,
+    Moment,
+    Nullable,
+    Shape,
+    example,
+)
+from models.core.moments import InputMoment
+from models.people.experiments.rules import (
+    MAX_VARIANTS,
+    WHOLE,
+    AssignmentUnit,
+    ExperimentStatus,
+    TargetType,
+    Variant,
+)
+
+MAX_EVENTS = 100
+MAX_FLAGS = 100
+
+Name = Annotated[str, Field(min_length=1, max_length=200)]
+"""A key or a name that the application knows."""
+Hypothesis = Annotated[str, Field(max_length=4_000)]
+Percent = Annotated[float, Field(ge=0, le=WHOLE, allow_inf_nan=False)]
+DeviceId = Annotated[str, Field(min_length=1, max_length=200)]
+Attributes = Annotated[
+    dict[
+        Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,63}$")],
+        Annotated[str, Field(max_length=500)] | bool | float,
+    ],
+    Field(max_length=20),
+]
+"""What an application tells of itself and of its user, for the rules of segments."""
+_Figure = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+class Interval(Shape):
+    """Where a rate lies with 95 % confidence (Wilson score interval)."""
+
+    low: float
+    high: float
+
+
+class VariantBody(Shape):
+    """A variant and its figures; `exposures` are units that have met it, rates are shares of them.
+
+    There are no intervals before the first exposure.
+    """
+
+    id: str
+    label: str
+    split: float
+    exposures: int
+    conversion_rate: float
+    error_rate: float
+    conversion_interval: Interval | None
+    error_interval: Interval | None
+
+
+class Guardrail(Shape):
+    """The variants whose error rate is higher than that of the first one, beyond chance (p < 1 %).
+
+    The first variant is what the others are compared with.
+    """
+
+    breached: bool
+    variant_ids: list[str]
+
+
+class SampleRatio(Shape):
+    """Whether units are shared out as the splits say, by a chi-square test.
+
+    With a `mismatch` (p < 0.1 %) the figures cannot be relied on.
+    """
+
+    mismatch: bool
+    p_value: float
+
+
+class ExperimentBody(Shape):
+    """An experiment with its figures."""
+
+    id: Id
+    name: str
+    hypothesis: str | None
+    target_type: TargetType
+    target_key: str | None
+    flag_key: str | None
+    audience: str
+    assignment_unit: AssignmentUnit
+    primary_metric: str | None
+    guardrail_metric: str | None
+    status: ExperimentStatus
+    allocation: float
+    started_at: Moment | None
+    ends_at: Moment | None
+    winner: str | None
+    variants: list[VariantBody]
+    guardrail: Guardrail
+    sample_ratio: SampleRatio | None
+    created_at: Moment
+    updated_at: Moment
+
+
+class ExperimentList(Shape):
+    experiments: list[ExperimentBody]
+    cursor: Nullable[str]
+
+
+class VariantInput(Input):
+    """A variant; without an `id` it gets one made of its label.
+
+    Figures may be sent as they were answered. They are counted, and cannot be set.
+    """
+
+    id: Name | None = None
+    label: Label
+    split: Percent
+    exposures: _Figure | None = None
+    conversion_rate: _Figure | None = None
+    error_rate: _Figure | None = None
+    conversion_interval: dict[str, Any] | None = None
+    error_interval: dict[str, Any] | None = None
+
+
+_VARIANTS: list[JsonObject] = [
+    {"id": "control", "label": "As it is", "split": 50},
+    {"id": "short", "label": "Short form", "split": 50},
+]
+Variants = Annotated[list[VariantInput], Field(max_length=10 * MAX_VARIANTS)]
+
+
+class CreateExperiment(Input):
+    """A new experiment, a draft unless `status` says `scheduled`.
+
+    It needs a `targetKey` or a `flagKey`. The variants of an `automation_version` experiment have
+    ids of versions of the automation `targetKey`.
+    """
+
+    model_config = example(
+        {
+            "name": "Short sign-up",
+            "hypothesis": "Fewer questions let more people finish.",
+            "targetType": "flag",
+            "flagKey": "short_sign_up",
+            "audience": "all",
+            "assignmentUnit": "user",
+            "primaryMetric": "signed_up",
+            "guardrailMetric": "form_failed",
+            "allocation": 100,
+            "variants": _VARIANTS,
+        }
+    )
+
+    name: Label
+    hypothesis: Hypothesis | None = None
+    target_type: Annotated[TargetType, Field(strict=False)]
+    target_key: Name | None = None
+    flag_key: Name | None = None
+    audience: Name = "all"
+    assignment_unit: Annotated[AssignmentUnit, Field(strict=False)] = AssignmentUnit.USER
+    primary_metric: Name | None = None
+    guardrail_metric: Name | None = None
+    status: Annotated[ExperimentStatus, Field(strict=False)] = ExperimentStatus.DRAFT
+    allocation: Percent = WHOLE
+    started_at: InputMoment | None = None
+    ends_at: InputMoment | None = None
+    winner: Name | None = None
+    variants: Variants
+
+
+class UpdateExperiment(Input):
+    """What is absent stays; null clears what an experiment can be without.
+
+    While an experiment runs, its variants and its targeting are locked.
+    """
+
+    model_config = example({"status": "running"})
+
+    name: Label | None = None
+    hypothesis: Hypothesis | None = None
+    target_type: Annotated[TargetType | None, Field(strict=False)] = None
+    target_key: Name | None = None
+    flag_key: Name | None = None
+    audience: Name | None = None
+    assignment_unit: Annotated[AssignmentUnit | None, Field(strict=False)] = None
+    primary_metric: Name | None = None
+    guardrail_metric: Name | None = None
+    status: Annotated[ExperimentStatus | None, Field(strict=False)] = None
+    allocation: Percent | None = None
+    started_at: InputMoment | None = None
+    ends_at: InputMoment | None = None
+    winner: Name | None = None
+    variants: Variants | None = None
+
+
+class _Unit(Input):
+    """On whose behalf an application asks, and what it tells for the rules of segments.
+
+    The user is the caller. The workspace is that of the key unless `workspaceId` says another.
+    """
+
+    workspace_id: InputId | None = None
+    device_id: DeviceId | None = None
+    attributes: Attributes = Field(default_factory=dict)
+
+
+class AssignExperiments(_Unit):
+    """Which flags are asked for; all of them without `flagKeys`."""
+
+    model_config = example({"flagKeys": ["short_sign_up"], "attributes": {"platform": "ios"}})
+
+    flag_keys: Annotated[list[Name], Field(max_length=MAX_FLAGS)] | None = None
+
+
+class Assignment(Shape):
+    """The variant of one experiment."""
+
+    experiment_id: Id
+    flag_key: str | None
+    target_type: TargetType
+    target_key: str | None
+    assignment_unit: AssignmentUnit
+    variant_id: str
+    label: str
+
+
+class Assignments(Shape):
+    """Experiments that the unit takes no part in are left out: it gets what it always got."""
+
+    assignments: list[Assignment]
+
+
+class ExperimentEvent(Input):
+    """Something that happened to a unit.
+
+    `exposure` says that it met its variant; `conversion`, or the name of the primary metric, that
+    it did what is hoped for; `error`, or the name of the guardrail metric, that something failed.
+    """
+
+    experiment_id: InputId | None = None
+    flag_key: Name | None = None
+    event: Name
+
+
+class RecordEvents(_Unit):
+    """Events of one unit."""
+
+    model_config = example(
+        {
+            "events": [
+                {"flagKey": "short_sign_up", "event": "exposure"},
+                {"flagKey": "short_sign_up", "event": "signed_up"},
+            ]
+        }
+    )
+
+    events: Annotated[list[ExperimentEvent], Field(min_length=1, max_length=MAX_EVENTS)]
+
+
+class EventsRecorded(Shape):
+    """How many events were counted, and how many were not.
+
+    Not counted is what concerns no experiment that runs or a unit that takes no part in it, and
+    what happened to a unit that has not met its variant.
+    """
+
+    recorded: int
+    ignored: int
+
+
+def as_variants(given: list[VariantInput], ids: list[str]) -> list[Variant]:
+    """The variants a body gives, under these ids."""
+    return [Variant(one_id, one.label, one.split) for one, one_id in zip(given, ids, strict=True)]
