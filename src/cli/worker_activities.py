@@ -36,6 +36,8 @@ from activities.maintenance.schedules import ScheduleMaintenance
 from activities.maintenance.time_entries import TimeEntries
 from activities.outbox.relay import RUNNING_CAP
 from activities.outbox.run_starts import RunStarts
+from activities.providers.adapters import adapters_of
+from activities.providers.calls import Providers
 from activities.schedules.fires import ScheduleFires
 from activities.schedules.schedules import Schedules
 from activities.sources.fetchers import Fetchers
@@ -89,7 +91,8 @@ def registrations_of(parts: Parts) -> Registrations:
     actions = ActionRunActivities(parts.database, steps)
     outside = OutsideNodes(parts.database, known, effects)
     fetchers = Fetchers(parts.outbound, parts.keys, parts.store, parts.connections)
-    jobs = JobActivities(parts.database, job_families(parts.store, fetchers))
+    providers = Providers(parts.keys, adapters_of(parts.outbound))
+    jobs = JobActivities(parts.database, job_families(parts.store, fetchers, providers))
     refreshes = DataSourceRunActivities(parts.database, parts.store, fetchers)
     retention = RetentionActivities(parts.database, parts.store, parts.periods)
     # A family of work adds its registration here.
@@ -113,7 +116,7 @@ def registrations_of(parts: Parts) -> Registrations:
             TimerActivities(parts.database).end_when_due,
             *_sweeps(parts, families),
         ],
-        Queue.IO: [*outside.all(), actions.step, refreshes.fetch],
+        Queue.IO: [*outside.all(), actions.step, refreshes.fetch, jobs.advance_job],
         Queue.BULK: [
             *(jobs.advance_job, jobs.undo_job),
             *(refreshes.stage, refreshes.apply, refreshes.close),

@@ -38,6 +38,7 @@ import models.people.audience_segments.tables
 import models.people.experiments.tables
 import models.people.home_layouts.tables
 import models.people.invitations.tables
+import models.people.oauth_clients.tables
 import models.people.release_notices.tables
 import models.people.request_logs.tables
 import models.people.users.tables
@@ -46,6 +47,7 @@ import models.sources.connections.tables
 import models.sources.data_source_runs.tables
 import models.sources.data_sources.tables
 import models.sources.external_resources.tables
+import models.sources.provider_calls.tables
 import models.workspace.bundles.tables
 import models.workspace.share_links.tables
 import runtime.outbox

@@ -24,6 +24,7 @@ class Family(StrEnum):
     FIELD_CONVERSION = "field-conversion"
     FIELD_INDEX = "field-index"
     FIELD_REMOVAL = "field-removal"
+    PROVIDER_CALL = "provider-call"
     RECOMPUTATION = "recomputation"
     RETENTION = "retention"
     SPREADSHEET_IMPORT = "spreadsheet-import"
@@ -42,6 +43,7 @@ JOB_FAMILIES = (
     Family.FIELD_CONVERSION,
     Family.FIELD_INDEX,
     Family.FIELD_REMOVAL,
+    Family.PROVIDER_CALL,
     Family.RECOMPUTATION,
 )
 """The families whose rows are those of the job table."""

@@ -45,6 +45,14 @@ VARIANTS = [{"label": "As it is", "split": 50}, {"label": "Other", "split": 50}]
 
 _GRAPH = {"nodes": [{"id": "a", "kind": "transform", "config": {"output": {}}}], "edges": []}
 
+_RESOURCE = {
+    "externalType": "document",
+    "externalId": "welcome",
+    "name": "Welcome.md",
+    "surfaceKind": "document",
+    "capabilities": ["read", "mount", "import"],
+}
+
 EXAMPLES: Mapping[str, Example] = {
     # callers and workspaces
     "get_me": GET,
@@ -234,6 +242,22 @@ EXAMPLES: Mapping[str, Example] = {
     "get_connection": GET,
     "update_connection": body({"label": "Renamed"}),
     "delete_connection": GET,
+    "switch_provider": body({"enabled": True}),
+    "test_connection": Example(works=True),
+    "browse_connection": Example(
+        body=lambda one: {"connectionId": one.ids["connectionId"]}, works=True
+    ),
+    "read_resource": Example(
+        body=lambda one: {"connectionId": one.ids["connectionId"], "resource": _RESOURCE},
+        works=True,
+    ),
+    # choices of the caller
+    "choose_oauth_client_workspace": Example(
+        body=lambda one: {"oauthClientId": "a-client", "workspaceId": one.ids["workspaceId"]},
+        unswapped=frozenset({"workspaceId"}),
+    ),
+    "get_oauth_client_workspace": Example(query=lambda _: {"oauthClientId": "a-client"}),
+    "get_oauth_client_workspace_by_path": GET,
     # actions and data sources
     "create_action": Example(
         body=lambda one: {

@@ -311,14 +311,13 @@ async def _webhooks(made: Furnished) -> None:
     answer = await made.client.put(f"{made.space.path}/secrets/GREETING", json={"value": "Hello"})
     assert answer.is_success, answer.text
     connected = {
-        "provider": "http",
+        "provider": "demo",
         "label": "Prices",
-        "config": {"baseUrl": "https://example.test/"},
-        "credentials": {"secret": "Hello"},
         "shared": True,
     }
     connection = await made.post(f"{made.space.path}/integrations/connections", connected)
     made.ids["connectionId"] = connection["id"]
+    made.secrets.update(provider="demo", oauthClient="a-client")
     trigger = {
         "kind": "webhook",
         "auth": "none",

@@ -5,16 +5,20 @@ from activities.jobs.exports import Exports
 from activities.jobs.field_conversion import FieldConversion
 from activities.jobs.field_indexes import FieldIndexes
 from activities.jobs.field_removal import FieldRemoval
+from activities.jobs.provider_calls import ProviderCalls
 from activities.jobs.recomputation import Recomputation
 from activities.jobs.source_previews import SourcePreviews
 from activities.jobs.source_reversals import SourceReversals
 from activities.jobs.transactions import Chunks
+from activities.providers.calls import Providers
 from activities.sources.fetchers import Fetchers
 from runtime.families import Family
 from runtime.object_store import ObjectStore
 
 
-def job_families(store: ObjectStore, fetchers: Fetchers) -> dict[Family, Chunks]:
+def job_families(
+    store: ObjectStore, fetchers: Fetchers, providers: Providers
+) -> dict[Family, Chunks]:
     """The chunks of every family."""
     return {
         Family.DATA_SOURCE_PREVIEW: SourcePreviews(store, fetchers),
@@ -25,4 +29,5 @@ def job_families(store: ObjectStore, fetchers: Fetchers) -> dict[Family, Chunks]
         Family.FIELD_INDEX: FieldIndexes(),
         Family.RECOMPUTATION: Recomputation(),
         Family.FIELD_REMOVAL: FieldRemoval(),
+        Family.PROVIDER_CALL: ProviderCalls(providers),
     }

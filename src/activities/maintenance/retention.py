@@ -19,6 +19,7 @@ from models.messages.jobs.purge import purge_jobs
 from models.messages.workspace_events.commands import purge_events
 from models.people.request_logs.commands import purge_request_logs
 from models.sources.data_source_runs.purge import purge_data_source_runs
+from models.sources.provider_calls.mirror import purge_mirror
 from runtime.clock import utc_now
 from runtime.database import Database, UnitOfWork
 from runtime.object_store import ObjectStore
@@ -87,7 +88,11 @@ class RetentionActivities:
             case Expired.TIME_ENTRIES:
                 return await purge_discarded(work, self._emptied(work.now))
             case Expired.REPLIES:
-                return await purge_replies(work) or await purge_receipts(work)
+                return (
+                    await purge_replies(work)
+                    or await purge_receipts(work)
+                    or await purge_mirror(work)
+                )
             case Expired.REQUEST_LOGS:
                 before = work.now - self._periods.request_logs
                 return await purge_request_logs(work, before) or await purge_events(work, before)

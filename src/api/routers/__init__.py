@@ -41,6 +41,7 @@ from api.routers.people import (
     home_layouts,
     me,
     members,
+    oauth_clients,
     release_notices,
     workspaces,
 )
@@ -48,6 +49,7 @@ from api.routers.sources import (
     connections,
     data_source_runs,
     data_sources,
+    resources,
     source_run_pages,
     spreadsheet_imports,
 )
@@ -57,6 +59,7 @@ ROUTERS: Sequence[Router] = (
     service.router,
     me.router,
     release_notices.router,
+    oauth_clients.router,
     workspaces.router,
     home_layouts.router,
     workspace_events.router,
@@ -69,6 +72,7 @@ ROUTERS: Sequence[Router] = (
     actions.router,
     action_runs.router,
     connections.router,
+    resources.router,
     data_sources.router,
     data_source_runs.router,
     spreadsheet_imports.router,

@@ -14,10 +14,10 @@ with workflow.unsafe.imports_passed_through():
     from workflows.policies import DATABASE_RETRY, HEARTBEAT_TIMEOUT, JOB_RETRY, JOB_TIMEOUT
 
 
-async def _finish(job_id: str) -> str:
+async def _finish(job_id: str, queue: Queue = Queue.BULK) -> str:
     """Do all chunks of a job; undo them when the job fails or is cancelled."""
     try:
-        while (outcome := await _advance(job_id)) == MORE:
+        while (outcome := await _advance(job_id, queue)) == MORE:
             pass
         status = JobStatus.FAILED
     except (ActivityError, asyncio.CancelledError) as error:
@@ -29,11 +29,11 @@ async def _finish(job_id: str) -> str:
     return await end_as_row(outcome, "The job", ", and what it had done is taken back")
 
 
-async def _advance(job_id: str) -> str:
+async def _advance(job_id: str, queue: Queue) -> str:
     return await workflow.execute_activity_method(
         JobActivities.advance_job,
         job_id,
-        task_queue=Queue.BULK,
+        task_queue=queue,
         start_to_close_timeout=JOB_TIMEOUT,
         heartbeat_timeout=HEARTBEAT_TIMEOUT,
         retry_policy=JOB_RETRY,
@@ -119,6 +119,15 @@ class FieldRemoval:
         return await _finish(job_id)
 
 
+@workflow.defn(name="ProviderCall")
+class ProviderCall:
+    """A provider asked while somebody waits: a listing, a content, a test."""
+
+    @workflow.run
+    async def run(self, job_id: str) -> str:
+        return await _finish(job_id, Queue.IO)
+
+
 @workflow.defn(name="Recomputation")
 class Recomputation:
     """Computed values of many records, brought up to date."""
@@ -136,5 +145,6 @@ JOB_WORKFLOWS: dict[Family, type[Any]] = {
     Family.FIELD_CONVERSION: FieldConversion,
     Family.FIELD_INDEX: FieldIndex,
     Family.FIELD_REMOVAL: FieldRemoval,
+    Family.PROVIDER_CALL: ProviderCall,
     Family.RECOMPUTATION: Recomputation,
 }

@@ -2,13 +2,15 @@
 
 from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, Router
 from models.core.access.rules import Scope
-from models.sources.connections import commands, queries
+from models.sources.connections import commands, features, queries
 from models.sources.connections.shapes import (
     ConnectionDetail,
     ConnectionList,
     CreateConnection,
     DeletedConnection,
+    ProviderDetail,
     ProviderList,
+    SwitchProvider,
     UpdateConnection,
 )
 from runtime.errors import ConflictError
@@ -24,9 +26,22 @@ WRITE = Access(scopes=[Scope.INTEGRATIONS_WRITE], idempotent=True)
 
 
 @router.get(f"{INTEGRATIONS}/providers", access=READ)
-async def list_providers(request: ApiRequest) -> Data[ProviderList]:  # noqa: ARG001  # as all
-    """List the providers that a workspace can connect to."""
-    return Data(queries.list_providers())
+async def list_providers(request: ApiRequest) -> Data[ProviderList]:
+    """List the providers that a workspace can connect to, and whether each is switched on."""
+    return Data(await features.list_providers(request.work, request.actor))
+
+
+@router.put(
+    f"{INTEGRATIONS}/providers/{{provider}}",
+    access=Access(scopes=[Scope.INTEGRATIONS_WRITE, Scope.WORKSPACE_UPDATE], idempotent=True),
+)
+async def switch_provider(request: ApiRequest, body: SwitchProvider) -> Data[ProviderDetail]:
+    """Switch a provider on or off for the workspace.
+
+    While it is off its connections stay, and nothing is asked of the provider.
+    """
+    name = request.path_params["provider"]
+    return Data(await features.switch_provider(request.work, request.actor, name, body))
 
 
 @router.post(CONNECTIONS, access=WRITE, status_code=201, errors=[ConflictError])

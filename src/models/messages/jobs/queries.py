@@ -10,7 +10,17 @@ from models.messages.jobs.rules import OPEN_JOB, JobStatus
 from models.messages.jobs.tables import Job, job
 from models.people.members.queries import role_of
 from runtime.database import UnitOfWork
-from runtime.errors import ConflictError, DeniedError, InProgressError, NotFoundError
+from runtime.errors import (
+    ConflictError,
+    DeniedError,
+    InProgressError,
+    InvalidError,
+    NotFoundError,
+    PlatformError,
+    UnsupportedError,
+    UpstreamError,
+    ValidationError,
+)
 from runtime.families import Family
 from runtime.prepared_statement import PreparedStatement
 
@@ -81,3 +91,24 @@ async def job_actor(work: UnitOfWork, job: Job) -> Actor:
         role=role,
         scopes=principal.effective_scopes(role),
     )
+
+
+def refusal_of(job: Job) -> PlatformError | None:
+    """What a job (its row) was refused with, as it was raised; None for one that was lost."""
+    for refusal in _REFUSALS:
+        if refusal.code == job.error_code:
+            made = refusal.__new__(refusal)  # some say their sentence themselves
+            PlatformError.__init__(made, job.error or "")
+            return made
+    return None
+
+
+_REFUSALS: tuple[type[PlatformError], ...] = (
+    ConflictError,
+    DeniedError,
+    InvalidError,
+    NotFoundError,
+    UnsupportedError,
+    UpstreamError,
+    ValidationError,
+)

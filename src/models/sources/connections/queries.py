@@ -8,34 +8,13 @@ from sqlalchemy import ColumnElement, bindparam, or_, select
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.core.pagination import PageRequest
-from models.sources.connections.providers import PROVIDERS, ProviderName
-from models.sources.connections.shapes import (
-    ConnectionDetail,
-    ConnectionList,
-    ProviderDetail,
-    ProviderList,
-)
+from models.sources.connections.providers import ProviderName
+from models.sources.connections.shapes import ConnectionDetail, ConnectionList
 from models.sources.connections.tables import Connection, connection
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork, Work
 from runtime.errors import NotFoundError
 from runtime.prepared_statement import PreparedStatement
-
-
-def list_providers() -> ProviderList:
-    """The providers that a workspace can connect to."""
-    return ProviderList(
-        providers=[
-            ProviderDetail(
-                provider=name,
-                label=provider.label,
-                description=provider.description,
-                credentials=list(provider.credentials),
-                capabilities=list(provider.capabilities),
-            )
-            for name, provider in PROVIDERS.items()
-        ]
-    )
 
 
 async def list_connections(work: UnitOfWork, actor: Actor, page: PageRequest) -> ConnectionList:

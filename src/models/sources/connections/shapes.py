@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from models.core.base import Id, Input, JsonObject, Label, Moment, Nullable, Shape
+from models.core.base import Id, Input, JsonObject, Label, Moment, Nullable, Shape, example
 from models.sources.connections.providers import MAX_CREDENTIAL, ProviderName
 from models.sources.external_resources.rules.resources import Capability
 
@@ -13,17 +13,30 @@ Credentials = Annotated[dict[str, _Credential], Field(max_length=10, default_fac
 
 
 class ProviderDetail(Shape):
-    """A provider that can be connected to; `credentials` are the names of what it needs."""
+    """A provider that can be connected to; `credentials` are the names of what it needs.
+
+    `enabled` says whether its `feature` is on in the workspace.
+    """
 
     provider: ProviderName
     label: str
     description: str
     credentials: list[str]
     capabilities: list[Capability]
+    feature: str
+    enabled: bool
 
 
 class ProviderList(Shape):
     providers: list[ProviderDetail]
+
+
+class SwitchProvider(Input):
+    """Body of switch provider."""
+
+    model_config = example({"enabled": False})
+
+    enabled: bool
 
 
 class CreateConnection(Input):

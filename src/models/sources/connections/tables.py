@@ -35,4 +35,17 @@ class Connection(SQLModel, table=True):
     updated_at: datetime = Field(sa_type=Timestamp)
 
 
+class ProviderSwitch(SQLModel, table=True):
+    """A provider that somebody has switched off, or on again; the others are on."""
+
+    __tablename__ = "provider_switch"
+    __table_args__ = (ForeignKeyConstraint(["workspace_id"], ["workspace.id"], ondelete="CASCADE"),)
+
+    workspace_id: Id = Field(primary_key=True)
+    provider: str = Field(primary_key=True)
+    enabled: bool
+    updated_at: datetime = Field(sa_type=Timestamp)
+
+
 connection = table_of(Connection)
+provider_switch = table_of(ProviderSwitch)

@@ -80,7 +80,9 @@ def _identifier(text: str) -> str:
 
 
 WebAddress = Annotated[str, Field(max_length=2_048), AfterValidator(_web_address)]
-_Text = Annotated[str, Field(min_length=1, max_length=1_000), AfterValidator(_identifier)]
+ExternalId = Annotated[str, Field(min_length=1, max_length=1_000), AfterValidator(_identifier)]
+"""What a provider calls a resource, or a type of them."""
+_Text = ExternalId
 
 
 class ProviderResource(Input):

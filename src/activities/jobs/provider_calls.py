@@ -1,0 +1,120 @@
+"""Jobs that ask a provider while somebody waits."""
+
+from pydantic_core import to_json
+from typing_extensions import override
+
+from activities.jobs.transactions import Chunks
+from activities.providers.adapter import (
+    MAX_READ_BYTES,
+    Listing,
+    ProblemKind,
+    ProviderProblem,
+    ReadContent,
+    ResourcePage,
+)
+from activities.providers.calls import Opened, Providers, asked, refusal_for
+from models.core.base import Id, JsonObject
+from models.messages.jobs.queries import job_actor
+from models.messages.jobs.tables import Job
+from models.sources.external_resources.rules.resources import ProviderResource, ReadFormat
+from models.sources.provider_calls.mirror import mirror, mirrored, question_digest
+from models.sources.provider_calls.rules import CallKind
+from runtime.database import UnitOfWork
+from runtime.timestamps import wire_timestamp
+
+
+class ProviderCalls(Chunks):
+    """One question to a provider, in one chunk; the answer is kept in the mirror too."""
+
+    def __init__(self, providers: Providers) -> None:
+        self._providers = providers
+
+    @override
+    async def advance(self, work: UnitOfWork, job: Job) -> None:
+        try:
+            job.progress.update(await self._answer(work, job))
+        except ProviderProblem as problem:
+            raise refusal_for(problem) from problem
+
+    @override
+    async def result(self, work: UnitOfWork, job: Job) -> JsonObject:
+        return job.progress
+
+    async def _answer(self, work: UnitOfWork, job: Job) -> JsonObject:
+        actor = await job_actor(work, job)
+        opened = await self._providers.open(work, actor, Id(job.input["connectionId"]))
+        question: JsonObject = job.input["question"]
+        match CallKind(job.input["kind"]):
+            case CallKind.BROWSE:
+                return await _browse(work, opened, actor.user_id, question)
+            case CallKind.READ:
+                return await _read(work, opened, actor.user_id, question)
+            case CallKind.TEST:
+                return await _test(work, opened)
+
+
+async def _browse(
+    work: UnitOfWork, opened: Opened, user_id: Id, question: JsonObject
+) -> JsonObject:
+    listing = Listing(
+        parent_external_id=question["parentExternalId"],
+        external_type=question["externalType"],
+        query=question["query"],
+        limit=question["limit"],
+        cursor=question["cursor"],
+    )
+    page = await asked(work, opened.adapter.browse(opened.access, listing))
+    answer = _answer_of(page, listing.limit)
+    digest = question_digest(opened.connection, CallKind.BROWSE, question)
+    await mirror(work, opened.connection, user_id, digest, answer)
+    return answer
+
+
+def _answer_of(page: ResourcePage, limit: int) -> JsonObject:
+    resources = [one.to_json() for one in page.resources[:limit]]
+    return {"resources": resources, "cursor": page.cursor}
+
+
+async def _read(work: UnitOfWork, opened: Opened, user_id: Id, question: JsonObject) -> JsonObject:
+    """The content; the provider says first, each time, that the caller may still see it."""
+    named = ProviderResource.model_validate(question["resource"])
+    resource = await asked(work, opened.adapter.describe(opened.access, named))
+    reference = {"type": resource.external_type, "id": resource.external_id}
+    digest = question_digest(opened.connection, CallKind.READ, reference)
+    if resource.revision is not None:
+        known = await mirrored(work, opened.connection, user_id, digest, resource.revision)
+        if known is not None:
+            return known
+    answer = _content(await _content_of(work, opened, resource), resource)
+    await mirror(work, opened.connection, user_id, digest, answer, resource.revision)
+    return answer
+
+
+async def _content_of(work: UnitOfWork, opened: Opened, resource: ProviderResource) -> ReadContent:
+    link = ReadContent(ReadFormat.LINK, fallback_url=resource.canonical_url)
+    try:
+        found = await asked(work, opened.adapter.read(opened.access, resource))
+    except ProviderProblem as problem:
+        if problem.kind in {ProblemKind.TOO_LARGE, ProblemKind.UNSUPPORTED}:
+            return link
+        raise
+    return link if len(to_json(found.content)) > MAX_READ_BYTES else found
+
+
+def _content(found: ReadContent, resource: ProviderResource) -> JsonObject:
+    return {
+        "format": found.format.value,
+        "content": found.content,
+        "revision": found.revision or resource.revision,
+        "readOnly": found.read_only,
+        "fallbackUrl": found.fallback_url or resource.canonical_url,
+    }
+
+
+async def _test(work: UnitOfWork, opened: Opened) -> JsonObject:
+    tested: JsonObject = {"checkedAt": wire_timestamp(work.now)}
+    try:
+        await asked(work, opened.adapter.check(opened.access))
+    except ProviderProblem as problem:
+        return {**tested, "ok": False, "message": problem.message}
+    return {**tested, "ok": True}

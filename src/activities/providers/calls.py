@@ -1,0 +1,106 @@
+"""Asking a provider in somebody's name: rights before, bounds around, refusals after."""
+
+import asyncio
+from collections.abc import Awaitable, Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+from activities.jobs.open_transactions import keep_open
+from activities.providers.adapter import (
+    Adapter,
+    ProblemKind,
+    ProviderAccess,
+    ProviderProblem,
+)
+from models.core.access.rules import Actor
+from models.core.base import Id
+from models.sources.connections.features import require_feature
+from models.sources.connections.providers import ProviderName
+from models.sources.connections.queries import get_connection, open_connection
+from models.sources.connections.shapes import ConnectionDetail
+from runtime.crypto import KeyRing, UnreadableError
+from runtime.database import UnitOfWork
+from runtime.errors import (
+    DeniedError,
+    NotFoundError,
+    PlatformError,
+    UnsupportedError,
+    UpstreamError,
+    ValidationError,
+)
+
+CALL_SECONDS = 25.0
+"""Seconds of one call of a provider, whoever waits for it is answered within half a minute."""
+
+T = TypeVar("T")
+
+_REFUSALS: Mapping[ProblemKind, type[PlatformError]] = {
+    ProblemKind.DENIED: DeniedError,
+    ProblemKind.INVALID: ValidationError,
+    ProblemKind.UNSUPPORTED: UnsupportedError,
+    ProblemKind.TOO_LARGE: UnsupportedError,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A connection that may be used now, by somebody, and the adapter of its provider."""
+
+    connection: ConnectionDetail
+    adapter: Adapter
+    access: ProviderAccess
+
+
+class Providers:
+    """The adapters of a worker, and the keys that open connections."""
+
+    def __init__(self, keys: KeyRing, adapters: Mapping[ProviderName, Adapter]) -> None:
+        self._keys = keys
+        self._adapters = adapters
+
+    async def open(self, work: UnitOfWork, actor: Actor, connection_id: Id) -> Opened:
+        """A connection for a call in the name of an actor, as everything stands now.
+
+        Raises NotFoundError for one that is gone or not the actor's to see, FeatureOffError,
+        UnsupportedError for a provider that has no resources, and UpstreamError for credentials
+        that cannot be read any more.
+        """
+        found = await get_connection(work, actor, connection_id)
+        await require_feature(work, actor.workspace_id, found.provider)
+        adapter = self._adapters.get(found.provider)
+        if adapter is None:
+            raise UnsupportedError(f"A connection to {found.provider.value} has no resources.")
+        try:
+            opened = await open_connection(work, self._keys, actor.workspace_id, connection_id)
+        except UnreadableError:
+            message = "The credentials of the connection cannot be read any more. Give them again."
+            raise UpstreamError(message) from None
+        if opened is None:
+            raise NotFoundError("connection")
+        access = ProviderAccess(
+            actor.workspace_id, connection_id, actor.user_id, opened.config, opened.credentials
+        )
+        return Opened(found, adapter, access)
+
+
+async def asked(work: UnitOfWork, call: Awaitable[T], seconds: float = CALL_SECONDS) -> T:
+    """What a provider answers in time, while the transaction is kept open.
+
+    Raises ProviderProblem.
+    """
+    try:
+        async with asyncio.timeout(seconds):
+            return await keep_open(work, call)
+    except TimeoutError:
+        message = f"The provider did not answer within {seconds:g} seconds."
+        raise ProviderProblem(ProblemKind.TIMEOUT, message) from None
+
+
+def refusal_for(problem: ProviderProblem) -> PlatformError:
+    """How a problem of a provider is answered to whoever asked."""
+    if problem.kind is ProblemKind.GONE:
+        return NotFoundError("resource")
+    message = problem.message
+    if problem.retry_after is not None:
+        message = f"{message} Try again in {problem.retry_after:.0f} seconds."
+    return _REFUSALS.get(problem.kind, UpstreamError)(message)

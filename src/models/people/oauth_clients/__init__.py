@@ -1,0 +1,1 @@
+"""Which workspace a person chose for a client that signs in for them by OAuth."""
