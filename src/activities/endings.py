@@ -10,6 +10,7 @@ from models.automation.automation_runs.tables import AUTOMATION_RUNS
 from models.core.base import Id
 from models.core.lifecycle.commands import WorkTable
 from models.data.time_entries.tables import TIME_ENTRIES
+from models.messages.deliveries.tables import DELIVERIES
 from models.messages.jobs.tables import JOBS
 from models.sources.data_source_runs.tables import DATA_SOURCE_RUNS
 from runtime.database import Database
@@ -24,6 +25,7 @@ _TABLES: Mapping[Family, WorkTable] = {
     Family.DATA_SOURCE_REFRESH: DATA_SOURCE_RUNS,
     Family.SPREADSHEET_IMPORT: DATA_SOURCE_RUNS,
     Family.TIMER_DUE: TIME_ENTRIES,
+    Family.DELIVERY: DELIVERIES,
     **dict.fromkeys(JOB_FAMILIES, JOBS),
 }
 

@@ -22,12 +22,16 @@ from activities.automation_runs.transactions import AutomationRunActivities
 from activities.automation_runs.waits import WaitActivities
 from activities.called_runs import CalledRunActivities
 from activities.data_source_runs.steps import DataSourceRunActivities
+from activities.deliveries.attempts import DeliveryActivities
+from activities.deliveries.channels import Channel
+from activities.deliveries.mails import MailChannel
 from activities.endings import EndingActivities
 from activities.jobs.families import job_families
 from activities.jobs.transactions import JobActivities
 from activities.maintenance.action_runs import ActionRuns
 from activities.maintenance.automation_runs import AutomationRuns
 from activities.maintenance.data_source_runs import DataSourceRuns
+from activities.maintenance.deliveries import Deliveries
 from activities.maintenance.families import WorkFamily
 from activities.maintenance.jobs import Jobs
 from activities.maintenance.reconciler import Reconciler
@@ -44,6 +48,7 @@ from activities.sources.fetchers import Fetchers
 from activities.sources.resources import ResourceReader
 from activities.time_entries.timers import TimerActivities
 from models.automation.automations.rules.graph.kinds import NodeKind
+from models.messages.deliveries.rules import DeliveryChannel
 from runtime.crypto import KeyRing
 from runtime.database import Database
 from runtime.families import Queue
@@ -94,6 +99,7 @@ def registrations_of(parts: Parts) -> Registrations:
     providers = Providers(parts.keys, adapters_of(parts.outbound))
     jobs = JobActivities(parts.database, job_families(parts.store, fetchers, providers))
     refreshes = DataSourceRunActivities(parts.database, parts.store, fetchers)
+    deliveries = DeliveryActivities(parts.database, _channels(parts))
     retention = RetentionActivities(parts.database, parts.store, parts.periods)
     # A family of work adds its registration here.
     families: list[WorkFamily[Any]] = [
@@ -102,6 +108,7 @@ def registrations_of(parts: Parts) -> Registrations:
         DataSourceRuns(),
         Jobs(jobs),
         TimeEntries(),
+        Deliveries(),
     ]
     activities: dict[Queue, Sequence[Callable[..., Any]]] = {
         Queue.AUTOMATION: [
@@ -112,11 +119,15 @@ def registrations_of(parts: Parts) -> Registrations:
             *CalledRunActivities(parts.database).all(),
             EndingActivities(parts.database).read_end,
             *actions.all(),
+            *deliveries.quick(),
             ScheduleFires(parts.database).accept,
             TimerActivities(parts.database).end_when_due,
             *_sweeps(parts, families),
         ],
-        Queue.IO: [*outside.all(), actions.step, refreshes.fetch, jobs.advance_job],
+        Queue.IO: [
+            *(*outside.all(), actions.step),
+            *(refreshes.fetch, jobs.advance_job, deliveries.attempt_delivery),
+        ],
         Queue.BULK: [
             *(jobs.advance_job, jobs.undo_job),
             *(refreshes.stage, refreshes.apply, refreshes.close),
@@ -124,6 +135,11 @@ def registrations_of(parts: Parts) -> Registrations:
         ],
     }
     return Registrations(activities, families)
+
+
+def _channels(parts: Parts) -> Mapping[DeliveryChannel, Channel[Any]]:
+    """How deliveries leave; a channel adds its registration here."""
+    return {DeliveryChannel.MAIL: MailChannel(parts.mail)}
 
 
 def _sweeps(parts: Parts, families: Sequence[WorkFamily[Any]]) -> list[Callable[..., Any]]:

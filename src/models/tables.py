@@ -27,6 +27,7 @@ import models.data.record_templates.tables
 import models.data.records.tables
 import models.data.time_entries.tables
 import models.data.views.tables
+import models.messages.deliveries.tables
 import models.messages.events.tables
 import models.messages.jobs.tables
 import models.messages.notifications.tables

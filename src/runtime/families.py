@@ -20,6 +20,7 @@ class Family(StrEnum):
     DATA_SOURCE_PREVIEW = "data-source-preview"
     DATA_SOURCE_REVERSAL = "data-source-reversal"
     DATABASE_DUPLICATE = "database-duplicate"
+    DELIVERY = "delivery"
     EXPORT = "export"
     FIELD_CONVERSION = "field-conversion"
     FIELD_INDEX = "field-index"

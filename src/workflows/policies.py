@@ -59,6 +59,9 @@ With what the next worker needs to begin, a killed one costs ten seconds at most
 STEP_TIMEOUT = timedelta(hours=2)
 """Start to close of one attempt of an action's step, which bounds itself by what it calls."""
 
+ATTEMPT_TIMEOUT = timedelta(minutes=5)
+"""Start to close of one attempt of a delivery; what it calls answers long before."""
+
 SWEEP_TIMEOUT = timedelta(minutes=5)
 SWEEP_RETRY = RetryPolicy(maximum_attempts=1)
 """A maintenance sweep is repeated by its schedule, not by a retry."""

@@ -10,6 +10,7 @@ from workflows.automation_runs.automation_run import AutomationRun
 from workflows.automation_runs.loop_chunk import LoopChunk
 from workflows.data_source_runs.data_source_refresh import DataSourceRefresh
 from workflows.data_source_runs.spreadsheet_import import SpreadsheetImport
+from workflows.deliveries.delivery import Delivery
 from workflows.jobs.job import JOB_WORKFLOWS
 from workflows.maintenance.maintenance import Maintenance
 from workflows.maintenance.retention import Retention
@@ -21,6 +22,7 @@ ROUTES: Mapping[Family, Route] = {
     Family.ACTION_RUN: Route("ActionRun", Queue.AUTOMATION),
     Family.DATA_SOURCE_REFRESH: Route(DataSourceRefresh.__name__, Queue.AUTOMATION),
     Family.SPREADSHEET_IMPORT: Route(SpreadsheetImport.__name__, Queue.AUTOMATION),
+    Family.DELIVERY: Route(Delivery.__name__, Queue.AUTOMATION),
     Family.TIMER_DUE: Route(TimerDue.__name__, Queue.AUTOMATION),
     **{family: Route(made.__name__, Queue.AUTOMATION) for family, made in JOB_WORKFLOWS.items()},
 }
@@ -33,6 +35,7 @@ WORKFLOWS: list[type[Any]] = [
     ActionRun,
     AutomationRun,
     DataSourceRefresh,
+    Delivery,
     LoopChunk,
     Maintenance,
     Retention,

@@ -26,10 +26,12 @@ from runtime.families import JOB_FAMILIES, Family, Queue
 from runtime.ids import new_id
 from tests.support.action_stories import ACTION_STORIES
 from tests.support.counting import Counting
+from tests.support.delivery_stories import DELIVERY_STORIES
 from tests.support.ending_stories import ENDING_STORIES
 from tests.support.engine import Engine, Json, graph, node, running_engine
 from tests.support.loop_stories import LOOP_STORIES, loop_graphs
 from tests.support.patience import eventually
+from tests.support.post_office import open_post_office
 from tests.support.postgres import migrated_database
 from tests.support.schedules import change, handle_of, scheduled, until_runs, until_schedule
 from tests.support.sink import Sink, serving
@@ -264,6 +266,7 @@ STORIES: dict[str, Callable[[Engine], Awaitable[str]]] = {
     "retention": retention,
     **SOURCE_STORIES,
     **TIMER_STORIES,
+    **DELIVERY_STORIES,
     **{family.value: partial(finished_job, family=family) for family in JOB_FAMILIES},
     "job-refused": refused_job,
     "job-cancelled": cancelled_job,
@@ -320,7 +323,8 @@ async def main() -> None:
         async with (
             dev_server() as environment,
             serving() as sink,
-            running_engine(database, url, environment.client) as engine,
+            open_post_office() as office,
+            running_engine(database, url, environment.client, mail=office.server) as engine,
         ):
             await record(engine, sink)
         await database.close()

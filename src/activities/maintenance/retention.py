@@ -15,6 +15,7 @@ from models.content.files.purge import purge_trash
 from models.core.idempotency.commands import purge_replies
 from models.data.records.commands.purge import purge_records
 from models.data.time_entries.purge import purge_discarded
+from models.messages.deliveries.purge import purge_deliveries
 from models.messages.jobs.purge import purge_jobs
 from models.messages.workspace_events.commands import purge_events
 from models.people.request_logs.commands import purge_request_logs
@@ -97,7 +98,8 @@ class RetentionActivities:
                 before = work.now - self._periods.request_logs
                 return await purge_request_logs(work, before) or await purge_events(work, before)
             case Expired.JOBS:
-                return await purge_jobs(work, work.now - self._periods.jobs)
+                before = work.now - self._periods.jobs
+                return await purge_jobs(work, before) or await purge_deliveries(work, before)
             case Expired.RUNS:
                 before = work.now - self._periods.runs
                 return (

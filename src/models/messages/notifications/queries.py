@@ -55,3 +55,9 @@ async def list_notifications(
         notifications=[NotificationBody.model_validate(row) for row in shown.items],
         cursor=shown.cursor,
     )
+
+
+async def find_notification(work: UnitOfWork, notification_id: Id) -> Notification | None:
+    """A notification by its id, whoever it is for: for those who deliver it."""
+    this = notification.c.id == notification_id
+    return await work.first(select(notification).where(this), of=Notification)

@@ -1,0 +1,100 @@
+"""One attempt of a delivery: what is sent is read, sent, and its answer written (ADR 0055)."""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import structlog
+from temporalio import activity
+
+from activities.database_absence import awaiting_database
+from activities.deliveries.channels import Channel
+from activities.endings import CLOSED
+from activities.heartbeats import heartbeats
+from models.core.base import Id
+from models.messages.deliveries.commands import (
+    begin_attempt,
+    close_delivery,
+    end_attempt,
+    hold_delivery,
+)
+from models.messages.deliveries.rules import Answer, DeliveryChannel, DeliveryStatus
+from runtime.database import Database
+from runtime.outbound.errors import OutboundError
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptReply:
+    """The status of a delivery, and in how many seconds it is attempted again; None for never."""
+
+    status: str
+    seconds: float | None = None
+
+
+class DeliveryActivities:
+    """What an execution asks of its delivery."""
+
+    def __init__(
+        self, database: Database, channels: Mapping[DeliveryChannel, Channel[Any]]
+    ) -> None:
+        self._database = database
+        self._channels = channels
+
+    @activity.defn(name="attempt_delivery")
+    async def attempt_delivery(self, delivery_id: str) -> AttemptReply:
+        """Attempt a delivery whose time has come.
+
+        Repeated after a loss of its worker, it may send once more: receivers know a repetition by
+        its id.
+        """
+        async with heartbeats():
+            return await self._attempt(Id(delivery_id))
+
+    async def _attempt(self, delivery_id: Id) -> AttemptReply:
+        async with self._database.transaction() as work:
+            held = await hold_delivery(work, delivery_id)
+            if held is None:
+                return AttemptReply(CLOSED)
+            if held.next_attempt_at is not None and held.next_attempt_at > work.now:
+                left = (held.next_attempt_at - work.now).total_seconds()
+                # Rounded up, for the row must not find it early again.
+                return AttemptReply(held.status, math.ceil(left * 1000) / 1000)
+            channel = self._channels[DeliveryChannel(held.channel)]
+            await begin_attempt(work, held)
+            parcel = await channel.pack(work, held)
+        answer = parcel if isinstance(parcel, Answer) else await _sent(channel, parcel)
+        return await awaiting_database(lambda: self._end(delivery_id, channel, answer))
+
+    async def _end(self, delivery_id: Id, channel: Channel[Any], answer: Answer) -> AttemptReply:
+        async with self._database.transaction() as work:
+            held = await hold_delivery(work, delivery_id)
+            if held is None:
+                return AttemptReply(CLOSED)
+            status, seconds = await end_attempt(work, held, answer)
+            await channel.settle(work, held, answer)
+        return AttemptReply(status.value, seconds)
+
+    @activity.defn(name="close_cancelled_delivery")
+    async def close_cancelled_delivery(self, delivery_id: str) -> bool:
+        """Close a delivery whose execution was cancelled; False when it was closed before."""
+        async with self._database.transaction() as work:
+            return await close_delivery(work, Id(delivery_id), DeliveryStatus.CANCELLED)
+
+    def quick(self) -> list[Callable[..., Any]]:
+        """Those that are one transaction."""
+        return [self.close_cancelled_delivery]
+
+
+async def _sent(channel: Channel[Any], parcel: Any) -> Answer:
+    try:
+        return await channel.send(parcel)
+    except OutboundError as error:
+        end = None if error.retryable else DeliveryStatus.FAILED
+        return Answer(end=end, code=error.code, message=error.message)
+    except Exception:
+        # Ours to mend; a delivery must not be attempted without end because of it.
+        log.exception("a delivery could not be sent", channel=type(channel).__name__)
+        return Answer(end=None, code="internal_error", message="It could not be sent.")

@@ -1,0 +1,29 @@
+"""What a channel of deliveries does; each registers one of these by its name."""
+
+from abc import ABC, abstractmethod
+from typing import Generic, TypeVar
+
+from models.messages.deliveries.rules import Answer
+from models.messages.deliveries.tables import Delivery
+from runtime.database import UnitOfWork
+
+Parcel = TypeVar("Parcel")
+
+
+class Channel(ABC, Generic[Parcel]):
+    """How deliveries of one channel are sent."""
+
+    @abstractmethod
+    async def pack(self, work: UnitOfWork, delivery: Delivery) -> Parcel | Answer:
+        """What is sent, read inside the transaction that begins an attempt.
+
+        An `Answer` instead ends the attempt without sending: the target is gone, say.
+        """
+
+    @abstractmethod
+    async def send(self, parcel: Parcel) -> Answer:
+        """Send it, outside of any transaction. Receivers may get the same parcel twice."""
+
+    async def settle(self, work: UnitOfWork, delivery: Delivery, answer: Answer) -> None:
+        """What follows from an answer, in the transaction that ends the attempt; mostly nothing."""
+        del work, delivery, answer

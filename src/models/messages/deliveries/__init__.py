@@ -1,0 +1,6 @@
+"""Deliveries: what leaves the platform for a person or a server, tried until it arrives.
+
+A delivery says by which channel something (`subject_id`) goes to somebody (`target_id`). The
+channel knows what the two are, and how it is sent; the family knows when it is tried again (ADR
+0055).
+"""

@@ -1,0 +1,19 @@
+"""Deleting deliveries that ended long enough ago."""
+
+from datetime import datetime
+
+from sqlalchemy import select
+
+from models.core.purging import MAX_ROWS, purge
+from models.messages.deliveries.tables import delivery
+from runtime.database import UnitOfWork
+
+
+async def purge_deliveries(work: UnitOfWork, before: datetime, limit: int = MAX_ROWS) -> int:
+    """Remove deliveries that ended before a moment.
+
+    Gives how many rows were removed, at most `limit`; to be called until it is 0.
+    """
+    ended = delivery.c.completed_at
+    old = select(delivery.c.id).where(ended < before).order_by(ended)
+    return await purge(work, delivery, old, limit)

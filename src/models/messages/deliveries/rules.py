@@ -1,0 +1,80 @@
+"""The states of a delivery, what an attempt comes to, and when the next one follows. Pure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from models.core.lifecycle.rules import Lifecycle
+
+MINUTE, HOUR = 60.0, 3_600.0
+
+
+class DeliveryChannel(StrEnum):
+    """How something leaves the platform."""
+
+    PUSH = "push"
+    """A notification to a push device."""
+    MAIL = "mail"
+    """A notification to the address of its user."""
+    WEBHOOK = "webhook"
+    """An event to the endpoint of a workspace."""
+
+
+class DeliveryStatus(StrEnum):
+    PENDING = "pending"
+    DELIVERED = "delivered"
+    UNDELIVERABLE = "undeliverable"
+    """Nobody is there: the target is gone, or does not want it any more."""
+    FAILED = "failed"
+    """Refused for good, or not taken at any attempt."""
+    CANCELLED = "cancelled"
+
+
+_ENDS = frozenset(DeliveryStatus) - {DeliveryStatus.PENDING}
+TRANSITIONS: Mapping[DeliveryStatus, frozenset[DeliveryStatus]] = {
+    DeliveryStatus.PENDING: _ENDS,
+    **dict.fromkeys((status for status in DeliveryStatus if status in _ENDS), frozenset()),
+}
+DELIVERY_LIFECYCLE = Lifecycle(TRANSITIONS)
+OPEN_DELIVERY = DELIVERY_LIFECYCLE.open
+
+PAUSES: Mapping[DeliveryChannel, Sequence[float]] = {
+    DeliveryChannel.PUSH: (5, 30, 2 * MINUTE, 10 * MINUTE, HOUR, 4 * HOUR),
+    DeliveryChannel.MAIL: (10, MINUTE, 5 * MINUTE, 30 * MINUTE, 2 * HOUR, 6 * HOUR, 12 * HOUR),
+    DeliveryChannel.WEBHOOK: (
+        5,
+        5 * MINUTE,
+        30 * MINUTE,
+        *(hours * HOUR for hours in (2, 5, 10, 14, 20, 24)),
+    ),
+}
+"""Seconds between two attempts (decisions C16 for webhooks); after the last one it has failed."""
+
+LONGEST_PAUSE = 24 * HOUR
+"""A receiver that asks for more is asked again after this time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What an attempt came to.
+
+    `end` is None while another attempt may help. `status` is the receiver's own: of HTTP or SMTP.
+    `message` is for people and holds no secret.
+    """
+
+    end: DeliveryStatus | None
+    status: int | None = None
+    code: str | None = None
+    message: str | None = None
+    retry_after: float | None = None
+
+
+def next_pause(channel: DeliveryChannel, attempts: int, answer: Answer) -> float | None:
+    """Seconds from the latest of so many attempts to the next; None when there is none.
+
+    A receiver that says when it may be asked again is not asked before.
+    """
+    pauses = PAUSES[channel]
+    if answer.end is not None or attempts > len(pauses):
+        return None
+    return max(pauses[attempts - 1], min(answer.retry_after or 0, LONGEST_PAUSE))

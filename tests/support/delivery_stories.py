@@ -1,0 +1,106 @@
+"""Deliveries as tests of them, and the recorder of histories, make and follow them."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from uuid import uuid4
+
+from sqlalchemy import select
+
+from models.core.access.rules import Role
+from models.core.base import Id
+from models.messages.deliveries.commands import NewDelivery, accept_deliveries, cancel_deliveries
+from models.messages.deliveries.rules import OPEN_DELIVERY, DeliveryChannel
+from models.messages.deliveries.tables import Delivery, delivery
+from models.messages.notifications.commands import Notice, notify
+from models.messages.notifications.rules import NotificationKind
+from models.messages.notifications.tables import Notification, notification
+from models.people.users.commands import sync_profile
+from models.people.workspaces.commands import add_member
+from runtime.development_issuer import ISSUER
+from runtime.families import Family
+from tests.support.engine import Engine
+from tests.support.patience import eventually
+
+
+async def member(engine: Engine, kind: str = "fine", role: Role = Role.EDITOR) -> Id:
+    """A member whose address says how the post office treats them."""
+    email = f"{kind}-{uuid4().hex}@example.test"
+    async with engine.database.transaction() as work:
+        user_id = await sync_profile(
+            work, issuer=ISSUER, subject=email, email=email, name="Test", platform_admin=None
+        )
+        await add_member(work, engine.actor.workspace_id, user_id, role)
+    return user_id
+
+
+async def tell(
+    engine: Engine, user_id: Id, kind: NotificationKind = NotificationKind.SYSTEM, **facts: str
+) -> Notification:
+    """A new notification of a user."""
+    notice = Notice(kind=kind, title=facts.pop("title", "Something happened"), **facts)
+    async with engine.database.transaction() as work:
+        await notify(work, engine.actor.workspace_id, [user_id], notice)
+        newest = select(notification).where(notification.c.user_id == user_id)
+        newest = newest.order_by(notification.c.created_at.desc()).limit(1)
+        (row,) = await work.rows(newest, of=Notification)
+    return row
+
+
+async def mail(engine: Engine, told: Notification) -> Id:
+    """The id of a delivery of a notification by mail."""
+    wanted = NewDelivery(
+        workspace_id=told.workspace_id,
+        channel=DeliveryChannel.MAIL,
+        subject_id=told.id,
+        target_id=told.user_id,
+    )
+    async with engine.database.transaction() as work:
+        await accept_deliveries(work, [wanted])
+    return wanted.id
+
+
+async def row(engine: Engine, delivery_id: Id) -> Delivery:
+    async with engine.database.reading() as work:
+        found = select(delivery).where(delivery.c.id == delivery_id)
+        (one,) = await work.rows(found, of=Delivery)
+        return one
+
+
+async def ended(engine: Engine, delivery_id: Id) -> Delivery:
+    """The row once it is closed."""
+
+    async def is_over() -> bool:
+        return (await row(engine, delivery_id)).status not in OPEN_DELIVERY
+
+    await eventually(is_over, what=f"the end of delivery {delivery_id}")
+    return await row(engine, delivery_id)
+
+
+async def attempted(engine: Engine, delivery_id: Id) -> None:
+    """Wait until a delivery waits for its second attempt."""
+
+    async def waits() -> bool:
+        return (await row(engine, delivery_id)).next_attempt_at is not None
+
+    await eventually(waits, what=f"the first attempt of delivery {delivery_id}")
+
+
+async def attempted_again(engine: Engine) -> str:
+    """A mail that the server puts off once."""
+    delivery_id = await mail(engine, await tell(engine, await member(engine, "later")))
+    await ended(engine, delivery_id)
+    return Family.DELIVERY.workflow_id(delivery_id)
+
+
+async def cancelled(engine: Engine) -> str:
+    """A mail that is cancelled while it waits for its second attempt."""
+    delivery_id = await mail(engine, await tell(engine, await member(engine, "never")))
+    await attempted(engine, delivery_id)
+    async with engine.database.transaction() as work:
+        await cancel_deliveries(work, engine.actor.workspace_id, [delivery_id])
+    return Family.DELIVERY.workflow_id(delivery_id)
+
+
+DELIVERY_STORIES: Mapping[str, Callable[[Engine], Awaitable[str]]] = {
+    "delivery-attempted-again": attempted_again,
+    "delivery-cancelled": cancelled,
+}
