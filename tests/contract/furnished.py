@@ -318,6 +318,9 @@ async def _webhooks(made: Furnished) -> None:
     connection = await made.post(f"{made.space.path}/integrations/connections", connected)
     made.ids["connectionId"] = connection["id"]
     made.secrets.update(provider="demo", oauthClient="a-client")
+    signing_in = {"provider": "github", "label": "Repositories"}
+    started = await made.post(f"{made.space.path}/integrations/oauth/start", signing_in)
+    made.secrets["state"] = started["state"]
     trigger = {
         "kind": "webhook",
         "auth": "none",

@@ -46,6 +46,7 @@ from api.routers.people import (
     workspaces,
 )
 from api.routers.sources import (
+    authorizations,
     connections,
     data_source_runs,
     data_sources,
@@ -73,6 +74,7 @@ ROUTERS: Sequence[Router] = (
     action_runs.router,
     connections.router,
     resources.router,
+    authorizations.router,
     data_sources.router,
     data_source_runs.router,
     spreadsheet_imports.router,
