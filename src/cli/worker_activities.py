@@ -10,7 +10,6 @@ from temporalio.client import Client
 from activities.action_runs.nodes import ActionNodeActivities
 from activities.action_runs.steps import ActionSteps
 from activities.action_runs.transactions import ActionRunActivities
-from activities.authorizations.token_endpoint import TokenEndpoints
 from activities.automation_runs.graphs import GraphCache
 from activities.automation_runs.loops import LoopActivities
 from activities.automation_runs.nodes.effects import Effects
@@ -26,6 +25,7 @@ from activities.data_source_runs.steps import DataSourceRunActivities
 from activities.deliveries.attempts import DeliveryActivities
 from activities.deliveries.channels import Channel
 from activities.deliveries.mails import MailChannel
+from activities.deliveries.webhooks import WebhookChannel
 from activities.endings import EndingActivities
 from activities.jobs.families import job_families
 from activities.jobs.transactions import JobActivities
@@ -56,7 +56,6 @@ from runtime.families import Queue
 from runtime.object_store import ObjectStore
 from runtime.outbound.client import OutboundClient
 from runtime.outbound.mail import MailClient
-from runtime.provider_settings import ProviderSettings
 from workflows.registry import SCHEDULED
 
 
@@ -77,8 +76,6 @@ class Parts:
     starts: RunStarts = field(default_factory=RunStarts)
     connections: ResourceReader | None = None
     """Who reads what connections lead to; without one there are none."""
-    providers: Mapping[str, ProviderSettings] = field(default_factory=dict)
-    """What the operator says of providers, by their names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +97,8 @@ def registrations_of(parts: Parts) -> Registrations:
     actions = ActionRunActivities(parts.database, steps)
     outside = OutsideNodes(parts.database, known, effects)
     fetchers = Fetchers(parts.outbound, parts.keys, parts.store, parts.connections)
-    jobs = _jobs(parts, fetchers)
+    providers = Providers(parts.keys, adapters_of(parts.outbound))
+    jobs = JobActivities(parts.database, job_families(parts.store, fetchers, providers))
     refreshes = DataSourceRunActivities(parts.database, parts.store, fetchers)
     deliveries = DeliveryActivities(parts.database, _channels(parts))
     retention = RetentionActivities(parts.database, parts.store, parts.periods)
@@ -140,16 +138,12 @@ def registrations_of(parts: Parts) -> Registrations:
     return Registrations(activities, families)
 
 
-def _jobs(parts: Parts, fetchers: Fetchers) -> JobActivities:
-    providers = Providers(parts.keys, adapters_of(parts.outbound))
-    endpoints = TokenEndpoints(parts.outbound, parts.keys, parts.providers)
-    families = job_families(parts.store, fetchers, providers, endpoints)
-    return JobActivities(parts.database, families)
-
-
 def _channels(parts: Parts) -> Mapping[DeliveryChannel, Channel[Any]]:
     """How deliveries leave; a channel adds its registration here."""
-    return {DeliveryChannel.MAIL: MailChannel(parts.mail)}
+    return {
+        DeliveryChannel.MAIL: MailChannel(parts.mail),
+        DeliveryChannel.WEBHOOK: WebhookChannel(parts.outbound, parts.keys),
+    }
 
 
 def _sweeps(parts: Parts, families: Sequence[WorkFamily[Any]]) -> list[Callable[..., Any]]:

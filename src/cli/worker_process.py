@@ -15,6 +15,7 @@ from typing import Any
 import structlog
 from temporalio.worker import Interceptor, Worker
 
+from activities.deliveries.teller import Teller
 from activities.maintenance.retention import Periods
 from activities.outbox.deliveries import ExecutionDeliveries
 from activities.outbox.relay import LIMITS, Relay
@@ -72,11 +73,12 @@ async def running_workers(
         parts.starts,
         replace(LIMITS, running=parts.running_cap),
     )
-    dispatcher = Dispatcher(parts.database)
+    dispatcher, teller = Dispatcher(parts.database), Teller(parts.database)
 
     def wake() -> None:
         relay.wake()
         dispatcher.wake()
+        teller.wake()
 
     parts.database.notify_workers = wake
     notifier = WorkerNotifier(libpq_url(database_url))
@@ -95,7 +97,7 @@ async def running_workers(
                 await ensure_schedule(parts.client, schedule)
             listening = listen(libpq_url(database_url), wake)
             await stack.enter_async_context(
-                background(relay.run(), dispatcher.run(), notifier.run(), listening)
+                background(relay.run(), dispatcher.run(), teller.run(), notifier.run(), listening)
             )
         yield relay
 
@@ -194,7 +196,6 @@ async def run_worker(
             None if settings.mail is None else MailClient(settings.mail, policy),
             timedelta(seconds=settings.run_limit_seconds),
             settings.running_cap,
-            providers=settings.providers,
         )
         async with running_workers(parts, url, queues), background(_beat(heartbeat)):
             log.info("worker is ready", queues=[queue.value for queue in queues])

@@ -32,6 +32,7 @@ import models.messages.events.tables
 import models.messages.jobs.tables
 import models.messages.notifications.tables
 import models.messages.push_devices.tables
+import models.messages.webhook_endpoints.tables
 import models.messages.webhook_signing.tables
 import models.messages.workspace_events.tables
 import models.people.api_keys.tables
@@ -44,7 +45,6 @@ import models.people.release_notices.tables
 import models.people.request_logs.tables
 import models.people.users.tables
 import models.people.workspaces.tables
-import models.sources.authorizations.tables
 import models.sources.connections.tables
 import models.sources.data_source_runs.tables
 import models.sources.data_sources.tables

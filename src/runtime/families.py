@@ -25,8 +25,6 @@ class Family(StrEnum):
     FIELD_CONVERSION = "field-conversion"
     FIELD_INDEX = "field-index"
     FIELD_REMOVAL = "field-removal"
-    OAUTH_EXCHANGE = "oauth-exchange"
-    OAUTH_REVOCATION = "oauth-revocation"
     PROVIDER_CALL = "provider-call"
     RECOMPUTATION = "recomputation"
     RETENTION = "retention"
@@ -46,8 +44,6 @@ JOB_FAMILIES = (
     Family.FIELD_CONVERSION,
     Family.FIELD_INDEX,
     Family.FIELD_REMOVAL,
-    Family.OAUTH_EXCHANGE,
-    Family.OAUTH_REVOCATION,
     Family.PROVIDER_CALL,
     Family.RECOMPUTATION,
 )

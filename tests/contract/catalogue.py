@@ -65,6 +65,16 @@ EXAMPLES: Mapping[str, Example] = {
     "delete_workspace": Example(ends=True),
     "list_workspace_events": GET,
     "get_webhook_signing_secret": GET,
+    # webhook endpoints
+    "create_webhook_endpoint": body({"url": "https://hooks.example.test/"}),
+    "list_webhook_endpoints": GET,
+    "get_webhook_endpoint": GET,
+    "update_webhook_endpoint": body({"description": "Changed"}),
+    "delete_webhook_endpoint": GET,
+    "rotate_webhook_endpoint_secret": GET,
+    "test_webhook_endpoint": GET,
+    "list_webhook_deliveries": GET,
+    "redeliver_webhook": GET,
     # notifications
     "list_notifications": GET,
     "list_inbox": GET,
@@ -258,10 +268,6 @@ EXAMPLES: Mapping[str, Example] = {
     ),
     "get_oauth_client_workspace": Example(query=lambda _: {"oauthClientId": "a-client"}),
     "get_oauth_client_workspace_by_path": GET,
-    "start_authorization": body({"provider": "github", "label": "New"}),
-    "finish_authorization": Example(
-        body=lambda one: {"state": one.secrets["state"], "code": "x"}, works=True
-    ),
     # actions and data sources
     "create_action": Example(
         body=lambda one: {

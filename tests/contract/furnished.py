@@ -10,6 +10,8 @@ from models.automation.waits.resume_urls import Address, resume_path
 from models.core.access.rules import Role
 from models.data.record_exports.commands import accept_export
 from models.data.record_exports.shapes import CreateExport
+from models.messages.deliveries.commands import close_delivery
+from models.messages.deliveries.rules import DeliveryStatus
 from models.messages.notifications.commands import Notice, notify
 from models.messages.notifications.rules import NotificationKind
 from models.people.experiments.commands import create_experiment
@@ -66,6 +68,7 @@ async def furnish(space: Space, client: Client) -> Furnished:
     await _engine(made)
     await _imports(made)
     await _experiments(made)
+    await _webhook_endpoints(made)
     await _notifications(made)
     await _release(made)
     await _automations(made)
@@ -89,6 +92,16 @@ async def _keys(made: Furnished) -> None:
         f"{made.space.path}/api-keys", {"name": "spare", "scopes": ["records:read"]}
     )
     made.ids["apiKeyId"] = created["apiKey"]["id"]
+
+
+async def _webhook_endpoints(made: Furnished) -> None:
+    path = f"{made.space.path}/webhook-endpoints"
+    endpoint = await made.post(path, {"url": "https://hooks.example.test/"})
+    made.ids["endpointId"] = endpoint["id"]
+    sent = await made.post(f"{path}/{endpoint['id']}/test")
+    made.ids["deliveryId"] = sent["id"]
+    async with made.space.database.transaction() as work:
+        await close_delivery(work, uuid.UUID(sent["id"]), DeliveryStatus.FAILED)
 
 
 async def _experiments(made: Furnished) -> None:
@@ -318,9 +331,6 @@ async def _webhooks(made: Furnished) -> None:
     connection = await made.post(f"{made.space.path}/integrations/connections", connected)
     made.ids["connectionId"] = connection["id"]
     made.secrets.update(provider="demo", oauthClient="a-client")
-    signing_in = {"provider": "github", "label": "Repositories"}
-    started = await made.post(f"{made.space.path}/integrations/oauth/start", signing_in)
-    made.secrets["state"] = started["state"]
     trigger = {
         "kind": "webhook",
         "auth": "none",

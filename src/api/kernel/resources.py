@@ -18,6 +18,7 @@ from models.data.forms import queries as forms
 from models.data.records.queries import placement as record_placement
 from models.data.records.queries import records
 from models.data.time_entries.queries import entries
+from models.messages.webhook_endpoints import queries as webhook_endpoints
 from models.people.api_keys import queries as api_keys
 from models.people.invitations import queries as invitations
 from models.people.members import queries as members
@@ -36,6 +37,7 @@ RESOURCES: Mapping[str, Visible] = {
     "data_source": data_sources.visible,
     "data_source_run": data_source_runs.visible,
     "database": databases.visible,
+    "endpoint": webhook_endpoints.visible,
     "entry": entries.visible,
     "file": files.visible,
     "field": databases.visible_field,

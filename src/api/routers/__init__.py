@@ -32,6 +32,7 @@ from api.routers.data import record_exports as exports
 from api.routers.messages import (
     notifications,
     push_devices,
+    webhook_endpoints,
     webhook_signing,
     workspace_events,
 )
@@ -46,7 +47,6 @@ from api.routers.people import (
     workspaces,
 )
 from api.routers.sources import (
-    authorizations,
     connections,
     data_source_runs,
     data_sources,
@@ -67,6 +67,7 @@ ROUTERS: Sequence[Router] = (
     notifications.router,
     push_devices.router,
     webhook_signing.router,
+    webhook_endpoints.router,
     members.router,
     api_keys.router,
     experiments.router,
@@ -74,7 +75,6 @@ ROUTERS: Sequence[Router] = (
     action_runs.router,
     connections.router,
     resources.router,
-    authorizations.router,
     data_sources.router,
     data_source_runs.router,
     spreadsheet_imports.router,

@@ -41,7 +41,7 @@ async def send_webhook(outbound: OutboundClient, secret: bytes, outgoing: Outgoi
             url=config.url,
             headers={
                 "Content-Type": "application/json",
-                **signed_headers(secret, webhook_id, int(utc_now().timestamp()), body),
+                **signed_headers([secret], webhook_id, int(utc_now().timestamp()), body),
             },
             body=body,
             timeout_seconds=SECONDS,

@@ -2,7 +2,7 @@
 
 import base64
 import hmac
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 PREFIX = "whsec_"
 SECRET_BYTES = 32
@@ -14,13 +14,18 @@ def secret_text(secret: bytes) -> str:
 
 
 def signed_headers(
-    secret: bytes, message_id: str, timestamp: int, body: bytes
+    secrets: Sequence[bytes], message_id: str, timestamp: int, body: bytes
 ) -> Mapping[str, str]:
-    """The three headers of an attempt at `timestamp` (seconds since the epoch)."""
+    """The three headers of an attempt at `timestamp` (seconds since the epoch).
+
+    It has a signature by each secret: two of them while a secret is changed.
+    """
     signed = f"{message_id}.{timestamp}.".encode() + body
-    signature = base64.b64encode(hmac.digest(secret, signed, "sha256")).decode()
+    digests = [hmac.digest(secret, signed, "sha256") for secret in secrets]
     return {
         "webhook-id": message_id,
         "webhook-timestamp": str(timestamp),
-        "webhook-signature": f"v1,{signature}",
+        "webhook-signature": " ".join(
+            f"v1,{base64.b64encode(digest).decode()}" for digest in digests
+        ),
     }

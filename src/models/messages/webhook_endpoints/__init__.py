@@ -1,0 +1,1 @@
+"""Webhook endpoints: servers that are told what happens in a workspace."""

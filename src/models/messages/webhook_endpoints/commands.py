@@ -1,0 +1,191 @@
+"""Making and changing webhook endpoints, and sending to them once more."""
+
+import os
+
+from sqlalchemy import delete, func, insert, select, update
+
+from models.core.access.rules import Actor
+from models.core.base import Id, JsonObject
+from models.core.revisions import next_updated_at
+from models.messages.deliveries.commands import NewDelivery, accept_deliveries, cancel_deliveries
+from models.messages.deliveries.rules import DeliveryChannel, DeliveryStatus
+from models.messages.deliveries.tables import delivery
+from models.messages.webhook_endpoints.log import head
+from models.messages.webhook_endpoints.queries import delivery_body, find_delivery, find_endpoint
+from models.messages.webhook_endpoints.rules import OVERLAP, TEST, DisabledReason, secret_place
+from models.messages.webhook_endpoints.shapes import (
+    CreateWebhookEndpoint,
+    DeletedWebhookEndpoint,
+    IssuedWebhookEndpoint,
+    UpdateWebhookEndpoint,
+    WebhookDeliveryBody,
+    WebhookEndpointBody,
+)
+from models.messages.webhook_endpoints.tables import WebhookEndpoint, webhook_endpoint
+from models.messages.webhook_signing.rules import SECRET_BYTES, secret_text
+from runtime.crypto import KeyRing
+from runtime.database import UnitOfWork, columns_of
+from runtime.errors import ConflictError, NotFoundError
+from runtime.ids import new_id
+from runtime.timestamps import wire_timestamp
+
+MAX_ENDPOINTS = 50
+"""A workspace has at most this many endpoints (promise I12)."""
+
+_endpoint = webhook_endpoint.c
+
+
+async def create_endpoint(
+    work: UnitOfWork, actor: Actor, keys: KeyRing, body: CreateWebhookEndpoint
+) -> IssuedWebhookEndpoint:
+    """An endpoint that is told of what happens from now on, with its secret.
+
+    Raises ConflictError when there are too many.
+    """
+    # Two requests at the same time must not both take the last place.
+    place = f"webhook-endpoints/{actor.workspace_id}"
+    await work.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(place, 0))))
+    count = select(func.count()).where(_endpoint.workspace_id == actor.workspace_id)
+    if await work.scalar(count) >= MAX_ENDPOINTS:
+        raise ConflictError(f"The workspace has {MAX_ENDPOINTS} endpoints; delete some first.")
+    endpoint_id, secret = new_id(), os.urandom(SECRET_BYTES)
+    row = await work.first(
+        insert(webhook_endpoint)
+        .values(
+            id=endpoint_id,
+            workspace_id=actor.workspace_id,
+            url=body.url,
+            description=body.description,
+            event_types=[kind.value for kind in dict.fromkeys(body.event_types)],
+            enabled=body.enabled,
+            disabled_at=None if body.enabled else work.now,
+            disabled_reason=None if body.enabled else DisabledReason.MANUAL.value,
+            sealed_secret=keys.seal(secret, secret_place(endpoint_id)),
+            told_until=await head(work, actor.workspace_id),
+            created_by_user_id=actor.user_id,
+            created_at=work.now,
+            updated_at=work.now,
+        )
+        .returning(webhook_endpoint),
+        of=WebhookEndpoint,
+    )
+    return _issued(row, secret)
+
+
+async def update_endpoint(
+    work: UnitOfWork, actor: Actor, endpoint_id: Id, body: UpdateWebhookEndpoint
+) -> WebhookEndpointBody:
+    """Change what the body names. Raises NotFoundError."""
+    before = await find_endpoint(work, actor.workspace_id, endpoint_id)
+    given = body.model_dump(exclude_unset=True)
+    values: JsonObject = {
+        name: value for name, value in given.items() if value is not None or name == "description"
+    }
+    if body.enabled is True and not before.enabled:
+        values |= {"disabled_at": None, "disabled_reason": None, "failing_since": None}
+        values["told_until"] = await head(work, actor.workspace_id)
+    if body.enabled is False and before.enabled:
+        values |= {"disabled_at": work.now, "disabled_reason": DisabledReason.MANUAL.value}
+    row = await _update(work, actor, endpoint_id, values)
+    return WebhookEndpointBody.model_validate(row)
+
+
+async def rotate_secret(
+    work: UnitOfWork, actor: Actor, keys: KeyRing, endpoint_id: Id
+) -> IssuedWebhookEndpoint:
+    """Give an endpoint a new secret; the old one signs too for `OVERLAP`. Raises NotFoundError."""
+    secret = os.urandom(SECRET_BYTES)
+    values: JsonObject = {
+        "sealed_previous_secret": _endpoint.sealed_secret,
+        "previous_secret_until": work.now + OVERLAP,
+        "sealed_secret": keys.seal(secret, secret_place(endpoint_id)),
+    }
+    return _issued(await _update(work, actor, endpoint_id, values), secret)
+
+
+async def delete_endpoint(
+    work: UnitOfWork, actor: Actor, endpoint_id: Id
+) -> DeletedWebhookEndpoint:
+    """Delete an endpoint; what is on its way to it is cancelled. Raises NotFoundError."""
+    this = _endpoint.workspace_id == actor.workspace_id, _endpoint.id == endpoint_id
+    deleted = await work.execute(delete(webhook_endpoint).where(*this))
+    if deleted.rowcount == 0:
+        raise NotFoundError("endpoint")
+    pending = select(delivery.c.id).where(
+        delivery.c.workspace_id == actor.workspace_id,
+        delivery.c.target_id == endpoint_id,
+        delivery.c.status == DeliveryStatus.PENDING,
+    )
+    waiting = [row.id for row in await work.rows(pending.order_by(delivery.c.id))]
+    await cancel_deliveries(work, actor.workspace_id, waiting)
+    return DeletedWebhookEndpoint(id=endpoint_id)
+
+
+async def send_test(
+    work: UnitOfWork, actor: Actor, event_id: Id, endpoint_id: Id
+) -> WebhookDeliveryBody:
+    """Send an event that says nothing. Raises NotFoundError, ConflictError when it is disabled."""
+    row = await _enabled(work, actor, endpoint_id)
+    payload = {"type": TEST, "timestamp": wire_timestamp(work.now), "data": {}}
+    return await _send(work, actor, row.id, event_id, payload)
+
+
+async def redeliver(
+    work: UnitOfWork, actor: Actor, key: Id, endpoint_id: Id, delivery_id: Id
+) -> WebhookDeliveryBody:
+    """Deliver an event once more, under the same `webhook-id`.
+
+    Raises NotFoundError, and ConflictError while it is being delivered or the endpoint is disabled.
+    """
+    row = await _enabled(work, actor, endpoint_id)
+    earlier = await find_delivery(work, actor.workspace_id, endpoint_id, delivery_id)
+    if earlier.status == DeliveryStatus.PENDING:
+        raise ConflictError("The event is still being delivered.")
+    return await _send(work, actor, row.id, earlier.subject_id, earlier.input, str(key))
+
+
+async def _send(  # the parts of a delivery
+    work: UnitOfWork,
+    actor: Actor,
+    endpoint_id: Id,
+    event_id: Id,
+    payload: JsonObject,
+    key: str = "",
+) -> WebhookDeliveryBody:
+    wanted = NewDelivery(
+        workspace_id=actor.workspace_id,
+        channel=DeliveryChannel.WEBHOOK,
+        subject_id=event_id,
+        target_id=endpoint_id,
+        input=payload,
+        key=key,
+    )
+    await accept_deliveries(work, [wanted])
+    return delivery_body(await find_delivery(work, actor.workspace_id, endpoint_id, wanted.id))
+
+
+async def _enabled(work: UnitOfWork, actor: Actor, endpoint_id: Id) -> WebhookEndpoint:
+    row = await find_endpoint(work, actor.workspace_id, endpoint_id)
+    if not row.enabled:
+        raise ConflictError("The endpoint is disabled. Enable it first.")
+    return row
+
+
+async def _update(
+    work: UnitOfWork, actor: Actor, endpoint_id: Id, values: JsonObject
+) -> WebhookEndpoint:
+    row = await work.first(
+        update(webhook_endpoint)
+        .where(_endpoint.workspace_id == actor.workspace_id, _endpoint.id == endpoint_id)
+        .values(**values, updated_at=next_updated_at(_endpoint.updated_at, work.now))
+        .returning(webhook_endpoint),
+        of=WebhookEndpoint,
+    )
+    if row is None:
+        raise NotFoundError("endpoint")
+    return row
+
+
+def _issued(row: WebhookEndpoint | None, secret: bytes) -> IssuedWebhookEndpoint:
+    assert row is not None
+    return IssuedWebhookEndpoint.model_validate({**columns_of(row), "secret": secret_text(secret)})

@@ -1,0 +1,33 @@
+"""When an endpoint is sent to, and when it is given up (decisions C16, ADR 0057). Pure."""
+
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from models.core.base import Id
+
+TEST = "webhook.test"
+"""The type of the event that a test sends."""
+OVERLAP = timedelta(hours=24)
+"""How long the previous secret signs too, after a rotation."""
+FAILING_FOR = timedelta(days=3)
+"""An endpoint that has taken nothing for so long, though it was tried, is disabled."""
+GONE = 410
+"""The status by which a receiver says that it wants nothing more (RFC 9110, 15.5.11)."""
+
+
+class DisabledReason(StrEnum):
+    """Why an endpoint is disabled."""
+
+    MANUAL = "manual"
+    GONE = "gone"
+    FAILING = "failing"
+
+
+def secret_place(endpoint_id: Id) -> str:
+    """What the secrets of an endpoint are sealed for."""
+    return f"webhook_endpoint|{endpoint_id}|secret"
+
+
+def is_given_up(failing_since: datetime | None, now: datetime) -> bool:
+    """Whether an endpoint has failed for too long."""
+    return failing_since is not None and now - failing_since >= FAILING_FOR

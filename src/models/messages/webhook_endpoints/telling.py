@@ -1,0 +1,117 @@
+"""From the log of a workspace to deliveries for its endpoints (ADR 0057).
+
+An endpoint remembers up to where it was told. One turn is one transaction: deliveries and the new
+place are written together, so an event becomes one delivery for each endpoint, whatever dies.
+"""
+
+from collections.abc import Sequence
+
+from sqlalchemy import Uuid, bindparam, select, update
+
+from models.core.base import Id, JsonObject
+from models.messages.deliveries.commands import NewDelivery, accept_deliveries
+from models.messages.deliveries.rules import DeliveryChannel
+from models.messages.webhook_endpoints.log import events_between, head
+from models.messages.webhook_endpoints.tables import WebhookEndpoint, webhook_endpoint
+from models.messages.workspace_events.rules import EventType
+from models.messages.workspace_events.tables import WorkspaceEvent
+from runtime.database import UnitOfWork, Work
+from runtime.derived_ids import derived_id
+from runtime.prepared_statement import PreparedStatement
+from runtime.timestamps import wire_timestamp
+
+MOST_EVENTS = 500
+"""Events of one workspace in one turn."""
+MOST_WORKSPACES = 1_000
+"""Workspaces that are looked at in one turn."""
+FIRST_WORKSPACE = Id(int=0)
+
+_endpoint = webhook_endpoint.c
+
+_TOLD = PreparedStatement(
+    select(_endpoint.workspace_id)
+    .distinct()
+    .where(_endpoint.enabled, _endpoint.workspace_id > bindparam("after", type_=Uuid))
+    .order_by(_endpoint.workspace_id)
+    .limit(MOST_WORKSPACES)
+)
+
+
+async def workspaces_told(work: Work, after: Id = FIRST_WORKSPACE) -> Sequence[Id]:
+    """The next workspaces that have an endpoint, in order."""
+    return [row.workspace_id for row in await _TOLD.rows(work, {"after": after})]
+
+
+async def tell(work: UnitOfWork, workspace_id: Id) -> int:
+    """Make deliveries of what endpoints have not been told; how many events were looked at.
+
+    To be called until it gives 0. Endpoints that another worker tells are left to it.
+    """
+    until = await head(work, workspace_id)
+    held = (
+        select(webhook_endpoint)
+        .where(
+            _endpoint.workspace_id == workspace_id,
+            _endpoint.enabled,
+            _endpoint.told_until < until,
+        )
+        .order_by(_endpoint.id)
+        .with_for_update(skip_locked=True)
+    )
+    endpoints = await work.rows(held, of=WebhookEndpoint)
+    if not endpoints:
+        return 0
+    events = await events_between(
+        work,
+        workspace_id,
+        min(endpoint.told_until for endpoint in endpoints),
+        until,
+        types=list(EventType),
+        user_ids=[],
+        most=MOST_EVENTS,
+    )
+    last = events[-1].seq if len(events) == MOST_EVENTS else until
+    wanted = [
+        _delivery(endpoint, event)
+        for event in events
+        for endpoint in endpoints
+        if _wants(endpoint, event)
+    ]
+    await accept_deliveries(work, wanted)
+    await work.execute(
+        update(webhook_endpoint)
+        .where(_endpoint.id.in_([one.id for one in endpoints]), _endpoint.told_until < last)
+        .values(told_until=last)
+    )
+    work.notify_workers = work.notify_workers or bool(wanted)
+    return len(events)
+
+
+def payload_of(event: WorkspaceEvent) -> JsonObject:
+    """What a call says of an event (Standard Webhooks: type, timestamp, data)."""
+    actor = {"type": event.actor_type}
+    if event.actor_user_id is not None:
+        actor["userId"] = str(event.actor_user_id)
+    return {
+        "type": event.type,
+        "timestamp": wire_timestamp(event.at),
+        "workspaceId": str(event.workspace_id),
+        "seq": event.seq,
+        "actor": actor,
+        "data": event.data,
+    }
+
+
+def _wants(endpoint: WebhookEndpoint, event: WorkspaceEvent) -> bool:
+    chosen = not endpoint.event_types or event.type in endpoint.event_types
+    return chosen and event.seq > endpoint.told_until
+
+
+def _delivery(endpoint: WebhookEndpoint, event: WorkspaceEvent) -> NewDelivery:
+    return NewDelivery(
+        workspace_id=event.workspace_id,
+        channel=DeliveryChannel.WEBHOOK,
+        subject_id=derived_id("workspace-event", event.workspace_id, event.seq),
+        target_id=endpoint.id,
+        input=payload_of(event),
+    )
