@@ -6,6 +6,7 @@ its line here.
 """
 
 from models.automation.actions.queries import check_visible
+from models.automation.automation_runs.canaries import AutomationVersions
 from models.automation.automations.placement import automations_closed, automations_placed
 from models.content.items.handlers import on_placement_change
 from models.content.items.rules import ItemKind
@@ -16,6 +17,8 @@ from models.data.databases.rules.kinds import FieldKind
 from models.data.records.queries.records import seen_records
 from models.data.time_entries.commands import ending
 from models.data.views.queries import seen_views
+from models.people.experiments.handlers import on_target
+from models.people.experiments.rules import TargetType
 from models.people.members.handlers import on_member_removal
 from models.people.workspaces.handlers import on_workspace_deletion
 from models.sources.data_sources.schedules import data_sources_closed, data_sources_placed
@@ -25,6 +28,7 @@ def register_models() -> None:
     """Register all handlers; calling it again changes nothing."""
     on_placement_change(ItemKind.AUTOMATION, automations_placed)
     on_workspace_deletion(automations_closed)
+    on_target(TargetType.AUTOMATION_VERSION, AutomationVersions())
     on_placement_change(ItemKind.DATA_SOURCE, data_sources_placed)
     on_workspace_deletion(data_sources_closed)
     on_workspace_deletion(ending.workspace_deleted)

@@ -125,6 +125,8 @@ async def test_variants_without_an_id_get_one_of_their_label(admin: Client) -> N
         {"name": ""},
         {"useCount": 1},
         {"startedAt": "2030-01-02T00:00:00Z", "endsAt": "2030-01-01T00:00:00Z"},
+        {"targetType": "automation_version", "targetKey": "mine"},
+        {"targetType": "automation_version", "targetKey": str(uuid.uuid4())},
     ],
 )
 async def test_what_is_no_experiment_is_refused(admin: Client, changes: Json) -> None:

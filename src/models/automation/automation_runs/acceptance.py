@@ -1,12 +1,13 @@
 """Accepting a run: the row and the intent to start it, in one statement (promise I2)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sqlalchemy import bindparam
 
 from models.automation.automation_runs import slots
 from models.automation.automation_runs.admission import FREE, Admission, admit, concurrency_of
+from models.automation.automation_runs.canaries import drawn_version
 from models.automation.automation_runs.rules import RunSource, RunStatus
 from models.automation.automation_runs.start_intents import start_intent
 from models.automation.automation_runs.tables import AUTOMATION_RUNS, AutomationRun, automation_run
@@ -59,6 +60,8 @@ class Accepted:
     skipped: bool = False
     columns: JsonObject | None = None
     """The columns of the run that was inserted."""
+    node_count: int = 0
+    """Nodes of the version that it executes."""
 
     @property
     def run(self) -> AutomationRun | None:
@@ -101,11 +104,15 @@ _ACCEPT_ALONE = PreparedStatement(_RUN)
 async def accept(
     work: UnitOfWork, actor: Actor, version: RunnableVersion, request: RunRequest
 ) -> Accepted:
-    """Accept a run of a version. It starts when this transaction commits, or when it gets a slot.
+    """Accept a run of a version, or of another one that a canary draws for it.
 
+    It starts when this transaction commits, or when it gets a slot.
     Raises RunError when a person or a run asked for it and the automation's concurrency forbids it.
     """
     run_id = request.run_id or new_id()
+    version, further = await drawn_version(work, actor, version, request.source, run_id)
+    if further:
+        request = replace(request, options={**request.options, **further})
     limits = concurrency_of(version.trigger_config, request)
     if limits is None:
         return await _write(work, actor, version, request, run_id, FREE)
@@ -152,7 +159,7 @@ async def _write(  # the parts of a run
         start = outbox.intent_values(work, **intent)
         created = await _ACCEPT.execute(work, {**start, **run}) > 0
     columns = {"id": run_id, "workspace_id": actor.workspace_id, **run} if created else None
-    return Accepted(run_id, created, columns=columns)
+    return Accepted(run_id, created, columns=columns, node_count=version.node_count)
 
 
 def _options(request: RunRequest, admission: Admission) -> JsonObject:

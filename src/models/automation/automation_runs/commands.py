@@ -173,7 +173,7 @@ async def _accept(
     accepted = await accept(work, actor, version, request)
     if accepted.run is None or accepted.run.concurrency_key is not None:
         return await detail(work, actor, version.automation_id, accepted.run_id)
-    return await accepted_detail(work, accepted.run, version.node_count)
+    return await accepted_detail(work, accepted.run, accepted.node_count)
 
 
 async def _replayed(

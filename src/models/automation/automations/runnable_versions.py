@@ -36,6 +36,8 @@ class RunnableVersion(Protocol):
     @property
     def enabled(self) -> bool: ...
     @property
+    def canary(self) -> JsonObject | None: ...
+    @property
     def version_id(self) -> Id: ...
     @property
     def version(self) -> int: ...
@@ -138,6 +140,7 @@ def _version(
             automation.c.id.label("automation_id"),
             automation.c.label,
             automation.c.enabled,
+            automation.c.canary,
             automation_version.c.id.label("version_id"),
             automation_version.c.version,
             checksum.label("checksum"),

@@ -14,7 +14,8 @@ from runtime.schema import Timestamp, table_of
 class Automation(SQLModel, table=True):
     """An automation; what it does is in its versions.
 
-    Its item says where it is placed, and whether it is archived or in the trash.
+    Its item says where it is placed, and whether it is archived or in the trash. `canary` is the
+    experiment that shares its runs out between versions.
     """
 
     __tablename__ = "automation"
@@ -23,6 +24,7 @@ class Automation(SQLModel, table=True):
         UniqueConstraint("workspace_id", "key"),
         ForeignKeyConstraint(["workspace_id", "item_id"], ["item.workspace_id", "item.id"]),
         Index("ix_automation_workspace_id_created_at_id", "workspace_id", "created_at", "id"),
+        Index("ix_automation_canary", "id", postgresql_where=text("canary IS NOT NULL")),
     )
 
     id: Id = Field(primary_key=True)
@@ -38,6 +40,7 @@ class Automation(SQLModel, table=True):
     sealed_webhook_secret: bytes = Field(sa_type=LargeBinary)
     sealed_previous_webhook_secret: bytes | None = Field(default=None, sa_type=LargeBinary)
     previous_webhook_secret_until: datetime | None = Field(default=None, sa_type=Timestamp)
+    canary: dict[str, Any] | None = Field(default=None, sa_type=JSONB(none_as_null=True))
     next_run_at: datetime | None = Field(default=None, sa_type=Timestamp)
     skipped_fires: int = Field(default=0, sa_column_kwargs={"server_default": text("0")})
     missed_fires: int = Field(default=0, sa_column_kwargs={"server_default": text("0")})
