@@ -22,6 +22,7 @@ from models.people.experiments.rules import TargetType
 from models.people.members.handlers import on_member_removal
 from models.people.workspaces.handlers import on_workspace_deletion
 from models.sources.data_sources.schedules import data_sources_closed, data_sources_placed
+from models.sources.mounts.schedules import mounts_closed, mounts_placed
 
 
 def register_models() -> None:
@@ -31,6 +32,8 @@ def register_models() -> None:
     on_target(TargetType.AUTOMATION_VERSION, AutomationVersions())
     on_placement_change(ItemKind.DATA_SOURCE, data_sources_placed)
     on_workspace_deletion(data_sources_closed)
+    on_placement_change(ItemKind.EXTERNAL_RESOURCE, mounts_placed)
+    on_workspace_deletion(mounts_closed)
     on_workspace_deletion(ending.workspace_deleted)
     on_member_removal(ending.member_removed)
     register_reference("database", seen_databases)

@@ -48,7 +48,7 @@ import models.people.workspaces.tables
 import models.sources.connections.tables
 import models.sources.data_source_runs.tables
 import models.sources.data_sources.tables
-import models.sources.external_resources.tables
+import models.sources.mounts.tables
 import models.sources.provider_calls.tables
 import models.workspace.bundles.tables
 import models.workspace.share_links.tables

@@ -15,6 +15,7 @@ class Family(StrEnum):
     ACTION_RUN = "action-run"
     AUTOMATION_SCHEDULE = "automation-schedule"
     DATA_SOURCE_SCHEDULE = "data-source-schedule"
+    MOUNT_SCHEDULE = "mount-schedule"
     MAINTENANCE = "maintenance"
     DATA_SOURCE_REFRESH = "data-source-refresh"
     DATA_SOURCE_PREVIEW = "data-source-preview"
@@ -25,7 +26,10 @@ class Family(StrEnum):
     FIELD_CONVERSION = "field-conversion"
     FIELD_INDEX = "field-index"
     FIELD_REMOVAL = "field-removal"
+    FORM_IMPORT = "form-import"
+    MOUNT_SYNC = "mount-sync"
     PROVIDER_CALL = "provider-call"
+    RESOURCE_IMPORT = "resource-import"
     RECOMPUTATION = "recomputation"
     RETENTION = "retention"
     SPREADSHEET_IMPORT = "spreadsheet-import"
@@ -44,8 +48,11 @@ JOB_FAMILIES = (
     Family.FIELD_CONVERSION,
     Family.FIELD_INDEX,
     Family.FIELD_REMOVAL,
+    Family.FORM_IMPORT,
+    Family.MOUNT_SYNC,
     Family.PROVIDER_CALL,
     Family.RECOMPUTATION,
+    Family.RESOURCE_IMPORT,
 )
 """The families whose rows are those of the job table."""
 

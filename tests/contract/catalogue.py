@@ -261,6 +261,19 @@ EXAMPLES: Mapping[str, Example] = {
         body=lambda one: {"connectionId": one.ids["connectionId"], "resource": _RESOURCE},
         works=True,
     ),
+    "mount_resource": Example(
+        body=lambda one: {
+            "connectionId": one.ids["connectionId"],
+            "resource": _RESOURCE,
+            "parentItemId": one.ids["folderId"],
+        },
+        works=True,
+    ),
+    "list_mounts": GET,
+    "get_mount": GET,
+    "sync_mount": Example(works=True),
+    "cancel_mount_sync": GET,
+    "delete_mount": GET,
     # choices of the caller
     "choose_oauth_client_workspace": Example(
         body=lambda one: {"oauthClientId": "a-client", "workspaceId": one.ids["workspaceId"]},

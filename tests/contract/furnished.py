@@ -331,6 +331,16 @@ async def _webhooks(made: Furnished) -> None:
     connection = await made.post(f"{made.space.path}/integrations/connections", connected)
     made.ids["connectionId"] = connection["id"]
     made.secrets.update(provider="demo", oauthClient="a-client")
+    resource = {
+        "externalType": "document",
+        "externalId": "welcome",
+        "name": "Welcome.md",
+        "surfaceKind": "document",
+        "capabilities": ["read"],
+    }
+    link = {"kind": "external_resource", "title": "Link", "config": {"resource": resource}}
+    mounted = await made.post("/v1/items", {**link, "parentItemId": made.ids["folderId"]})
+    made.ids["mountId"] = mounted["item"]["targetId"]
     trigger = {
         "kind": "webhook",
         "auth": "none",

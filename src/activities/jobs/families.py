@@ -5,6 +5,7 @@ from activities.jobs.exports import Exports
 from activities.jobs.field_conversion import FieldConversion
 from activities.jobs.field_indexes import FieldIndexes
 from activities.jobs.field_removal import FieldRemoval
+from activities.jobs.mount_syncs import MountSyncs
 from activities.jobs.provider_calls import ProviderCalls
 from activities.jobs.recomputation import Recomputation
 from activities.jobs.source_previews import SourcePreviews
@@ -29,5 +30,6 @@ def job_families(
         Family.FIELD_INDEX: FieldIndexes(),
         Family.RECOMPUTATION: Recomputation(),
         Family.FIELD_REMOVAL: FieldRemoval(),
+        Family.MOUNT_SYNC: MountSyncs(providers),
         Family.PROVIDER_CALL: ProviderCalls(providers),
     }

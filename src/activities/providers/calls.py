@@ -88,9 +88,14 @@ async def asked(work: UnitOfWork, call: Awaitable[T], seconds: float = CALL_SECO
 
     Raises ProviderProblem.
     """
+    return await keep_open(work, in_time(call, seconds))
+
+
+async def in_time(call: Awaitable[T], seconds: float = CALL_SECONDS) -> T:
+    """What a provider answers in time. Raises ProviderProblem."""
     try:
         async with asyncio.timeout(seconds):
-            return await keep_open(work, call)
+            return await call
     except TimeoutError:
         message = f"The provider did not answer within {seconds:g} seconds."
         raise ProviderProblem(ProblemKind.TIMEOUT, message) from None

@@ -11,6 +11,8 @@ from models.core.base import Id
 from models.core.schedules.commands import ScheduleTable
 from models.sources.data_source_runs.commands.scheduled_refreshes import fire as fire_refresh
 from models.sources.data_sources.schedules import DATA_SOURCE_SCHEDULES
+from models.sources.mounts.scheduled_syncs import fire as fire_sync
+from models.sources.mounts.schedules import MOUNT_SCHEDULES
 from runtime.database import UnitOfWork
 from runtime.families import Family
 
@@ -41,9 +43,18 @@ async def _data_source(work: UnitOfWork, data_source_id: Id, due: datetime) -> C
     return CalledRun(str(run.run_id), str(run.workspace_id), dict(run.request), family)
 
 
+async def _mount(work: UnitOfWork, mount_id: Id, due: datetime) -> CalledRun | None:
+    sync = await fire_sync(work, mount_id, due)
+    if sync is None:
+        return None
+    workspace_id, request = str(sync.workspace_id), dict(sync.request)
+    return CalledRun(str(sync.job_id), workspace_id, request, Family.MOUNT_SYNC)
+
+
 SCHEDULES: Mapping[Family, ScheduleFamily] = {
     Family.AUTOMATION_SCHEDULE: ScheduleFamily(AUTOMATION_SCHEDULES, _automation),
     Family.DATA_SOURCE_SCHEDULE: ScheduleFamily(DATA_SOURCE_SCHEDULES, _data_source),
+    Family.MOUNT_SCHEDULE: ScheduleFamily(MOUNT_SCHEDULES, _mount),
 }
 
 

@@ -1,5 +1,6 @@
 """What the OpenAPI document says of one operation beyond what FastAPI reads from its signature."""
 
+import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -23,6 +24,8 @@ from runtime.errors import (
 )
 
 _ERROR = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
+
+_JSON = "application/json"
 
 _SECURITY: Mapping[str, list[dict[str, list[str]]]] = {
     "any": [{"apiKey": []}, {"session": []}],
@@ -51,7 +54,11 @@ def documented_responses(
     if operation.result is None:
         found[operation.status] = {"content": {media_type: {}}}
     for status in statuses:
-        found[status] = {"content": {} if status == 304 else {media_type: {}}}
+        if operation.result is not None and media_type == _JSON:
+            answer = inspect.signature(operation.endpoint, eval_str=True).return_annotation
+            found[status] = {"model": answer, "description": "Done before"}
+        else:
+            found[status] = {"content": {} if status == 304 else {media_type: {}}}
     return found
 
 

@@ -199,7 +199,8 @@ class _Pipeline:
         assert adapter is not None
         assert isinstance(result, Data)
         content = b'{"data":' + adapter.dump_json(result.data, by_alias=True) + b"}"
-        return Response(content, self.operation.status, media_type="application/json")
+        status = self.request.status or self.operation.status
+        return Response(content, status, media_type="application/json")
 
     async def _deferred(self, deferred: Deferred) -> Response:
         """The answer of a job, waited for outside of any transaction."""

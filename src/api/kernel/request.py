@@ -57,6 +57,8 @@ class ApiRequest(Request):
         """What the idempotency key of the request is claimed for."""
         self.new_id: UUID = new_id()
         """The id of what the request makes; repeated under its idempotency key it has the same."""
+        self.status: int | None = None
+        """The status of a success that is not the operation's own; one of its `statuses`."""
         self.replayed = False
         """The answer is that of an earlier request with the same idempotency key."""
         self.caller: Principal | None = None

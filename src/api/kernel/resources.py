@@ -24,6 +24,7 @@ from models.people.invitations import queries as invitations
 from models.people.members import queries as members
 from models.sources.data_source_runs import overviews as data_source_runs
 from models.sources.data_sources import queries as data_sources
+from models.sources.mounts import queries as mounts
 from models.workspace.share_links.queries import links as share_links
 from runtime.database import UnitOfWork
 
@@ -44,6 +45,7 @@ RESOURCES: Mapping[str, Visible] = {
     "form": forms.visible,
     "invitation": invitations.visible,
     "item": items.placement,
+    "mount": mounts.visible,
     "record": records.visible,
     "run": run_overviews.visible,
     "share_link": share_links.visible,

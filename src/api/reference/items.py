@@ -10,7 +10,7 @@ from models.content.items.rules import ItemKind
 from models.content.surfaces.shapes import SurfaceContent
 from models.data.forms.shapes import CreateForm
 from models.data.views.shapes import ItemViewConfig
-from models.sources.external_resources.shapes import CreateMount
+from models.sources.mounts.shapes import CreateMount
 from models.workspace.targets.commands.factories import OWNED, WITH_CONTENT
 from models.workspace.targets.shapes import FileItemConfig
 

@@ -119,6 +119,24 @@ class FieldRemoval:
         return await _finish(job_id)
 
 
+@workflow.defn(name="FormImport")
+class FormImport:
+    """A form of a provider, made a form and a database of the workspace."""
+
+    @workflow.run
+    async def run(self, job_id: str) -> str:
+        return await _finish(job_id)
+
+
+@workflow.defn(name="MountSync")
+class MountSync:
+    """A mount brought in step with what its provider shows."""
+
+    @workflow.run
+    async def run(self, job_id: str) -> str:
+        return await _finish(job_id)
+
+
 @workflow.defn(name="ProviderCall")
 class ProviderCall:
     """A provider asked while somebody waits: a listing, a content, a test."""
@@ -137,6 +155,15 @@ class Recomputation:
         return await _finish(job_id)
 
 
+@workflow.defn(name="ResourceImport")
+class ResourceImport:
+    """A resource of a provider copied into native content, or refreshed there."""
+
+    @workflow.run
+    async def run(self, job_id: str) -> str:
+        return await _finish(job_id)
+
+
 JOB_WORKFLOWS: dict[Family, type[Any]] = {
     Family.DATA_SOURCE_PREVIEW: DataSourcePreview,
     Family.DATA_SOURCE_REVERSAL: DataSourceReversal,
@@ -145,6 +172,9 @@ JOB_WORKFLOWS: dict[Family, type[Any]] = {
     Family.FIELD_CONVERSION: FieldConversion,
     Family.FIELD_INDEX: FieldIndex,
     Family.FIELD_REMOVAL: FieldRemoval,
+    Family.FORM_IMPORT: FormImport,
+    Family.MOUNT_SYNC: MountSync,
     Family.PROVIDER_CALL: ProviderCall,
     Family.RECOMPUTATION: Recomputation,
+    Family.RESOURCE_IMPORT: ResourceImport,
 }

@@ -24,19 +24,44 @@ async def accept_job(
 
     `summary` is shown to operators and holds no user data.
     """
-    row = {
-        "id": job_id,
-        "workspace_id": actor.workspace_id,
-        "family": family.value,
-        "subject_id": subject_id,
-        "actor_user_id": actor.user_id,
-        "input": input or {},
-        "progress": {},
-    }
-    if not await lifecycle.accept(work, JOBS, row):
+    if not await record_job(
+        work, actor.workspace_id, actor.user_id, family, job_id, subject_id, input
+    ):
         return False
     await start_job(work, family, actor.workspace_id, job_id, subject_id, summary)
     return True
+
+
+async def record_job(  # the parts of a row
+    work: UnitOfWork,
+    workspace_id: Id,
+    user_id: Id,
+    family: Family,
+    job_id: Id,
+    subject_id: Id,
+    input: JsonObject | None = None,  # noqa: A002  # the column's name
+) -> bool:
+    """Record a job that the caller has executed; False when one of this id was accepted before."""
+    row = {
+        "id": job_id,
+        "workspace_id": workspace_id,
+        "family": family.value,
+        "subject_id": subject_id,
+        "actor_user_id": user_id,
+        "input": input or {},
+        "progress": {},
+    }
+    return await lifecycle.accept(work, JOBS, row)
+
+
+def start_request(subject_id: Id, summary: str, source: str = "api") -> StartRequest:
+    """What Temporal is told of a job when it starts; `summary` holds no user data."""
+    return {
+        "summary": summary,
+        "resourceId": str(subject_id),
+        "source": source,
+        "priority": 2,
+    }
 
 
 async def start_job(  # the parts of a request
@@ -49,12 +74,7 @@ async def start_job(  # the parts of a request
     restarts: int = 0,
 ) -> None:
     """Have the execution of an accepted job started."""
-    request: StartRequest = {
-        "summary": summary,
-        "resourceId": str(subject_id),
-        "source": "api",
-        "priority": 2,
-    }
+    request = start_request(subject_id, summary)
     await lifecycle.start(work, family, workspace_id, job_id, request, restarts)
 
 

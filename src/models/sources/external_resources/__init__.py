@@ -1,1 +1,1 @@
-"""Mounts: resources of other providers with a place in the tree of items."""
+"""Resources of providers, as they are shared by connections, mounts and imports."""

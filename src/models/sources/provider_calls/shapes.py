@@ -21,7 +21,7 @@ from models.sources.external_resources.rules.resources import (
     ReadFormat,
 )
 
-_RESOURCE: JsonObject = {
+EXAMPLE_RESOURCE: JsonObject = {
     "externalType": "document",
     "externalId": "welcome",
     "name": "Welcome.md",
@@ -53,7 +53,7 @@ class BrowsedResources(Shape):
 class NamedResource(Input):
     """A resource of a connection, as browse gave it."""
 
-    model_config = example({"connectionId": EXAMPLE_ID, "resource": _RESOURCE})
+    model_config = example({"connectionId": EXAMPLE_ID, "resource": EXAMPLE_RESOURCE})
 
     connection_id: InputId
     resource: ProviderResource

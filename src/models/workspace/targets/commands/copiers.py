@@ -26,7 +26,7 @@ from models.data.forms.commands import copy_form
 from models.data.views.commands.views import create_item_view
 from models.data.views.queries import view_definition
 from models.sources.data_sources.commands import copy_data_source
-from models.sources.external_resources.commands import copy_mount
+from models.sources.mounts.commands.mounts import copy_mount
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
 from runtime.ids import new_id

@@ -28,8 +28,8 @@ from models.data.views.commands.views import create_item_view
 from models.data.views.queries import get_view
 from models.sources.data_sources.commands import create_data_source
 from models.sources.data_sources.shapes import CreateDataSource
-from models.sources.external_resources.commands import create_mount
-from models.sources.external_resources.shapes import CreateMount
+from models.sources.mounts.commands.mounts import create_mount
+from models.sources.mounts.shapes import CreateMount
 from models.workspace.targets.shapes import CreateItem, FileItemConfig, TargetDetail
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork

@@ -1,0 +1,190 @@
+"""Jobs that place mounts and bring them in step with their providers."""
+
+import time
+from collections.abc import Sequence
+
+from typing_extensions import override
+
+from activities.jobs.open_transactions import keep_open
+from activities.jobs.provider_attempts import try_later_or_refuse
+from activities.jobs.transactions import Chunks
+from activities.providers.adapter import MAX_LISTED, RETRIED, Listing, ProblemKind, ProviderProblem
+from activities.providers.calls import Opened, Providers, asked, in_time
+from models.core.access.rules import Actor
+from models.core.base import Id, JsonObject
+from models.messages.jobs.queries import job_actor
+from models.messages.jobs.tables import Job
+from models.sources.connections.providers import PROVIDERS
+from models.sources.external_resources.rules.resources import Capability, ProviderResource
+from models.sources.mounts.commands import syncs
+from models.sources.mounts.commands.syncs import ListedFolder
+from models.sources.mounts.rules import INTERRUPTED, MAX_ENTRIES
+from models.sources.mounts.tables import Mount
+from runtime.database import UnitOfWork
+
+CHUNK_SECONDS = 3.0
+"""Seconds after which a chunk asks for no further page."""
+CHUNK_PAGES = 50
+FOLDER_PAGES = 1_000
+"""Pages of one folder; a provider that gives more goes in circles."""
+
+
+class MountSyncs(Chunks):
+    """Describes the resource, then lists what is below it, folder by folder.
+
+    The entries of a chunk and the place where the next one goes on are one transaction. So a
+    repeated chunk finds what the one before it wrote, and nothing is there twice.
+    """
+
+    def __init__(self, providers: Providers) -> None:
+        self._providers = providers
+
+    @override
+    async def advance(self, work: UnitOfWork, job: Job) -> JsonObject | None:
+        actor = await job_actor(work, job)
+        try:
+            if not job.progress:
+                return await self._begin(work, job, actor)
+            return await self._list(work, job, actor)
+        except ProviderProblem as problem:
+            try_later_or_refuse(problem)
+
+    @override
+    async def result(self, work: UnitOfWork, job: Job) -> JsonObject:
+        return job.progress
+
+    @override
+    async def undo(self, work: UnitOfWork, job: Job) -> bool:
+        """What was mounted stays, and says why it is not whole."""
+        await syncs.note_failure(work, _mount_id(job), job.id, job.error or INTERRUPTED)
+        return True
+
+    async def _begin(self, work: UnitOfWork, job: Job, actor: Actor) -> JsonObject | None:
+        place = job.input["place"]
+        if place is not None:
+            return await self._place(work, job, actor, place)
+        root = await syncs.root_of(work, job.workspace_id, _mount_id(job), job.id)
+        if root is None or root.connection_id is None:
+            return _done(job, _mount_id(job))
+        opened = await self._providers.open(work, actor, root.connection_id)
+        known = ProviderResource.model_validate(root.resource)
+        try:
+            resource = await asked(work, opened.adapter.describe(opened.access, known))
+        except ProviderProblem as problem:
+            if problem.kind is not ProblemKind.GONE:
+                raise
+            await syncs.note_vanished(work, root, job.id)
+            return _done(job, root.id)
+        return await self._described(work, job, root, opened, resource)
+
+    async def _place(
+        self, work: UnitOfWork, job: Job, actor: Actor, place: JsonObject
+    ) -> JsonObject | None:
+        opened = await self._providers.open(work, actor, Id(place["connectionId"]))
+        named = ProviderResource.model_validate(place["resource"])
+        resource = await asked(work, opened.adapter.describe(opened.access, named))
+        mount_id, new = await syncs.place_root(work, actor, job.id, place, resource)
+        job.progress["created"] = new
+        root = await syncs.root_of(work, job.workspace_id, mount_id, job.id) if new else None
+        if root is None:
+            return _done(job, mount_id)
+        return await self._described(work, job, root, opened, resource)
+
+    async def _described(
+        self, work: UnitOfWork, job: Job, root: Mount, opened: Opened, resource: ProviderResource
+    ) -> JsonObject | None:
+        """End here where nothing is below the resource, or nothing has changed there."""
+        watched = Capability.WATCH in PROVIDERS[opened.connection.provider].capabilities
+        revision = resource.revision if watched else None
+        unchanged = revision is not None and revision == root.synced_revision
+        if not root.recursive or unchanged:
+            await syncs.note_unchanged(work, root, job.id, resource, revision)
+            return _done(job, root.id)
+        await syncs.begin_listing(work, root)
+        return {
+            "mountId": str(root.id),
+            "created": job.progress.get("created", False),
+            "resource": resource.to_json(),
+            "revision": revision,
+            "folder": str(root.id),
+            "cursor": None,
+            "pages": 0,
+        }
+
+    async def _list(self, work: UnitOfWork, job: Job, actor: Actor) -> JsonObject | None:
+        root = await syncs.root_of(work, job.workspace_id, _mount_id(job), job.id)
+        if root is None or root.connection_id is None:
+            return None
+        opened = await self._providers.open(work, actor, root.connection_id)
+        folders = await self._folders(work, root, job.progress)
+        if not folders or root.truncated:
+            resource = ProviderResource.model_validate(job.progress["resource"])
+            await syncs.finish_sync(work, root, job.id, resource, job.progress["revision"])
+            return None
+        listings = await keep_open(work, _listings(opened, root, folders, job.progress))
+        entries = await syncs.record_listing(work, actor, root, job.id, listings)
+        await syncs.advance_root(work, root, job.id, entries)
+        left = listings[-1]
+        going_on = not left.done
+        return {
+            **job.progress,
+            "folder": str(left.folder.id) if going_on else None,
+            "cursor": left.cursor if going_on else None,
+            "pages": job.progress["pages"] + len(left.resources) // MAX_LISTED if going_on else 0,
+        }
+
+    async def _folders(
+        self, work: UnitOfWork, root: Mount, progress: JsonObject
+    ) -> Sequence[Mount]:
+        """The folders to list next; the one whose pages go on is the first of them."""
+        if progress["folder"] == str(root.id):
+            return [root]
+        pending = await syncs.pending_folders(work, root, CHUNK_PAGES)
+        first = [one for one in pending if str(one.id) == progress["folder"]]
+        return [*first, *(one for one in pending if one not in first)]
+
+
+async def _listings(
+    opened: Opened, root: Mount, folders: Sequence[Mount], progress: JsonObject
+) -> list[ListedFolder]:
+    """What the provider shows below folders, until the chunk has taken long enough."""
+    ends, found, pages = time.monotonic() + CHUNK_SECONDS, list[ListedFolder](), 0
+    cursor, before = progress["cursor"], progress["pages"]
+    for folder in folders:
+        listing = ListedFolder(folder, cursor=cursor)
+        found.append(listing)
+        while not listing.done and pages < CHUNK_PAGES and time.monotonic() < ends:
+            await _page(opened, root, listing)
+            pages += 1
+            if pages + before >= FOLDER_PAGES and folder is folders[0]:
+                listing.done = True
+        if not listing.done or time.monotonic() >= ends or pages >= CHUNK_PAGES:
+            break
+        cursor, before = None, 0
+    return found
+
+
+async def _page(opened: Opened, root: Mount, listing: ListedFolder) -> None:
+    asking = Listing(listing.folder.external_id, limit=MAX_LISTED, cursor=listing.cursor)
+    try:
+        page = await in_time(opened.adapter.browse(opened.access, asking))
+    except ProviderProblem as problem:
+        if listing.folder.id == root.id or problem.kind in {*RETRIED, ProblemKind.AUTH}:
+            raise
+        listing.missing = problem.kind is ProblemKind.GONE
+        listing.problem = None if listing.missing else problem.message
+        listing.done = True
+        return
+    listing.resources += page.resources[:MAX_LISTED]
+    listing.cursor = page.cursor
+    listing.done = page.cursor is None or len(listing.resources) > MAX_ENTRIES
+
+
+def _mount_id(job: Job) -> Id:
+    return Id(job.progress.get("mountId") or job.input["mountId"])
+
+
+def _done(job: Job, mount_id: Id) -> JsonObject | None:
+    """Nothing is left to do; the job remembers its mount."""
+    job.progress["mountId"] = str(mount_id)
+    return None

@@ -1,0 +1,1 @@
+"""Mounts: resources of providers with a place in the tree of items, kept in step with them."""

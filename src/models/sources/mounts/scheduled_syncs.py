@@ -1,0 +1,59 @@
+"""The syncs of a schedule: one for each due time, in the name of who mounted the resource."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import select, update
+
+from models.core.base import Id
+from models.core.schedules.commands import scheduled, set_next_run
+from models.core.schedules.timetables import due_run_id
+from models.messages.jobs.commands import record_job, start_request
+from models.messages.jobs.queries import find_job
+from models.messages.jobs.rules import OPEN_JOB
+from models.sources.mounts.schedules import MOUNT_SCHEDULES
+from models.sources.mounts.tables import Mount, mount
+from runtime.database import UnitOfWork
+from runtime.families import Family
+from runtime.outbox import StartRequest
+
+
+@dataclass(frozen=True, slots=True)
+class DueSync:
+    """An open sync of a due time, and the request that starts it in Temporal."""
+
+    job_id: Id
+    workspace_id: Id
+    request: StartRequest
+
+
+async def fire(work: UnitOfWork, mount_id: Id, due: datetime) -> DueSync | None:
+    """The sync of a due time that has come, which the caller starts and waits for.
+
+    None when there is nothing to wait for: the schedule is gone or paused, the sync has ended
+    already, or another one is open, which then counts for the due time too.
+    """
+    wanted = await scheduled(work, MOUNT_SCHEDULES, mount_id)
+    if wanted is None:
+        return None
+    await set_next_run(work, MOUNT_SCHEDULES, mount_id, wanted.next_after(work.now))
+    if wanted.paused is not None:
+        return None
+    this = (mount.c.workspace_id == wanted.workspace_id, mount.c.id == mount_id)
+    row = await work.first(select(mount).where(*this).with_for_update(), of=Mount)
+    if row is None or row.created_by_user_id is None:
+        return None
+    job_id = due_run_id(wanted.schedule_id, due)
+    if row.sync_job_id is None:
+        given = {"mountId": str(mount_id), "place": None}
+        workspace_id, user_id = wanted.workspace_id, row.created_by_user_id
+        family = Family.MOUNT_SYNC
+        if await record_job(work, workspace_id, user_id, family, job_id, mount_id, given):
+            await work.execute(update(mount).where(*this).values(sync_job_id=job_id))
+    elif row.sync_job_id != job_id:
+        return None
+    job = await find_job(work, wanted.workspace_id, Family.MOUNT_SYNC, job_id)
+    if job.status not in OPEN_JOB:
+        return None
+    request = start_request(mount_id, "Sync", "schedule")
+    return DueSync(job_id, wanted.workspace_id, request)

@@ -1,0 +1,76 @@
+"""The table of mounts."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ForeignKeyConstraint, Index, UniqueConstraint, text
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlmodel import Field, SQLModel
+
+from models.core.base import Id
+from models.sources.external_resources.rules.resources import MountStatus
+from runtime.schema import Timestamp, one_of, table_of
+
+
+class Mount(SQLModel, table=True):
+    """A resource of a provider at a place in the tree; without a connection it is a link.
+
+    What a recursive mount found below its resource are its entries: mounts with its id as
+    `root_mount_id`, each once. `seen_by` is the last sync that the provider showed it to; one that
+    is `pending` is still to be listed by that sync. `sync_job_id` and what follows are the root's.
+    """
+
+    __tablename__ = "mount"
+    __table_args__ = (
+        UniqueConstraint("workspace_id", "id"),
+        ForeignKeyConstraint(["workspace_id", "item_id"], ["item.workspace_id", "item.id"]),
+        ForeignKeyConstraint(
+            ["workspace_id", "root_mount_id"],
+            ["mount.workspace_id", "mount.id"],
+            ondelete="CASCADE",
+        ),
+        one_of("status", MountStatus),
+        Index(
+            "uq_mount_entry",
+            "root_mount_id",
+            "external_id",
+            unique=True,
+            postgresql_where=text("root_mount_id IS NOT NULL"),
+        ),
+        Index("ix_mount_pending", "root_mount_id", "id", postgresql_where=text("pending")),
+        Index(
+            "ix_mount_resource",
+            "workspace_id",
+            "connection_id",
+            "external_id",
+            postgresql_where=text("root_mount_id IS NULL"),
+        ),
+    )
+
+    id: Id = Field(primary_key=True)
+    workspace_id: Id
+    item_id: Id = Field(unique=True)
+    connection_id: Id | None = None
+    root_mount_id: Id | None = None
+    external_id: str
+    resource: dict[str, Any] = Field(sa_type=JSONB)
+    recursive: bool
+    status: str
+    error: str | None = None
+    vanished_at: datetime | None = Field(default=None, sa_type=Timestamp)
+    last_synced_at: datetime | None = Field(default=None, sa_type=Timestamp)
+    seen_by: Id | None = None
+    pending: bool = Field(default=False, sa_column_kwargs={"server_default": text("false")})
+    sync_job_id: Id | None = None
+    synced_revision: str | None = None
+    entries: int = Field(default=0, sa_column_kwargs={"server_default": text("0")})
+    truncated: bool = Field(default=False, sa_column_kwargs={"server_default": text("false")})
+    next_run_at: datetime | None = Field(default=None, sa_type=Timestamp)
+    skipped_fires: int = Field(default=0, sa_column_kwargs={"server_default": text("0")})
+    missed_fires: int = Field(default=0, sa_column_kwargs={"server_default": text("0")})
+    created_by_user_id: Id | None = None
+    created_at: datetime = Field(sa_type=Timestamp)
+    updated_at: datetime = Field(sa_type=Timestamp)
+
+
+mount = table_of(Mount)
