@@ -3,14 +3,9 @@
 Any number of tellers may run: each turn locks the endpoints it tells, and leaves the others.
 """
 
-import asyncio
-import contextlib
+from typing_extensions import override
 
-import psycopg
-import structlog
-from sqlalchemy.exc import DBAPIError
-from sqlalchemy.exc import TimeoutError as PoolTimeoutError
-
+from activities.poller import Poller
 from models.messages.webhook_endpoints.telling import (
     FIRST_WORKSPACE,
     MOST_WORKSPACES,
@@ -19,41 +14,15 @@ from models.messages.webhook_endpoints.telling import (
 )
 from runtime.database import Database
 
-log = structlog.get_logger()
 
-POLL_SECONDS = 1.0
-"""Seconds between two looks without a notification."""
-
-
-class Teller:
-    """Tells until it is stopped; `wake` makes it look at once."""
+class Teller(Poller):
+    """Tells until it is stopped."""
 
     def __init__(self, database: Database) -> None:
+        super().__init__()
         self._database = database
-        self._wake = asyncio.Event()
 
-    def wake(self) -> None:
-        """Look for new events now."""
-        self._wake.set()
-
-    async def run(self) -> None:
-        """Tell for ever; an unreachable database only delays it."""
-        while True:
-            self._wake.clear()
-            try:
-                busy = await self.turn()
-            except (psycopg.Error, DBAPIError, PoolTimeoutError):
-                log.warning("endpoints could not be told", exc_info=True)
-                busy = False
-            except Exception:
-                log.exception("telling endpoints failed")
-                busy = False
-            if not busy:
-                # wait_for swallows a cancel that meets a wake-up, until Python 3.12 (gh-86296).
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(POLL_SECONDS):
-                        await self._wake.wait()
-
+    @override
     async def turn(self) -> bool:
         """Look once at every workspace that has an endpoint; False when there was nothing."""
         busy, after = False, FIRST_WORKSPACE

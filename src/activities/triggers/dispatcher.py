@@ -4,60 +4,28 @@ Any number of dispatchers may run. Each turn is one transaction over events that
 one that dies in between leaves them as they were. Workspaces take turns.
 """
 
-import asyncio
-import contextlib
 import time
 
-import psycopg
-import structlog
-from sqlalchemy.exc import DBAPIError
-from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+from typing_extensions import override
 
+from activities.poller import POLL_SECONDS, Poller
 from models.automation.triggers.date_polls import poll_dates
 from models.automation.triggers.debounce import start_debounced_runs
 from models.automation.triggers.dispatch import FIRST_WORKSPACE, any_due, dispatch
 from runtime.database import Database
 from runtime.fault_injection import FaultPoint, inject_fault
 
-log = structlog.get_logger()
 
-POLL_SECONDS = 1.0
-"""Seconds between two looks without a notification: for debounced changes, dates, lost ones."""
-
-
-class Dispatcher:
-    """Dispatches until stopped; `wake` makes it look at once."""
+class Dispatcher(Poller):
+    """Dispatches until it is stopped."""
 
     def __init__(self, database: Database) -> None:
+        super().__init__()
         self._database = database
-        self._wake = asyncio.Event()
         self._after = FIRST_WORKSPACE
         self._next_ask = 0.0
 
-    def wake(self) -> None:
-        """Look for new events now."""
-        self._wake.set()
-
-    async def run(self) -> None:
-        """Dispatch for ever; an unreachable database only delays it."""
-        while True:
-            self._wake.clear()
-            try:
-                busy = await self.turn()
-            except (psycopg.Error, DBAPIError, PoolTimeoutError):
-                log.warning("events could not be dispatched", exc_info=True)
-                await asyncio.sleep(POLL_SECONDS)
-                continue
-            except Exception:
-                log.exception("dispatching failed")
-                await asyncio.sleep(POLL_SECONDS)
-                continue
-            if not busy:
-                # wait_for swallows a cancel that meets a wake-up, until Python 3.12 (gh-86296).
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(POLL_SECONDS):
-                        await self._wake.wait()
-
+    @override
     async def turn(self) -> bool:
         """Answer some events, and once a second what time brings; False when there was nothing."""
         busy = await self._dispatch()
