@@ -13,6 +13,7 @@ from hypothesis import settings as hypothesis_settings
 from models.registrations import register_models
 from runtime.crypto import KeyRing
 from runtime.development_issuer import DevelopmentIssuer, ensure_issuer
+from runtime.provider_settings import ProviderSettings
 from runtime.settings import Settings
 from tests.support.client import Client, Contract
 from tests.support.exploring import EXPLORE, FACTOR
@@ -103,6 +104,8 @@ def settings(
         rate_limit_run_start=0,
         rate_limit_webhook=0,
         outbound_allow=("127.0.0.0/8",),
+        public_url="https://platform.test",
+        providers={"github": ProviderSettings.model_validate({"clientId": "platform"})},
     )
 
 

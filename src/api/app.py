@@ -1,9 +1,8 @@
 """Makes the ASGI application; `workspace api` serves it, and tests call it."""
 
-import json
-from collections.abc import AsyncIterator, Mapping, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from functools import cached_property
 from typing import Any
 
 from fastapi import FastAPI
@@ -14,14 +13,13 @@ from api.kernel.connection_shares import ConnectionShares
 from api.kernel.dispatch import Dispatch
 from api.kernel.middleware import RequestContext
 from api.kernel.openapi import TITLE, VERSION
-from api.kernel.prepared import Prepared
 from api.kernel.rate_limits import RateLimits
 from api.kernel.request_log import RequestLogWriter
 from api.kernel.resources import RESOURCES
 from api.kernel.routing import Route, Router
 from api.kernel.services import Background, Services, worker_notifications
 from api.kernel.sessions import SessionVerifier
-from api.pages.docs import documentation
+from api.pages.documentation import Documentation
 from api.reference.document import openapi_document
 from api.routers import ROUTERS
 from models.registrations import register_models
@@ -38,6 +36,7 @@ class WorkspaceApi(FastAPI):
     def __init__(self, routes: Sequence[Route], **options: Any) -> None:
         super().__init__(**options)
         self._operations = tuple(routes)
+        self._documentation: asyncio.Task[Documentation] | None = None
         self.router.routes.extend(routes)
 
     @override
@@ -50,16 +49,17 @@ class WorkspaceApi(FastAPI):
             self.openapi_schema = openapi_document(self._operations)
         return self.openapi_schema
 
-    @cached_property
-    def document(self) -> Prepared:
-        """The OpenAPI document as it is served. To make it takes a second."""
-        content = json.dumps(self.openapi(), ensure_ascii=False, separators=(",", ":"))
-        return Prepared.of(content.encode(), "application/json", {})
+    async def documentation(self) -> Documentation:
+        """What clients and people read about the API.
 
-    @cached_property
-    def documentation(self) -> Mapping[str, Prepared]:
-        """The pages below `/docs/`."""
-        return documentation(self.openapi())
+        It is made once, in a thread: it takes seconds, in which other requests are answered.
+        """
+        if self._documentation is None:
+            self._documentation = asyncio.create_task(asyncio.to_thread(self._describe))
+        return await asyncio.shield(self._documentation)
+
+    def _describe(self) -> Documentation:
+        return Documentation.of(self.openapi())
 
 
 def create_app(
@@ -125,13 +125,13 @@ def _lifespan(owns_database: bool, background: Sequence[Background]) -> Any:
         async with AsyncExitStack() as stack:
             if owns_database:
                 stack.push_async_callback(services.database.close)
-            # Made here, no request waits for them.
-            _ = app.document, app.documentation
             services.request_log.start()
             stack.push_async_callback(services.request_log.stop)
             for run_beside in background:
                 await stack.enter_async_context(run_beside(services))
+            described = asyncio.create_task(app.documentation())
             yield
+            await described
 
     return lifespan
 

@@ -10,6 +10,7 @@ from temporalio.client import Client
 from activities.action_runs.nodes import ActionNodeActivities
 from activities.action_runs.steps import ActionSteps
 from activities.action_runs.transactions import ActionRunActivities
+from activities.authorizations.token_endpoint import TokenEndpoints
 from activities.automation_runs.graphs import GraphCache
 from activities.automation_runs.loops import LoopActivities
 from activities.automation_runs.nodes.effects import Effects
@@ -56,6 +57,7 @@ from runtime.families import Queue
 from runtime.object_store import ObjectStore
 from runtime.outbound.client import OutboundClient
 from runtime.outbound.mail import MailClient
+from runtime.provider_settings import ProviderSettings
 from workflows.registry import SCHEDULED
 
 
@@ -76,6 +78,8 @@ class Parts:
     starts: RunStarts = field(default_factory=RunStarts)
     connections: ResourceReader | None = None
     """Who reads what connections lead to; without one there are none."""
+    providers: Mapping[str, ProviderSettings] = field(default_factory=dict)
+    """What the operator says of providers, by their names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +101,7 @@ def registrations_of(parts: Parts) -> Registrations:
     actions = ActionRunActivities(parts.database, steps)
     outside = OutsideNodes(parts.database, known, effects)
     fetchers = Fetchers(parts.outbound, parts.keys, parts.store, parts.connections)
-    providers = Providers(parts.keys, adapters_of(parts.outbound))
-    jobs = JobActivities(parts.database, job_families(parts.store, fetchers, providers))
+    jobs = _jobs(parts, fetchers)
     refreshes = DataSourceRunActivities(parts.database, parts.store, fetchers)
     deliveries = DeliveryActivities(parts.database, _channels(parts))
     retention = RetentionActivities(parts.database, parts.store, parts.periods)
@@ -136,6 +139,13 @@ def registrations_of(parts: Parts) -> Registrations:
         ],
     }
     return Registrations(activities, families)
+
+
+def _jobs(parts: Parts, fetchers: Fetchers) -> JobActivities:
+    providers = Providers(parts.keys, adapters_of(parts.outbound))
+    endpoints = TokenEndpoints(parts.outbound, parts.keys, parts.providers)
+    families = job_families(parts.store, fetchers, providers, endpoints)
+    return JobActivities(parts.database, families)
 
 
 def _channels(parts: Parts) -> Mapping[DeliveryChannel, Channel[Any]]:

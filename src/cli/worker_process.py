@@ -196,6 +196,7 @@ async def run_worker(
             None if settings.mail is None else MailClient(settings.mail, policy),
             timedelta(seconds=settings.run_limit_seconds),
             settings.running_cap,
+            providers=settings.providers,
         )
         async with running_workers(parts, url, queues), background(_beat(heartbeat)):
             log.info("worker is ready", queues=[queue.value for queue in queues])

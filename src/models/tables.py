@@ -45,6 +45,7 @@ import models.people.release_notices.tables
 import models.people.request_logs.tables
 import models.people.users.tables
 import models.people.workspaces.tables
+import models.sources.authorizations.tables
 import models.sources.connections.tables
 import models.sources.data_source_runs.tables
 import models.sources.data_sources.tables

@@ -28,6 +28,8 @@ class Family(StrEnum):
     FIELD_REMOVAL = "field-removal"
     FORM_IMPORT = "form-import"
     MOUNT_SYNC = "mount-sync"
+    OAUTH_EXCHANGE = "oauth-exchange"
+    OAUTH_REVOCATION = "oauth-revocation"
     PROVIDER_CALL = "provider-call"
     RESOURCE_IMPORT = "resource-import"
     RECOMPUTATION = "recomputation"
@@ -50,6 +52,8 @@ JOB_FAMILIES = (
     Family.FIELD_REMOVAL,
     Family.FORM_IMPORT,
     Family.MOUNT_SYNC,
+    Family.OAUTH_EXCHANGE,
+    Family.OAUTH_REVOCATION,
     Family.PROVIDER_CALL,
     Family.RECOMPUTATION,
     Family.RESOURCE_IMPORT,

@@ -85,7 +85,7 @@ class Outbox(SQLModel, table=True):
 
     __tablename__ = "outbox"
     __table_args__ = (
-        Index("ix_outbox_line", "workspace_id", "intent", text(_URGENCY), "id"),
+        Index("ix_outbox_line", "workspace_id", "intent", text(_URGENCY), "family", "id"),
         Index("ix_outbox_subject_id", "subject_id"),
     )
 

@@ -12,6 +12,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from runtime.outbound.mail_server import MailServer
 from runtime.outbound_policy import Allowance
+from runtime.provider_settings import Providers
 
 Listed = Annotated[tuple[str, ...], NoDecode]
 """A comma-separated variable."""
@@ -72,6 +73,15 @@ class Settings(TemporalSettings):
     """
     smtp_from: str | None = None
     """Who mails are from: an address, also as `Name <address>`."""
+
+    public_url: str | None = None
+    """The URL that users reach the API by, such as `https://workspace.example.com`."""
+    providers: Providers = Field(default_factory=dict, repr=False)
+    """What is known of providers, as JSON by their names:
+    `{"github": {"clientId": "…", "clientSecret": "…"}}`.
+
+    A provider that sends users back needs `WORKSPACE_PUBLIC_URL` too.
+    """
 
     state_dir: Path = Path(".state")
     """Where a process keeps what no other setting places elsewhere."""
@@ -161,6 +171,16 @@ class Settings(TemporalSettings):
                 "must be at least 32 bytes without a comma; `openssl rand -base64 48` makes one"
             )
         return value
+
+    @field_validator("public_url")
+    @classmethod
+    def _is_an_origin(cls, value: str | None) -> str | None:
+        if value is None:
+            return None
+        url = urlsplit(value)
+        if url.scheme not in {"http", "https"} or not url.hostname or url.query or url.fragment:
+            raise ValueError("must be an http or https URL, such as https://workspace.example.com")
+        return value.rstrip("/")
 
     @field_validator("object_store")
     @classmethod

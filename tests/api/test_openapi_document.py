@@ -1,8 +1,10 @@
 """How the OpenAPI document is served, and what it says and does not say."""
 
+import asyncio
 import json
 import re
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -10,6 +12,8 @@ from fastapi import FastAPI
 from jsonschema_rs import Draft202012Validator, Registry
 
 from api.app import WorkspaceApi, create_app
+from api.kernel import openapi
+from api.kernel.routing import Route
 from api.reference import document
 from models.automation.actions.rules.configs import ActionKind
 from models.automation.automations.rules.graph.kinds import NodeKind
@@ -48,14 +52,24 @@ async def test_the_document_is_served_compressed_and_only_when_it_has_changed(
         assert again.headers["etag"] == one.headers["etag"]
 
 
-async def test_the_document_is_made_before_the_first_request(
+async def test_the_document_is_made_once_and_beside_requests(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    threads: list[threading.Thread] = []
+
+    def render(routes: Sequence[Route]) -> dict[str, Any]:
+        threads.append(threading.current_thread())
+        return openapi.render(routes)
+
+    monkeypatch.setattr(document, "render", render)
     app: FastAPI = create_app(settings, background=())
     assert isinstance(app, WorkspaceApi)
     async with app.router.lifespan_context(app):
-        monkeypatch.setattr(document, "render", None)
-        assert json.loads(app.document.content) == DOCUMENT
+        first, second = await asyncio.gather(app.documentation(), app.documentation())
+    assert first is second
+    assert json.loads(first.document.content) == DOCUMENT
+    assert len(threads) == 1
+    assert threads[0] is not threading.main_thread()
 
 
 def test_the_document_names_its_server() -> None:

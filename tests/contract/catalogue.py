@@ -281,6 +281,10 @@ EXAMPLES: Mapping[str, Example] = {
     ),
     "get_oauth_client_workspace": Example(query=lambda _: {"oauthClientId": "a-client"}),
     "get_oauth_client_workspace_by_path": GET,
+    "start_authorization": body({"provider": "github", "label": "New"}),
+    "finish_authorization": Example(
+        body=lambda one: {"state": one.secrets["state"], "code": "x"}, works=True
+    ),
     # actions and data sources
     "create_action": Example(
         body=lambda one: {

@@ -7,6 +7,7 @@ from html import unescape
 import pytest
 from fastapi import FastAPI
 
+from api.pages.documentation import Documentation
 from models.automation.actions.rules.configs import ActionKind
 from models.automation.automations.rules.graph.kinds import NodeKind
 from models.automation.automations.rules.language.bindings import BindingType
@@ -54,7 +55,8 @@ async def test_every_kind_of_error_says_what_to_do(client: Client) -> None:
 
 
 async def test_every_link_of_the_pages_leads_somewhere(app: FastAPI, client: Client) -> None:
-    pages = {path: page.content.decode() for path, page in app.documentation.items()}  # type: ignore[attr-defined]
+    described: Documentation = await app.documentation()  # type: ignore[attr-defined]
+    pages = {path: page.content.decode() for path, page in described.pages.items()}
     html = {path: text for path, text in pages.items() if text.startswith("<!DOCTYPE html>")}
     assert len(html) > 180
     asked: set[str] = set()

@@ -1,10 +1,11 @@
 """The engine as a test drives it: commands in, rows out, real workers and Temporal in between."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
+from types import MappingProxyType
 from typing import Any
 
 from sqlalchemy import select
@@ -40,6 +41,7 @@ from runtime.outbound.client import OutboundClient
 from runtime.outbound.mail import MailClient
 from runtime.outbound.mail_server import MailServer
 from runtime.outbound_policy import OutboundPolicy
+from runtime.provider_settings import ProviderSettings
 from tests.support.patience import ENOUGH
 from tests.support.spaces import MASTER_SECRET, make_space
 
@@ -172,13 +174,24 @@ async def running_engine(
     store: str = "memory://",
     mail: MailServer | None = None,
     run_limit: timedelta = timedelta(days=30),
+    providers: Mapping[str, ProviderSettings] = MappingProxyType({}),
 ) -> AsyncIterator[Engine]:
     """Workers, relay and an actor of a fresh workspace, until the block ends."""
     policy = OutboundPolicy.from_entries(allow)
     async with OutboundClient(policy) as outbound:
         post = None if mail is None else MailClient(mail, policy)
         objects = ObjectStore(store)
-        parts = Parts(database, client, outbound, KEYS, objects, PERIODS, post, run_limit)
+        parts = Parts(
+            database,
+            client,
+            outbound,
+            KEYS,
+            objects,
+            PERIODS,
+            post,
+            run_limit,
+            providers=providers,
+        )
         async with running_workers(parts, url):
             # What tests make old, or break, stays so until one of them asks for the sweep.
             for swept in MAINTENANCE_SCHEDULES:

@@ -9,6 +9,7 @@ from temporalio.testing import WorkflowEnvironment
 
 from models.core.base import Id
 from runtime.database import Database
+from runtime.settings import Settings
 from tests.support.endpoint import Serve, serving
 from tests.support.engine import Engine, running_engine
 from tests.support.goods import make_table
@@ -45,11 +46,16 @@ async def engine(
     _watched_database: Database,
     database_url: str,
     post_office: PostOffice,
+    settings: Settings,
 ) -> AsyncIterator[Engine]:
     """An engine whose worker finds nothing to do: earlier tests left thousands of open rows."""
     emptied(database_url)
     async with running_engine(
-        _watched_database, database_url, temporal.client, mail=post_office.server
+        _watched_database,
+        database_url,
+        temporal.client,
+        mail=post_office.server,
+        providers=settings.providers,
     ) as engine:
         yield engine
 

@@ -1,5 +1,7 @@
 """What each family of jobs does; a family adds its line here."""
 
+from activities.authorizations.jobs import Exchanges, Revocations
+from activities.authorizations.token_endpoint import TokenEndpoints
 from activities.jobs.database_copies import DatabaseCopies
 from activities.jobs.exports import Exports
 from activities.jobs.field_conversion import FieldConversion
@@ -18,7 +20,7 @@ from runtime.object_store import ObjectStore
 
 
 def job_families(
-    store: ObjectStore, fetchers: Fetchers, providers: Providers
+    store: ObjectStore, fetchers: Fetchers, providers: Providers, endpoints: TokenEndpoints
 ) -> dict[Family, Chunks]:
     """The chunks of every family."""
     return {
@@ -28,6 +30,8 @@ def job_families(
         Family.EXPORT: Exports(store),
         Family.FIELD_CONVERSION: FieldConversion(),
         Family.FIELD_INDEX: FieldIndexes(),
+        Family.OAUTH_EXCHANGE: Exchanges(endpoints),
+        Family.OAUTH_REVOCATION: Revocations(endpoints),
         Family.RECOMPUTATION: Recomputation(),
         Family.FIELD_REMOVAL: FieldRemoval(),
         Family.MOUNT_SYNC: MountSyncs(providers),

@@ -19,6 +19,7 @@ from models.messages.deliveries.purge import purge_deliveries
 from models.messages.jobs.purge import purge_jobs
 from models.messages.workspace_events.commands import purge_events
 from models.people.request_logs.commands import purge_request_logs
+from models.sources.authorizations.purge import purge_authorizations
 from models.sources.data_source_runs.purge import purge_data_source_runs
 from models.sources.provider_calls.mirror import purge_mirror
 from runtime.clock import utc_now
@@ -93,6 +94,7 @@ class RetentionActivities:
                     await purge_replies(work)
                     or await purge_receipts(work)
                     or await purge_mirror(work)
+                    or await purge_authorizations(work)
                 )
             case Expired.REQUEST_LOGS:
                 before = work.now - self._periods.request_logs

@@ -18,6 +18,7 @@ from sqlalchemy import (
     Subquery,
     Uuid,
     bindparam,
+    case,
     cast,
     delete,
     false,
@@ -32,6 +33,7 @@ from models.automation.automation_runs.rules import RunStatus
 from models.automation.automation_runs.tables import automation_run
 from models.core.base import Id
 from runtime.database import Work
+from runtime.families import Family
 from runtime.outbox import URGENCY, Intent, Outbox, outbox
 from runtime.prepared_statement import PreparedStatement
 
@@ -53,7 +55,7 @@ class Limits:
     starting_beside_others: int
     """How many of them may be of one workspace, when others start runs too."""
     running: int
-    """Runs of one workspace that are running or have been started."""
+    """Automation runs of one workspace that are running or have been started."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +133,8 @@ def _claim_statement() -> Select[Any]:
 
 
 def _lines() -> CTE:
-    """The first rows of every line, with their `turn` in it.
+    """The first rows of every line, with their `turn` in it: automation runs have lines of their
+    own, so that a workspace at its cap can begin everything else.
 
     `place` counts the runs of the workspace that would be starting with this one, `starting` those
     of all that are.
@@ -139,7 +142,7 @@ def _lines() -> CTE:
     first = _first_of_each()
     parts = (first.c.workspace_id, first.c.intent)
     order = (first.c.age.desc(), first.c.urgency, first.c.id)
-    turn = func.row_number().over(partition_by=parts, order_by=order)
+    turn = func.row_number().over(partition_by=(*parts, first.c.is_run), order_by=order)
     starting = (
         select(automation_run.c.workspace_id)
         .where(
@@ -160,7 +163,7 @@ def _lines() -> CTE:
         first.c.id,
         first.c.room,
         turn.label("turn"),
-        (turn + of_workspace).label("place"),
+        (turn + case((first.c.is_run, of_workspace), else_=0)).label("place"),
         of_all.label("starting"),
     ).cte("lines")
 
@@ -203,16 +206,18 @@ def _left(lines: CTE, chosen: CTE) -> Subquery:
 
 
 def _first_of_each() -> Subquery:
-    """The first rows of every urgency of every intent of every workspace, and how many more runs
-    it may have running. It reads only the head of each line, however long the line is."""
+    """The first rows of every family of every urgency of every intent of every workspace, and how
+    many more runs it may have running. It reads only the head of each line, however long it is."""
     running = (
         select(automation_run.c.workspace_id, func.count().label("number"))
         .where(automation_run.c.status == RunStatus.RUNNING)
         .group_by(automation_run.c.workspace_id)
         .subquery("running")
     )
-    room = bindparam("cap", type_=Integer) - func.coalesce(running.c.number, 0)
     lines = _nonempty_lines()
+    is_run = lines.c.family == Family.AUTOMATION_RUN
+    counted = case((is_run, func.coalesce(running.c.number, 0)), else_=0)
+    room = bindparam("cap", type_=Integer) - counted
     line = (
         select(
             *(outbox.c.id, outbox.c.workspace_id, outbox.c.intent),
@@ -223,6 +228,7 @@ def _first_of_each() -> Subquery:
             outbox.c.workspace_id == lines.c.workspace_id,
             outbox.c.intent == lines.c.intent,
             lines.c.urgency == URGENCY,
+            outbox.c.family == lines.c.family,
             (outbox.c.claimed_until.is_(None)) | (outbox.c.claimed_until < func.now()),
         )
         .order_by(outbox.c.id)
@@ -233,7 +239,8 @@ def _first_of_each() -> Subquery:
     every = lines.outerjoin(running, running.c.workspace_id == lines.c.workspace_id).join(
         line, true()
     )
-    return select(*line.c, room.label("room")).select_from(every).subquery("first")
+    columns = (*line.c, is_run.label("is_run"), room.label("room"))
+    return select(*columns).select_from(every).subquery("first")
 
 
 def _weighed_age() -> ColumnElement[float]:
@@ -243,10 +250,10 @@ def _weighed_age() -> ColumnElement[float]:
 
 
 def _nonempty_lines() -> CTE:
-    """The workspaces, intents and urgencies that have rows, each found by one step along the
-    index."""
-    key = (outbox.c.workspace_id, outbox.c.intent, URGENCY.label("urgency"))
-    order = (outbox.c.workspace_id, outbox.c.intent, URGENCY)
+    """The workspaces, intents, urgencies and families that have rows, each found by one step along
+    the index."""
+    key = (outbox.c.workspace_id, outbox.c.intent, URGENCY.label("urgency"), outbox.c.family)
+    order = (outbox.c.workspace_id, outbox.c.intent, URGENCY, outbox.c.family)
     first = select(*key).order_by(*order).limit(1).subquery()
     found = select(*first.c).cte("found", recursive=True)
     beyond = (

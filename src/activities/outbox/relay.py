@@ -10,7 +10,8 @@ Fairness between workspaces comes from four mechanisms:
 2. A relay starts a run only while fewer than STARTING of those it started have not begun, and only
    one of a workspace while others start runs too. Temporal keeps no turns among what it queues, so
    the lines stay in the outbox.
-3. A workspace with RUNNING_CAP running runs starts no more until one ends or waits.
+3. A workspace with RUNNING_CAP running automation runs starts no more of them until one ends or
+   waits. It still starts everything else: what a person waits for, timers, imports.
 4. Tasks that queue in Temporal all the same carry the workspace as their fairness key.
 
 So a run of a quiet workspace waits for the begin of one run of each other workspace, however many

@@ -1,4 +1,4 @@
-"""Answers made once, at start: the same bytes for everybody, compressed and with an entity tag."""
+"""Answers made once: the same bytes for everybody, compressed and with an entity tag."""
 
 import gzip
 import hashlib

@@ -5,6 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pydantic.alias_generators import to_pascal
+
 from api.reference.schemas import PREFIX, Schema, references
 from models.automation.actions.rules.configs import ActionKind
 from models.automation.automations.rules.graph.kinds import NODE_KINDS, NodeKind
@@ -14,6 +16,8 @@ from models.core.filters.operators import OPERATORS, Op
 from models.data.databases.rules.kind_notes import KIND_NOTES
 from models.data.databases.rules.kinds import FieldKind
 from models.data.databases.rules.registry import KIND_RULES
+from models.sources.authorizations.rules import OAUTH_PROVIDERS
+from models.sources.connections.providers import PROVIDERS, ProviderName
 from models.sources.data_source_runs.notes import NOTES, Subject
 
 _OWN_PAGE = frozenset({"Binding", "CelExpression", "Filter", "BoundFilter", "PartialConfig"})
@@ -86,6 +90,10 @@ _SAYS = {
         " `double(trigger.count) * 1.5`."
     ),
     "data-sources": "Where rows of a database come from.",
+    "providers": (
+        "What a workspace can connect to. A connection is made with the credentials that stand"
+        " here, or by signing in at the provider where that is possible."
+    ),
     "rows": "How rows come in: imports of spreadsheets, and refreshes of data sources.",
 }
 
@@ -110,6 +118,7 @@ class Reference:
             "bindings": self._of_union("Binding"),
             "expressions": [_function(one) for one in FUNCTIONS],
             "data-sources": [self._source(kind) for kind in self._kinds("CreateDataSource")],
+            "providers": [self._provider(name) for name in ProviderName],
             "rows": [self._subject(subject) for subject in Subject],
         }
         return [Section(slug, says, entries[slug]) for slug, says in _SAYS.items()]
@@ -142,6 +151,20 @@ class Reference:
         config = self._schemas[name]
         example = {"label": "…", "kind": kind.value, "config": config["examples"][0]}
         return Entry(kind.value, config["description"], [_BINDINGS], self._tables(name), example)
+
+    def _provider(self, name: ProviderName) -> Entry:
+        provider, target = PROVIDERS[name], f"Create{to_pascal(name.value)}Connection"
+        config = next(references(self._schemas[target]["properties"]["config"]))
+        given = dict.fromkeys(provider.credentials, "…")
+        example = {"provider": name.value, "label": "…", "config": {}, "credentials": given}
+        example["config"] = self._schemas[config]["examples"][0]
+        can = ", ".join(one.value for one in provider.capabilities)
+        facts = [
+            ("Credentials", ", ".join(f"`{one}`" for one in given) or "none"),
+            ("Signing in", "possible" if name in OAUTH_PROVIDERS else "by credentials alone"),
+            ("Its resources", can or "none: it is called by data sources and requests"),
+        ]
+        return Entry(name.value, provider.description, facts, self._tables(config), example)
 
     def _source(self, kind: str) -> Entry:
         name = next(references(self._member("CreateDataSource", kind)["properties"]["config"]))

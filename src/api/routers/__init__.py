@@ -47,6 +47,7 @@ from api.routers.people import (
     workspaces,
 )
 from api.routers.sources import (
+    authorizations,
     connections,
     data_source_runs,
     data_sources,
@@ -77,6 +78,7 @@ ROUTERS: Sequence[Router] = (
     connections.router,
     resources.router,
     mounts.router,
+    authorizations.router,
     data_sources.router,
     data_source_runs.router,
     spreadsheet_imports.router,

@@ -1,11 +1,9 @@
 """What operators, load balancers and readers of the documentation ask."""
 
-from collections.abc import Mapping
-
 from starlette.responses import Response
 
-from api.kernel.prepared import Prepared
 from api.kernel.routing import Access, ApiRequest, Data, Router
+from api.pages.documentation import Documentation
 from models.core.base import Shape
 from models.migrations.queries import is_at_head
 from runtime.errors import NotFoundError, UnavailableError
@@ -36,30 +34,30 @@ async def get_readiness(request: ApiRequest) -> Data[Health]:
 @router.get("/openapi.json", access=_OPEN, documented=False)
 async def get_openapi_document(request: ApiRequest) -> Response:
     """Read the OpenAPI document."""
-    prepared: Prepared = request.app.document
-    return prepared.answer(request)
+    documentation: Documentation = await request.app.documentation()
+    return documentation.document.answer(request)
 
 
 @router.get("/docs", access=_OPEN, documented=False)
 async def get_documentation(request: ApiRequest) -> Response:
     """Read the documentation in a browser."""
-    return _documentation(request, "")
+    return await _documentation(request, "")
 
 
 @router.get("/docs/{section}", access=_OPEN, documented=False)
 async def get_documentation_section(request: ApiRequest) -> Response:
     """Read a section of the documentation, or a file of its pages."""
-    return _documentation(request, request.path_params["section"])
+    return await _documentation(request, request.path_params["section"])
 
 
 @router.get("/docs/{section}/{entry}", access=_OPEN, documented=False)
 async def get_documentation_entry(request: ApiRequest) -> Response:
     """Read what the documentation says of one kind, operator, type or function."""
-    return _documentation(request, "/".join(request.path_params.values()))
+    return await _documentation(request, "/".join(request.path_params.values()))
 
 
-def _documentation(request: ApiRequest, path: str) -> Response:
-    pages: Mapping[str, Prepared] = request.app.documentation
-    if path not in pages:
+async def _documentation(request: ApiRequest, path: str) -> Response:
+    documentation: Documentation = await request.app.documentation()
+    if path not in documentation.pages:
         raise NotFoundError("path")
-    return pages[path].answer(request)
+    return documentation.pages[path].answer(request)

@@ -146,6 +146,24 @@ class ProviderCall:
         return await _finish(job_id, Queue.IO)
 
 
+@workflow.defn(name="OAuthExchange")
+class OAuthExchange:
+    """A code that a user came back with, exchanged for the tokens of a connection."""
+
+    @workflow.run
+    async def run(self, job_id: str) -> str:
+        return await _finish(job_id, Queue.IO)
+
+
+@workflow.defn(name="OAuthRevocation")
+class OAuthRevocation:
+    """The tokens of a deleted connection, ended at their provider."""
+
+    @workflow.run
+    async def run(self, job_id: str) -> str:
+        return await _finish(job_id, Queue.IO)
+
+
 @workflow.defn(name="Recomputation")
 class Recomputation:
     """Computed values of many records, brought up to date."""
@@ -175,6 +193,8 @@ JOB_WORKFLOWS: dict[Family, type[Any]] = {
     Family.FORM_IMPORT: FormImport,
     Family.MOUNT_SYNC: MountSync,
     Family.PROVIDER_CALL: ProviderCall,
+    Family.OAUTH_EXCHANGE: OAuthExchange,
+    Family.OAUTH_REVOCATION: OAuthRevocation,
     Family.RECOMPUTATION: Recomputation,
     Family.RESOURCE_IMPORT: ResourceImport,
 }

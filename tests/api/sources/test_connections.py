@@ -57,6 +57,13 @@ async def test_providers_say_what_they_sign_in_with(client: Client, space: Space
         "postgresql": ["password"],
         "mysql": ["password"],
         "sqlite": [],
+        "webdav": ["secret"],
+        "s3": ["accessKeyId", "secretAccessKey"],
+        "sftp": ["secret"],
+        "github": ["token"],
+        "notion": ["token"],
+        "airtable": ["token"],
+        "google_drive": ["token"],
     }
 
 

@@ -50,7 +50,12 @@ def relay(database: Database, running_cap: int = 100) -> Relay:
 
 
 async def intend(
-    database: Database, workspace_id: uuid.UUID, intent: Intent, count: int, **request: Any
+    database: Database,
+    workspace_id: uuid.UUID,
+    intent: Intent,
+    count: int,
+    family: Family = Family.AUTOMATION_RUN,
+    **request: Any,
 ) -> Sequence[uuid.UUID]:
     subjects = [new_id() for _ in range(count)]
     async with database.transaction() as work:
@@ -58,7 +63,7 @@ async def intend(
             await append(
                 work,
                 intent=intent,
-                family=Family.AUTOMATION_RUN,
+                family=family,
                 workspace_id=workspace_id,
                 subject_id=subject,
                 request=request,
@@ -109,6 +114,17 @@ async def test_a_workspace_at_its_cap_starts_nothing_but_is_cancelled(quiet: Dat
     (other,) = await intend(quiet, new_id(), Intent.START, 1)
     taken = {row.subject_id for row in await claimed(relay(quiet, running_cap=2), 10)}
     assert taken == {cancelled, other}
+
+
+async def test_a_workspace_at_its_cap_starts_everything_but_automation_runs(
+    quiet: Database,
+) -> None:
+    space = await make_space(quiet, KEYS)
+    await running(quiet, space, 2)
+    await intend(quiet, space.id, Intent.START, 60)
+    timer, due = await intend(quiet, space.id, Intent.START, 2, Family.TIMER_DUE)
+    taken = [row.subject_id for row in await claimed(relay(quiet, running_cap=2), 10)]
+    assert taken == [timer, due]
 
 
 async def test_a_workspace_near_its_cap_starts_as_many_as_there_is_room_for(

@@ -2,6 +2,7 @@
 
 from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, Router
 from models.core.access.rules import Scope
+from models.sources.authorizations.revocation import disconnect
 from models.sources.connections import commands, features, queries
 from models.sources.connections.shapes import (
     ConnectionDetail,
@@ -83,6 +84,9 @@ async def update_connection(request: ApiRequest, body: UpdateConnection) -> Data
 
 @router.delete(CONNECTION, access=WRITE)
 async def delete_connection(request: ApiRequest) -> Data[DeletedConnection]:
-    """Delete a connection with its credentials; what names it fails from now on."""
-    connection_id = request.ids["connectionId"]
-    return Data(await commands.delete_connection(request.work, request.actor, connection_id))
+    """Delete a connection with its credentials; what names it fails from now on.
+
+    Tokens that a provider gave to a user who signed in there are ended there too.
+    """
+    keys, connection_id = request.services.keys, request.ids["connectionId"]
+    return Data(await disconnect(request.work, request.actor, keys, connection_id))

@@ -95,6 +95,11 @@ async def record_progress(work: UnitOfWork, job_id: Id, progress: JsonObject) ->
     await lifecycle.record_progress(work, JOBS, job_id, progress=progress)
 
 
+async def forget_input(work: UnitOfWork, job_id: Id) -> None:
+    """Remove what a held job was asked with, when that must not outlast it."""
+    await lifecycle.record_progress(work, JOBS, job_id, input={})
+
+
 async def record_failure(work: UnitOfWork, job_id: Id, error: str, error_code: str) -> None:
     """Why a held job cannot go on; it is closed when what it did was taken back."""
     await lifecycle.record_progress(work, JOBS, job_id, error=error, error_code=error_code)

@@ -36,8 +36,15 @@ async def create_connection(
     Raises ValidationError for what the provider does not take, NotFoundError for a file that the
     actor does not see, ConflictError when there are too many.
     """
-    config = await _checked_config(work, actor, body.provider, body.config)
+    config = await checked_config(work, actor, body.provider, body.config)
     _check_credentials(body.provider, config, body.credentials)
+    return await add_connection(work, actor, keys, body, config)
+
+
+async def add_connection(
+    work: UnitOfWork, actor: Actor, keys: KeyRing, body: CreateConnection, config: JsonObject
+) -> ConnectionDetail:
+    """Store a connection whose config and credentials were checked. Raises ConflictError."""
     connection_id = new_id()
     statement = insert(connection).values(
         id=connection_id,
@@ -45,7 +52,7 @@ async def create_connection(
         provider=body.provider.value,
         label=body.label,
         config=config,
-        sealed_credentials=_sealed(keys, connection_id, body.credentials),
+        sealed_credentials=sealed_credentials(keys, connection_id, body.credentials),
         shared=body.shared,
         created_by_user_id=actor.user_id,
         created_at=work.now,
@@ -73,11 +80,11 @@ async def update_connection(
     changed: JsonObject = body.model_dump(include=named & {"label", "shared"})
     config = found.config
     if "config" in named:
-        config = changed["config"] = await _checked_config(work, actor, found.provider, body.config)
+        config = changed["config"] = await checked_config(work, actor, found.provider, body.config)
     if "config" in named or "credentials" in named:
         # Else whoever may change the host could have the password sent to their own.
         _check_credentials(found.provider, config, body.credentials)
-        changed["sealed_credentials"] = _sealed(keys, connection_id, body.credentials)
+        changed["sealed_credentials"] = sealed_credentials(keys, connection_id, body.credentials)
     moment = next_updated_at(connection.c.updated_at, work.now)
     made = await work.first(
         update(connection)
@@ -104,9 +111,13 @@ async def delete_connection(work: UnitOfWork, actor: Actor, connection_id: Id) -
     return DeletedConnection(id=connection_id)
 
 
-async def _checked_config(
+async def checked_config(
     work: UnitOfWork, actor: Actor, provider: ProviderName, config: JsonObject
 ) -> JsonObject:
+    """The config of a connection as it is stored.
+
+    Raises ValidationError, and NotFoundError for a file that the actor does not see.
+    """
     read = read_part(PROVIDERS[provider].config, config, "config")
     if isinstance(read, SqliteConnection):
         await readable_file(work, actor, read.file_id)
@@ -129,5 +140,6 @@ def _check_credentials(
             raise ValidationError.at(f"credentials.{name}", "The provider signs in with it.")
 
 
-def _sealed(keys: KeyRing, connection_id: Id, credentials: Mapping[str, str]) -> bytes:
+def sealed_credentials(keys: KeyRing, connection_id: Id, credentials: Mapping[str, str]) -> bytes:
+    """Credentials as they are stored: encrypted, and bound to their connection."""
     return keys.seal(json.dumps(credentials).encode(), credentials_place(connection_id))

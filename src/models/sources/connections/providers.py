@@ -27,8 +27,16 @@ class ProviderName(StrEnum):
     POSTGRESQL = "postgresql"
     MYSQL = "mysql"
     SQLITE = "sqlite"
+    WEBDAV = "webdav"
+    S3 = "s3"
+    SFTP = "sftp"
+    GITHUB = "github"
+    NOTION = "notion"
+    AIRTABLE = "airtable"
+    GOOGLE_DRIVE = "google_drive"
 
 
+_Username = Annotated[str, Field(max_length=256, pattern=r"^[^:\x00-\x1f]+$")]
 _ExternalId = Annotated[str, Field(min_length=1, max_length=1_000)]
 
 
@@ -55,7 +63,7 @@ class HttpConnection(Input):
     base_url: CallableUrl
     auth: Literal["none", "bearer", "basic", "header"] = "bearer"
     header_name: HeaderName | None = None
-    username: Annotated[str, Field(max_length=256, pattern=r"^[^:\x00-\x1f]+$")] | None = None
+    username: _Username | None = None
 
     @model_validator(mode="after")
     def _whole(self) -> Self:
@@ -112,6 +120,96 @@ class SqliteConnection(Input):
     file_id: InputId
 
 
+class WebdavConnection(Input):
+    """A WebDAV server, such as Nextcloud; what is below `baseUrl` is read."""
+
+    model_config = example(
+        {"baseUrl": "https://cloud.example.com/remote.php/dav/files/ann/", "username": "ann"}
+    )
+
+    base_url: CallableUrl
+    auth: Literal["none", "bearer", "basic"] = "basic"
+    username: _Username | None = None
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        if (self.auth == "basic") is (self.username is None):
+            raise ValueError("username belongs to the auth basic, which needs it")
+        return self
+
+
+class S3Connection(Input):
+    """A bucket of Amazon S3, or of any server at `endpoint` that speaks its protocol.
+
+    Only what is below `prefix` is read.
+    """
+
+    model_config = example({"bucket": "reports", "region": "eu-central-1"})
+
+    bucket: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$")]
+    region: Annotated[str, Field(pattern=r"^[a-z0-9-]{1,64}$")] = "us-east-1"
+    endpoint: CallableUrl | None = None
+    prefix: Annotated[str, Field(max_length=1_000, pattern=r"^([^\x00-\x1f/][^\x00-\x1f]*/)?$")] = (
+        ""
+    )
+
+
+class SftpConnection(Input):
+    """A directory of an SSH server. `hostKey` is the server's, as `ssh-keyscan` prints it."""
+
+    model_config = example(
+        {"host": "files.example.com", "username": "ann", "hostKey": "ssh-ed25519 AAAA"}
+    )
+
+    host: _Host
+    port: _Port = 22
+    username: _Username
+    auth: Literal["password", "key"] = "password"
+    host_key: Annotated[str, Field(max_length=4_096, pattern=r"^[a-z0-9@.-]+ [A-Za-z0-9+/=]+$")]
+    directory: Annotated[str, Field(min_length=1, max_length=1_000, pattern=r"^[^\x00]+$")] = "."
+
+    @model_validator(mode="after")
+    def _public(self) -> Self:
+        problem = host_problem(self.host, self.port)
+        if problem is not None:
+            raise ValueError(problem)
+        return self
+
+
+class GithubConnection(Input):
+    """An account of GitHub.
+
+    The token is a personal access token that may read contents and issues.
+    """
+
+    model_config = example({})
+
+
+class NotionConnection(Input):
+    """A workspace of Notion.
+
+    The token is the secret of an integration that the pages are shared with.
+    """
+
+    model_config = example({})
+
+
+class AirtableConnection(Input):
+    """An account of Airtable.
+
+    The token is a personal access token with the scopes `data.records:read` and
+    `schema.bases:read`.
+    """
+
+    model_config = example({})
+
+
+class GoogleDriveConnection(Input):
+    """An account of Google. A token that is given here lasts an hour: sign in instead."""
+
+    model_config = example({})
+
+
 @dataclass(frozen=True, slots=True)
 class Provider:
     """One provider. `credentials` are the names of what it signs in with, each of them needed.
@@ -156,6 +254,36 @@ PROVIDERS: Mapping[ProviderName, Provider] = MappingProxyType(
             "SQLite",
             "A database file of the workspace whose queries fill workspace databases.",
             SqliteConnection,
+        ),
+        ProviderName.WEBDAV: Provider(
+            "WebDAV", "Folders and files of a WebDAV server.", WebdavConnection, ("secret",)
+        ),
+        ProviderName.S3: Provider(
+            "S3",
+            "Objects of a bucket, by the folders that their keys name.",
+            S3Connection,
+            ("accessKeyId", "secretAccessKey"),
+        ),
+        ProviderName.SFTP: Provider(
+            "SFTP",
+            "Folders and files of an SSH server; the secret is a password or a private key.",
+            SftpConnection,
+            ("secret",),
+        ),
+        ProviderName.GITHUB: Provider(
+            "GitHub", "Repositories, their files and issues.", GithubConnection, ("token",)
+        ),
+        ProviderName.NOTION: Provider(
+            "Notion", "Pages as Markdown, and databases as rows.", NotionConnection, ("token",)
+        ),
+        ProviderName.AIRTABLE: Provider(
+            "Airtable", "Bases, and their tables as rows.", AirtableConnection, ("token",)
+        ),
+        ProviderName.GOOGLE_DRIVE: Provider(
+            "Google Drive",
+            "Folders, files, documents, sheets and forms.",
+            GoogleDriveConnection,
+            ("token",),
         ),
     }
 )

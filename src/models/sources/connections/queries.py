@@ -80,6 +80,12 @@ async def open_connection(
     return Connected(ProviderName(found.provider), found.config, json.loads(opened))
 
 
+async def hold_connection(work: UnitOfWork, workspace_id: Id, connection_id: Id) -> None:
+    """Lock a connection, if there is one: who changes its credentials does so alone."""
+    this = (connection.c.workspace_id == workspace_id, connection.c.id == connection_id)
+    await work.execute(select(connection.c.id).where(*this).with_for_update())
+
+
 def credentials_place(connection_id: Id) -> str:
     """The place that the sealed credentials of a connection are bound to."""
     return f"connection|{connection_id}|sealed_credentials"

@@ -1,0 +1,56 @@
+"""Connections that were authorized, with a token that is in force."""
+
+from datetime import datetime
+
+from activities.authorizations.token_endpoint import NotAcceptedError, TokenEndpoints
+from activities.connections import ConnectionUseError, find_connected
+from activities.jobs.open_transactions import keep_open
+from models.core.base import Id
+from models.sources.authorizations.commands import store_credentials
+from models.sources.authorizations.rules import ACCESS_TOKEN, is_stale
+from models.sources.connections.queries import Connected, hold_connection
+from runtime.database import Database
+from runtime.errors import UnsupportedError
+
+
+class Tokens:
+    """Renews tokens, once for all workers: whoever comes second waits for the row, and reads it."""
+
+    def __init__(self, database: Database, endpoints: TokenEndpoints) -> None:
+        self._database = database
+        self._endpoints = endpoints
+
+    async def connected(
+        self, workspace_id: Id, connection_id: Id, *, rejected: str | None = None
+    ) -> Connected:
+        """A connection whose token is in force, and is not the one the provider `rejected`.
+
+        Raises ConnectionUseError for one that is gone or has to be authorized again, OutboundError
+        and UnansweredError when the provider does not answer.
+        """
+        keys = self._endpoints.keys
+        async with self._database.reading() as work:
+            found = await find_connected(work, keys, workspace_id, connection_id)
+        if not _needs_renewal(found, rejected, work.now):
+            return found
+        async with self._database.transaction() as work:
+            await hold_connection(work, workspace_id, connection_id)
+            found = await find_connected(work, keys, workspace_id, connection_id)
+            if not _needs_renewal(found, rejected, work.now):
+                return found
+            try:
+                renewal = self._endpoints.of(found.provider).refresh(found.credentials)
+                renewed = await keep_open(work, renewal)
+            except UnsupportedError as error:
+                raise ConnectionUseError(error.message) from None
+            except NotAcceptedError:
+                raise ConnectionUseError(
+                    "The provider does not accept the connection any more. Authorize it again."
+                ) from None
+            await store_credentials(work, keys, workspace_id, connection_id, renewed)
+            return found._replace(credentials=renewed)
+
+
+def _needs_renewal(found: Connected, rejected: str | None, now: datetime) -> bool:
+    token = found.credentials.get(ACCESS_TOKEN)
+    return token is not None and (token == rejected or is_stale(found.credentials, now))

@@ -1,0 +1,235 @@
+"""Authorizing connections: the way out, the way back, and what a worker does with the code."""
+
+import json
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from sqlalchemy import delete, insert, select, update
+
+from models.core.access.rules import Actor
+from models.core.base import Id
+from models.core.revisions import next_updated_at
+from models.messages.jobs.commands import accept_job
+from models.sources.authorizations.rules import (
+    CALLBACK,
+    LIFETIME,
+    authorization_url,
+    new_attempt,
+    oauth_client,
+)
+from models.sources.authorizations.shapes import (
+    FinishAuthorization,
+    StartAuthorization,
+    StartedAuthorization,
+)
+from models.sources.authorizations.tables import OAuthAuthorization, oauth_authorization
+from models.sources.connections.commands import (
+    add_connection,
+    sealed_credentials,
+)
+from models.sources.connections.providers import ProviderName
+from models.sources.connections.queries import get_connection
+from models.sources.connections.shapes import CreateConnection
+from models.sources.connections.tables import connection
+from runtime.crypto import KeyRing
+from runtime.database import UnitOfWork
+from runtime.errors import NotFoundError, UnsupportedError, ValidationError
+from runtime.families import Family
+from runtime.ids import new_id
+from runtime.provider_settings import ProviderSettings
+
+MAX_OPEN = 20
+"""Authorizations that one user may have on the way in a workspace; the oldest gives way."""
+
+
+class Registered(NamedTuple):
+    """What the operator registered the platform as: by provider, and where users reach it."""
+
+    providers: Mapping[str, ProviderSettings]
+    public_url: str | None
+
+
+class _Wanted(NamedTuple):
+    provider: ProviderName
+    label: str
+    shared: bool
+
+
+async def start_authorization(
+    work: UnitOfWork, actor: Actor, keys: KeyRing, platform: Registered, body: StartAuthorization
+) -> StartedAuthorization:
+    """Remember that the actor is on the way to a provider, and say where that is.
+
+    Raises NotFoundError for a connection that the actor does not see, UnsupportedError when nobody
+    can sign in there.
+    """
+    wanted = await _wanted(work, actor, body)
+    client = oauth_client(wanted.provider, platform.providers)
+    if client is None or platform.public_url is None:
+        raise UnsupportedError(
+            f"Nobody can sign in at {wanted.provider} here: an operator registers the platform"
+            " there and sets WORKSPACE_PROVIDERS and WORKSPACE_PUBLIC_URL."
+        )
+    attempt, authorization_id = new_attempt(actor.workspace_id), new_id()
+    redirect_uri, expires_at = platform.public_url + CALLBACK, work.now + LIFETIME
+    await _make_room(work, actor)
+    await work.execute(
+        insert(oauth_authorization).values(
+            id=authorization_id,
+            workspace_id=actor.workspace_id,
+            user_id=actor.user_id,
+            connection_id=body.connection_id,
+            **wanted._asdict(),
+            state_digest=keys.digest(attempt.state.encode()),
+            sealed=seal_secrets(keys, authorization_id, {"verifier": attempt.verifier}),
+            redirect_uri=redirect_uri,
+            created_at=work.now,
+            expires_at=expires_at,
+        )
+    )
+    return StartedAuthorization(
+        authorization_url=authorization_url(client, redirect_uri, attempt),
+        state=attempt.state,
+        redirect_uri=redirect_uri,
+        expires_at=expires_at,
+    )
+
+
+async def _wanted(work: UnitOfWork, actor: Actor, body: StartAuthorization) -> _Wanted:
+    if body.connection_id is not None:
+        found = await get_connection(work, actor, body.connection_id)
+        return _Wanted(found.provider, found.label, found.shared)
+    assert body.provider is not None, "the shape asks for it"
+    assert body.label is not None, "the shape asks for it"
+    return _Wanted(body.provider, body.label, body.shared)
+
+
+async def _make_room(work: UnitOfWork, actor: Actor) -> None:
+    mine = (
+        oauth_authorization.c.workspace_id == actor.workspace_id,
+        oauth_authorization.c.user_id == actor.user_id,
+        oauth_authorization.c.returned_at.is_(None),
+    )
+    newest = select(oauth_authorization.c.id).where(*mine)
+    kept = newest.order_by(oauth_authorization.c.id.desc()).limit(MAX_OPEN - 1)
+    await work.execute(
+        delete(oauth_authorization).where(*mine).where(oauth_authorization.c.id.not_in(kept))
+    )
+
+
+async def accept_return(
+    work: UnitOfWork, actor: Actor, keys: KeyRing, job_id: Id, body: FinishAuthorization
+) -> None:
+    """Accept the exchange of the code that the actor was sent back with. A state is used once.
+
+    Raises NotFoundError for the state of anybody else, of another workspace, one that was used or
+    has expired, ValidationError when the provider refused.
+    """
+    digests = keys.digests(body.state.encode())
+    found = await work.first(
+        update(oauth_authorization)
+        .where(
+            oauth_authorization.c.workspace_id == actor.workspace_id,
+            oauth_authorization.c.user_id == actor.user_id,
+            oauth_authorization.c.state_digest.in_(digests),
+            oauth_authorization.c.returned_at.is_(None),
+            oauth_authorization.c.expires_at > work.now,
+        )
+        .values(returned_at=work.now)
+        .returning(oauth_authorization),
+        of=OAuthAuthorization,
+    )
+    if found is None:
+        raise NotFoundError("authorization")
+    if body.code is None:
+        raise ValidationError.at("error", "The provider gave no access. Start again to ask anew.")
+    secrets = {**open_secrets(keys, found), "code": body.code}
+    await work.execute(
+        update(oauth_authorization)
+        .where(oauth_authorization.c.id == found.id)
+        .values(sealed=seal_secrets(keys, found.id, secrets))
+    )
+    await accept_job(
+        work,
+        actor,
+        Family.OAUTH_EXCHANGE,
+        job_id,
+        found.id,
+        summary=f"Authorize · {found.provider}",
+    )
+
+
+async def find_authorization(
+    work: UnitOfWork, workspace_id: Id, authorization_id: Id
+) -> OAuthAuthorization | None:
+    """An authorization whose user is back."""
+    statement = select(oauth_authorization).where(
+        oauth_authorization.c.workspace_id == workspace_id,
+        oauth_authorization.c.id == authorization_id,
+    )
+    return await work.first(statement, of=OAuthAuthorization)
+
+
+async def complete_authorization(
+    work: UnitOfWork,
+    actor: Actor,
+    keys: KeyRing,
+    found: OAuthAuthorization,
+    credentials: Mapping[str, str],
+) -> Id:
+    """Make the connection, or authorize it anew, and forget the authorization.
+
+    Raises NotFoundError for a connection that is gone, ConflictError when there are too many.
+    """
+    await forget_authorization(work, found.workspace_id, found.id)
+    if found.connection_id is None:
+        body = CreateConnection.model_construct(
+            provider=ProviderName(found.provider),
+            label=found.label,
+            config={},
+            credentials=dict(credentials),
+            shared=found.shared,
+        )
+        return (await add_connection(work, actor, keys, body, body.config)).id
+    await get_connection(work, actor, found.connection_id)
+    await store_credentials(work, keys, found.workspace_id, found.connection_id, credentials)
+    return found.connection_id
+
+
+async def store_credentials(
+    work: UnitOfWork, keys: KeyRing, workspace_id: Id, connection_id: Id, new: Mapping[str, str]
+) -> None:
+    """Replace the credentials of a connection."""
+    await work.execute(
+        update(connection)
+        .where(connection.c.workspace_id == workspace_id, connection.c.id == connection_id)
+        .values(
+            sealed_credentials=sealed_credentials(keys, connection_id, new),
+            updated_at=next_updated_at(connection.c.updated_at, work.now),
+        )
+    )
+
+
+async def forget_authorization(work: UnitOfWork, workspace_id: Id, authorization_id: Id) -> None:
+    """Remove an authorization with its secrets."""
+    await work.execute(
+        delete(oauth_authorization).where(
+            oauth_authorization.c.workspace_id == workspace_id,
+            oauth_authorization.c.id == authorization_id,
+        )
+    )
+
+
+def seal_secrets(keys: KeyRing, authorization_id: Id, secrets: Mapping[str, str]) -> bytes:
+    """The verifier, and the code, as they are stored."""
+    return keys.seal(json.dumps(secrets).encode(), _place(authorization_id))
+
+
+def open_secrets(keys: KeyRing, found: OAuthAuthorization) -> dict[str, str]:
+    """The verifier, and the code. Raises UnreadableError."""
+    opened: dict[str, str] = json.loads(keys.unseal(found.sealed, _place(found.id)))
+    return opened
+
+
+def _place(authorization_id: Id) -> str:
+    return f"oauth_authorization|{authorization_id}|sealed"

@@ -1,0 +1,40 @@
+"""The table of authorizations that wait for their users; it holds what is secret sealed only."""
+
+from datetime import datetime
+
+from sqlalchemy import ForeignKeyConstraint, Index, LargeBinary
+from sqlmodel import Field, SQLModel
+
+from models.core.base import Id
+from runtime.schema import Timestamp, table_of
+
+
+class OAuthAuthorization(SQLModel, table=True):
+    """One user on the way to a provider and back.
+
+    `connection_id` is that of the connection which is authorized anew. `sealed` holds the PKCE
+    verifier, and after the user is back the code. `returned_at` is set once: a state is used once.
+    """
+
+    __tablename__ = "oauth_authorization"
+    __table_args__ = (
+        ForeignKeyConstraint(["workspace_id"], ["workspace.id"]),
+        Index("ix_oauth_authorization_expires_at", "expires_at"),
+    )
+
+    id: Id = Field(primary_key=True)
+    workspace_id: Id
+    user_id: Id
+    provider: str
+    connection_id: Id | None = None
+    label: str
+    shared: bool
+    state_digest: bytes = Field(sa_type=LargeBinary, unique=True)
+    sealed: bytes = Field(sa_type=LargeBinary)
+    redirect_uri: str
+    created_at: datetime = Field(sa_type=Timestamp)
+    expires_at: datetime = Field(sa_type=Timestamp)
+    returned_at: datetime | None = Field(default=None, sa_type=Timestamp)
+
+
+oauth_authorization = table_of(OAuthAuthorization)
