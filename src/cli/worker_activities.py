@@ -26,6 +26,8 @@ from activities.data_source_runs.steps import DataSourceRunActivities
 from activities.deliveries.attempts import DeliveryActivities
 from activities.deliveries.channels import Channel
 from activities.deliveries.mails import MailChannel
+from activities.deliveries.push.messages import Pusher
+from activities.deliveries.pushes import PushChannel
 from activities.deliveries.webhooks import WebhookChannel
 from activities.endings import EndingActivities
 from activities.jobs.families import job_families
@@ -51,6 +53,7 @@ from activities.sources.resources import ResourceReader
 from activities.time_entries.timers import TimerActivities
 from models.automation.automations.rules.graph.kinds import NodeKind
 from models.messages.deliveries.rules import DeliveryChannel
+from models.messages.push_devices.rules import PushProvider
 from runtime.crypto import KeyRing
 from runtime.database import Database
 from runtime.families import Queue
@@ -80,6 +83,8 @@ class Parts:
     """Who reads what connections lead to; without one there are none."""
     providers: Mapping[str, ProviderSettings] = field(default_factory=dict)
     """What the operator says of providers, by their names."""
+    pushers: Mapping[PushProvider, Pusher] = field(default_factory=dict)
+    """Who carries pushes, as far as the operator has keys for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,15 +110,7 @@ def registrations_of(parts: Parts) -> Registrations:
     refreshes = DataSourceRunActivities(parts.database, parts.store, fetchers)
     deliveries = DeliveryActivities(parts.database, _channels(parts))
     retention = RetentionActivities(parts.database, parts.store, parts.periods)
-    # A family of work adds its registration here.
-    families: list[WorkFamily[Any]] = [
-        AutomationRuns(),
-        ActionRuns(),
-        DataSourceRuns(),
-        Jobs(jobs),
-        TimeEntries(),
-        Deliveries(),
-    ]
+    families = _families(jobs)
     activities: dict[Queue, Sequence[Callable[..., Any]]] = {
         Queue.AUTOMATION: [
             *AutomationRunActivities(parts.database, known, writes, starts, limit).all(),
@@ -123,7 +120,7 @@ def registrations_of(parts: Parts) -> Registrations:
             *CalledRunActivities(parts.database).all(),
             EndingActivities(parts.database).read_end,
             *actions.all(),
-            *deliveries.quick(),
+            deliveries.close_cancelled_delivery,
             ScheduleFires(parts.database).accept,
             TimerActivities(parts.database).end_when_due,
             *_sweeps(parts, families),
@@ -148,11 +145,24 @@ def _jobs(parts: Parts, fetchers: Fetchers) -> JobActivities:
     return JobActivities(parts.database, families)
 
 
+def _families(jobs: JobActivities) -> Sequence[WorkFamily[Any]]:
+    """What the reconciler looks after; a family of work adds its registration here."""
+    return [
+        AutomationRuns(),
+        ActionRuns(),
+        DataSourceRuns(),
+        Jobs(jobs),
+        TimeEntries(),
+        Deliveries(),
+    ]
+
+
 def _channels(parts: Parts) -> Mapping[DeliveryChannel, Channel[Any]]:
     """How deliveries leave; a channel adds its registration here."""
     return {
         DeliveryChannel.MAIL: MailChannel(parts.mail),
         DeliveryChannel.WEBHOOK: WebhookChannel(parts.outbound, parts.keys),
+        DeliveryChannel.PUSH: PushChannel(parts.keys, parts.pushers),
     }
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import structlog
 from temporalio.worker import Interceptor, Worker
 
+from activities.deliveries.push.providers import pushers_of
 from activities.deliveries.teller import Teller
 from activities.maintenance.retention import Periods
 from activities.outbox.deliveries import ExecutionDeliveries
@@ -185,7 +186,10 @@ async def run_worker(
     database = Database(url, pool_size=settings.database_pool_size, application="workspace-worker")
     policy = OutboundPolicy.from_entries(settings.outbound_allow)
     refuse_beyond(LONG_EVALUATIONS_OF_ONE_WORKSPACE)
-    async with OutboundClient(policy) as outbound:
+    async with (
+        OutboundClient(policy) as outbound,
+        OutboundClient(policy, http2=True) as http2,
+    ):
         parts = Parts(
             database,
             await connect(settings),
@@ -197,6 +201,7 @@ async def run_worker(
             timedelta(seconds=settings.run_limit_seconds),
             settings.running_cap,
             providers=settings.providers,
+            pushers=pushers_of(settings, outbound, http2),
         )
         async with running_workers(parts, url, queues), background(_beat(heartbeat)):
             log.info("worker is ready", queues=[queue.value for queue in queues])

@@ -30,6 +30,7 @@ import models.data.views.tables
 import models.messages.deliveries.tables
 import models.messages.events.tables
 import models.messages.jobs.tables
+import models.messages.notification_preferences.tables
 import models.messages.notifications.tables
 import models.messages.push_devices.tables
 import models.messages.webhook_endpoints.tables

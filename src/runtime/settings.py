@@ -13,6 +13,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from runtime.outbound.mail_server import MailServer
 from runtime.outbound_policy import Allowance
 from runtime.provider_settings import Providers
+from runtime.push_settings import PushSettings
 
 Listed = Annotated[tuple[str, ...], NoDecode]
 """A comma-separated variable."""
@@ -40,7 +41,7 @@ class TemporalSettings(BaseSettings):
     temporal_ui_url: str | None = None
 
 
-class Settings(TemporalSettings):
+class Settings(PushSettings, TemporalSettings):
     """What a process needs to know about the world around it."""
 
     database_url: SecretStr = Field(validation_alias="DATABASE_URL")

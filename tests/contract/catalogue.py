@@ -98,8 +98,11 @@ EXAMPLES: Mapping[str, Example] = {
     ),
     "publish_release_notice": body({"channel": "web", "title": "New", "body": "Words"}),
     "list_release_notices": GET,
+    "get_notification_preferences": GET,
+    "replace_notification_preferences": body({"preferences": {"comment": {"push": False}}}),
     # push devices
     "list_push_devices": GET,
+    "get_web_push_key": GET,
     **dict.fromkeys(
         ("register_push_device", "register_a_push_device"),
         body({"installationId": "mine", "platform": "android", "token": "a" * 16}),

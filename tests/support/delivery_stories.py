@@ -75,13 +75,14 @@ async def ended(engine: Engine, delivery_id: Id) -> Delivery:
     return await row(engine, delivery_id)
 
 
-async def attempted(engine: Engine, delivery_id: Id) -> None:
-    """Wait until a delivery waits for its second attempt."""
+async def attempted(engine: Engine, delivery_id: Id) -> Delivery:
+    """The row once it waits for its second attempt."""
 
     async def waits() -> bool:
         return (await row(engine, delivery_id)).next_attempt_at is not None
 
     await eventually(waits, what=f"the first attempt of delivery {delivery_id}")
+    return await row(engine, delivery_id)
 
 
 async def attempted_again(engine: Engine) -> str:

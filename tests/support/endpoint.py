@@ -18,6 +18,8 @@ class Received:
     line: str
     headers: dict[str, str]
     body: str
+    """As UTF-8; what is none of it is replaced."""
+    content: bytes = b""
 
     def json(self) -> Any:
         return json.loads(self.body)
@@ -70,7 +72,7 @@ async def _received(reader: asyncio.StreamReader) -> Received:
     pairs = (line.partition(":") for line in head[1:] if line)
     headers = {name.lower(): value.strip() for name, _, value in pairs}
     body = await reader.readexactly(int(headers.get("content-length", 0)))
-    return Received(head[0], headers, body.decode())
+    return Received(head[0], headers, body.decode(errors="replace"), body)
 
 
 def reply(

@@ -11,6 +11,7 @@ from typing import Any
 from sqlalchemy import select
 from temporalio.client import Client
 
+from activities.deliveries.push.web_push import WebPush
 from activities.maintenance.retention import Periods
 from cli.maintenance_schedules import MAINTENANCE_SCHEDULES
 from cli.worker_process import Parts, running_workers
@@ -33,6 +34,7 @@ from models.automation.automations.shapes import (
 from models.automation.waits.queries import show_waits
 from models.core.access.rules import Actor
 from models.core.base import Id
+from models.messages.push_devices.rules import PushProvider
 from runtime.crypto import KeyRing
 from runtime.database import Database, UnitOfWork
 from runtime.families import Family
@@ -42,6 +44,7 @@ from runtime.outbound.mail import MailClient
 from runtime.outbound.mail_server import MailServer
 from runtime.outbound_policy import OutboundPolicy
 from runtime.provider_settings import ProviderSettings
+from tests.support.browsers import VAPID
 from tests.support.patience import ENOUGH
 from tests.support.spaces import MASTER_SECRET, make_space
 
@@ -191,6 +194,7 @@ async def running_engine(
             post,
             run_limit,
             providers=providers,
+            pushers={PushProvider.WEBPUSH: WebPush(outbound, VAPID)},
         )
         async with running_workers(parts, url):
             # What tests make old, or break, stays so until one of them asks for the sweep.

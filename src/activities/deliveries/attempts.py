@@ -1,7 +1,7 @@
 """One attempt of a delivery: what is sent is read, sent, and its answer written (ADR 0055)."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -82,10 +82,6 @@ class DeliveryActivities:
         """Close a delivery whose execution was cancelled; False when it was closed before."""
         async with self._database.transaction() as work:
             return await close_delivery(work, Id(delivery_id), DeliveryStatus.CANCELLED)
-
-    def quick(self) -> list[Callable[..., Any]]:
-        """Those that are one transaction."""
-        return [self.close_cancelled_delivery]
 
 
 async def _sent(channel: Channel[Any], parcel: Any) -> Answer:

@@ -30,6 +30,7 @@ from api.routers.data import (
 )
 from api.routers.data import record_exports as exports
 from api.routers.messages import (
+    notification_preferences,
     notifications,
     push_devices,
     webhook_endpoints,
@@ -67,6 +68,7 @@ ROUTERS: Sequence[Router] = (
     home_layouts.router,
     workspace_events.router,
     notifications.router,
+    notification_preferences.router,
     push_devices.router,
     webhook_signing.router,
     webhook_endpoints.router,

@@ -26,12 +26,16 @@ from runtime.outbound.redirects import Hop, next_hop
 from runtime.outbound.resolver import Resolver, SystemResolver, permitted_addresses
 from runtime.outbound_policy import OutboundPolicy
 
+KEPT, KEPT_SECONDS = 4, 600.0
+"""Connections of HTTP/2 that stay open, and for how long without a call."""
+
 
 class OutboundClient:
     """An HTTP/1.1 client that reaches public addresses, and those its policy allows.
 
     It keeps nothing between calls: no cookies, no connections, no proxy or netrc from the
     environment, no retries. A cancelled call closes its socket at once. Safe to share by tasks.
+    One made for `http2` speaks nothing else, and keeps its connections for other calls.
     """
 
     def __init__(
@@ -40,6 +44,7 @@ class OutboundClient:
         *,
         resolver: Resolver | None = None,
         tls: ssl.SSLContext | None = None,
+        http2: bool = False,
     ) -> None:
         self._policy = policy
         self._threads = SystemResolver() if resolver is None else None
@@ -47,7 +52,10 @@ class OutboundClient:
         self._pool = httpcore2.AsyncConnectionPool(
             ssl_context=tls or httpx2.create_ssl_context(trust_env=False),
             max_connections=None,
-            max_keepalive_connections=0,
+            max_keepalive_connections=KEPT if http2 else 0,
+            keepalive_expiry=KEPT_SECONDS,
+            http1=not http2,
+            http2=http2,
             network_backend=CheckedBackend(policy, self._resolver),
         )
 

@@ -7,6 +7,7 @@ from models.messages.push_devices.shapes import (
     PushRegistration,
     RegisterPushDevice,
     RevokePushDevice,
+    WebPushKey,
 )
 
 router = Router(tags=["push devices"])
@@ -23,6 +24,13 @@ async def list_push_devices(
     """List the caller's active push registrations, without their tokens."""
     page = request.page("push-devices", limit, cursor)
     return Data(await queries.list_push_devices(request.work, request.principal, page))
+
+
+@router.get(f"{DEVICES}/web-push-key", access=Access())
+async def get_web_push_key(request: ApiRequest) -> Data[WebPushKey]:
+    """Get the key that a browser subscribes to Web Push with, its `applicationServerKey`."""
+    vapid = request.services.settings.vapid
+    return Data(WebPushKey(public_key=None if vapid is None else vapid.public))
 
 
 @router.post(DEVICES, access=SESSION)

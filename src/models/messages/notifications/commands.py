@@ -5,17 +5,21 @@ once in the log of each workspace.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Protocol
+from typing import Any, Protocol
 
 from sqlalchemy import ColumnElement, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from models.core.access.rules import Principal
 from models.core.base import Id, JsonObject
-from models.messages.notifications.rules import NotificationKind
+from models.messages.deliveries.commands import NewDelivery, accept_deliveries
+from models.messages.deliveries.rules import DeliveryChannel
+from models.messages.notification_preferences.queries import Listener, listeners
+from models.messages.notification_preferences.rules import NoticeChannel, wants
+from models.messages.notifications.rules import ACTS, NotificationKind
 from models.messages.notifications.shapes import (
     ArchiveNotifications,
     MarkRead,
@@ -55,32 +59,68 @@ class Notice:
 async def notify(
     work: UnitOfWork, workspace_id: Id, user_ids: Collection[Id], notice: Notice
 ) -> list[Id]:
-    """Notify those of these users who are members; gives their ids, in order."""
-    members = await work.rows(members_among(workspace_id, user_ids))
-    notified = sorted(row.user_id for row in members)
-    rows = [
-        {
-            "id": new_id()
-            if notice.key is None
-            else derived_id("notification", notice.key, workspace_id, user_id),
-            "workspace_id": workspace_id,
-            "user_id": user_id,
-            "kind": notice.kind.value,
-            "title": notice.title,
-            "body": notice.body,
-            "item_id": notice.item_id,
-            "record_id": notice.record_id,
-            "run_id": notice.run_id,
-            "actor_user_id": notice.actor_user_id,
-            "data": notice.data,
-            "created_at": work.now,
-        }
-        for user_id in notified
-    ]
+    """Notify those of these users who are members; gives their ids, in order.
+
+    Nobody is told of what they did themselves. What a user does not want in the app is archived at
+    once; by push and mail it goes where they want it.
+    """
+    told = set(user_ids)
+    if notice.kind in ACTS and notice.actor_user_id is not None:
+        told.discard(notice.actor_user_id)
+    if not told:
+        return []
+    found = await work.rows(listeners(members_among(workspace_id, told)), of=Listener)
+    users = sorted(found, key=lambda user: user.user_id)
+    rows = [_row(work, workspace_id, user, notice) for user in users]
     if rows:
         # Row by row: a statement for all has room for some thousand members.
         await work.execute(upsert(notification).on_conflict_do_nothing(index_elements=["id"]), rows)
-    return notified
+    wanted = [
+        one
+        for user, row in zip(users, rows, strict=True)
+        for one in _deliveries(workspace_id, row["id"], user, notice.kind)
+    ]
+    await accept_deliveries(work, wanted)
+    return [user.user_id for user in users]
+
+
+def _row(work: UnitOfWork, workspace_id: Id, user: Listener, notice: Notice) -> dict[str, Any]:
+    shown = wants(user.choices, notice.kind, NoticeChannel.IN_APP)
+    return {
+        "id": new_id()
+        if notice.key is None
+        else derived_id("notification", notice.key, workspace_id, user.user_id),
+        "workspace_id": workspace_id,
+        "user_id": user.user_id,
+        "kind": notice.kind.value,
+        "title": notice.title,
+        "body": notice.body,
+        "item_id": notice.item_id,
+        "record_id": notice.record_id,
+        "run_id": notice.run_id,
+        "actor_user_id": notice.actor_user_id,
+        "data": notice.data,
+        "archived_at": None if shown else work.now,
+        "created_at": work.now,
+    }
+
+
+def _deliveries(
+    workspace_id: Id, notification_id: Id, user: Listener, kind: NotificationKind
+) -> Iterator[NewDelivery]:
+    """A notification by push to each device of its user, and by mail."""
+    targets = [(DeliveryChannel.PUSH, device_id) for device_id in user.devices]
+    if not wants(user.choices, kind, NoticeChannel.PUSH):
+        targets = []
+    if wants(user.choices, kind, NoticeChannel.MAIL):
+        targets.append((DeliveryChannel.MAIL, user.user_id))
+    for channel, target_id in targets:
+        yield NewDelivery(
+            workspace_id=workspace_id,
+            channel=channel,
+            subject_id=notification_id,
+            target_id=target_id,
+        )
 
 
 class _HeldRow(Protocol):

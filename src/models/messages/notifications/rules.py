@@ -16,3 +16,14 @@ class NotificationKind(StrEnum):
     SHARE = "share"
     TIMER_DONE = "timer_done"
     SYSTEM = "system"
+
+
+ACTS = frozenset(
+    {
+        NotificationKind.MENTION,
+        NotificationKind.COMMENT,
+        NotificationKind.ASSIGNMENT,
+        NotificationKind.SHARE,
+    }
+)
+"""Kinds that tell of what somebody has done: they themselves are not told."""

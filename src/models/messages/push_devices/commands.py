@@ -8,7 +8,7 @@ from sqlalchemy import and_, delete, func, insert, or_, select, update
 
 from models.core.access.rules import Principal
 from models.core.base import Id
-from models.messages.push_devices.rules import MAX_DEVICES
+from models.messages.push_devices.rules import MAX_DEVICES, token_place
 from models.messages.push_devices.shapes import (
     PushRegistration,
     RegisterPushDevice,
@@ -20,11 +20,6 @@ from runtime.database import UnitOfWork
 from runtime.ids import new_id
 
 _device = push_device.c
-
-
-def token_place(device_id: Id) -> str:
-    """The place that the sealed token of a device is bound to."""
-    return f"push_device|{device_id}|sealed_token"
 
 
 async def register_push_device(
@@ -74,6 +69,11 @@ async def revoke_push_device(
     )
     revoked = (await work.execute(delete(push_device).where(own))).rowcount > 0
     return PushRegistration(installation_id=body.installation_id, revoked=revoked)
+
+
+async def forget_device(work: UnitOfWork, device_id: Id) -> None:
+    """Revoke a registration whose provider says that its token reaches nobody any more."""
+    await work.execute(delete(push_device).where(_device.id == device_id))
 
 
 async def _lock(work: UnitOfWork, *names: str) -> None:

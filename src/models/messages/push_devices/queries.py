@@ -3,9 +3,12 @@
 from sqlalchemy import select
 
 from models.core.access.rules import Principal
+from models.core.base import Id
 from models.core.pagination import PageRequest
+from models.messages.push_devices.rules import token_place
 from models.messages.push_devices.shapes import PushDeviceBody, PushDeviceList
 from models.messages.push_devices.tables import PushDevice, push_device
+from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
 
 
@@ -19,3 +22,13 @@ async def list_push_devices(
     return PushDeviceList(
         devices=[PushDeviceBody.model_validate(row) for row in shown.items], cursor=shown.cursor
     )
+
+
+async def find_device(work: UnitOfWork, device_id: Id) -> PushDevice | None:
+    """A registration; None for one that was revoked."""
+    return await work.first(select(push_device).where(push_device.c.id == device_id), of=PushDevice)
+
+
+def token_of(keys: KeyRing, device: PushDevice) -> str:
+    """The token of a registration. Raises UnreadableError."""
+    return keys.unseal(device.sealed_token, token_place(device.id)).decode()

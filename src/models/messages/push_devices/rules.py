@@ -1,6 +1,7 @@
 """Platforms, and who carries pushes to them (decisions C13). Pure."""
 
 from enum import StrEnum
+from uuid import UUID
 
 MAX_DEVICES = 50
 """Registrations of one user; a further one takes the place of the one made first."""
@@ -35,3 +36,8 @@ def provider_problem(platform: PushPlatform, provider: PushProvider) -> str | No
     if provider is PushProvider.APNS and platform is not PushPlatform.IOS:
         return "apns reaches devices of the platform ios only."
     return None
+
+
+def token_place(device_id: UUID) -> str:
+    """The place that the sealed token of a device is bound to."""
+    return f"push_device|{device_id}|sealed_token"

@@ -88,3 +88,9 @@ class PushDeviceBody(Shape):
 class PushDeviceList(Shape):
     devices: list[PushDeviceBody]
     cursor: Nullable[str]
+
+
+class WebPushKey(Shape):
+    """The public key of the platform for Web Push; absent where the platform has none."""
+
+    public_key: str | None

@@ -1,0 +1,1 @@
+"""Pushes: one adapter for each provider that carries them."""

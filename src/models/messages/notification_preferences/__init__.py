@@ -1,0 +1,1 @@
+"""Notification preferences: by which channels a user wants to be told of what."""

@@ -1,0 +1,51 @@
+"""Reading notification preferences, and who is told by what."""
+
+from typing import Any, Protocol
+
+from sqlalchemy import Select, func, select
+
+from models.core.access.rules import Principal
+from models.core.base import Id
+from models.messages.notification_preferences.rules import Choices, NoticeChannel, wants
+from models.messages.notification_preferences.shapes import Channels, Preferences
+from models.messages.notification_preferences.tables import notification_preference
+from models.messages.notifications.rules import NotificationKind
+from models.messages.push_devices.tables import push_device
+from runtime.database import UnitOfWork
+
+_preference = notification_preference.c
+
+
+class Listener(Protocol):
+    """A user, what they have chosen, and their push devices."""
+
+    user_id: Id
+    choices: Choices | None
+    devices: list[Id]
+
+
+async def get_preferences(work: UnitOfWork, principal: Principal) -> Preferences:
+    """By which channels the caller is told of what."""
+    own = _preference.user_id == principal.user_id
+    choices = await work.scalar(select(_preference.choices).where(own))
+    return Preferences(
+        preferences={
+            kind: Channels.model_validate(
+                {channel.value: wants(choices, kind, channel) for channel in NoticeChannel}
+            )
+            for kind in NotificationKind
+        }
+    )
+
+
+def listeners(users: Select[Any]) -> Select[Any]:
+    """The `Listener` for each user whose id, as `user_id`, these rows hold."""
+    told = users.subquery()
+    devices = func.array_remove(func.array_agg(push_device.c.id), None).label("devices")
+    return (
+        select(told.c.user_id, _preference.choices, devices)
+        .select_from(told)
+        .outerjoin(notification_preference, _preference.user_id == told.c.user_id)
+        .outerjoin(push_device, push_device.c.user_id == told.c.user_id)
+        .group_by(told.c.user_id, _preference.choices)
+    )

@@ -1,0 +1,35 @@
+"""Channels of notifications, and what a user gets who has chosen nothing. Pure."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+from models.messages.notifications.rules import NotificationKind
+
+
+class NoticeChannel(StrEnum):
+    IN_APP = "inApp"
+    PUSH = "push"
+    MAIL = "mail"
+
+
+MAILED = frozenset(
+    {
+        NotificationKind.MENTION,
+        NotificationKind.ASSIGNMENT,
+        NotificationKind.APPROVAL_REQUEST,
+        NotificationKind.SHARE,
+    }
+)
+"""Kinds that are mailed unless a user says otherwise: somebody waits for the user, or gives them
+something. The rest would fill a mailbox."""
+
+Choices = Mapping[str, Mapping[str, bool]]
+"""What a user has chosen: by kind and channel. What is not there is as it is by default."""
+
+
+def wants(choices: Choices | None, kind: NotificationKind, channel: NoticeChannel) -> bool:
+    """Whether a user with these choices is told of a kind by a channel."""
+    chosen = (choices or {}).get(kind.value, {}).get(channel.value)
+    if chosen is not None:
+        return chosen
+    return channel is not NoticeChannel.MAIL or kind in MAILED
