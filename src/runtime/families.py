@@ -36,6 +36,7 @@ class Family(StrEnum):
     RETENTION = "retention"
     SPREADSHEET_IMPORT = "spreadsheet-import"
     TIMER_DUE = "timer-due"
+    WORKSPACE_EXPORT = "workspace-export"
 
     def workflow_id(self, subject_id: uuid.UUID | str) -> str:
         """The business id of one piece of work, which makes a repeated start harmless."""
@@ -57,6 +58,7 @@ JOB_FAMILIES = (
     Family.PROVIDER_CALL,
     Family.RECOMPUTATION,
     Family.RESOURCE_IMPORT,
+    Family.WORKSPACE_EXPORT,
 )
 """The families whose rows are those of the job table."""
 

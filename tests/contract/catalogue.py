@@ -453,6 +453,8 @@ EXAMPLES: Mapping[str, Example] = {
     "delete_time_entry": GET,
     "export_records": Example(body=lambda _: {"format": "csv"}, works=True),
     "get_export": Example(private=True),
+    "create_workspace_export": EMPTY,
+    "get_workspace_export": GET,
     # surfaces
     "get_surface": GET,
     "replace_surface": Example(body=lambda _: {"blocks": []}, ends=True),

@@ -231,6 +231,8 @@ async def _exports(made: Furnished) -> None:
         database_id = uuid.UUID(made.ids["databaseId"])
         await accept_export(work, made.space.actor, database_id, export_id, body)
     made.ids["exportId"] = str(export_id)
+    exported = await made.post(f"{made.space.path}/workspace-exports")
+    made.ids["workspaceExportId"] = exported["id"]
 
 
 async def _forms(made: Furnished) -> None:

@@ -6,26 +6,41 @@ import json
 import warnings
 import zipfile
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 from uuid import UUID
 
 import zstandard
 
+from activities.jobs.transactions import DONE, MORE, JobActivities
+from activities.jobs.workspace_exports import WorkspaceExports
+from models.core.bundles.findings import Findings
 from models.core.bundles.kinds import ImportTarget
-from models.workspace.bundles.applying import apply_chunk, check_chunk, plan_chunk
-from models.workspace.bundles.findings import Findings
+from models.workspace.bundles.applying import (
+    apply_chunk,
+    check_chunk,
+    conclude,
+    plan_chunk,
+    plan_workspace,
+)
+from models.workspace.bundles.beside import load_beside
 from models.workspace.bundles.registry import steps
 from models.workspace.bundles.rules import home
-from models.workspace.bundles.unpacking import Contents, read_lines
+from models.workspace.bundles.unpacking import Contents, read_lines, store_blobs
+from models.workspace.workspace_exports.commands import accept_workspace_export
+from models.workspace.workspace_exports.queries import workspace_export
 from runtime.database import Database
+from runtime.families import Family
+from runtime.ids import new_id
 from runtime.object_store import ObjectStore
+from tests.support.spaces import Space
 
 SOURCE = UUID("0198c5c2-7a3b-7c1d-9e4f-2b6a8d1c0e5f")
 
 
-def line(kind: str, **values: Any) -> bytes:
+def line(row_type: str, **values: Any) -> bytes:
     """A row of a bundle."""
-    return json.dumps({"kind": kind, **values}).encode() + b"\n"
+    return json.dumps({"type": row_type, **values}).encode() + b"\n"
 
 
 def manifest(files: Mapping[str, bytes], /, **changed: Any) -> bytes:
@@ -75,10 +90,13 @@ def packed(tar: bytes) -> bytes:
 async def bring_in(
     database: Database, store: ObjectStore, contents: Contents, target: ImportTarget
 ) -> Findings:
-    """Plan, check and apply a workspace of a bundle; gives what was found."""
+    """Plan, check and apply a workspace of a bundle; `rows` counts what is there afterwards."""
     findings = Findings()
     source = contents.manifest.workspaces[0].id
-    for act in (plan_chunk, check_chunk, apply_chunk):
+    beside = await load_beside(store, contents, source)
+    async with database.transaction() as work:
+        await plan_workspace(work, target, source)
+    for act in (plan_chunk, partial(check_chunk, beside=beside), apply_chunk):
         findings.rows.clear()
         for step in steps():
             for path, part in contents.parts.items():
@@ -86,6 +104,30 @@ async def bring_in(
                     continue
                 for chunk in range(part.chunks):
                     lines = await read_lines(store, part, chunk)
+                    if act is apply_chunk:
+                        await store_blobs(store, contents, source, target, step.kinds, lines)
                     async with database.transaction() as work:
                         findings.add(await act(work, target, step.kinds, lines))
+    async with database.transaction() as work:
+        await conclude(work, target)
     return findings
+
+
+async def exported(space: Space, store: ObjectStore, page: int = 2) -> bytes:
+    """The bundle of a workspace, its parts no longer than `page`."""
+    export_id = new_id()
+    activities = JobActivities(
+        space.database, {Family.WORKSPACE_EXPORT: WorkspaceExports(store, page)}
+    )
+    async with space.database.transaction() as work:
+        await accept_workspace_export(work, space.actor, export_id)
+    while (outcome := await activities.advance_job(str(export_id))) == MORE:
+        pass
+    async with space.database.reading() as work:
+        made = await workspace_export(work, space.actor, export_id, space.keys)
+    assert outcome == DONE, made.error
+    assert made.bundle_object_key is not None
+    content = b"".join([piece async for piece in store.get(made.bundle_object_key)])
+    assert made.bundle_checksum == hashlib.sha256(content).hexdigest()
+    assert made.bytes == len(content)
+    return content

@@ -13,6 +13,7 @@ from activities.jobs.recomputation import Recomputation
 from activities.jobs.source_previews import SourcePreviews
 from activities.jobs.source_reversals import SourceReversals
 from activities.jobs.transactions import Chunks
+from activities.jobs.workspace_exports import WorkspaceExports
 from activities.providers.calls import Providers
 from activities.sources.fetchers import Fetchers
 from runtime.families import Family
@@ -36,4 +37,5 @@ def job_families(
         Family.FIELD_REMOVAL: FieldRemoval(),
         Family.MOUNT_SYNC: MountSyncs(providers),
         Family.PROVIDER_CALL: ProviderCalls(providers),
+        Family.WORKSPACE_EXPORT: WorkspaceExports(store),
     }

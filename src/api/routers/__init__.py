@@ -57,7 +57,7 @@ from api.routers.sources import (
     source_run_pages,
     spreadsheet_imports,
 )
-from api.routers.workspace import search, share_links
+from api.routers.workspace import search, share_links, workspace_exports
 
 ROUTERS: Sequence[Router] = (
     service.router,
@@ -65,6 +65,7 @@ ROUTERS: Sequence[Router] = (
     release_notices.router,
     oauth_clients.router,
     workspaces.router,
+    workspace_exports.router,
     home_layouts.router,
     workspace_events.router,
     notifications.router,

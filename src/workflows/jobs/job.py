@@ -182,6 +182,15 @@ class ResourceImport:
         return await _finish(job_id)
 
 
+@workflow.defn(name="WorkspaceExport")
+class WorkspaceExport:
+    """A bundle with everything that a workspace has."""
+
+    @workflow.run
+    async def run(self, job_id: str) -> str:
+        return await _finish(job_id)
+
+
 JOB_WORKFLOWS: dict[Family, type[Any]] = {
     Family.DATA_SOURCE_PREVIEW: DataSourcePreview,
     Family.DATA_SOURCE_REVERSAL: DataSourceReversal,
@@ -197,4 +206,5 @@ JOB_WORKFLOWS: dict[Family, type[Any]] = {
     Family.OAUTH_REVOCATION: OAuthRevocation,
     Family.RECOMPUTATION: Recomputation,
     Family.RESOURCE_IMPORT: ResourceImport,
+    Family.WORKSPACE_EXPORT: WorkspaceExport,
 }

@@ -9,6 +9,7 @@ from pydantic.alias_generators import to_camel
 from sqlalchemy import Select, Table
 
 from models.core.base import Id, JsonObject
+from models.core.bundles.findings import Findings
 from models.core.bundles.rules import USER, Stage
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
@@ -35,11 +36,14 @@ class ImportTarget:
 Prepare = Callable[[UnitOfWork, ImportTarget, Sequence[Row]], Awaitable[Sequence[Row]]]
 """The last word of a noun on rows before they are inserted; their ids are those of the target."""
 
+Judge = Callable[[Sequence[Row], Sequence[Row], Findings], None]
+"""Tells what will be left out of rows, which are as the bundle has them, with the rows beside."""
+
 Identify = Callable[[UnitOfWork, ImportTarget, Sequence[Row]], Awaitable[Mapping[str, str]]]
 """Source id → target id of rows of a bundle; one that is not in it stays unknown."""
 
-Finish = Callable[[UnitOfWork, ImportTarget, Sequence[Row]], Awaitable[None]]
-"""What a noun does in the transaction that inserted rows."""
+Conclude = Callable[[UnitOfWork, ImportTarget], Awaitable[None]]
+"""What a noun does once everything is applied."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,10 +62,13 @@ class BundleKind:
     references: Mapping[str, str] = field(default_factory=dict)
     """Column → kind of what it names, `*` for any. Where that is missing, the column becomes null,
     and a row that needs it is left out; a person who is missing is replaced by who imports."""
-    owner: str | None = None
-    """The column of the person without whom there is no such row: it is left out."""
+    needed: Collection[str] = ()
+    """Columns that may be null, and whose row is left out when what they name is missing; of a
+    person: without them there is no such row."""
     contents: Collection[str] = ()
     """JSON columns in which ids of the bundle are replaced, wherever they stand."""
+    lists: Collection[str] = ()
+    """JSON columns that hold arrays; all others hold objects."""
     left_out: Mapping[str, str] = field(default_factory=dict)
     """Column → why no bundle has it."""
     imported_as: Mapping[str, Any] = field(default_factory=dict)
@@ -74,19 +81,32 @@ class BundleKind:
     """The column by which a row names another of its kind."""
     unique_key: bool = False
     """Whether `key` is unique in a workspace: one that is taken is numbered."""
+    shown: Callable[[Row], Row] | None = None
+    """A row of a bundle (keys as there) without its secrets."""
+    check: Callable[[Row], str | None] | None = None
+    """What is wrong with a row of a bundle by itself, as the end of a sentence."""
+    blobs: bool = False
+    """Whether rows are files, whose bytes a bundle has too."""
     identity: str = "id"
     """The column by which other rows name one of these, if it is the primary key or a person's."""
     identify: Identify | None = None
     """Gives rows their ids in the target, instead of `imported_id`."""
     prepare: Prepare | None = None
-    finish: Finish | None = None
+    judge: Judge | None = None
+    beside: str | None = None
+    """The kind whose rows `judge` is given too, all of a workspace."""
+    conclude: Conclude | None = None
 
     @cached_property
-    def columns(self) -> Mapping[str, str]:
-        """Column by its name in a bundle."""
-        names = self.rows(Id(int=0)).selected_columns.keys()
+    def columns(self) -> Mapping[str, Any]:
+        """Column by its name in a bundle; some are other tables'."""
         left_out = {"workspace_id", "depth", *self.left_out}
-        return {to_camel(name): name for name in names if name not in left_out}
+        columns: Mapping[str, Any] = dict(self.rows(Id(int=0)).selected_columns.items())
+        return {
+            str(to_camel(name)): self.table.c.get(name, default)
+            for name, default in columns.items()
+            if name not in left_out
+        }
 
     @property
     def source_kind(self) -> str | None:

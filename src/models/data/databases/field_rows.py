@@ -1,7 +1,7 @@
 """Reading the fields of databases as the rules see them: as rows, or as one text."""
 
 import json
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import lru_cache
 from types import SimpleNamespace
 from typing import Any, Protocol, cast
@@ -87,6 +87,13 @@ class FieldRow(Protocol):
 def field_specs(rows: Iterable[FieldRow]) -> FieldSpecs:
     """Rows of the field table as the rules see them."""
     return {row.key: field_spec(row) for row in rows}
+
+
+def specs_of_rows(rows: Iterable[Mapping[str, Any]]) -> FieldSpecs:
+    """Rows of the field table with ids as text, as a bundle has them; no side index is known."""
+    known = {"index_id": None, "index_ready": False}
+    described = (SimpleNamespace(**{**row, **known, "id": Id(row["id"])}) for row in rows)
+    return field_specs(cast("Iterator[FieldRow]", described))
 
 
 def field_spec(row: FieldRow) -> FieldSpec:

@@ -7,17 +7,26 @@ from pydantic_core import to_json
 from sqlalchemy import ARRAY, Text, Uuid, cast, column, func, literal, select, type_coerce
 from sqlalchemy.dialects.postgresql import JSON
 from sqlalchemy.dialects.postgresql import insert as upsert
+from sqlalchemy.exc import DataError, IntegrityError
 
 from models.core.base import Id
+from models.core.bundles.findings import Findings
 from models.core.bundles.kinds import BundleKind, ImportTarget, Row
 from models.core.bundles.rules import imported_id
 from models.core.keys import first_free
-from models.workspace.bundles.findings import Findings
+from models.workspace.bundles.errors import BundleError, Fault
 from models.workspace.bundles.id_map import plan_ids
 from models.workspace.bundles.lines import read_rows
 from models.workspace.bundles.references import resolve
+from models.workspace.bundles.registry import KINDS
 from runtime.database import UnitOfWork
 from runtime.schema import Timestamp
+
+
+async def plan_workspace(work: UnitOfWork, target: ImportTarget, source_id: Id) -> None:
+    """Record which workspace of a bundle an entry is; rows may name it."""
+    ids = {str(source_id): str(target.workspace_id)}
+    await plan_ids(work, target, "workspace", ids)
 
 
 async def plan_chunk(
@@ -47,12 +56,21 @@ async def plan_chunk(
 
 
 async def check_chunk(
-    work: UnitOfWork, target: ImportTarget, kinds: Sequence[BundleKind], lines: Sequence[bytes]
+    work: UnitOfWork,
+    target: ImportTarget,
+    kinds: Sequence[BundleKind],
+    lines: Sequence[bytes],
+    beside: Mapping[str, Sequence[Row]],
 ) -> Findings:
-    """What applying would leave out or change, once all ids are planned. Nothing is written."""
+    """What applying would leave out or change, once all ids are planned. Nothing is written.
+
+    `beside` are the rows of the kinds that are looked at with others (`beside.load_beside`).
+    """
     findings = Findings()
     found = read_rows(lines, kinds, findings)
     for kind in kinds:
+        if kind.judge is not None:
+            kind.judge(found[kind.name], beside.get(kind.beside or "", ()), findings)
         kept = await resolve(work, target, kind, found[kind.name], findings)
         findings.rows[kind.name] += len(kept)
     return findings
@@ -77,10 +95,15 @@ async def apply_chunk(
             rows = await kind.prepare(work, target, rows)
         if rows:
             await _insert(work, kind, rows)
-            if kind.finish is not None:
-                await kind.finish(work, target, rows)
         findings.rows[kind.name] += len(rows)
     return findings
+
+
+async def conclude(work: UnitOfWork, target: ImportTarget) -> None:
+    """Ask for what follows from all rows together, once everything is applied."""
+    for kind in KINDS:
+        if kind.conclude is not None:
+            await kind.conclude(work, target)
 
 
 async def _identified(
@@ -101,7 +124,12 @@ async def _insert(work: UnitOfWork, kind: BundleKind, rows: Sequence[Row]) -> No
     values = [_value(work, kind, name, source.c[name]) for name in names]
     statement = upsert(kind.table).from_select(names, select(*values), include_defaults=False)
     keys = [one.name for one in kind.table.primary_key]
-    await work.execute(statement.on_conflict_do_nothing(index_elements=keys))
+    try:
+        await work.execute(statement.on_conflict_do_nothing(index_elements=keys))
+    except (IntegrityError, DataError) as error:
+        raise BundleError(
+            Fault.ROWS, f"{kind.name}: there are rows that PostgreSQL refuses."
+        ) from error
 
 
 def _value(work: UnitOfWork, kind: BundleKind, name: str, given: Any) -> Any:

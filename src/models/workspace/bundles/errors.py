@@ -22,6 +22,7 @@ class Fault(StrEnum):
     MISSING_FILE = "missing_file"
     UNLISTED_FILE = "unlisted_file"
     LINE = "line"
+    ROWS = "rows"
 
 
 class BundleError(ConflictError):

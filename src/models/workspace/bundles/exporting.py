@@ -4,10 +4,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, Subquery, Text, Uuid, cast, func, literal, select, tuple_
+from pydantic_core import from_json, to_json
+from sqlalchemy import (
+    ARRAY,
+    ColumnElement,
+    Subquery,
+    Text,
+    Uuid,
+    any_,
+    cast,
+    func,
+    literal,
+    select,
+    tuple_,
+)
 
 from models.core.base import Id
 from models.core.bundles.kinds import BundleKind
+from models.data.databases.bundle import DATABASES
 from runtime.database import UnitOfWork
 
 Position = list[str | int]
@@ -50,7 +64,31 @@ async def read_lines(
         .limit(limit)
     )
     last = [_plain(found[-1]._mapping[name]) for name in kind.order] if found else None
-    return Lines([row.line.encode() for row in found], last if len(found) == limit else None)
+    return Lines(_shown(kind, found), last if len(found) == limit else None)
+
+
+async def next_database(work: UnitOfWork, workspace_id: Id, after: str | None) -> Id | None:
+    """The first database of a workspace, or that behind another; None when no more follow."""
+    rows = DATABASES.rows(workspace_id).subquery("rows")
+    follows = [] if after is None else [rows.c.id > Id(after)]
+    found: Id | None = await work.scalar(
+        select(rows.c.id).where(*follows).order_by(rows.c.id).limit(1)
+    )
+    return found
+
+
+async def blobs_of(
+    work: UnitOfWork, workspace_id: Id, kind: BundleKind, ids: Sequence[str]
+) -> list[tuple[str, str]]:
+    """SHA-256 and key of the objects that hold the bytes of these files."""
+    table = kind.table.c
+    wanted = any_(literal([Id(one) for one in ids], ARRAY(Uuid)))
+    found = await work.rows(
+        select(table.sha256, table.object_key).where(
+            table.workspace_id == workspace_id, table.id == wanted
+        )
+    )
+    return [(row.sha256.hex(), row.object_key) for row in found]
 
 
 async def _read_whole(
@@ -80,8 +118,12 @@ async def _read_whole(
         .where(*follows)
         .order_by(group, rows.c.id)
     )
-    lines = [row.line.encode() for row in _parents_first(found)]
-    return Lines(lines, None if upto is None else [str(upto)])
+    return Lines(_shown(kind, _parents_first(found)), None if upto is None else [str(upto)])
+
+
+def _shown(kind: BundleKind, found: Sequence[Any]) -> list[bytes]:
+    lines = [row.line.encode() for row in found]
+    return lines if kind.shown is None else [to_json(kind.shown(from_json(one))) for one in lines]
 
 
 def _parents_first(found: Sequence[Any]) -> list[Any]:
@@ -96,9 +138,9 @@ def _parents_first(found: Sequence[Any]) -> list[Any]:
 
 
 def _line(kind: BundleKind, rows: Subquery) -> Any:
-    pairs: list[Any] = [literal("kind"), literal(kind.name)]
-    for key, name in kind.columns.items():
-        pairs += [literal(key), rows.c[name]]
+    pairs: list[Any] = [literal("type", Text), literal(kind.name, Text)]
+    for key, one in kind.columns.items():
+        pairs += [literal(key, Text), rows.c[one.name]]
     return cast(func.json_build_object(*pairs), Text)
 
 

@@ -30,8 +30,8 @@ async def plan_ids(
             func.unnest(targets),
         ),
     )
-    planned = await work.execute(statement.on_conflict_do_nothing())
-    return planned.rowcount
+    counted = statement.on_conflict_do_nothing().execution_options(preserve_rowcount=True)
+    return (await work.execute(counted)).rowcount
 
 
 async def target_ids(

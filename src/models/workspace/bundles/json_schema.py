@@ -28,7 +28,7 @@ def bundle_schema() -> JsonObject:
     """The published schema: `$defs` has `manifest` and one row of each kind."""
     manifest = Manifest.model_json_schema(ref_template="#/$defs/{model}")
     definitions = manifest.pop("$defs")
-    rows = {kind.name: _with_kind(kind) for kind in KINDS}
+    rows = {kind.name: _with_type(kind) for kind in KINDS}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Workspace bundle, version 1",
@@ -38,21 +38,20 @@ def bundle_schema() -> JsonObject:
 
 
 def row_schema(kind: BundleKind) -> JsonObject:
-    """The schema of a row without its `kind`; what it does not name is passed over."""
+    """The schema of a row without its `type`; what it does not name is passed over."""
     properties = {}
     required = []
-    for key, name in kind.columns.items():
-        column = kind.table.c.get(name)
-        properties[key] = {"type": ["string", "null"]} if column is None else _value(kind, column)
-        if column is not None and _is_required(kind, column):
+    for key, column in kind.columns.items():
+        properties[key] = _value(kind, column)
+        if _is_required(kind, column):
             required.append(key)
     return {"type": "object", "properties": properties, "required": required}
 
 
-def _with_kind(kind: BundleKind) -> JsonObject:
+def _with_type(kind: BundleKind) -> JsonObject:
     schema = row_schema(kind)
-    properties = {"kind": {"const": kind.name}, **schema["properties"]}
-    return {**schema, "properties": properties, "required": ["kind", *schema["required"]]}
+    properties = {"type": {"const": kind.name}, **schema["properties"]}
+    return {**schema, "properties": properties, "required": ["type", *schema["required"]]}
 
 
 def _is_required(kind: BundleKind, column: Column[Any]) -> bool:
@@ -61,7 +60,7 @@ def _is_required(kind: BundleKind, column: Column[Any]) -> bool:
 
 
 def _value(kind: BundleKind, column: Column[Any]) -> JsonObject:
-    schema = dict(_type(column))
+    schema = dict(_type(kind, column))
     if choices := _choices(kind, column):
         schema["enum"] = [*choices, None] if column.nullable else choices
     if column.nullable and "type" in schema:
@@ -69,12 +68,12 @@ def _value(kind: BundleKind, column: Column[Any]) -> JsonObject:
     return schema
 
 
-def _type(column: Column[Any]) -> JsonObject:
+def _type(kind: BundleKind, column: Column[Any]) -> JsonObject:
     match column.type:
         case Uuid():
             return _UUID
         case JSONB():
-            return {} if column.nullable else {"type": ["object", "array"]}
+            return {"type": "array" if column.name in kind.lists else "object"}
         case ARRAY() as array:
             item = _UUID if isinstance(array.item_type, Uuid) else {"type": "string"}
             return {"type": "array", "items": item, "maxItems": 10_000}

@@ -7,8 +7,8 @@ from typing import Any
 import jsonschema_rs
 from pydantic_core import from_json
 
+from models.core.bundles.findings import Findings
 from models.core.bundles.kinds import BundleKind, Row
-from models.workspace.bundles.findings import Findings
 from models.workspace.bundles.json_schema import row_schema
 from models.workspace.bundles.registry import KIND_OF
 
@@ -31,7 +31,7 @@ def read_rows(
             if problem is None:
                 columns = KIND_OF[name].columns
                 found[name].append(
-                    {columns[key]: one for key, one in value.items() if key in columns}
+                    {columns[key].name: one for key, one in value.items() if key in columns}
                 )
             else:
                 findings.refuse("schema", f"{name}: {problem}")
@@ -45,19 +45,21 @@ def _objects(lines: Sequence[bytes], findings: Findings) -> Iterator[tuple[str, 
         except ValueError:
             findings.refuse("not_json", "A line is no JSON object.")
             continue
-        if not isinstance(value, dict) or not isinstance(value.get("kind"), str):
-            findings.refuse("not_json", "A line is no JSON object with a kind.")
+        if not isinstance(value, dict) or not isinstance(value.get("type"), str):
+            findings.refuse("not_json", "A line is no JSON object with a type.")
         elif _NUL in line:
             findings.refuse("not_text", "A line has a character that is not text (NUL).")
         else:
-            yield value.pop("kind"), value
+            yield value.pop("type"), value
 
 
 def _problem(kind: str, value: dict[str, Any]) -> str | None:
     """The first thing that the schema of a kind does not allow."""
     validator = _validator(kind)
     if validator.is_valid(value):
-        return None
+        check = KIND_OF[kind].check
+        return None if check is None else check(value)
+    # Told by the place alone: what stands there is the user's.
     error = next(validator.iter_errors(value))
     path = ".".join(str(part) for part in error.instance_path)
     return f"{path or 'a row'} does not follow the schema ({error.kind.name})."

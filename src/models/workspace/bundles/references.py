@@ -6,9 +6,9 @@ from typing import Any
 from sqlalchemy import ARRAY, Uuid, any_, literal, select
 
 from models.core.base import Id
+from models.core.bundles.findings import Findings
 from models.core.bundles.kinds import BundleKind, ImportTarget, Row
 from models.core.bundles.rules import USER, ids_in, rewritten
-from models.workspace.bundles.findings import Findings
 from models.workspace.bundles.id_map import target_ids
 from runtime.database import UnitOfWork, columns_of
 
@@ -61,7 +61,7 @@ class _Resolver:
         for name, named in kind.references.items():
             if given.get(name) is not None:
                 made[name] = self._reference(name, named, given[name])
-                if made[name] is None and (name == kind.owner or not kind.table.c[name].nullable):
+                if made[name] is None and (name in kind.needed or not kind.table.c[name].nullable):
                     return None
         for name in kind.contents:
             made[name] = rewritten(given.get(name), self._ids["*"])
@@ -75,7 +75,7 @@ class _Resolver:
         if found is not None:
             return found
         kind = self._kind
-        replaced = named == USER and name != kind.owner and not kind.table.c[name].nullable
+        replaced = named == USER and name not in kind.needed and not kind.table.c[name].nullable
         what = "is who imports" if replaced else "is not in the bundle"
         self._findings.warn("missing_reference", f"{kind.name}: {name} {what}.")
         return str(self._target.user_id) if replaced else None

@@ -8,12 +8,48 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from models.automation.actions.bundle import ACTIONS
+from models.automation.automations.bundle import AUTOMATIONS, VERSIONS
+from models.content.files.bundle import FILES
+from models.content.grants.bundle import GRANTS
 from models.content.items.bundle import ITEMS
 from models.core.bundles.kinds import BundleKind
 from models.core.bundles.rules import Stage
+from models.data.databases.bundle import DATABASES, FIELDS
+from models.data.forms.bundle import FORMS, SUBMISSIONS
+from models.data.record_comments.bundle import RECORD_COMMENTS
+from models.data.record_templates.bundle import RECORD_TEMPLATES
+from models.data.records.bundle import BLOCKS, LINKS, RECORDS, SURFACE_COMMENTS, SURFACES
+from models.data.time_entries.bundle import TIME_ENTRIES
+from models.data.views.bundle import VIEWS
 from models.people.members.bundle import MEMBERS
+from models.sources.data_sources.bundle import DATA_SOURCES
+from models.sources.mounts.bundle import MOUNTS
 
-KINDS: tuple[BundleKind, ...] = (MEMBERS, ITEMS)
+KINDS: tuple[BundleKind, ...] = (
+    MEMBERS,
+    ITEMS,
+    GRANTS,
+    DATABASES,
+    FIELDS,
+    VIEWS,
+    RECORDS,
+    LINKS,
+    FILES,
+    SURFACES,
+    BLOCKS,
+    SURFACE_COMMENTS,
+    RECORD_TEMPLATES,
+    RECORD_COMMENTS,
+    FORMS,
+    SUBMISSIONS,
+    ACTIONS,
+    AUTOMATIONS,
+    VERSIONS,
+    DATA_SOURCES,
+    MOUNTS,
+    TIME_ENTRIES,
+)
 
 KIND_OF = {kind.name: kind for kind in KINDS}
 

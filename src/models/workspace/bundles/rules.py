@@ -1,15 +1,21 @@
 """The format of bundles: names, limits and the manifest (docs/bundles.md). Pure."""
 
 import re
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Annotated, Literal, Protocol
 
 from pydantic import ConfigDict, Field
+from pydantic_core import to_json
 
 from models.core.base import Input, InputId
 from models.workspace.bundles.errors import BundleError, Fault
+from runtime.timestamps import wire_timestamp
 
 FORMAT = "workspace-bundle"
 FORMAT_VERSION = 1
+SOURCE_VERSION = "workspace-platform/1"
+"""What wrote the rows, or whose form they have."""
 
 MANIFEST = "manifest.json"
 MAX_BUNDLE = 64 * 1024**3
@@ -95,3 +101,36 @@ def is_blob(path: str) -> bool:
 def home(workspace_id: object) -> str:
     """What the paths of a workspace's files begin with."""
     return f"workspaces/{workspace_id}/"
+
+
+class Written(Protocol):
+    """A file of a bundle that is written."""
+
+    @property
+    def sha256(self) -> str: ...
+    @property
+    def bytes(self) -> int: ...
+
+
+def manifest_text(
+    workspace: ManifestWorkspace,
+    snapshot_at: datetime,
+    files: Mapping[str, Written],
+    rows: Mapping[str, int],
+    converter: str | None = None,
+) -> bytes:
+    """The manifest of one workspace, whose files are written; `rows` counts those of lists."""
+    told = {
+        "format": FORMAT,
+        "formatVersion": FORMAT_VERSION,
+        "sourceVersion": SOURCE_VERSION,
+        "snapshotAt": wire_timestamp(snapshot_at),
+        "workspaces": [workspace.model_dump(mode="json", by_alias=True)],
+        "files": [
+            {"path": path, "sha256": one.sha256, "bytes": one.bytes, "rows": rows.get(path, 0)}
+            for path, one in files.items()
+        ],
+    }
+    if converter is not None:
+        told["converterVersion"] = converter
+    return to_json(told)

@@ -6,17 +6,22 @@ follow from the run and from numbers, never from a name in the archive.
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import IO, Any
 
 from pydantic import ValidationError as ShapeError
 from pydantic_core import from_json, to_json
 
+from models.content.files.bundle import imported_object_key
 from models.core.base import Id
+from models.core.bundles.findings import Findings
+from models.core.bundles.kinds import BundleKind, ImportTarget
+from models.core.bundles.rules import imported_id
 from models.workspace.bundles.archives.entries import PIECE, Entry
 from models.workspace.bundles.archives.reading import entries
 from models.workspace.bundles.errors import BundleError, Fault
+from models.workspace.bundles.lines import read_rows
 from models.workspace.bundles.rules import (
     CHUNK_BYTES,
     CHUNK_ROWS,
@@ -24,6 +29,7 @@ from models.workspace.bundles.rules import (
     MAX_LINE,
     MAX_MANIFEST,
     Manifest,
+    home,
     is_blob,
     is_list,
 )
@@ -95,6 +101,31 @@ async def read_lines(store: ObjectStore, part: Part, chunk: int) -> list[bytes]:
     key = f"{part.key}/{chunk}"
     text = b"".join([piece async for piece in store.get(key)])
     return [line for line in text.split(b"\n") if line]
+
+
+async def store_blobs(
+    store: ObjectStore,
+    contents: Contents,
+    source_id: Id,
+    target: ImportTarget,
+    kinds: Sequence[BundleKind],
+    lines: Sequence[bytes],
+) -> None:
+    """Copy the bytes of the files among these rows to where their rows will say they are.
+
+    Called before the rows are applied; repeating it writes the same objects. Raises `BundleError`
+    for bytes that the bundle lacks.
+    """
+    for kind in kinds:
+        if kind.blobs:
+            for row in read_rows(lines, [kind], Findings())[kind.name]:
+                sha256 = row["sha256"].removeprefix("\\x")
+                part = contents.parts.get(f"{home(source_id)}blobs/{sha256}")
+                if part is None or part.bytes != row["byte_size"]:
+                    raise BundleError(Fault.MISSING_FILE, f"The bundle lacks the bytes {sha256}.")
+                file_id = imported_id(target.entry_id, Id(row["id"]))
+                made = imported_object_key(target.workspace_id, file_id)
+                await store.put(made, store.get(f"{part.key}/0"))
 
 
 async def remove_unpacked(store: ObjectStore, run_id: Id, contents: Contents) -> None:

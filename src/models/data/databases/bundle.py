@@ -1,0 +1,84 @@
+"""Databases and their fields in a bundle."""
+
+import re
+from typing import Any
+
+from sqlalchemy import Select, select
+
+from models.content.items.joins import live_item_of
+from models.core.base import Id
+from models.core.bundles.kinds import BundleKind, Row
+from models.core.bundles.rules import Stage
+from models.data.databases.rules.fields import Option
+from models.data.databases.rules.kinds import FieldKind
+from models.data.databases.tables import database, field
+
+KEY = re.compile(r"[a-z][a-z0-9_]{0,62}")
+_FILE = "databases.ndjson"
+
+
+def live_databases(workspace_id: Any, *columns: Any) -> Select[Any]:
+    """The databases outside the trash: these columns of them, or all."""
+    return (
+        select(*(columns or (database,)))
+        .join(*live_item_of(database))
+        .where(database.c.workspace_id == workspace_id)
+    )
+
+
+def of_live_databases(workspace_id: Id, table: Any) -> Select[Any]:
+    """The rows of a table that belong to databases outside the trash."""
+    return select(table).where(
+        table.c.workspace_id == workspace_id,
+        table.c.database_id.in_(live_databases(workspace_id, database.c.id)),
+    )
+
+
+def _databases(workspace_id: Id) -> Select[Any]:
+    return live_databases(workspace_id)
+
+
+def _fields(workspace_id: Id) -> Select[Any]:
+    return of_live_databases(workspace_id, field)
+
+
+def _field_problem(row: Row) -> str | None:
+    """What is wrong with a field as a bundle has it."""
+    if row["kind"] not in set(FieldKind):
+        return f"nothing is known of a field of the kind {row['kind'][:50]}"
+    if not KEY.fullmatch(row["key"]):
+        return "the key of a field is no key"
+    try:
+        [Option(**option) for option in row["options"]]
+    except TypeError:
+        return "the options of a field are not options"
+    return None
+
+
+DATABASES = BundleKind(
+    name="database",
+    stage=Stage.SCHEMA,
+    file=_FILE,
+    table=database,
+    rows=_databases,
+    references={"item_id": "item"},
+    needed=("item_id",),
+    contents=("settings", "record_layout"),
+    unique_key=True,
+)
+
+FIELDS = BundleKind(
+    name="field",
+    stage=Stage.SCHEMA,
+    file=_FILE,
+    table=field,
+    rows=_fields,
+    references={"database_id": "database"},
+    contents=("settings", "default_value"),
+    lists=("options",),
+    left_out={
+        "index_id": "a side index is built where queries ask for it",
+        "index_ready": "as index_id",
+    },
+    check=_field_problem,
+)

@@ -1,0 +1,50 @@
+"""Forms and what was submitted through them in a bundle."""
+
+from typing import Any
+
+from sqlalchemy import Select, select
+
+from models.content.items.joins import ITEM, live_items
+from models.core.base import Id
+from models.core.bundles.kinds import BundleKind
+from models.core.bundles.rules import USER, Stage
+from models.data.databases.bundle import of_live_databases
+from models.data.forms.tables import form, form_submission
+from models.data.records.bundle import live_records
+
+_FILE = "forms.ndjson"
+
+
+def _forms(workspace_id: Id) -> Select[Any]:
+    return of_live_databases(workspace_id, form).where(
+        form.c.item_id.in_(live_items(workspace_id, ITEM.id))
+    )
+
+
+def _submissions(workspace_id: Id) -> Select[Any]:
+    return select(form_submission).where(
+        form_submission.c.workspace_id == workspace_id,
+        form_submission.c.form_id.in_(_forms(workspace_id).with_only_columns(form.c.id)),
+        form_submission.c.record_id.in_(live_records(workspace_id)),
+    )
+
+
+FORMS = BundleKind(
+    name="form",
+    stage=Stage.CONTENT,
+    file=_FILE,
+    table=form,
+    rows=_forms,
+    references={"item_id": "item", "database_id": "database", "created_by_user_id": USER},
+    contents=("fields",),
+    lists=("fields",),
+)
+
+SUBMISSIONS = BundleKind(
+    name="form_submission",
+    stage=Stage.CONTENT,
+    file=_FILE,
+    table=form_submission,
+    rows=_submissions,
+    references={"form_id": "form", "record_id": "record"},
+)

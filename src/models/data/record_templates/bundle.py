@@ -1,0 +1,26 @@
+"""Record templates in a bundle; their contents are surfaces, which come before them."""
+
+from typing import Any
+
+from sqlalchemy import Select
+
+from models.core.base import Id
+from models.core.bundles.kinds import BundleKind
+from models.core.bundles.rules import Stage
+from models.data.databases.bundle import of_live_databases
+from models.data.record_templates.tables import record_template
+
+
+def _rows(workspace_id: Id) -> Select[Any]:
+    return of_live_databases(workspace_id, record_template)
+
+
+RECORD_TEMPLATES = BundleKind(
+    name="record_template",
+    stage=Stage.CONTENT,
+    file="databases.ndjson",
+    table=record_template,
+    rows=_rows,
+    references={"database_id": "database", "content_surface_id": "surface"},
+    contents=("data", "relations"),
+)

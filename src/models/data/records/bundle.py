@@ -1,0 +1,161 @@
+"""Records, their relations and their contents in a bundle."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import ARRAY, ColumnElement, Select, Text, and_, cast, func, literal, or_, select
+from sqlalchemy.dialects.postgresql import JSONB
+
+from models.content.surfaces.bundle import surface_kinds
+from models.core.base import Id
+from models.core.bundles.findings import Findings
+from models.core.bundles.kinds import BundleKind, ImportTarget, Row
+from models.core.bundles.rules import USER, Stage
+from models.data.databases.bundle import live_databases, of_live_databases
+from models.data.databases.field_rows import find_fields, specs_of_rows
+from models.data.databases.rules.fields import FieldSpecs
+from models.data.databases.rules.kinds import DERIVED_KINDS, TITLE_KEY, FieldKind
+from models.data.databases.tables import database, field, removed_field
+from models.data.records.commands.recomputation_jobs import request_recomputation
+from models.data.records.rules.write.computed_order import Stale
+from models.data.records.rules.write.data import DataCheck
+from models.data.records.tables import record, record_link
+from runtime.database import UnitOfWork
+
+
+def _rows(workspace_id: Id) -> Select[Any]:
+    """Records outside the trash, without what is left under the keys of removed fields."""
+    gone = (
+        select(func.array_agg(removed_field.c.key))
+        .where(
+            removed_field.c.workspace_id == record.c.workspace_id,
+            removed_field.c.database_id == record.c.database_id,
+        )
+        .correlate(record)
+        .scalar_subquery()
+    )
+    none = cast(literal([], ARRAY(Text)), ARRAY(Text))
+    data = record.c.data.op("-", return_type=JSONB())(func.coalesce(gone, none)).label("data")
+    columns = [data if one.name == "data" else one for one in record.c]
+    return select(*columns).where(
+        record.c.workspace_id == workspace_id,
+        record.c.database_id.in_(live_databases(workspace_id, database.c.id)),
+        record.c.deleted_at.is_(None),
+    )
+
+
+def live_records(workspace_id: Id) -> Select[Any]:
+    """The ids of the records outside the trash."""
+    live = of_live_databases(workspace_id, record).where(record.c.deleted_at.is_(None))
+    return live.with_only_columns(record.c.id)
+
+
+def _links(workspace_id: Id) -> Select[Any]:
+    """Links between records outside the trash."""
+    ids = live_records(workspace_id)
+    return select(record_link).where(
+        record_link.c.workspace_id == workspace_id,
+        record_link.c.record_id.in_(ids),
+        record_link.c.target_id.in_(ids),
+    )
+
+
+def _live_content(surface: Any) -> ColumnElement[bool]:
+    """Whether the record or the template that a surface is the content of is outside the trash."""
+    databases = live_databases(surface.workspace_id, database.c.id).where(
+        database.c.id == surface.database_id
+    )
+    live = select(record.c.id).where(
+        record.c.workspace_id == surface.workspace_id,
+        record.c.id == surface.record_id,
+        record.c.deleted_at.is_(None),
+    )
+    return and_(
+        surface.database_id.in_(databases),
+        or_(surface.record_id.is_(None), live.correlate_except(record).exists()),
+    )
+
+
+def _checked(fields: FieldSpecs, check: DataCheck, row: Row) -> tuple[Row, list[str]]:
+    """A record with the values that its fields take, and where one is left out."""
+    change, problems = check.patch({**row["data"], TITLE_KEY: row["title"]})
+    timers = {
+        key: {"totalMs": value["totalMs"], "runningEntryId": None}
+        for key, value in (row.get("computed") or {}).items()
+        if key in fields and fields[key].kind is FieldKind.TIMER and _is_total(value)
+    }
+    made = {**row, "title": change.title or "", "data": change.data, "computed": timers}
+    return made, [problem.path.removeprefix("data.") for problem in problems]
+
+
+def _is_total(value: Any) -> bool:
+    total = value.get("totalMs") if isinstance(value, dict) else None
+    return isinstance(total, int) and not isinstance(total, bool) and 0 <= total < 2**53
+
+
+def _judge(rows: Sequence[Row], beside: Sequence[Row], findings: Findings) -> None:
+    """Tell which values no field takes."""
+    checks: dict[str, tuple[FieldSpecs, DataCheck]] = {}
+    for row in rows:
+        own = row["database_id"]
+        if own not in checks:
+            fields = specs_of_rows(one for one in beside if one["database_id"] == own)
+            checks[own] = (fields, DataCheck(fields))
+        for key in _checked(*checks[own], row)[1]:
+            findings.warn("value", f"record: values of {key} do not fit their field.")
+
+
+async def _prepare(work: UnitOfWork, target: ImportTarget, rows: Sequence[Row]) -> Sequence[Row]:
+    checks: dict[str, tuple[FieldSpecs, DataCheck]] = {}
+    for own in {row["database_id"] for row in rows}:
+        fields = await find_fields(work, target.workspace_id, Id(own))
+        checks[own] = (fields, DataCheck(fields))
+    return [_checked(*checks[row["database_id"]], row)[0] for row in rows]
+
+
+async def _conclude(work: UnitOfWork, target: ImportTarget) -> None:
+    """Have formulas, rollups and lookups computed."""
+    found = await work.rows(
+        select(field.c.database_id, func.array_agg(field.c.key).label("keys"))
+        .where(
+            field.c.workspace_id == target.workspace_id,
+            field.c.kind.in_([kind.value for kind in DERIVED_KINDS]),
+        )
+        .group_by(field.c.database_id)
+    )
+    for row in found:
+        stale = Stale(row.database_id, (), row.keys)
+        await request_recomputation(work, target.workspace_id, stale, user_id=target.user_id)
+
+
+RECORDS = BundleKind(
+    name="record",
+    stage=Stage.RECORDS,
+    file="records/{database_id}.ndjson",
+    table=record,
+    rows=_rows,
+    references={
+        "database_id": "database",
+        "content_surface_id": "surface",
+        "created_by_user_id": USER,
+        "updated_by_user_id": USER,
+    },
+    contents=("data",),
+    left_out={"deleted_at": "what is in the trash stays behind"},
+    prepare=_prepare,
+    judge=_judge,
+    beside="field",
+    conclude=_conclude,
+)
+
+LINKS = BundleKind(
+    name="record_link",
+    stage=Stage.RELATIONS,
+    file="relations.ndjson",
+    table=record_link,
+    rows=_links,
+    references={"record_id": "record", "field_id": "field", "target_id": "record"},
+    order=("record_id", "field_id", "target_id"),
+)
+
+SURFACES, BLOCKS, SURFACE_COMMENTS = surface_kinds(_live_content)

@@ -1,0 +1,1 @@
+"""Workspace exports: a whole workspace as a bundle."""

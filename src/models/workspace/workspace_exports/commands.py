@@ -1,0 +1,58 @@
+"""Accepting exports of workspaces, and recording the bundles they become."""
+
+import re
+
+from models.content.files.commands import register_private_file
+from models.content.files.rules import Content, file_name
+from models.core.access.rules import Actor, Scope
+from models.core.base import Id
+from models.messages.jobs.commands import accept_job
+from models.messages.jobs.queries import job_actor
+from models.messages.jobs.tables import Job
+from models.people.workspaces.queries import get_workspace
+from models.people.workspaces.shapes import WorkspaceBody
+from runtime.database import UnitOfWork
+from runtime.errors import DeniedError
+from runtime.families import Family
+
+_SLASH = re.compile(r"[/\\]")
+"""Characters that would make directories of the name in a file name."""
+
+
+async def accept_workspace_export(work: UnitOfWork, actor: Actor, export_id: Id) -> None:
+    """Accept the job that writes a bundle; nothing happens when it is accepted already."""
+    await accept_job(
+        work,
+        actor,
+        Family.WORKSPACE_EXPORT,
+        export_id,
+        actor.workspace_id,
+        summary="Export the workspace",
+    )
+
+
+async def exported_workspace(work: UnitOfWork, job: Job) -> WorkspaceBody:
+    """The workspace of an export, whose actor must still be allowed to export it.
+
+    Raises `DeniedError`.
+    """
+    actor = await job_actor(work, job)
+    if Scope.WORKSPACE_UPDATE not in actor.scopes:
+        raise DeniedError("Whoever asked for this may not export the workspace any more.")
+    entry = await get_workspace(work, actor.principal, job.workspace_id, actor.role)
+    return entry.workspace
+
+
+async def record_bundle(
+    work: UnitOfWork, job: Job, name: str, object_key: str, size: int, sha256: bytes
+) -> None:
+    """Record the file of an export, private to its actor; the file's id is the export's."""
+    content = Content(
+        name=file_name(f"{_SLASH.sub('-', name)}.zip"),
+        mime_type="application/zip",
+        byte_size=size,
+        sha256=sha256,
+        object_key=object_key,
+    )
+    whose = {"workspace_id": job.workspace_id, "user_id": job.actor_user_id}
+    await register_private_file(work, content, file_id=job.id, **whose)

@@ -1,0 +1,34 @@
+"""Workspace exports on the wire."""
+
+from models.content.files.shapes import StoredFile
+from models.core.base import EXAMPLE_ID, Id, Input, Moment, Shape, example
+from models.messages.jobs.rules import JobStatus
+
+
+class CreateWorkspaceExport(Input):
+    """Body of create workspace export; nothing can be chosen."""
+
+    model_config = example({})
+
+
+class WorkspaceExport(Shape):
+    """An export of a workspace.
+
+    `file` is the bundle, once the export has succeeded, and is kept for 30 days;
+    `bundleObjectKey` and `bundleChecksum`, the SHA-256 in hexadecimal digits, name it where it is
+    brought in again.
+    """
+
+    model_config = Shape.model_config | example(
+        {"id": EXAMPLE_ID, "status": "queued", "createdAt": "2026-01-01T00:00:00.000Z"}
+    )
+
+    id: Id
+    status: JobStatus
+    bundle_object_key: str | None = None
+    bundle_checksum: str | None = None
+    bytes: int | None = None
+    file: StoredFile | None = None
+    error: str | None = None
+    created_at: Moment
+    completed_at: Moment | None = None

@@ -1,0 +1,91 @@
+"""What an export writes, an import brings in; a second export shows the same."""
+
+import io
+import json
+import zipfile
+from typing import Any
+
+from sqlalchemy import select
+
+from models.core.bundles.findings import Findings
+from models.core.bundles.kinds import ImportTarget
+from models.core.bundles.rules import rewritten
+from models.workspace.bundles.tables import import_id_map
+from models.workspace.bundles.unpacking import unpack
+from runtime.ids import new_id
+from runtime.object_store import ObjectStore
+from runtime.settings import Settings
+from tests.contract.furnished import furnish
+from tests.support.bundles import bring_in, exported
+from tests.support.client import Client
+from tests.support.spaces import MakeSpace, Space
+
+
+async def test_a_workspace_comes_back_as_it_was(
+    workspace: MakeSpace, space: Space, client: Client, settings: Settings
+) -> None:
+    await furnish(space, client)
+    store = ObjectStore(settings.object_store)
+    first = await exported(space, store)
+    other = await workspace()
+    findings, target = await _imported(other, store, first)
+    assert findings.to_json() == {"rows": findings.rows, "warnings": [], "errors": []}
+    second = await exported(other, store)
+    expected, found = _canonical(first, await _ids(other, target)), _canonical(second, {})
+    own = {"type": "member", "userId": str(other.user_id)}
+    found["members.ndjson"] = [
+        row for row in found["members.ndjson"] if not own.items() <= row.items()
+    ]
+    for path in expected.keys() | found.keys():
+        for left, right in zip(found[path], expected[path], strict=True):
+            assert left == right, path
+
+
+async def _imported(
+    space: Space, store: ObjectStore, bundle: bytes
+) -> tuple[Findings, ImportTarget]:
+    contents = await unpack(store, io.BytesIO(bundle), len(bundle), new_id())
+    target = ImportTarget(
+        run_id=new_id(),
+        entry_id=new_id(),
+        workspace_id=space.id,
+        user_id=space.user_id,
+        keys=space.keys,
+    )
+    return await bring_in(space.database, store, contents, target), target
+
+
+async def _ids(space: Space, target: ImportTarget) -> dict[str, str]:
+    """Target id by source id."""
+    async with space.database.reading() as work:
+        rows = await work.rows(
+            select(import_id_map).where(import_id_map.c.entry_id == target.entry_id)
+        )
+    return {str(row.source_id): str(row.target_id) for row in rows}
+
+
+def _canonical(bundle: bytes, ids: dict[str, str]) -> dict[str, list[Any]]:
+    """The rows by file, with the ids of the target, in an order of their own."""
+    found: dict[str, list[Any]] = {}
+    with zipfile.ZipFile(io.BytesIO(bundle)) as archive:
+        for name in archive.namelist():
+            path = name.split("/", 2)[-1].removeprefix("/")
+            if path.endswith(".ndjson"):
+                rows = [_settled(json.loads(line), ids) for line in archive.read(name).splitlines()]
+                found[path] = sorted(rows, key=lambda row: json.dumps(row, sort_keys=True))
+            elif "/blobs/" in name:
+                found[path] = [archive.read(name).hex()]
+    return {_renamed(path, ids): rows for path, rows in found.items()}
+
+
+def _settled(row: dict[str, Any], ids: dict[str, str]) -> dict[str, Any]:
+    """A row with the ids of the target; automations and sources wait for somebody to start them."""
+    made: dict[str, Any] = rewritten(row, ids)
+    return {**made, "enabled": False} if row["type"] in {"automation", "data_source"} else made
+
+
+def _renamed(path: str, ids: dict[str, str]) -> str:
+    """The path of a file of records, with the id that its database has in the target."""
+    folder, _, name = path.rpartition("/")
+    own, _, rest = name.partition(".")
+    return f"{folder}/{ids.get(own, own)}.{rest}".removeprefix("/")
