@@ -15,7 +15,7 @@ MAX_HEADER_BYTES = 32 * 1024
 JSON = "application/json"
 FORM = "application/x-www-form-urlencoded"
 
-_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "PROPFIND"})
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9a-z-]+")
 _VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
 # Framing and routing belong to the client: a caller who sets them can smuggle a second request.

@@ -224,6 +224,8 @@ class Provider:
     capabilities: tuple[Capability, ...] = ()
 
 
+_FILES = (Capability.BROWSE, Capability.READ, Capability.MOUNT, Capability.IMPORT)
+
 PROVIDERS: Mapping[ProviderName, Provider] = MappingProxyType(
     {
         ProviderName.DEMO: Provider(
@@ -237,6 +239,7 @@ PROVIDERS: Mapping[ProviderName, Provider] = MappingProxyType(
             "A server that is called with a token, a password or a header of its own.",
             HttpConnection,
             ("secret",),
+            (*_FILES, Capability.SEARCH, Capability.IMPORT_FORM),
         ),
         ProviderName.POSTGRESQL: Provider(
             "PostgreSQL",
@@ -256,19 +259,21 @@ PROVIDERS: Mapping[ProviderName, Provider] = MappingProxyType(
             SqliteConnection,
         ),
         ProviderName.WEBDAV: Provider(
-            "WebDAV", "Folders and files of a WebDAV server.", WebdavConnection, ("secret",)
+            "WebDAV", "Folders and files of a WebDAV server.", WebdavConnection, ("secret",), _FILES
         ),
         ProviderName.S3: Provider(
             "S3",
             "Objects of a bucket, by the folders that their keys name.",
             S3Connection,
             ("accessKeyId", "secretAccessKey"),
+            _FILES,
         ),
         ProviderName.SFTP: Provider(
             "SFTP",
             "Folders and files of an SSH server; the secret is a password or a private key.",
             SftpConnection,
             ("secret",),
+            _FILES,
         ),
         ProviderName.GITHUB: Provider(
             "GitHub", "Repositories, their files and issues.", GithubConnection, ("token",)

@@ -1,0 +1,101 @@
+"""What a resource is and how its content is read, by the media type that a provider names."""
+
+import mimetypes
+from typing import Any
+
+from activities.providers.adapter import ReadContent
+from activities.providers.web import shown_text
+from models.sources.external_resources.rules.resources import (
+    Capability,
+    ProviderResource,
+    ReadFormat,
+)
+from models.sources.external_resources.rules.resources import ResourceSurfaceKind as Kind
+from runtime import strict_json
+
+CSV, HTML, JSON, MARKDOWN = "text/csv", "text/html", "application/json", "text/markdown"
+XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+BYTES = "application/octet-stream"
+
+FOLDER = (Capability.BROWSE, Capability.MOUNT, Capability.IMPORT)
+CONTENT = (Capability.READ, Capability.MOUNT, Capability.IMPORT)
+FORM = (Capability.READ, Capability.MOUNT, Capability.IMPORT_FORM)
+SHOWN = (Capability.MOUNT,)
+
+_FORMATS = {
+    CSV: ReadFormat.CSV,
+    HTML: ReadFormat.HTML,
+    "application/xhtml+xml": ReadFormat.HTML,
+    MARKDOWN: ReadFormat.MARKDOWN,
+    "text/x-markdown": ReadFormat.MARKDOWN,
+}
+_KINDS = {
+    CSV: Kind.SPREADSHEET,
+    "text/tab-separated-values": Kind.SPREADSHEET,
+    XLSX: Kind.SPREADSHEET,
+    "application/vnd.ms-excel": Kind.SPREADSHEET,
+    "application/vnd.oasis.opendocument.spreadsheet": Kind.SPREADSHEET,
+    HTML: Kind.DOCUMENT,
+    MARKDOWN: Kind.DOCUMENT,
+    "text/x-markdown": Kind.DOCUMENT,
+}
+_SUFFIXES = {
+    ".md": MARKDOWN,
+    ".markdown": MARKDOWN,
+    ".csv": CSV,
+    ".xlsx": XLSX,
+}
+
+
+def media_type(name: str, declared: str | None = None) -> str:
+    """What a file is: as a provider says, else as its name says. Lower case, no parameters."""
+    for suffix, known in _SUFFIXES.items():
+        if name.lower().endswith(suffix):
+            return known
+    said = (declared or "").partition(";")[0].strip().lower()
+    if said and said != BYTES:
+        return said
+    return mimetypes.guess_type(name, strict=True)[0] or said or BYTES
+
+
+def kind_of(mime_type: str) -> Kind:
+    return _KINDS.get(mime_type, Kind.FILE)
+
+
+def capabilities_of(kind: Kind) -> list[str]:
+    """What can be done with a resource of a kind, by the names of the wire."""
+    able = CONTENT
+    if kind in {Kind.FOLDER, Kind.REPOSITORY}:
+        able = FOLDER
+    elif kind is Kind.FORM:
+        able = FORM
+    return [one.value for one in able]
+
+
+def is_text(mime_type: str) -> bool:
+    """Whether a content can be shown."""
+    return (
+        mime_type.startswith("text/")
+        or mime_type in {JSON, "application/xml", "application/xhtml+xml", "application/yaml"}
+        or mime_type.endswith(("+json", "+xml"))
+    )
+
+
+def content_of(resource: ProviderResource, mime_type: str, text: str) -> ReadContent:
+    """Text as the content of a resource."""
+    form, content = ReadFormat.TEXT, shown_text(text)
+    value: Any = content
+    if mime_type == JSON or mime_type.endswith("+json"):
+        try:
+            value, form = strict_json.parse(content.encode()), ReadFormat.JSON
+        except strict_json.StrictJsonError:
+            value = content
+    else:
+        form = _FORMATS.get(mime_type, ReadFormat.TEXT)
+    return ReadContent(form, value, resource.revision, fallback_url=resource.canonical_url)
+
+
+def link_to(resource: ProviderResource) -> ReadContent:
+    """A resource whose content is not shown: where it is."""
+    address = resource.canonical_url
+    return ReadContent(ReadFormat.LINK, None, resource.revision, fallback_url=address)

@@ -1,0 +1,158 @@
+"""The adapter of any server that lists its resources as `docs/providers.md` describes."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from typing_extensions import override
+
+from activities.providers.adapter import (
+    Adapter,
+    Downloaded,
+    Listing,
+    ProblemKind,
+    ProviderAccess,
+    ProviderProblem,
+    ReadContent,
+    ResourcePage,
+    listed,
+)
+from activities.providers.contents import (
+    capabilities_of,
+    content_of,
+    is_text,
+    link_to,
+    media_type,
+)
+from activities.providers.web import Web, object_of, objects, text_of
+from models.sources.connections.providers import HttpConnection
+from models.sources.external_resources.rules.forms import HostedForm, NoFormError
+from models.sources.external_resources.rules.google_forms import MIME_TYPE as GOOGLE_FORM
+from models.sources.external_resources.rules.google_forms import google_form
+from models.sources.external_resources.rules.json_forms import json_form
+from models.sources.external_resources.rules.resources import (
+    Capability,
+    ProviderResource,
+    ResourceSurfaceKind,
+)
+from runtime.outbound.authentication import authentication
+from runtime.outbound.client import OutboundClient
+
+_KINDS = frozenset(one.value for one in ResourceSurfaceKind)
+_ABLE = frozenset(one.value for one in Capability) - {"watch", "search"}
+_OPTIONAL = (
+    "mimeType",
+    "canonicalUrl",
+    "parentExternalId",
+    "revision",
+    "providerCreatedAt",
+    "providerModifiedAt",
+    "metadata",
+)
+
+
+class HttpAdapter(Adapter):
+    """`GET resources`, `GET resources/{id}` and `GET resources/{id}/content` below the base URL."""
+
+    def __init__(self, outbound: OutboundClient) -> None:
+        self._outbound = outbound
+
+    @override
+    async def check(self, access: ProviderAccess) -> None:
+        await self.browse(access, Listing(limit=1))
+
+    @override
+    async def browse(self, access: ProviderAccess, listing: Listing) -> ResourcePage:
+        web = self._web(access)
+        asked = {
+            "parent": listing.parent_external_id,
+            "type": listing.external_type,
+            "query": listing.query,
+            "limit": str(listing.limit),
+            "cursor": listing.cursor,
+        }
+        query = {name: value for name, value in asked.items() if value is not None}
+        told = await web.json(web.url("resources"), query=query)
+        if not isinstance(told.get("resources"), list):
+            raise ProviderProblem(ProblemKind.MALFORMED, "The server lists no `resources`.")
+        found = [_resource(one) for one in objects(told["resources"])[: listing.limit]]
+        return ResourcePage([one for one in found if one], text_of(told.get("cursor")))
+
+    @override
+    async def describe(
+        self, access: ProviderAccess, resource: ProviderResource
+    ) -> ProviderResource:
+        web = self._web(access)
+        found = _resource(await web.json(web.url("resources", resource.external_id)))
+        if found is None or found.external_id != resource.external_id:
+            raise ProviderProblem(ProblemKind.MALFORMED, "The server describes another resource.")
+        return found
+
+    @override
+    async def read(self, access: ProviderAccess, resource: ProviderResource) -> ReadContent:
+        if Capability.READ not in resource.capabilities:
+            return link_to(resource)
+        web = self._web(access)
+        answer = await web.send(self._content(web, resource))
+        mime_type = media_type(resource.name, answer.content_type or resource.mime_type)
+        if not is_text(mime_type):
+            return link_to(resource)
+        return content_of(resource, mime_type, answer.text())
+
+    @override
+    async def download(
+        self,
+        access: ProviderAccess,
+        resource: ProviderResource,
+        path: Path,
+        conditions: Mapping[str, str],
+    ) -> Downloaded:
+        web = self._web(access)
+        asked = {"If-None-Match": conditions["etag"]} if "etag" in conditions else {}
+        answer = await web.download(self._content(web, resource), path, headers=asked)
+        etag = answer.headers.get("etag")
+        return Downloaded(
+            resource.name,
+            media_type(resource.name, answer.content_type or resource.mime_type),
+            dict(conditions) if answer.status == 304 else {"etag": etag} if etag else {},
+            unchanged=answer.status == 304,
+        )
+
+    @override
+    async def form(self, access: ProviderAccess, resource: ProviderResource) -> HostedForm:
+        if resource.surface_kind is not ResourceSurfaceKind.FORM:
+            raise ProviderProblem(ProblemKind.UNSUPPORTED, "The resource is no form.")
+        web = self._web(access)
+        document = object_of(await web.send(self._content(web, resource)))
+        try:
+            return (google_form if resource.mime_type == GOOGLE_FORM else json_form)(document)
+        except NoFormError as error:
+            raise ProviderProblem(ProblemKind.UNSUPPORTED, str(error)) from None
+
+    def _content(self, web: Web, resource: ProviderResource) -> str:
+        return web.url("resources", resource.external_id, "content")
+
+    def _web(self, access: ProviderAccess) -> Web:
+        config = HttpConnection.model_validate(access.config)
+        secret = access.credentials.get("secret", "")
+        if config.username is not None:
+            secret = f"{config.username}:{secret}"
+        headers = authentication(config.auth, secret, config.header_name)
+        return Web(self._outbound, config.base_url, headers)
+
+
+def _resource(told: Mapping[str, Any]) -> ProviderResource | None:
+    """What a server says of a resource; only what can be done with it here."""
+    said = told.get("surfaceKind")
+    kind = said if isinstance(said, str) and said in _KINDS else "generic"
+    able = told.get("capabilities")
+    if not isinstance(able, list):
+        able = capabilities_of(ResourceSurfaceKind(kind))
+    return listed(
+        externalType=told.get("externalType", kind),
+        externalId=told.get("externalId"),
+        name=told.get("name"),
+        surfaceKind=kind,
+        capabilities=[one for one in dict.fromkeys(map(str, able)) if one in _ABLE],
+        **{name: told.get(name) for name in _OPTIONAL},
+    )

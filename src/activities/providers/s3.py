@@ -1,0 +1,272 @@
+"""The adapter of buckets: Amazon S3, and what speaks its protocol.
+
+Requests are signed by botocore (AWS Signature Version 4) and sent by the client of all outbound
+calls.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from botocore.auth import S3SigV4Auth
+from botocore.awsrequest import AWSRequest
+from botocore.credentials import Credentials
+from typing_extensions import override
+
+from activities.providers.adapter import (
+    Adapter,
+    Downloaded,
+    Listing,
+    ProblemKind,
+    ProviderAccess,
+    ProviderProblem,
+    ReadContent,
+    ResourcePage,
+    listed,
+)
+from activities.providers.contents import (
+    capabilities_of,
+    content_of,
+    is_text,
+    kind_of,
+    link_to,
+    media_type,
+)
+from activities.providers.paths import checked_path, name_of, parent_of, quoted
+from activities.providers.web import Web, no_such_resource, refusal_of
+from activities.providers.xml_records import Record, XmlRecords, first
+from models.sources.connections.providers import S3Connection
+from models.sources.external_resources.rules.resources import (
+    ProviderResource,
+    ResourceSurfaceKind,
+)
+from runtime.outbound.client import OutboundClient
+from runtime.outbound.messages import OutboundResponse
+
+_CODES = {
+    "InvalidAccessKeyId": ProblemKind.AUTH,
+    "SignatureDoesNotMatch": ProblemKind.AUTH,
+    "ExpiredToken": ProblemKind.AUTH,
+    "InvalidToken": ProblemKind.AUTH,
+    "SlowDown": ProblemKind.RATE_LIMITED,
+    "PermanentRedirect": ProblemKind.INVALID,
+    "AuthorizationHeaderMalformed": ProblemKind.INVALID,
+}
+_SAYS = {
+    ProblemKind.AUTH: "The bucket's server does not accept the credentials of the connection.",
+    ProblemKind.RATE_LIMITED: "The bucket's server is asked too often.",
+    ProblemKind.INVALID: "The bucket is in another region than the connection says.",
+}
+
+
+class S3Adapter(Adapter):
+    """Objects by their keys; what stands before a slash is a folder."""
+
+    def __init__(self, outbound: OutboundClient) -> None:
+        self._outbound = outbound
+
+    @override
+    async def check(self, access: ProviderAccess) -> None:
+        await self._list(access, "", None, 1)
+
+    @override
+    async def browse(self, access: ProviderAccess, listing: Listing) -> ResourcePage:
+        parent = checked_path(listing.parent_external_id)
+        prefix = f"{parent}/" if parent else ""
+        found = await self._list(access, prefix, listing.cursor, listing.limit)
+        wanted = listing.external_type
+        resources = [made for one in found.records if (made := found.resource(*one)) is not None]
+        return ResourcePage(
+            [one for one in resources if wanted in (None, one.external_type)], found.cursor
+        )
+
+    @override
+    async def describe(
+        self, access: ProviderAccess, resource: ProviderResource
+    ) -> ProviderResource:
+        path, made = checked_path(resource.external_id), None
+        if resource.external_type == "folder":
+            found = await self._list(access, f"{path}/", None, 1)
+            if found.records or not path:
+                made = _folder(path)
+        else:
+            answer = await self._request(access, path, method="HEAD")
+            made = _file(path, _headers(answer))
+        if made is None:
+            raise no_such_resource()
+        return made
+
+    @override
+    async def read(self, access: ProviderAccess, resource: ProviderResource) -> ReadContent:
+        mime_type = media_type(resource.name, resource.mime_type)
+        if resource.external_type == "folder" or not is_text(mime_type):
+            return link_to(resource)
+        web, url = self._signed(access, _key(access, checked_path(resource.external_id)))
+        return content_of(resource, mime_type, await web.text(url))
+
+    @override
+    async def download(
+        self,
+        access: ProviderAccess,
+        resource: ProviderResource,
+        path: Path,
+        conditions: Mapping[str, str],
+    ) -> Downloaded:
+        web, url = self._signed(access, _key(access, checked_path(resource.external_id)))
+        asked = {"If-None-Match": conditions["etag"]} if "etag" in conditions else {}
+        answer = await web.download(url, path, headers=asked)
+        etag, unchanged = answer.headers.get("etag"), answer.status == 304
+        validators = dict(conditions) if unchanged else {"etag": etag} if etag else {}
+        mime_type = media_type(resource.name, answer.content_type or resource.mime_type)
+        return Downloaded(resource.name, mime_type, validators, unchanged)
+
+    async def _list(
+        self, access: ProviderAccess, below: str, cursor: str | None, limit: int
+    ) -> "_Listed":
+        """ListObjectsV2: the keys and common prefixes directly below a prefix."""
+        prefix = _config(access).prefix
+        asked = {"list-type": "2", "delimiter": "/", "max-keys": str(limit)}
+        asked["prefix"] = prefix + below
+        if cursor is not None:
+            asked["continuation-token"] = cursor
+        web, url = self._signed(access, "", asked)
+        answer = await web.send(url)
+        found = _Listed(prefix, prefix + below)
+        records = XmlRecords(frozenset({"Contents", "CommonPrefixes"}), found.take)
+        await asyncio.to_thread(records.feed, answer.body, last=True)
+        return found
+
+    async def _request(
+        self, access: ProviderAccess, path: str, method: str = "GET"
+    ) -> OutboundResponse:
+        web, url = self._signed(access, _key(access, path), method=method)
+        return await web.send(url, method=method)
+
+    def _signed(
+        self,
+        access: ProviderAccess,
+        key: str,
+        query: Mapping[str, str] | None = None,
+        method: str = "GET",
+    ) -> tuple[Web, str]:
+        """The URL of a request, and who sends it with its signature."""
+        config = _config(access)
+        url = f"{_bucket_url(config)}/{quoted(key)}"
+        if query:
+            url += "?" + urlencode(sorted(query.items()), quote_via=quote, safe="~")
+        credentials = Credentials(
+            access.credentials["accessKeyId"], access.credentials["secretAccessKey"]
+        )
+        request = AWSRequest(method=method, url=url)
+        S3SigV4Auth(credentials, "s3", config.region).add_auth(request)
+        return _Signed(self._outbound, url, dict(request.headers.items())), url
+
+
+class _Signed(Web):
+    """Refusals of S3 have a code in their body."""
+
+    @override
+    def refusal(self, answer: OutboundResponse) -> ProviderProblem:
+        codes: list[str] = []
+
+        def take(name: str, record: Record) -> None:
+            if name == "Code":
+                codes.append(record[0][1])
+
+        try:
+            XmlRecords(frozenset(), take).feed(answer.body, last=True)
+        except ProviderProblem:
+            codes.clear()
+        kind = next((_CODES[code] for code in codes if code in _CODES), None)
+        if answer.status == 301:
+            kind = ProblemKind.INVALID
+        if kind is None:
+            return refusal_of(answer)
+        return ProviderProblem(kind, _SAYS[kind], retry_after=answer.retry_after)
+
+
+class _Listed:
+    """One answer of a listing."""
+
+    def __init__(self, prefix: str, below: str) -> None:
+        self._prefix = prefix
+        self._below = below
+        self.records: list[tuple[str, Record]] = []
+        self.cursor: str | None = None
+
+    def take(self, name: str, record: Record) -> None:
+        if name == "NextContinuationToken":
+            self.cursor = record[0][1] or None
+        elif name in {"Contents", "CommonPrefixes"}:
+            self.records.append((name, record))
+
+    def resource(self, name: str, record: Record) -> ProviderResource | None:
+        """What a record is; None for the folder itself, and for keys that are no paths."""
+        key = first(record, "Prefix" if name == "CommonPrefixes" else "Key") or ""
+        if not key.startswith(self._below) or key == self._below:
+            return None
+        try:
+            path = checked_path(key[len(self._prefix) :])
+        except ProviderProblem:
+            return None
+        if name == "CommonPrefixes":
+            return _folder(path)
+        if key.endswith("/"):
+            return None
+        return _file(path, {name: text for name, text in record if text})
+
+
+def _folder(path: str) -> ProviderResource | None:
+    kind = ResourceSurfaceKind.FOLDER
+    return listed(
+        externalType="folder",
+        externalId=path,
+        name=name_of(path),
+        surfaceKind=kind.value,
+        capabilities=capabilities_of(kind),
+        parentExternalId=parent_of(path),
+    )
+
+
+def _file(path: str, told: Mapping[str, Any]) -> ProviderResource | None:
+    mime_type = media_type(path, told.get("ContentType"))
+    kind = kind_of(mime_type)
+    return listed(
+        externalType="file",
+        externalId=path,
+        name=name_of(path),
+        surfaceKind=kind.value,
+        capabilities=capabilities_of(kind),
+        mimeType=mime_type,
+        parentExternalId=parent_of(path),
+        revision=told.get("ETag"),
+        providerModifiedAt=told.get("LastModified"),
+    )
+
+
+def _headers(answer: OutboundResponse) -> dict[str, str]:
+    names = {"ContentType": "content-type", "ETag": "etag", "LastModified": "last-modified"}
+    return {
+        name: answer.headers[header] for name, header in names.items() if header in answer.headers
+    }
+
+
+def _config(access: ProviderAccess) -> S3Connection:
+    return S3Connection.model_validate(access.config)
+
+
+def _key(access: ProviderAccess, path: str) -> str:
+    if not path:
+        raise no_such_resource()
+    return _config(access).prefix + path
+
+
+def _bucket_url(config: S3Connection) -> str:
+    """By its path where the server is named, else by its host, as AWS wants it."""
+    if config.endpoint is not None:
+        return f"{config.endpoint.rstrip('/')}/{config.bucket}"
+    if "." in config.bucket:
+        return f"https://s3.{config.region}.amazonaws.com/{config.bucket}"
+    return f"https://{config.bucket}.s3.{config.region}.amazonaws.com"

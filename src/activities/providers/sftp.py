@@ -1,0 +1,281 @@
+"""The adapter of SSH servers (SFTP), by asyncssh."""
+
+import asyncio
+import stat
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import asyncssh
+from typing_extensions import override
+
+from activities.providers.adapter import (
+    MAX_DOWNLOAD_BYTES,
+    MAX_READ_BYTES,
+    Adapter,
+    Downloaded,
+    Listing,
+    ProblemKind,
+    ProviderAccess,
+    ProviderProblem,
+    ReadContent,
+    ResourcePage,
+    listed,
+)
+from activities.providers.contents import (
+    capabilities_of,
+    content_of,
+    is_text,
+    kind_of,
+    link_to,
+    media_type,
+)
+from activities.providers.first_names import FirstNames
+from activities.providers.paths import checked_path, name_of, parent_of
+from activities.providers.web import no_such_resource
+from models.sources.connections.providers import SftpConnection
+from models.sources.external_resources.rules.resources import (
+    ProviderResource,
+    ResourceSurfaceKind,
+)
+from runtime.outbound.client import OutboundClient
+from runtime.outbound.errors import OutboundBlockedError, OutboundError
+from runtime.timestamps import wire_timestamp
+
+LOGIN_SECONDS = 10
+_PIECE = 256 * 1024
+
+_Attributes = asyncssh.SFTPAttrs
+
+
+class SftpAdapter(Adapter):
+    """Folders and files below a directory. Links are not followed: they may lead anywhere."""
+
+    def __init__(self, outbound: OutboundClient) -> None:
+        self._outbound = outbound
+
+    @override
+    async def check(self, access: ProviderAccess) -> None:
+        async with self._session(access) as session:
+            await session.found("")
+
+    @override
+    async def browse(self, access: ProviderAccess, listing: Listing) -> ResourcePage:
+        parent = checked_path(listing.parent_external_id)
+        page = FirstNames[_Attributes](listing)
+        async with self._session(access) as session:
+            async for name, attributes in session.children(parent):
+                kind = _type_of(attributes)
+                if kind is not None:
+                    page.take(name, kind, attributes)
+        below = f"{parent}/" if parent else ""
+        made = [_resource(f"{below}{name}", one) for name, one in page.items]
+        return ResourcePage([one for one in made if one is not None], page.cursor)
+
+    @override
+    async def describe(
+        self, access: ProviderAccess, resource: ProviderResource
+    ) -> ProviderResource:
+        path = checked_path(resource.external_id)
+        async with self._session(access) as session:
+            made = _resource(path, await session.found(path))
+        if made is None:
+            raise no_such_resource()
+        return made
+
+    @override
+    async def read(self, access: ProviderAccess, resource: ProviderResource) -> ReadContent:
+        mime_type = media_type(resource.name, resource.mime_type)
+        if resource.external_type == "folder" or not is_text(mime_type):
+            return link_to(resource)
+        path = checked_path(resource.external_id)
+        async with self._session(access) as session:
+            await session.found(path)
+            content = b"".join([piece async for piece in session.pieces(path, MAX_READ_BYTES)])
+        return content_of(resource, mime_type, content.decode(errors="replace"))
+
+    @override
+    async def download(
+        self,
+        access: ProviderAccess,
+        resource: ProviderResource,
+        path: Path,
+        conditions: Mapping[str, str],
+    ) -> Downloaded:
+        place, mime_type = checked_path(resource.external_id), media_type(resource.name)
+        async with self._session(access) as session:
+            validators = {"revision": _revision(await session.found(place))}
+            if conditions == validators:
+                return Downloaded(resource.name, mime_type, validators, unchanged=True)
+            with await asyncio.to_thread(path.open, "wb") as file:
+                async for piece in session.pieces(place, MAX_DOWNLOAD_BYTES):
+                    await asyncio.to_thread(file.write, piece)
+        return Downloaded(resource.name, mime_type, validators)
+
+    @asynccontextmanager
+    async def _session(self, access: ProviderAccess) -> AsyncIterator["_Session"]:
+        config = SftpConnection.model_validate(access.config)
+        try:
+            async with (
+                await self._connected(config, access.credentials["secret"]) as connection,
+                connection.start_sftp_client() as client,
+            ):
+                yield _Session(client, await client.realpath(config.directory))
+        except (asyncssh.Error, OSError, EOFError) as error:
+            raise _problem(error) from None
+
+    async def _connected(self, config: SftpConnection, secret: str) -> asyncssh.SSHClientConnection:
+        """A connection to the judged address of a server that shows the pinned key."""
+        pinned = _read_key(config.host_key)
+        keys = [_private(secret)] if config.auth == "key" else None
+        try:
+            addresses = await self._outbound.addresses(config.host, config.port)
+        except OutboundError as error:
+            blocked = isinstance(error, OutboundBlockedError)
+            kind = ProblemKind.INVALID if blocked else ProblemKind.UNAVAILABLE
+            raise ProviderProblem(kind, error.message) from None
+        for address in addresses[:-1]:
+            with suppress(OSError, TimeoutError):
+                return await _login(str(address), config, pinned, keys, secret)
+        return await _login(str(addresses[-1]), config, pinned, keys, secret)
+
+
+async def _login(
+    address: str,
+    config: SftpConnection,
+    pinned: asyncssh.SSHKey,
+    keys: list[asyncssh.SSHKey] | None,
+    secret: str,
+) -> asyncssh.SSHClientConnection:
+    """A session at an address that was judged: the name may lead elsewhere by now."""
+    return await asyncssh.connect(
+        address,
+        config.port,
+        # Nothing of this machine: no configuration, no agent, no keys, no proxy.
+        config=None,
+        agent_path=None,
+        client_keys=keys,
+        known_hosts=([pinned], [], []),
+        username=config.username,
+        password=secret if config.auth == "password" else None,
+        preferred_auth="publickey" if keys else "password,keyboard-interactive",
+        gss_host=None,
+        connect_timeout=LOGIN_SECONDS,
+        login_timeout=LOGIN_SECONDS,
+        keepalive_interval=10,
+    )
+
+
+class _Session:
+    """One open session; `base` is the directory that resources are below."""
+
+    def __init__(self, client: asyncssh.SFTPClient, base: Any) -> None:
+        self._client = client
+        self._base = str(base).rstrip("/")
+
+    def _place(self, path: str) -> str:
+        return f"{self._base}/{path}".rstrip("/") or "/"
+
+    async def found(self, path: str) -> _Attributes:
+        """What is at a path that no link is part of. Raises what asyncssh raises."""
+        place = self._place(path)
+        if str(await self._client.realpath(place)) != place:
+            raise no_such_resource()
+        return await self._client.lstat(place)
+
+    async def children(self, path: str) -> AsyncIterator[tuple[str, _Attributes]]:
+        await self.found(path)
+        async for entry in self._client.scandir(self._place(path)):
+            name = str(entry.filename)
+            if name not in {".", ".."} and "/" not in name and "\\" not in name:
+                yield name, entry.attrs
+
+    async def pieces(self, path: str, limit: int) -> AsyncIterator[bytes]:
+        """The bytes of a file. Raises ProviderProblem beyond the limit."""
+        received = 0
+        async with self._client.open(self._place(path), "rb") as file:
+            while piece := await _read(file):
+                received += len(piece)
+                if received > limit:
+                    message = f"The file is larger than {limit} bytes."
+                    raise ProviderProblem(ProblemKind.TOO_LARGE, message)
+                yield piece
+
+
+async def _read(file: Any) -> bytes:
+    piece: bytes = await file.read(_PIECE)
+    return piece
+
+
+def _resource(path: str, attributes: _Attributes) -> ProviderResource | None:
+    external_type = _type_of(attributes)
+    if external_type is None:
+        return None
+    mime_type = media_type(path) if external_type == "file" else None
+    kind = ResourceSurfaceKind.FOLDER if mime_type is None else kind_of(mime_type)
+    return listed(
+        externalType=external_type,
+        externalId=path,
+        name=name_of(path),
+        surfaceKind=kind.value,
+        capabilities=capabilities_of(kind),
+        mimeType=mime_type,
+        parentExternalId=parent_of(path),
+        revision=None if mime_type is None else _revision(attributes),
+        providerModifiedAt=_moment(attributes.mtime),
+    )
+
+
+def _type_of(attributes: _Attributes) -> str | None:
+    """None for links, devices and whatever else is neither folder nor file."""
+    mode = attributes.permissions or 0
+    if stat.S_ISDIR(mode):
+        return "folder"
+    return "file" if stat.S_ISREG(mode) else None
+
+
+def _revision(attributes: _Attributes) -> str:
+    return f"{attributes.mtime}-{attributes.mtime_ns or 0}-{attributes.size}"
+
+
+def _moment(seconds: int | None) -> str | None:
+    return None if seconds is None else wire_timestamp(datetime.fromtimestamp(seconds, UTC))
+
+
+def _read_key(text: str) -> asyncssh.SSHKey:
+    try:
+        return asyncssh.import_public_key(text)
+    except asyncssh.KeyImportError:
+        raise ProviderProblem(ProblemKind.INVALID, "The host key cannot be read.") from None
+
+
+def _private(text: str) -> asyncssh.SSHKey:
+    try:
+        return asyncssh.import_private_key(text)
+    except (asyncssh.KeyImportError, asyncssh.KeyEncryptionError):
+        message = "The private key of the connection cannot be read, or is encrypted."
+        raise ProviderProblem(ProblemKind.AUTH, message) from None
+
+
+def _problem(error: Exception) -> ProviderProblem:
+    """Why asyncssh failed; its own words may hold names of the server's machine."""
+    match error:
+        case asyncssh.HostKeyNotVerifiable():
+            message = "The server shows another key than the one that is pinned."
+            return ProviderProblem(ProblemKind.AUTH, message)
+        case asyncssh.PermissionDenied():
+            message = "The server does not accept the credentials of the connection."
+            return ProviderProblem(ProblemKind.AUTH, message)
+        case asyncssh.SFTPNoSuchFile() | asyncssh.SFTPNoSuchPath() | asyncssh.SFTPNotADirectory():
+            return no_such_resource()
+        case asyncssh.SFTPPermissionDenied():
+            message = "The server denies access to the resource."
+            return ProviderProblem(ProblemKind.DENIED, message)
+        case asyncssh.SFTPError() if not isinstance(error, asyncssh.SFTPConnectionLost):
+            message = "The server refuses the question."
+            return ProviderProblem(ProblemKind.INVALID, message)
+        case _:
+            message = "No connection to the server, or it broke off."
+            return ProviderProblem(ProblemKind.UNAVAILABLE, message)

@@ -1,0 +1,211 @@
+"""Providers that are asked by HTTP: their requests, and what their refusals mean."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from activities.providers.adapter import (
+    MAX_DOWNLOAD_BYTES,
+    MAX_READ_BYTES,
+    ProblemKind,
+    ProviderProblem,
+)
+from runtime.outbound.client import OutboundClient
+from runtime.outbound.errors import (
+    InvalidBodyError,
+    InvalidRequestError,
+    InvalidUrlError,
+    OutboundBlockedError,
+    OutboundError,
+    OutboundTimeoutError,
+    ResponseTooLargeError,
+    TooManyRedirectsError,
+)
+from runtime.outbound.exchange import Sink
+from runtime.outbound.messages import OutboundRequest, OutboundResponse
+
+MAX_LISTING_BYTES = 16 * 1024 * 1024
+"""Bytes of one answer that tells of resources."""
+SECONDS = 20.0
+DOWNLOAD_SECONDS = 600.0
+MAX_PAUSE = 5.0
+"""Seconds that a provider can have a call wait; one that asks for more is asked later."""
+ATTEMPTS = 3
+
+_UNREACHED: Mapping[type[OutboundError], ProblemKind] = {
+    OutboundTimeoutError: ProblemKind.TIMEOUT,
+    ResponseTooLargeError: ProblemKind.TOO_LARGE,
+    OutboundBlockedError: ProblemKind.INVALID,
+    InvalidUrlError: ProblemKind.INVALID,
+    InvalidRequestError: ProblemKind.INVALID,
+    TooManyRedirectsError: ProblemKind.MALFORMED,
+}
+
+_REFUSED: Mapping[int, tuple[ProblemKind, str]] = {
+    400: (ProblemKind.INVALID, "The provider does not understand the question."),
+    401: (ProblemKind.AUTH, "The provider does not accept the credentials of the connection."),
+    403: (ProblemKind.DENIED, "The provider denies access to the resource."),
+    404: (ProblemKind.GONE, "The provider has no such resource."),
+    410: (ProblemKind.GONE, "The provider has no such resource any more."),
+    413: (ProblemKind.TOO_LARGE, "The provider finds the resource too large."),
+    416: (ProblemKind.INVALID, "The provider does not understand the question."),
+    422: (ProblemKind.INVALID, "The provider does not understand the question."),
+    429: (ProblemKind.RATE_LIMITED, "The provider is asked too often."),
+    # Google says so of too many questions, Notion of too many for all its users.
+    529: (ProblemKind.UNAVAILABLE, "The provider is overloaded."),
+}
+
+
+def refusal_of(answer: OutboundResponse) -> ProviderProblem:
+    """What an answer that is no success means, by its status alone."""
+    kind, message = _REFUSED.get(
+        answer.status, (ProblemKind.MALFORMED, f"The provider answered {answer.status}.")
+    )
+    if answer.status >= 500:
+        kind, message = ProblemKind.UNAVAILABLE, f"The provider answered {answer.status}."
+    return ProviderProblem(kind, message, retry_after=answer.retry_after)
+
+
+@dataclass(frozen=True, slots=True)
+class Web:
+    """Requests to one provider for one connection; `headers` say who asks.
+
+    What a provider answers is never repeated in a message: it may echo a secret.
+    """
+
+    outbound: OutboundClient
+    base_url: str
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    def url(self, *segments: str) -> str:
+        """A URL below the base, of whole segments."""
+        path = "/".join(segment_of(one) for one in segments)
+        return f"{self.base_url.rstrip('/')}/{path}"
+
+    async def send(
+        self,
+        url: str,
+        *,
+        method: str = "GET",
+        query: Mapping[str, str | Sequence[str]] | None = None,
+        body: Any = None,
+        headers: Mapping[str, str] | None = None,
+        max_bytes: int = MAX_LISTING_BYTES,
+        accepted: Sequence[int] = (200,),
+    ) -> OutboundResponse:
+        """An answer of an `accepted` status. Raises ProviderProblem."""
+        request = OutboundRequest(
+            method=method,
+            url=url,
+            query=query or {},
+            headers={**self.headers, **(headers or {})},
+            body=body,
+            timeout_seconds=SECONDS,
+            max_bytes=max_bytes,
+        )
+        for attempt in range(1, ATTEMPTS + 1):
+            answer = await sent(self.outbound, request)
+            if answer.status in accepted:
+                return answer
+            problem = self.refusal(answer)
+            if attempt == ATTEMPTS or not _is_pause(problem):
+                raise problem
+            await asyncio.sleep(problem.retry_after or 0)
+        raise AssertionError("the last attempt returns or raises")
+
+    def refusal(self, answer: OutboundResponse) -> ProviderProblem:
+        """What a refusal means; a provider with words of its own says more."""
+        return refusal_of(answer)
+
+    async def json(self, url: str, **options: Any) -> dict[str, Any]:
+        """The object that is answered. Raises ProviderProblem."""
+        answer = await self.send(url, **options)
+        return object_of(answer)
+
+    async def download(
+        self,
+        url: str,
+        path: Path,
+        *,
+        query: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> OutboundResponse:
+        """Write an answer to a file; 304 leaves it empty. Raises ProviderProblem."""
+        request = OutboundRequest(
+            url=url,
+            query=query or {},
+            headers={**self.headers, **(headers or {})},
+            timeout_seconds=DOWNLOAD_SECONDS,
+            max_bytes=MAX_DOWNLOAD_BYTES,
+        )
+        with await asyncio.to_thread(path.open, "wb") as file:
+
+            async def keep(chunk: bytes) -> None:
+                await asyncio.to_thread(file.write, chunk)
+
+            answer = await sent(self.outbound, request, keep)
+        if answer.status not in {200, 304}:
+            raise self.refusal(answer)
+        if answer.status == 304:
+            await asyncio.to_thread(path.write_bytes, b"")
+        return answer
+
+    async def text(self, url: str, **options: Any) -> str:
+        """Text that can be shown, at most MAX_READ_BYTES of it. Raises ProviderProblem."""
+        answer = await self.send(url, max_bytes=MAX_READ_BYTES, **options)
+        return shown_text(answer.text())
+
+
+async def sent(
+    outbound: OutboundClient, request: OutboundRequest, sink: Sink | None = None
+) -> OutboundResponse:
+    """The answer of any status. Raises ProviderProblem when there is none."""
+    try:
+        return await outbound.send(request, sink)
+    except OutboundError as error:
+        kind = _UNREACHED.get(type(error), ProblemKind.UNAVAILABLE)
+        raise ProviderProblem(kind, error.message) from None
+
+
+def _is_pause(problem: ProviderProblem) -> bool:
+    return problem.retry_after is not None and problem.retry_after <= MAX_PAUSE
+
+
+def object_of(answer: OutboundResponse) -> dict[str, Any]:
+    """The JSON object of an answer. Raises ProviderProblem."""
+    try:
+        found = replace(answer, headers={"content-type": "application/json"}).json()
+    except InvalidBodyError:
+        found = None
+    if not isinstance(found, dict):
+        raise ProviderProblem(ProblemKind.MALFORMED, "The provider answered with no JSON object.")
+    return found
+
+
+def objects(value: Any) -> list[dict[str, Any]]:
+    """The objects in a list of an answer; whatever else stands there is left out."""
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+
+
+def text_of(value: Any) -> str | None:
+    """A text of an answer that is not empty, or None."""
+    return value if isinstance(value, str) and value else None
+
+
+def shown_text(text: str) -> str:
+    """Text without NUL, which no JSON of ours can keep."""
+    return text.replace("\0", "\ufffd")
+
+
+def segment_of(text: str) -> str:
+    """One segment of a path. Raises ProviderProblem for one that leads elsewhere."""
+    if text in {"", ".", ".."}:
+        raise no_such_resource()
+    return quote(text, safe="")
+
+
+def no_such_resource() -> ProviderProblem:
+    return ProviderProblem(ProblemKind.GONE, "The provider has no such resource.")

@@ -1,0 +1,203 @@
+"""The adapter of WebDAV servers (RFC 4918)."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import unquote, urlsplit
+
+from typing_extensions import override
+
+from activities.providers.adapter import (
+    MAX_DOWNLOAD_BYTES,
+    Adapter,
+    Downloaded,
+    Listing,
+    ProviderAccess,
+    ProviderProblem,
+    ReadContent,
+    ResourcePage,
+    listed,
+)
+from activities.providers.contents import (
+    capabilities_of,
+    content_of,
+    is_text,
+    kind_of,
+    link_to,
+    media_type,
+)
+from activities.providers.first_names import FirstNames
+from activities.providers.paths import checked_path, name_of, parent_of, quoted
+from activities.providers.web import DOWNLOAD_SECONDS, Web, no_such_resource, sent
+from activities.providers.xml_records import Record, XmlRecords, first, has
+from models.sources.connections.providers import WebdavConnection
+from models.sources.external_resources.rules.resources import (
+    ProviderResource,
+    ResourceSurfaceKind,
+)
+from runtime.outbound.authentication import authentication
+from runtime.outbound.client import OutboundClient
+from runtime.outbound.messages import OutboundRequest
+
+_WANTED = (
+    '<?xml version="1.0" encoding="utf-8"?><propfind xmlns="DAV:"><prop><resourcetype/>'
+    "<getcontenttype/><getetag/><getlastmodified/><getcontentlength/></prop></propfind>"
+)
+
+
+class _Found(NamedTuple):
+    """One resource of a multistatus."""
+
+    path: str
+    folder: bool
+    mime_type: str | None
+    revision: str | None
+
+
+class WebdavAdapter(Adapter):
+    """Folders and files by their paths. WebDAV has no pages: each is cut from the whole listing."""
+
+    def __init__(self, outbound: OutboundClient) -> None:
+        self._outbound = outbound
+
+    @override
+    async def check(self, access: ProviderAccess) -> None:
+        await self._found(access, "", 0)
+
+    @override
+    async def browse(self, access: ProviderAccess, listing: Listing) -> ResourcePage:
+        parent = checked_path(listing.parent_external_id)
+        page = FirstNames[_Found](listing)
+
+        def take(found: _Found) -> None:
+            if found.path != parent and (parent_of(found.path) or "") == parent:
+                page.take(name_of(found.path), "folder" if found.folder else "file", found)
+
+        await self._propfind(access, parent, 1, take)
+        resources = [self._resource(access, one) for _, one in page.items]
+        return ResourcePage([one for one in resources if one], page.cursor)
+
+    @override
+    async def describe(
+        self, access: ProviderAccess, resource: ProviderResource
+    ) -> ProviderResource:
+        found = await self._found(access, checked_path(resource.external_id), 0)
+        made = self._resource(access, found)
+        if made is None:
+            raise no_such_resource()
+        return made
+
+    @override
+    async def read(self, access: ProviderAccess, resource: ProviderResource) -> ReadContent:
+        mime_type = media_type(resource.name, resource.mime_type)
+        if resource.external_type == "folder" or not is_text(mime_type):
+            return link_to(resource)
+        web = self._web(access)
+        text = await web.text(_url(access, checked_path(resource.external_id)))
+        return content_of(resource, mime_type, text)
+
+    @override
+    async def download(
+        self,
+        access: ProviderAccess,
+        resource: ProviderResource,
+        path: Path,
+        conditions: Mapping[str, str],
+    ) -> Downloaded:
+        url = _url(access, checked_path(resource.external_id))
+        asked = {"If-None-Match": conditions["etag"]} if "etag" in conditions else {}
+        answer = await self._web(access).download(url, path, headers=asked)
+        etag, unchanged = answer.headers.get("etag"), answer.status == 304
+        validators = dict(conditions) if unchanged else {"etag": etag} if etag else {}
+        mime_type = media_type(resource.name, answer.content_type or resource.mime_type)
+        return Downloaded(resource.name, mime_type, validators, unchanged)
+
+    async def _found(self, access: ProviderAccess, path: str, depth: int) -> _Found:
+        found: list[_Found] = []
+        await self._propfind(access, path, depth, found.append)
+        same = [one for one in found if one.path == path]
+        if not same:
+            raise no_such_resource()
+        return same[0]
+
+    async def _propfind(
+        self, access: ProviderAccess, path: str, depth: int, take: Callable[[_Found], None]
+    ) -> None:
+        """Give what is found at a path, and directly below it, to `take`."""
+        root = unquote(urlsplit(_url(access, "")).path)
+        web = self._web(access)
+
+        def record(name: str, parts: Record) -> None:
+            found = _entry(parts, root) if name == "response" else None
+            if found is not None:
+                take(found)
+
+        records = XmlRecords(frozenset({"response"}), record)
+        problems: list[ProviderProblem] = []
+
+        async def feed(chunk: bytes) -> None:
+            # A refusal comes with a body too, which is no multistatus.
+            if not problems:
+                try:
+                    records.feed(chunk)
+                except ProviderProblem as problem:
+                    problems.append(problem)
+
+        request = OutboundRequest(
+            method="PROPFIND",
+            url=_url(access, path, folder=depth > 0),
+            headers={**web.headers, "Depth": str(depth), "Content-Type": "application/xml"},
+            body=_WANTED,
+            timeout_seconds=DOWNLOAD_SECONDS,
+            max_bytes=MAX_DOWNLOAD_BYTES,
+        )
+        answer = await sent(self._outbound, request, feed)
+        if answer.status != 207:
+            raise web.refusal(answer)
+        if problems:
+            raise problems[0]
+        records.feed(b"", last=True)
+
+    def _resource(self, access: ProviderAccess, found: _Found) -> ProviderResource | None:
+        mime_type = None if found.folder else media_type(found.path, found.mime_type)
+        kind = ResourceSurfaceKind.FOLDER if mime_type is None else kind_of(mime_type)
+        return listed(
+            externalType="folder" if found.folder else "file",
+            externalId=found.path,
+            name=name_of(found.path),
+            surfaceKind=kind.value,
+            capabilities=capabilities_of(kind),
+            mimeType=mime_type,
+            canonicalUrl=_url(access, found.path),
+            parentExternalId=parent_of(found.path),
+            revision=found.revision,
+        )
+
+    def _web(self, access: ProviderAccess) -> Web:
+        config = WebdavConnection.model_validate(access.config)
+        secret = access.credentials.get("secret", "")
+        if config.username is not None:
+            secret = f"{config.username}:{secret}"
+        return Web(self._outbound, config.base_url, authentication(config.auth, secret))
+
+
+def _entry(parts: Record, root: str) -> _Found | None:
+    """A resource below the root; None for anything that a server lists besides."""
+    href = first(parts, "href")
+    if href is None:
+        return None
+    place = unquote(urlsplit(href).path)
+    if not place.startswith(root.rstrip("/")):
+        return None
+    path = place[len(root.rstrip("/")) :].strip("/")
+    if any(part in {"", ".", ".."} for part in path.split("/")) and path:
+        return None
+    folder = has(parts, "collection")
+    changed = f"{first(parts, 'getlastmodified')}/{first(parts, 'getcontentlength')}"
+    revision = first(parts, "getetag") or changed
+    return _Found(path, folder, first(parts, "getcontenttype"), None if folder else revision)
+
+
+def _url(access: ProviderAccess, path: str, *, folder: bool = False) -> str:
+    base = str(access.config["baseUrl"]).rstrip("/")
+    return f"{base}/{quoted(path)}" + ("/" if folder and path else "")
