@@ -80,13 +80,17 @@ async def _key(services: Services, work: UnitOfWork, proof: KeyToken) -> Caller:
         raise unauthorized()
     if row.last_used_at is None or row.last_used_at <= work.now - _USE_WRITTEN_EVERY:
         services.request_log.touch(row.id, work.now)
+    scopes = _scopes(tuple(row.scopes))
+    admin = row.platform_admin or services.settings.is_platform_admin(row.email)
     principal = Principal(
         type=PrincipalType.API_KEY,
         id=row.id,
         user_id=row.user_id,
         key_workspace_id=row.workspace_id,
-        key_scopes=_scopes(tuple(row.scopes)),
-        platform_admin=row.platform_admin or services.settings.is_platform_admin(row.email),
+        key_scopes=scopes,
+        # No scope stands for the whole platform: a key that is narrowed in any way is not meant
+        # to administer it.
+        platform_admin=admin and len(scopes) == len(Scope),
     )
     return Caller(principal, {} if row.role is None else {row.workspace_id: Role(row.role)})
 

@@ -18,8 +18,10 @@ from joserfc.jwk import ECKey, RSAKey
 from sqlalchemy import select, update
 
 from api.kernel.sessions import SessionVerifier
+from models.core.access.rules import Scope
 from models.people.api_keys.rules import new_token
 from models.people.api_keys.tables import api_key
+from models.people.users.commands import make_platform_admin
 from models.people.users.tables import app_user
 from models.people.workspaces.tables import workspace
 from runtime.development_issuer import DevelopmentIssuer, ensure_issuer
@@ -242,6 +244,19 @@ async def test_a_claim_makes_a_platform_administrator(
         token = _signed(issuer, {}, sub="root", **changes)
         answer = await client.with_token(token).get("/v1/me")
         assert answer.json()["data"]["platformAdmin"] is admin
+
+
+async def test_only_a_key_with_every_scope_administers_the_platform(
+    client: Client, space: Space
+) -> None:
+    async with space.database.transaction() as work:
+        await make_platform_admin(work, space.user_id)
+    narrowed = await space.key([one for one in Scope if one != Scope.BILLING_MANAGE])
+    for token, admin in ((space.token, True), (narrowed, False)):
+        answer = await client.with_token(token).get("/v1/me")
+        assert answer.json()["data"]["platformAdmin"] is admin
+        answer = await client.with_token(token).get("/v1/admin/experiments")
+        assert answer.status_code == (200 if admin else 403)
 
 
 async def test_a_new_key_of_the_provider_is_found_and_an_old_one_forgotten(tmp_path: Path) -> None:
