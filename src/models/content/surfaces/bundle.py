@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, and_, or_, select
+from sqlalchemy import ColumnElement, and_, or_, select
 
 from models.content.items.joins import ITEM, live_items
 from models.content.surfaces.rules.kinds import BLOCKS
@@ -17,66 +17,68 @@ from runtime.database import UnitOfWork
 LiveContent = Callable[[Any], ColumnElement[bool]]
 """Takes the columns of surfaces; whether what they are the content of is outside the trash."""
 
-_HOME = ("item_id", "database_id", "record_id")
+_Live = Callable[[Id], ColumnElement[bool]]
+_FILE = "surfaces.ndjson"
 
 
 def surface_kinds(live_content: LiveContent) -> tuple[BundleKind, BundleKind, BundleKind]:
-    """Surfaces of items, records and templates, and what stands on them."""
+    """Surfaces of items, records and templates, and the blocks and comments on them."""
 
     def live(workspace_id: Id) -> ColumnElement[bool]:
         own = surface.c.item_id.in_(live_items(workspace_id, ITEM.id))
         content = and_(surface.c.item_id.is_(None), live_content(surface.c))
         return and_(surface.c.workspace_id == workspace_id, or_(own, content))
 
-    def surfaces(workspace_id: Id) -> Select[Any]:
-        return select(surface).where(live(workspace_id))
+    return _surfaces(live), _blocks(live), _comments(live)
 
-    def blocks(workspace_id: Id) -> Select[Any]:
-        return select(block).join(surface, _on(block)).where(live(workspace_id))
 
-    def comments(workspace_id: Id) -> Select[Any]:
-        return select(surface_comment).join(surface, _on(surface_comment)).where(live(workspace_id))
+def _surfaces(live: _Live) -> BundleKind:
+    return BundleKind(
+        name="surface",
+        stage=Stage.CONTENT,
+        file=_FILE,
+        table=surface,
+        rows=lambda workspace_id: select(surface).where(live(workspace_id)),
+        references={"item_id": "item", "database_id": "database", "record_id": "record"},
+        needed=("item_id", "database_id", "record_id"),
+        contents=("settings",),
+    )
 
-    return (
-        BundleKind(
-            name="surface",
-            stage=Stage.CONTENT,
-            file="surfaces.ndjson",
-            table=surface,
-            rows=surfaces,
-            references={"item_id": "item", "database_id": "database", "record_id": "record"},
-            needed=_HOME,
-            contents=("settings",),
-        ),
-        BundleKind(
-            name="block",
-            stage=Stage.CONTENT,
-            file="surfaces.ndjson",
-            table=block,
-            rows=blocks,
-            references={"surface_id": "surface"},
-            contents=("content",),
-            left_out={"byte_size": "follows from the content"},
-            order=("surface_id", "id"),
-            whole="surface_id",
-            parent="parent_block_id",
-            check=_block_problem,
-            prepare=_measured,
-        ),
-        BundleKind(
-            name="surface_comment",
-            stage=Stage.CONTENT,
-            file="surfaces.ndjson",
-            table=surface_comment,
-            rows=comments,
-            references={
-                "surface_id": "surface",
-                "parent_comment_id": "surface_comment",
-                "author_user_id": USER,
-                "resolved_by_user_id": USER,
-            },
-            parent="parent_comment_id",
-        ),
+
+def _blocks(live: _Live) -> BundleKind:
+    on = select(block).join(surface, _on(block))
+    return BundleKind(
+        name="block",
+        stage=Stage.CONTENT,
+        file=_FILE,
+        table=block,
+        rows=lambda workspace_id: on.where(live(workspace_id)),
+        references={"surface_id": "surface"},
+        contents=("content",),
+        left_out={"byte_size": "follows from the content"},
+        order=("surface_id", "id"),
+        whole="surface_id",
+        parent="parent_block_id",
+        check=_block_problem,
+        prepare=_measured,
+    )
+
+
+def _comments(live: _Live) -> BundleKind:
+    on = select(surface_comment).join(surface, _on(surface_comment))
+    return BundleKind(
+        name="surface_comment",
+        stage=Stage.CONTENT,
+        file=_FILE,
+        table=surface_comment,
+        rows=lambda workspace_id: on.where(live(workspace_id)),
+        references={
+            "surface_id": "surface",
+            "parent_comment_id": "surface_comment",
+            "author_user_id": USER,
+            "resolved_by_user_id": USER,
+        },
+        parent="parent_comment_id",
     )
 
 

@@ -22,6 +22,7 @@ from models.data.record_templates.bundle import RECORD_TEMPLATES
 from models.data.records.bundle import BLOCKS, LINKS, RECORDS, SURFACE_COMMENTS, SURFACES
 from models.data.time_entries.bundle import TIME_ENTRIES
 from models.data.views.bundle import VIEWS
+from models.people.home_layouts.bundle import HOME_LAYOUTS
 from models.people.members.bundle import MEMBERS
 from models.sources.data_sources.bundle import DATA_SOURCES
 from models.sources.mounts.bundle import MOUNTS
@@ -49,6 +50,7 @@ KINDS: tuple[BundleKind, ...] = (
     DATA_SOURCES,
     MOUNTS,
     TIME_ENTRIES,
+    HOME_LAYOUTS,
 )
 
 KIND_OF = {kind.name: kind for kind in KINDS}

@@ -1,0 +1,50 @@
+"""Tables with rows of a workspace that no bundle has, and why."""
+
+from collections.abc import Mapping
+
+_CREDENTIALS = "credentials leave no workspace"
+_HISTORY = "what happened stays where it happened"
+_TRANSIENT = "is under way, and ends where it began"
+_DERIVED = "is made anew of what a bundle has"
+
+LEFT_OUT: Mapping[str, str] = {
+    "api_key": _CREDENTIALS,
+    "connection": _CREDENTIALS,
+    "invitation": "its token was sent by the platform that it opens",
+    "oauth_authorization": _CREDENTIALS,
+    "oauth_client_choice": "is a choice of a person, about all their workspaces",
+    "provider_switch": "says which providers this platform may ask",
+    "resource_mirror": "what a provider said to one connection, for a while",
+    "share_link": "its token opens the item on the platform that made it",
+    "webhook_endpoint": "its secret is shared with whoever receives, and what goes out must not go"
+    " out twice",
+    "webhook_signing_secret": _CREDENTIALS,
+    "workspace_secret": _CREDENTIALS,
+    "action_run": _HISTORY,
+    "action_step": _HISTORY,
+    "automation_event": _HISTORY,
+    "automation_run": _HISTORY,
+    "data_source_run": _HISTORY,
+    "delivery": _HISTORY,
+    "node_run": _HISTORY,
+    "node_run_attempt": _HISTORY,
+    "notification": _HISTORY,
+    "record_change": _HISTORY,
+    "request_log": _HISTORY,
+    "workspace_event": _HISTORY,
+    "debounced_change": _TRANSIENT,
+    "field_conversion_value": _TRANSIENT,
+    "job": _TRANSIENT,
+    "outbox": _TRANSIENT,
+    "removed_field": "its values are on their way out, and leave with it",
+    "run_wait": _TRANSIENT,
+    "suspended_execution": _TRANSIENT,
+    "trigger_event": _TRANSIENT,
+    "webhook_receipt": _TRANSIENT,
+    "automation_graph": "stands in the versions that have it",
+    "automation_subscription": _DERIVED,
+    "record_index": _DERIVED,
+    "source_row": "a refresh finds records again by their key fields",
+    "import_id_map": "is about an import, not about what came in",
+}
+"""Table → why its rows stay behind."""

@@ -1,0 +1,38 @@
+"""No noun is forgotten: what has rows of a workspace is in a bundle, or said to be left out."""
+
+from models.tables import metadata
+from models.workspace.bundles.left_out import LEFT_OUT
+from models.workspace.bundles.registry import KINDS
+
+OF_A_WORKSPACE = {table.name for table in metadata.sorted_tables if "workspace_id" in table.c}
+IN_A_BUNDLE = {kind.table.name for kind in KINDS}
+
+
+def test_every_table_is_in_a_bundle_or_left_out_for_a_reason() -> None:
+    assert OF_A_WORKSPACE - IN_A_BUNDLE - LEFT_OUT.keys() == set(), (
+        "describe the rows in a bundle.py of the noun and add them to KINDS in"
+        " models/workspace/bundles/registry.py, or add the table to LEFT_OUT with the reason"
+    )
+
+
+def test_nothing_is_both_or_gone() -> None:
+    assert LEFT_OUT.keys() & IN_A_BUNDLE == set()
+    assert LEFT_OUT.keys() - metadata.tables.keys() == set()
+
+
+def test_every_column_is_in_a_bundle_or_left_out_for_a_reason() -> None:
+    for kind in KINDS:
+        columns = {one.name for one in kind.table.c} - {"workspace_id"}
+        shown = {one.name for one in kind.columns.values()}
+        derived = {"checksum"} if kind.name == "automation_version" else set()
+        assert columns - shown - kind.left_out.keys() - derived == set(), kind.name
+        assert kind.left_out.keys() <= columns, kind.name
+
+
+def test_every_reference_is_to_a_kind() -> None:
+    known = {kind.source_kind for kind in KINDS} | {"*"}
+    for kind in KINDS:
+        assert set(kind.references.values()) <= known, kind.name
+        assert {*kind.references, *kind.contents, *kind.needed} <= {
+            one.name for one in kind.columns.values()
+        }, kind.name
