@@ -46,10 +46,10 @@ from activities.outbox.relay import RUNNING_CAP
 from activities.outbox.run_starts import RunStarts
 from activities.providers.adapters import adapters_of
 from activities.providers.calls import Providers
+from activities.providers.resource_reader import ProviderResources
 from activities.schedules.fires import ScheduleFires
 from activities.schedules.schedules import Schedules
 from activities.sources.fetchers import Fetchers
-from activities.sources.resources import ResourceReader
 from activities.time_entries.timers import TimerActivities
 from models.automation.automations.rules.graph.kinds import NodeKind
 from models.messages.deliveries.rules import DeliveryChannel
@@ -79,8 +79,6 @@ class Parts:
     """A run that lasts longer is timed out."""
     running_cap: int = RUNNING_CAP
     starts: RunStarts = field(default_factory=RunStarts)
-    connections: ResourceReader | None = None
-    """Who reads what connections lead to; without one there are none."""
     providers: Mapping[str, ProviderSettings] = field(default_factory=dict)
     """What the operator says of providers, by their names."""
     pushers: Mapping[PushProvider, Pusher] = field(default_factory=dict)
@@ -105,8 +103,10 @@ def registrations_of(parts: Parts) -> Registrations:
     steps = ActionSteps(parts.database, writes, effects)
     actions = ActionRunActivities(parts.database, steps)
     outside = OutsideNodes(parts.database, known, effects)
-    fetchers = Fetchers(parts.outbound, parts.keys, parts.store, parts.connections)
-    jobs = _jobs(parts, fetchers)
+    providers = Providers(parts.keys, adapters_of(parts.outbound))
+    resources = ProviderResources(parts.database, providers)
+    fetchers = Fetchers(parts.outbound, parts.keys, parts.store, resources)
+    jobs = _jobs(parts, fetchers, providers)
     refreshes = DataSourceRunActivities(parts.database, parts.store, fetchers)
     deliveries = DeliveryActivities(parts.database, _channels(parts))
     retention = RetentionActivities(parts.database, parts.store, parts.periods)
@@ -138,8 +138,7 @@ def registrations_of(parts: Parts) -> Registrations:
     return Registrations(activities, families)
 
 
-def _jobs(parts: Parts, fetchers: Fetchers) -> JobActivities:
-    providers = Providers(parts.keys, adapters_of(parts.outbound))
+def _jobs(parts: Parts, fetchers: Fetchers, providers: Providers) -> JobActivities:
     endpoints = TokenEndpoints(parts.outbound, parts.keys, parts.providers)
     families = job_families(parts.store, fetchers, providers, endpoints)
     return JobActivities(parts.database, families)

@@ -272,6 +272,10 @@ EXAMPLES: Mapping[str, Example] = {
         },
         works=True,
     ),
+    "import_form": Example(
+        body=lambda one: {"connectionId": one.ids["connectionId"], "resource": _RESOURCE},
+        works=True,
+    ),
     "list_mounts": GET,
     "get_mount": GET,
     "sync_mount": Example(works=True),

@@ -7,6 +7,7 @@ from activities.jobs.exports import Exports
 from activities.jobs.field_conversion import FieldConversion
 from activities.jobs.field_indexes import FieldIndexes
 from activities.jobs.field_removal import FieldRemoval
+from activities.jobs.form_imports import FormImports
 from activities.jobs.mount_syncs import MountSyncs
 from activities.jobs.provider_calls import ProviderCalls
 from activities.jobs.recomputation import Recomputation
@@ -35,6 +36,7 @@ def job_families(
         Family.OAUTH_REVOCATION: Revocations(endpoints),
         Family.RECOMPUTATION: Recomputation(),
         Family.FIELD_REMOVAL: FieldRemoval(),
+        Family.FORM_IMPORT: FormImports(providers),
         Family.MOUNT_SYNC: MountSyncs(providers),
         Family.PROVIDER_CALL: ProviderCalls(providers),
         Family.WORKSPACE_EXPORT: WorkspaceExports(store),

@@ -43,6 +43,14 @@ _REFUSALS: Mapping[ProblemKind, type[PlatformError]] = {
 
 
 @dataclass(frozen=True, slots=True)
+class Reached:
+    """The adapter of a connection, and how it uses the connection."""
+
+    adapter: Adapter
+    access: ProviderAccess
+
+
+@dataclass(frozen=True, slots=True)
 class Opened:
     """A connection that may be used now, by somebody, and the adapter of its provider."""
 
@@ -66,21 +74,28 @@ class Providers:
         that cannot be read any more.
         """
         found = await get_connection(work, actor, connection_id)
-        await require_feature(work, actor.workspace_id, found.provider)
-        adapter = self._adapters.get(found.provider)
-        if adapter is None:
-            raise UnsupportedError(f"A connection to {found.provider.value} has no resources.")
+        reached = await self.reach(work, actor.workspace_id, actor.user_id, connection_id)
+        return Opened(found, reached.adapter, reached.access)
+
+    async def reach(
+        self, work: UnitOfWork, workspace_id: Id, user_id: Id | None, connection_id: Id
+    ) -> Reached:
+        """As `open`, for what somebody configured who saw the connection then (ADR 0037)."""
         try:
-            opened = await open_connection(work, self._keys, actor.workspace_id, connection_id)
+            found = await open_connection(work, self._keys, workspace_id, connection_id)
         except UnreadableError:
             message = "The credentials of the connection cannot be read any more. Give them again."
             raise UpstreamError(message) from None
-        if opened is None:
+        if found is None:
             raise NotFoundError("connection")
+        await require_feature(work, workspace_id, found.provider)
+        adapter = self._adapters.get(found.provider)
+        if adapter is None:
+            raise UnsupportedError(f"A connection to {found.provider.value} has no resources.")
         access = ProviderAccess(
-            actor.workspace_id, connection_id, actor.user_id, opened.config, opened.credentials
+            workspace_id, connection_id, user_id, found.config, found.credentials
         )
-        return Opened(found, adapter, access)
+        return Reached(adapter, access)
 
 
 async def asked(work: UnitOfWork, call: Awaitable[T], seconds: float = CALL_SECONDS) -> T:

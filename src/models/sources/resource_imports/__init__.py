@@ -1,0 +1,1 @@
+"""Imports: resources of providers copied into native content, and refreshed there."""

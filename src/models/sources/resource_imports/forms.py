@@ -1,0 +1,144 @@
+"""Making a form and its database of a form of a provider; the copy keeps no link to it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from models.content.items.commands import create_item_for
+from models.content.items.rules import ItemKind
+from models.core.access.rules import Actor
+from models.core.base import Id, JsonObject
+from models.data.databases.commands.databases import create_database
+from models.data.databases.rules.kinds import OPTION_KINDS, TITLE_KEY, FieldKind
+from models.data.databases.shapes import MAX_OPTIONS, CreateDatabase, CreateField
+from models.data.forms.commands import create_form
+from models.data.forms.rules.questions import ASKABLE
+from models.data.forms.shapes import MAX_QUESTIONS
+from models.messages.jobs.commands import accept_job
+from models.messages.jobs.queries import find_job, refusal_of
+from models.messages.jobs.rules import OPEN_JOB, JobStatus
+from models.sources.external_resources.rules.forms import FormQuestion, HostedForm
+from models.sources.external_resources.rules.names import shown_name
+from models.sources.external_resources.rules.resources import Capability
+from models.sources.provider_calls.commands import usable_connection
+from models.sources.provider_calls.shapes import NamedResource
+from models.sources.resource_imports.shapes import FormImportResult
+from runtime.database import UnitOfWork
+from runtime.errors import InProgressError, UpstreamError, ValidationError
+from runtime.families import Family
+from runtime.ids import new_id
+
+_LONGEST_OPTION = 100
+_LONGEST_HELP = 4_000
+
+
+@dataclass(frozen=True, slots=True)
+class ImportableForm:
+    """The fields of the database, the questions about them, and the labels of what is left out."""
+
+    fields: list[CreateField]
+    questions: list[JsonObject]
+    skipped: list[str]
+
+
+def importable(form: HostedForm) -> ImportableForm:
+    """What of a form has a native equivalent.
+
+    The first short text fills the title of the records. Raises ValidationError for a form that
+    asks for nothing importable.
+    """
+    found = ImportableForm([], [], [])
+    for asked in form.questions:
+        label = shown_name(asked.label)
+        if len(found.fields) >= MAX_QUESTIONS or not _has_equivalent(asked):
+            found.skipped.append(label)
+            continue
+        key = f"q{len(found.fields) + 1}"
+        if asked.kind is FieldKind.TEXT and all(one.key != TITLE_KEY for one in found.fields):
+            key = TITLE_KEY
+        found.fields.append(_field(asked, key, label))
+        question: JsonObject = {"key": key, "label": label, "required": asked.required}
+        if asked.help:
+            question["help"] = asked.help[:_LONGEST_HELP]
+        found.questions.append(question)
+    if not found.fields:
+        raise ValidationError.at("resource", "The form has no question that can be imported.")
+    return found
+
+
+def _has_equivalent(asked: FormQuestion) -> bool:
+    if asked.kind is None or asked.kind not in ASKABLE:
+        return False
+    return asked.kind not in OPTION_KINDS or 0 < len(_options(asked)) <= MAX_OPTIONS
+
+
+def _options(asked: FormQuestion) -> Sequence[str]:
+    names = (shown_name(one)[:_LONGEST_OPTION] for one in asked.options)
+    return list(dict.fromkeys(names))
+
+
+def _field(asked: FormQuestion, key: str, label: str) -> CreateField:
+    given: JsonObject = {"key": key, "label": label, "kind": asked.kind}
+    if asked.kind in OPTION_KINDS:
+        given["options"] = [{"name": name} for name in _options(asked)]
+    if asked.settings:
+        given["settings"] = dict(asked.settings)
+    return CreateField.model_validate(given)
+
+
+async def create_from(work: UnitOfWork, actor: Actor, title: str, form: HostedForm) -> JsonObject:
+    """The database and the form, with what `FormImportResult` says of them.
+
+    Raises what `importable` and `create_database` raise.
+    """
+    found = importable(form)
+    made = await create_database(
+        work, actor, CreateDatabase.model_construct(label=title, fields=found.fields)
+    )
+    form_id = new_id()
+    item_id = await create_item_for(work, actor, ItemKind.FORM, form_id, title)
+    config: JsonObject = {
+        "databaseId": str(made.id),
+        "title": title,
+        "fields": found.questions,
+    }
+    if form.description:
+        config["description"] = form.description[:_LONGEST_HELP]
+    await create_form(work, actor, item_id, config, form_id=form_id)
+    return {
+        "surfaceId": str(form_id),
+        "itemId": str(item_id),
+        "databaseId": str(made.id),
+        "title": title,
+        "fieldCount": len(found.fields),
+        "skipped": found.skipped,
+    }
+
+
+async def accept_form_import(
+    work: UnitOfWork, actor: Actor, job_id: Id, body: NamedResource
+) -> None:
+    """Have a worker import a form. Raises what `usable_connection` raises."""
+    connection = await usable_connection(work, actor, body.connection_id, Capability.IMPORT_FORM)
+    await accept_job(
+        work,
+        actor,
+        Family.FORM_IMPORT,
+        job_id,
+        connection.id,
+        summary=f"Import form · {connection.provider.value}",
+        input={"connectionId": str(connection.id), "resource": body.resource.to_json()},
+    )
+
+
+async def form_outcome(
+    work: UnitOfWork, actor: Actor, job_id: Id, *, last: bool
+) -> FormImportResult | None:
+    """What was imported; None while it is. Raises why nothing was."""
+    found = await find_job(work, actor.workspace_id, Family.FORM_IMPORT, job_id)
+    if found.status == JobStatus.SUCCEEDED:
+        return FormImportResult.model_validate(found.result)
+    if found.status not in OPEN_JOB:
+        raise refusal_of(found) or UpstreamError("The provider could not be asked. Try again.")
+    if last:
+        raise InProgressError("The provider takes long to answer. Ask again with the same key.")
+    return None

@@ -1,0 +1,76 @@
+"""Imports on the wire (interface, Import form result; decisions C18)."""
+
+from enum import StrEnum
+
+from models.content.items.shapes import ItemDetail
+from models.core.base import EXAMPLE_ID, Id, Input, InputId, Moment, Shape, example
+from models.messages.jobs.rules import JobStatus
+from models.sources.external_resources.rules.resources import ProviderResource
+from models.sources.provider_calls.shapes import EXAMPLE_RESOURCE
+
+
+class ImportResource(Input):
+    """Body of import: the resource is copied below the parent, or refreshed where it is."""
+
+    model_config = example({"connectionId": EXAMPLE_ID, "resource": EXAMPLE_RESOURCE})
+
+    connection_id: InputId
+    resource: ProviderResource
+    parent_item_id: InputId | None = None
+
+
+class ImportCounts(Shape):
+    """What an import did, by items; those that people changed since were `kept`."""
+
+    created: int = 0
+    updated: int = 0
+    unchanged: int = 0
+    kept: int = 0
+
+
+class SkippedResource(Shape):
+    """A resource below the imported one that could not be, and why."""
+
+    name: str
+    reason: str
+
+
+class ImportJob(Shape):
+    """The job that imports."""
+
+    id: Id
+    status: JobStatus
+    created_at: Moment
+    completed_at: Moment | None = None
+
+
+class ImportedResource(Shape):
+    """What an import made, or is making while its job runs.
+
+    At most 100 resources are named in `skipped`.
+    """
+
+    item: ItemDetail
+    imported: ImportCounts
+    skipped: list[SkippedResource]
+    job: ImportJob
+
+
+class FormImportResult(Shape):
+    """A form and its database; `skipped` are the questions without a native equivalent."""
+
+    surface_id: Id
+    item_id: Id
+    database_id: Id
+    title: str
+    field_count: int
+    skipped: list[str]
+
+
+class ImportedKind(StrEnum):
+    """What a resource is imported as."""
+
+    FOLDER = "folder"
+    PAGE = "page"
+    FILE = "file"
+    DATABASE = "database"
