@@ -27,7 +27,7 @@ def _cut(text: str, room: int) -> str:
 
 
 async def _source(work: UnitOfWork, run: DataSourceRun) -> str:
-    """The label of the data source; of an import, the name of the file or the host of the URL."""
+    """The label of the data source; of an import, the name of what is read, or its host."""
     if run.data_source_id is not None:
         label = await data_source_label(work, run.workspace_id, run.data_source_id)
         return label or "a data source"
@@ -38,6 +38,8 @@ async def _source(work: UnitOfWork, run: DataSourceRun) -> str:
     if "url" in config:
         # Paths and queries may hold what opens them.
         return urlsplit(config["url"]).hostname or "a URL"
+    if "resource" in config:
+        return str(config["resource"]["name"])
     return f"{config['format']} of the request"
 
 
