@@ -27,7 +27,7 @@ _END = b"\r\n--boundary--\r\n"
 def routing_times(rounds: Rounds) -> Figure:
     """Microseconds to find an operation, over all of them."""
     routes = [route for router in ROUTERS for route in router.routes]
-    dispatch = Dispatch(routes, _no_lifespan)
+    dispatch = Dispatch(routes, _no_lifespan, _no_lifespan)
     paths = [(route.operation.method, route.path) for route in routes]
     scopes = [
         {"type": "http", "method": method, "path": path, "root_path": ""} for method, path in paths

@@ -17,9 +17,10 @@ from api.kernel.rate_limits import RateLimits
 from api.kernel.request_log import RequestLogWriter
 from api.kernel.resources import RESOURCES
 from api.kernel.routing import Route, Router
-from api.kernel.services import Background, Services, worker_notifications
+from api.kernel.services import Background, Services, feeds, notifications
 from api.kernel.sessions import SessionVerifier
 from api.pages.documentation import Documentation
+from api.realtime.door import serve_socket
 from api.reference.document import openapi_document
 from api.routers import ROUTERS
 from models.registrations import register_models
@@ -41,7 +42,7 @@ class WorkspaceApi(FastAPI):
 
     @override
     def build_middleware_stack(self) -> ASGIApp:
-        return RequestContext(Dispatch(self._operations, self.router))
+        return RequestContext(Dispatch(self._operations, self.router, serve_socket))
 
     @override
     def openapi(self) -> dict[str, Any]:
@@ -66,7 +67,7 @@ def create_app(
     settings: Settings,
     *,
     database: Database | None = None,
-    background: Sequence[Background] = (worker_notifications,),
+    background: Sequence[Background] = (notifications, feeds),
     routers: Sequence[Router] = ROUTERS,
 ) -> FastAPI:
     """The API; `background` runs from start to shutdown, entered in order, left in reverse.

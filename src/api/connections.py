@@ -17,6 +17,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from api.kernel.middleware import complete, new_request_id
 from api.kernel.responses import error_response
+from api.websockets import BoundedSocket
 from runtime.errors import InvalidError, PlatformError, RateLimitedError, RequestTimeoutError
 
 MOST_HEAD_BYTES = 64 * 1024
@@ -95,6 +96,7 @@ class BoundedConnection(HttpToolsProtocol):
         self._address: str | None = None
         self._part = _Part.BETWEEN
         self._head_bytes = 0
+        self._upgraded = False
         self._deadline: TimerHandle | None = None
         self._standstill: TimerHandle | None = None
 
@@ -181,9 +183,19 @@ class BoundedConnection(HttpToolsProtocol):
         if self._standstill is not None:
             self._standstill.cancel()
 
+    @override
+    def handle_websocket_upgrade(self) -> None:
+        # The address stays counted: what serves the connection now lets go of it.
+        address, self._address = self._address, None
+        super().handle_websocket_upgrade()
+        self._upgraded = True
+        protocol = self.transport.get_protocol()
+        if isinstance(protocol, BoundedSocket):
+            protocol.address = address
+
     def _watch(self) -> None:
         """Wait for the client as long as it may take, if it is the client we wait for."""
-        if self.transport.is_closing() or not self._owed():
+        if self._upgraded or self.transport.is_closing() or not self._owed():
             self._forget_deadline()
         elif self._deadline is None:
             self._deadline = self.loop.call_later(self._limits.head_seconds, self._late)

@@ -57,6 +57,7 @@ def _serve(app: "FastAPI", host: str, port: int) -> None:
     import uvicorn
 
     from api.connections import BoundedConnection, ConnectionLimits
+    from api.websockets import MOST_RECEIVED, PING_SECONDS, BoundedSocket
 
     settings = app.state.services.settings
     limits = ConnectionLimits(settings.receive_seconds, settings.connections_per_address)
@@ -66,7 +67,11 @@ def _serve(app: "FastAPI", host: str, port: int) -> None:
             host=host,
             port=port,
             http=partial(BoundedConnection, limits),  # type: ignore[arg-type]  # makes the protocol
-            ws="none",
+            ws=partial(BoundedSocket, limits.leave),  # type: ignore[arg-type]  # makes the protocol
+            ws_max_size=MOST_RECEIVED,
+            ws_ping_interval=PING_SECONDS,
+            ws_ping_timeout=PING_SECONDS,
+            ws_per_message_deflate=False,
             # The platform writes its own request log.
             access_log=False,
             log_config=None,
@@ -80,6 +85,7 @@ def _serve(app: "FastAPI", host: str, port: int) -> None:
     def handle_exit(number: int, frame: FrameType | None) -> None:
         # Those who watch something come back to another process, and this one need not wait.
         app.state.services.streams.closing = True
+        app.state.services.hub.closing = True
         stop(number, frame)
 
     server.handle_exit = handle_exit  # type: ignore[assignment, method-assign]

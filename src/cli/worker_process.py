@@ -32,6 +32,7 @@ from runtime.bounded_processes import refuse_beyond
 from runtime.crypto import KeyRing
 from runtime.database import Database, libpq_url
 from runtime.families import Queue
+from runtime.notifier import Notifier, listen
 from runtime.object_store import ObjectStore
 from runtime.outbound.client import OutboundClient
 from runtime.outbound.mail import MailClient
@@ -39,7 +40,6 @@ from runtime.outbound_policy import OutboundPolicy
 from runtime.outbox import Intent
 from runtime.settings import Settings
 from runtime.temporal_client import connect
-from runtime.worker_notifier import WorkerNotifier, listen
 from workflows.registry import ROUTES, SCHEDULED, WORKFLOWS
 from workflows.sandbox import workflow_runner
 
@@ -82,8 +82,9 @@ async def running_workers(
         teller.wake()
 
     parts.database.notify_workers = wake
-    notifier = WorkerNotifier(libpq_url(database_url))
+    notifier = Notifier(libpq_url(database_url))
     parts.starts.on_foreign_begin = notifier.notify
+    parts.database.notify_readers = notifier.notify_readers
     failure: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     register_models()
     registrations = registrations_of(parts)
@@ -93,12 +94,13 @@ async def running_workers(
         for worker in _workers(parts, queues, registrations.activities, suspects, failure):
             await stack.enter_async_context(worker)
         await stack.enter_async_context(background(_raised(failure), suspects.run()))
+        await stack.enter_async_context(background(notifier.run()))
         if Queue.AUTOMATION in queues:
             for schedule in MAINTENANCE_SCHEDULES:
                 await ensure_schedule(parts.client, schedule)
             listening = listen(libpq_url(database_url), wake)
             await stack.enter_async_context(
-                background(relay.run(), dispatcher.run(), teller.run(), notifier.run(), listening)
+                background(relay.run(), dispatcher.run(), teller.run(), listening)
             )
         yield relay
 

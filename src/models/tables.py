@@ -33,6 +33,7 @@ import models.messages.jobs.tables
 import models.messages.notification_preferences.tables
 import models.messages.notifications.tables
 import models.messages.push_devices.tables
+import models.messages.realtime_tickets.tables
 import models.messages.webhook_endpoints.tables
 import models.messages.webhook_signing.tables
 import models.messages.workspace_events.tables

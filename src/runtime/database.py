@@ -4,7 +4,7 @@ A request or an activity call commits in `Database.transaction()` or `Database.s
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from itertools import count
@@ -12,13 +12,14 @@ from typing import Any, TypeVar, cast, overload
 
 import psycopg
 from psycopg_pool import AsyncConnectionPool
-from sqlalchemy import Row, select
+from sqlalchemy import Row, event, select
 from sqlalchemy.engine import CursorResult
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 from sqlalchemy.sql import Executable
 from typing_extensions import override
 
 from runtime.clock import utc_now
+from runtime.grown_logs import grown_logs_of, grown_logs_of_single, hear, hear_single
 from runtime.timestamps import truncate
 
 R = TypeVar("R")
@@ -191,6 +192,8 @@ class Database:
     ) -> None:
         self.notify_workers: Callable[[], None] = lambda: None
         """Called after a commit that set `UnitOfWork.notify_workers`; the process sets it."""
+        self.notify_readers: Callable[[Collection[str]], None] = lambda _: None
+        """Called after a commit with the workspaces whose logs it wrote to; the process sets it."""
         self.connections = pool_size + _OVERFLOW
         """Units of work at once; the next one waits."""
         options: dict[str, Any] = {
@@ -209,6 +212,7 @@ class Database:
             hide_parameters=True,
             connect_args=options,
         )
+        event.listen(self.engine.sync_engine, "connect", hear)
         self._autocommit = self.engine.execution_options(isolation_level="AUTOCOMMIT")
         self._snapshots = self.engine.execution_options(
             isolation_level="REPEATABLE READ", postgresql_readonly=True
@@ -220,6 +224,7 @@ class Database:
             max_size=pool_size,
             timeout=10,
             open=False,
+            configure=hear_single,
         )
 
     @asynccontextmanager
@@ -229,10 +234,15 @@ class Database:
             # Begun by name, because a prepared statement does not begin it by itself.
             transaction = await connection.begin()
             work = UnitOfWork(connection)
+            grown = grown_logs_of(connection)
+            grown.begin()
             yield work
             await transaction.commit()
+            logs = grown.taken()
         if work.notify_workers:
             self.notify_workers()
+        if logs:
+            self.notify_readers(logs)
         for told in work.after_commit:
             told()
 
@@ -244,7 +254,12 @@ class Database:
         """
         await self._singles.open()
         async with self._singles.connection() as connection:
+            grown = grown_logs_of_single(connection)
+            grown.begin()
             yield SingleStatement(connection)
+            logs = grown.taken()
+        if logs:
+            self.notify_readers(logs)
 
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[UnitOfWork]:
@@ -280,5 +295,5 @@ def driver_url(url: str) -> str:
 
 
 def libpq_url(url: str) -> str:
-    """The same URL as psycopg itself takes it, for connections outside the pool."""
+    """The same URL as psycopg itself takes it."""
     return url.replace("postgresql+psycopg://", "postgresql://", 1)

@@ -64,6 +64,10 @@ EXAMPLES: Mapping[str, Example] = {
     "update_workspace": body({"name": "Renamed"}),
     "delete_workspace": Example(ends=True),
     "list_workspace_events": GET,
+    "create_realtime_ticket": GET,
+    "open_realtime_stream": Example(
+        query=lambda one: {"ticket": one.secrets["ticket"], "since": "0"}
+    ),
     "get_webhook_signing_secret": GET,
     # webhook endpoints
     "create_webhook_endpoint": body({"url": "https://hooks.example.test/"}),

@@ -14,6 +14,7 @@ from models.messages.deliveries.commands import close_delivery
 from models.messages.deliveries.rules import DeliveryStatus
 from models.messages.notifications.commands import Notice, notify
 from models.messages.notifications.rules import NotificationKind
+from models.messages.realtime_tickets.tables import realtime_ticket
 from models.people.experiments.commands import create_experiment
 from models.people.experiments.rules import TargetType
 from models.people.experiments.shapes import CreateExperiment
@@ -24,6 +25,7 @@ from models.sources.data_source_runs.commands.imports import accept_import
 from models.sources.data_source_runs.rules import STATS, DataSourceRunStatus, RunTrigger
 from models.sources.data_source_runs.shapes import ImportSpreadsheet
 from models.sources.data_source_runs.tables import data_source_run
+from runtime.crypto import fingerprint
 from tests.support.client import Client
 from tests.support.spaces import Space
 
@@ -70,11 +72,28 @@ async def furnish(space: Space, client: Client) -> Furnished:
     await _experiments(made)
     await _webhook_endpoints(made)
     await _notifications(made)
+    await _ticket(made)
     await _release(made)
     await _automations(made)
     await _waits(made)
     await _webhooks(made)
     return made
+
+
+async def _ticket(made: Furnished) -> None:
+    """A ticket that is fresh as long as the tests take."""
+    made.secrets["ticket"] = f"a-ticket-that-is-used-late-in-{made.space.id}"
+    async with made.space.database.transaction() as work:
+        late = work.now_after(86_400)
+        await work.execute(
+            insert(realtime_ticket).values(
+                digest=fingerprint(made.secrets["ticket"].encode()),
+                workspace_id=made.space.id,
+                user_id=made.space.user_id,
+                expires_at=late,
+                session_expires_at=late,
+            )
+        )
 
 
 async def _people(made: Furnished) -> None:

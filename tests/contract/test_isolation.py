@@ -50,6 +50,7 @@ ON_ITEMS = [one for one in BY_KEY if one.access["resource"] and one.access["item
 def _short_streams(monkeypatch: pytest.MonkeyPatch) -> None:
     """A stream ends by itself: here nobody is there to close it."""
     monkeypatch.setattr("api.run_events.LIFETIME_SECONDS", 0.5)
+    monkeypatch.setattr("api.realtime.sse.LIFETIME_SECONDS", 0.5)
 
 
 def named(values: list[Any]) -> Any:

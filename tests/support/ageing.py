@@ -21,7 +21,7 @@ from runtime.families import Family
 from runtime.ids import least_id, new_id
 from tests.support.spaces import Space
 
-LASTING = {"workspace", "workspace_member", "api_key", "app_user", "request_log"}
+LASTING = {"workspace", "workspace_member", "workspace_event", "api_key", "app_user", "request_log"}
 """What a workspace keeps for as long as it is there, and what is written behind its calls."""
 
 Purge = Callable[[UnitOfWork, datetime, int], Awaitable[int]]

@@ -17,6 +17,7 @@ from models.data.records.commands.purge import purge_records
 from models.data.time_entries.purge import purge_discarded
 from models.messages.deliveries.purge import purge_deliveries
 from models.messages.jobs.purge import purge_jobs
+from models.messages.realtime_tickets.commands import purge_tickets
 from models.messages.workspace_events.commands import purge_events
 from models.people.request_logs.commands import purge_request_logs
 from models.sources.authorizations.purge import purge_authorizations
@@ -95,6 +96,7 @@ class RetentionActivities:
                     or await purge_receipts(work)
                     or await purge_mirror(work)
                     or await purge_authorizations(work)
+                    or await purge_tickets(work)
                 )
             case Expired.REQUEST_LOGS:
                 before = work.now - self._periods.request_logs

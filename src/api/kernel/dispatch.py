@@ -41,22 +41,22 @@ class _Node:
 
 
 class Dispatch:
-    """Serves HTTP requests; every other scope is left to `lifespan`.
+    """Serves HTTP requests; `sockets` serves WebSockets, every other scope is left to `lifespan`.
 
     Where a path fits two templates that know the method, the segment that is spelled out wins. What
     is not served is refused by the pipeline, so that a caller is known before it is told so. Ids in
     the path are in canonical form from here on: whatever is found, locked or kept by them is one.
     """
 
-    def __init__(self, routes: Sequence[Route], lifespan: ASGIApp) -> None:
-        self._lifespan = lifespan
+    def __init__(self, routes: Sequence[Route], lifespan: ASGIApp, sockets: ASGIApp) -> None:
+        self._others = {"lifespan": lifespan, "websocket": sockets}
         self._root = _Node()
         for route in routes:
             self._add(route)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
-            await self._lifespan(scope, receive, send)
+            await self._others[scope["type"]](scope, receive, send)
             return
         try:
             operation, values = self.find(scope["method"], scope["path"])

@@ -98,6 +98,8 @@ class _Pipeline:
         if access.credential != "none":
             credential = read_credential(request.scope["headers"])
             self.proof = await prove(request.services, credential)
+            if isinstance(self.proof, Session):
+                request.session_expires_at = self.proof.expires_at
             self._name = name = self.proof.caller_name()
             # Before anything is read or asked of the database.
             request.quota = request.services.limits.take(name, starts_run=access.starts_run)

@@ -2,6 +2,7 @@
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TypeVar, cast
 from uuid import UUID
 
@@ -61,6 +62,8 @@ class ApiRequest(Request):
         """The status of a success that is not the operation's own; one of its `statuses`."""
         self.replayed = False
         """The answer is that of an earlier request with the same idempotency key."""
+        self.session_expires_at: datetime | None = None
+        """When the session ends that the request was sent with."""
         self.caller: Principal | None = None
         self.roles: Mapping[UUID, Role] = {}
         self._actor: Actor | None = None

@@ -13,12 +13,13 @@ from api.kernel.event_streams import Streams
 from api.kernel.rate_limits import RateLimits
 from api.kernel.request_log import RequestLogWriter
 from api.kernel.sessions import SessionVerifier
+from api.realtime.hub import Hub
 from runtime.crypto import KeyRing
-from runtime.database import Database
+from runtime.database import Database, libpq_url
+from runtime.notifier import Notifier, listen_to_logs
 from runtime.object_store import ObjectStore
 from runtime.outbound_policy import OutboundPolicy
 from runtime.settings import Settings
-from runtime.worker_notifier import WorkerNotifier
 
 
 @dataclass(slots=True)
@@ -35,6 +36,10 @@ class Services:
     shares: ConnectionShares
     outbound: OutboundPolicy
     streams: Streams = field(default_factory=Streams)
+    hub: Hub = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.hub = Hub(self.database)
 
 
 Background = Callable[[Services], AbstractAsyncContextManager[None]]
@@ -42,14 +47,30 @@ Background = Callable[[Services], AbstractAsyncContextManager[None]]
 
 
 @asynccontextmanager
-async def worker_notifications(services: Services) -> AsyncIterator[None]:
-    """Notify the workers after each commit that left something for them to do."""
-    notifier = WorkerNotifier(services.settings.database_url.get_secret_value())
+async def notifications(services: Services) -> AsyncIterator[None]:
+    """Notify workers, and readers of logs, after each commit that concerns them."""
+    notifier = Notifier(services.settings.database_url.get_secret_value())
     services.database.notify_workers = notifier.notify
-    task = asyncio.create_task(notifier.run(), name="worker-notifier")
+    services.database.notify_readers = notifier.notify_readers
+    task = asyncio.create_task(notifier.run(), name="notifier")
     try:
         yield
     finally:
         task.cancel()
         with suppress(asyncio.CancelledError):
             await task
+
+
+@asynccontextmanager
+async def feeds(services: Services) -> AsyncIterator[None]:
+    """Send to connected clients what happens in their workspaces."""
+    hub = services.hub
+    url = libpq_url(services.settings.database_url.get_secret_value())
+    listening = listen_to_logs(url, hub.grown, hub.wake_all)
+    tasks = [asyncio.create_task(one) for one in (hub.run(), listening)]
+    try:
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

@@ -4,6 +4,7 @@ import asyncio
 import json
 import time
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,8 @@ from runtime.errors import UnavailableError
 _ALGORITHMS = ("RS256", "ES256")
 _LEEWAY_SECONDS = 60
 _KEYS_TTL_SECONDS = 300.0
+_LATEST = 253_402_300_000
+"""The last moment, in seconds since 1970, that a date can tell."""
 _REFETCH_SECONDS = 10.0
 """An unknown key id makes us look again, but not more often than this."""
 
@@ -35,6 +38,7 @@ class Session:
     email: str | None
     name: str | None
     platform_admin: bool | None
+    expires_at: datetime
 
     def caller_name(self) -> bytes:
         """What stands for the caller, whatever the session's own token is."""
@@ -93,6 +97,7 @@ class SessionVerifier:
             email=_text(claims.get("email")) if verified else None,
             name=_text(claims.get("name")),
             platform_admin=admin if isinstance(admin, bool) else None,
+            expires_at=datetime.fromtimestamp(min(claims["exp"], _LATEST), UTC),
         )
 
 

@@ -22,7 +22,7 @@ def dispatch_of(*declared: tuple[str, str]) -> Dispatch:
     router = Router(tags=[])
     for method, path in declared:
         router.add(method, path, endpoint, access=Access())
-    return Dispatch(router.routes, _nothing)
+    return Dispatch(router.routes, _nothing, _nothing)
 
 
 async def _nothing(*_: object) -> None:
@@ -33,7 +33,9 @@ async def _nothing(*_: object) -> None:
 def test_every_operation_is_found(route: Route) -> None:
     names = re.findall(r"{(\w+)}", route.path)
     path = re.sub(r"{(\w+)}", r"the-\1", route.path)
-    operation, parameters = Dispatch(OPERATIONS, _nothing).find(route.operation.method, path)
+    operation, parameters = Dispatch(OPERATIONS, _nothing, _nothing).find(
+        route.operation.method, path
+    )
     assert operation is route.operation
     assert parameters == {name: f"the-{name}" for name in names}
 
@@ -44,7 +46,7 @@ def test_every_operation_is_found(route: Route) -> None:
 )
 def test_what_is_unknown_is_not_found(path: str) -> None:
     with pytest.raises(NotFoundError):
-        Dispatch(OPERATIONS, _nothing).find("GET", path)
+        Dispatch(OPERATIONS, _nothing, _nothing).find("GET", path)
 
 
 def test_the_segment_that_is_spelled_out_wins_where_both_know_the_method() -> None:

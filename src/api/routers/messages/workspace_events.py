@@ -6,8 +6,8 @@ from pydantic import Field
 
 from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, Router
 from models.core.access.rules import Scope
-from models.messages.workspace_events.queries import list_events
 from models.messages.workspace_events.shapes import WorkspaceEventList
+from models.workspace.feeds.queries import list_events
 
 router = Router(tags=["workspaces"])
 
@@ -20,8 +20,9 @@ async def list_workspace_events(
 ) -> Data[WorkspaceEventList]:
     """List what happened in a workspace behind the event `since`, oldest first.
 
-    Who remembers the last `seq` they saw misses nothing. What concerns one user alone, such as
-    their notifications, only they see. Events are kept for 30 days.
+    Who remembers the last `seq` they saw misses nothing. An event of an item is shown to who sees
+    the item and holds the scope that reads its kind; what concerns one user alone, such as their
+    notifications, to that user. Events are kept for 30 days.
     """
     page = request.page("events", limit, cursor, since)
     return Data(await list_events(request.work, request.actor, since, page))

@@ -1,8 +1,12 @@
-"""Appending to the log of a workspace, in the transaction of what is logged."""
+"""Appending to the log of a workspace, in the transaction of what is logged.
+
+Most of the log is written by triggers of the tables it tells of: items, records, databases, runs,
+members, notifications. Here is what needs to know more than a row says.
+"""
 
 from datetime import datetime
 
-from sqlalchemy import delete, func, insert, select
+from sqlalchemy import delete, insert, select
 
 from models.core.access.rules import Principal
 from models.core.base import Id, JsonObject
@@ -20,13 +24,9 @@ async def append_event(
     data: JsonObject,
     *,
     audience_user_id: Id | None = None,
+    item_id: Id | None = None,
 ) -> None:
-    """Append one event. Call it last: until the commit it blocks other writers of this log.
-
-    They wait so that `seq` grows in the order of commits, and a reader of the log misses nothing.
-    """
-    place = f"workspace-log/{workspace_id}"
-    await work.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(place, 0))))
+    """Append one event, for one user alone, or for who sees the item."""
     await work.execute(
         insert(workspace_event).values(
             workspace_id=workspace_id,
@@ -35,6 +35,7 @@ async def append_event(
             actor_type=principal.type.value,
             actor_user_id=principal.person,
             audience_user_id=audience_user_id,
+            item_id=item_id,
             data=data,
         )
     )
@@ -42,13 +43,15 @@ async def append_event(
 
 async def purge_events(work: UnitOfWork, before: datetime, limit: int = MAX_ROWS) -> int:
     """Remove events from before a moment; how many. To be called until it gives 0."""
-    old = (
-        select(workspace_event.c.seq)
-        .where(workspace_event.c.at < before)
-        .order_by(workspace_event.c.at)
+    # Numbers grow with time, near enough: the oldest events are those with the least.
+    oldest = (
+        select(workspace_event.c.seq, workspace_event.c.at)
+        .order_by(workspace_event.c.seq)
         .limit(limit)
         .with_for_update(skip_locked=True)
+        .cte("oldest")
     )
+    old = select(oldest.c.seq).where(oldest.c.at < before)
     return (
         await work.execute(delete(workspace_event).where(workspace_event.c.seq.in_(old)))
     ).rowcount

@@ -1,44 +1,104 @@
-"""Reading the workspace log."""
+"""Reading the workspace log: only as far as it is whole.
 
-from sqlalchemy import or_, select
+A number is given when an event is written, and seen when its transaction commits: a smaller one
+may come later. `heads` knows the number below which nothing is still to come, because writers hold
+a shared lock that names a number below their own (docs/adr/0046). The statement after it must see
+what is committed then, so both run in a unit of work for reads without a common snapshot.
+"""
 
-from models.core.access.rules import Actor
-from models.core.pagination import PageRequest
-from models.messages.workspace_events.shapes import (
-    EventActor,
-    WorkspaceEventBody,
-    WorkspaceEventList,
-)
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Protocol
+
+from sqlalchemy import ARRAY, BigInteger, Text, Uuid, bindparam, column, func, or_, select
+
+from models.core.base import Id
 from models.messages.workspace_events.tables import WorkspaceEvent, workspace_event
-from runtime.database import UnitOfWork
+from runtime.database import Work
+from runtime.prepared_statement import PreparedStatement
 
+_event = workspace_event.c
 
-async def list_events(
-    work: UnitOfWork, actor: Actor, since: int, page: PageRequest
-) -> WorkspaceEventList:
-    """The events behind `since` that the actor may see, oldest first."""
-    event = workspace_event.c
-    after = since if page.after is None else page.after[0]
-    rows = await work.rows(
-        select(workspace_event)
-        .where(
-            event.workspace_id == actor.workspace_id,
-            event.seq > after,
-            or_(event.audience_user_id.is_(None), event.audience_user_id == actor.user_id),
-        )
-        .order_by(event.seq)
-        .limit(page.fetch),
-        of=WorkspaceEvent,
+_HEADS = PreparedStatement(
+    select(column("workspace_id"), column("head")).select_from(
+        func.workspace_event_heads(bindparam("workspace_ids", type_=ARRAY(Uuid)))
     )
-    shown = page.of(rows, lambda row: (row.seq,))
-    return WorkspaceEventList(events=[_body(row) for row in shown.items], cursor=shown.cursor)
+)
 
 
-def _body(row: WorkspaceEvent) -> WorkspaceEventBody:
-    return WorkspaceEventBody(
-        seq=row.seq,
-        type=row.type,
-        at=row.at,
-        actor=EventActor(type=row.actor_type, user_id=row.actor_user_id),
-        data=row.data,
+class _Head(Protocol):
+    workspace_id: Id
+    head: int
+
+
+async def heads(work: Work, workspace_ids: Collection[Id]) -> Mapping[Id, int]:
+    """For each workspace the number up to which nothing can be added to its log any more."""
+    rows: Sequence[_Head] = await _HEADS.rows(work, {"workspace_ids": list(workspace_ids)})
+    return {row.workspace_id: row.head for row in rows}
+
+
+async def head(work: Work, workspace_id: Id) -> int:
+    """The number up to which nothing can be added to the log of a workspace any more."""
+    return (await heads(work, [workspace_id]))[workspace_id]
+
+
+_BETWEEN = PreparedStatement(
+    select(workspace_event)
+    .where(
+        _event.workspace_id == bindparam("workspace_id", type_=Uuid),
+        _event.seq > bindparam("after", type_=BigInteger),
+        _event.seq <= bindparam("until", type_=BigInteger),
+        _event.type == func.any(bindparam("types", type_=ARRAY(Text))),
+        or_(
+            _event.audience_user_id.is_(None),
+            _event.audience_user_id == func.any(bindparam("user_ids", type_=ARRAY(Uuid))),
+        ),
     )
+    .order_by(_event.seq)
+    .limit(bindparam("most", type_=BigInteger)),
+    WorkspaceEvent,
+)
+
+
+async def events_between(  # what and whose, from where to where
+    work: Work,
+    workspace_id: Id,
+    after: int,
+    until: int,
+    *,
+    types: Collection[str],
+    user_ids: Collection[Id],
+    most: int,
+) -> Sequence[WorkspaceEvent]:
+    """The first events of these types in a part of a log that is whole, in their order.
+
+    Of those for one user alone, the ones for these users. Who sees the items they are about is
+    left to the caller.
+    """
+    parameters: dict[str, Any] = {
+        "workspace_id": workspace_id,
+        "after": after,
+        "until": until,
+        "types": sorted(types),
+        "user_ids": list(user_ids),
+        "most": most,
+    }
+    return await _BETWEEN.rows(work, parameters)
+
+
+_GROWN = PreparedStatement(
+    select(_event.workspace_id)
+    .distinct()
+    .where(
+        _event.seq > bindparam("after", type_=BigInteger),
+        _event.seq <= bindparam("until", type_=BigInteger),
+        _event.workspace_id == func.any(bindparam("workspace_ids", type_=ARRAY(Uuid))),
+    )
+)
+
+
+async def grown_since(
+    work: Work, workspace_ids: Collection[Id], after: int, until: int
+) -> frozenset[Id]:
+    """Those of these workspaces that have events in a part of the numbers."""
+    parameters = {"workspace_ids": list(workspace_ids), "after": after, "until": until}
+    return frozenset(row.workspace_id for row in await _GROWN.rows(work, parameters))

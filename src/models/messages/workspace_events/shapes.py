@@ -3,6 +3,7 @@
 from models.core.access.rules import PrincipalType
 from models.core.base import Id, JsonObject, Moment, Nullable, Shape
 from models.messages.workspace_events.rules import EventType
+from models.messages.workspace_events.tables import WorkspaceEvent
 
 
 class EventActor(Shape):
@@ -25,3 +26,14 @@ class WorkspaceEventBody(Shape):
 class WorkspaceEventList(Shape):
     events: list[WorkspaceEventBody]
     cursor: Nullable[str]
+
+
+def event_body(row: WorkspaceEvent) -> WorkspaceEventBody:
+    """A row of the log as the interface shows it."""
+    return WorkspaceEventBody(
+        seq=row.seq,
+        type=EventType(row.type),
+        at=row.at,
+        actor=EventActor(type=PrincipalType(row.actor_type), user_id=row.actor_user_id),
+        data=row.data,
+    )

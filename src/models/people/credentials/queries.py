@@ -5,9 +5,10 @@ from datetime import datetime
 from typing import Protocol
 from uuid import UUID
 
-from sqlalchemy import and_, bindparam, select
+from sqlalchemy import ColumnElement, Text, and_, bindparam, cast, func, literal, select
 from sqlalchemy.dialects.postgresql import BYTEA
 
+from models.core.access.rules import PrincipalType
 from models.people.api_keys.tables import api_key
 from models.people.users.tables import app_user
 from models.people.workspaces.tables import workspace, workspace_member
@@ -40,6 +41,12 @@ class SessionRow(Protocol):
     role: str | None
 
 
+def _acting(kind: PrincipalType) -> ColumnElement[str]:
+    """Tells the transaction who acts: its events say so in the log of the workspace."""
+    name = literal(f"{kind.value}:").concat(cast(app_user.c.id, Text))
+    return func.set_config("workspace.actor", name, True).label("acting")
+
+
 _KEY = PreparedStatement(
     select(
         api_key.c.id,
@@ -51,6 +58,7 @@ _KEY = PreparedStatement(
         app_user.c.email,
         app_user.c.platform_admin,
         workspace_member.c.role,
+        _acting(PrincipalType.API_KEY),
     )
     .select_from(api_key)
     .join(workspace, workspace.c.id == api_key.c.workspace_id)
@@ -78,6 +86,7 @@ _SESSION = PreparedStatement(
         app_user.c.platform_admin,
         workspace_member.c.workspace_id,
         workspace_member.c.role,
+        _acting(PrincipalType.SESSION),
     )
     .select_from(app_user)
     .outerjoin(

@@ -1,9 +1,9 @@
 """Reading members."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
-from sqlalchemy import ARRAY, ColumnElement, Select, Uuid, any_, literal, select
+from sqlalchemy import ARRAY, ColumnElement, Select, Uuid, any_, bindparam, literal, select
 
 from models.core.access.queries import WorkspaceOf
 from models.core.access.rules import Actor, Role
@@ -11,9 +11,10 @@ from models.core.base import Id
 from models.core.pagination import PageRequest
 from models.people.members.shapes import MemberBody, MemberList
 from models.people.users.tables import app_user
-from models.people.workspaces.tables import WorkspaceMember, workspace_member
+from models.people.workspaces.tables import WorkspaceMember, workspace, workspace_member
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
+from runtime.prepared_statement import PreparedStatement
 
 visible = WorkspaceOf(workspace_member.c.user_id)
 """Where a user is a member, if it is in one of the workspaces that are asked for."""
@@ -83,3 +84,25 @@ async def members_with(work: UnitOfWork, workspace_id: Id, role: Role) -> list[I
         )
     )
     return [row.user_id for row in rows]
+
+
+_ROLES = PreparedStatement(
+    select(workspace_member.c.user_id, workspace_member.c.role)
+    .join(workspace, workspace.c.id == workspace_member.c.workspace_id)
+    .where(
+        workspace_member.c.workspace_id == bindparam("workspace_id", type_=Uuid),
+        workspace_member.c.user_id == any_(bindparam("user_ids", type_=ARRAY(Uuid))),
+        workspace.c.deleted_at.is_(None),
+    ),
+    WorkspaceMember,
+)
+
+
+async def roles_in(
+    work: UnitOfWork, workspace_id: Id, user_ids: Collection[Id]
+) -> Mapping[Id, Role]:
+    """What these users are in a workspace; those who are no members, or all if it is deleted, are
+    left out.
+    """
+    parameters = {"workspace_id": workspace_id, "user_ids": list(user_ids)}
+    return {row.user_id: Role(row.role) for row in await _ROLES.rows(work, parameters)}

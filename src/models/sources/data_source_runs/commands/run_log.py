@@ -1,10 +1,14 @@
 """The log of a workspace says when a run begins and how it ends."""
 
+from sqlalchemy import select
+
 from models.core.access.rules import Principal, PrincipalType
+from models.core.base import Id
 from models.messages.workspace_events.commands import append_event
 from models.messages.workspace_events.rules import EventType
 from models.sources.data_source_runs.rules import DataSourceRunStatus
 from models.sources.data_source_runs.tables import DataSourceRun
+from models.sources.data_sources.tables import data_source
 from runtime.database import UnitOfWork
 
 
@@ -25,4 +29,17 @@ async def log_status(
         EventType.DATA_SOURCE_RUN,
         {**named, "runId": str(run.id), "trigger": run.trigger, "status": status.value},
         audience_user_id=run.actor_user_id if run.data_source_id is None else None,
+        item_id=await _item(work, run),
     )
+
+
+async def _item(work: UnitOfWork, run: DataSourceRun) -> Id | None:
+    """The item of the data source that runs: who sees it is told."""
+    if run.data_source_id is None:
+        return None
+    found: Id | None = await work.scalar(
+        select(data_source.c.item_id).where(
+            data_source.c.workspace_id == run.workspace_id, data_source.c.id == run.data_source_id
+        )
+    )
+    return found

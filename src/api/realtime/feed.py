@@ -1,0 +1,72 @@
+"""What one client is sent: by whom it is read, and up to where it has come."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from datetime import datetime
+from enum import IntEnum
+
+from api.realtime.messages import Message
+from models.core.access.rules import Principal, PrincipalType, Role
+from models.core.base import Id
+from models.messages.workspace_events.rules import types_read_with
+from models.workspace.feeds.rules import Viewer
+
+
+class End(IntEnum):
+    """Why a feed ends: status codes of RFC 6455, 7.4."""
+
+    RESTART = 1012
+    """The process ends; the client mints a ticket and goes on after its last `seq`."""
+    WITHDRAWN = 1008
+    """The member left the workspace, or the session has ended."""
+    TOO_SLOW = 1013
+    """More is unread than is kept; the client goes on after its last `seq`."""
+
+
+class Feed(ABC):
+    """One connection. The hub offers it messages; how they are sent, the connection knows."""
+
+    def __init__(self, workspace_id: Id, user_id: Id, role: Role, until: datetime) -> None:
+        self.workspace_id = workspace_id
+        self.until = until
+        """When the session ends that opened it, and so does the feed."""
+        self.viewer = viewer(user_id, role)
+        self.position = 0
+        """The number up to which it has been sent what its reader sees of the log."""
+        self.live = False
+        """It has caught up: the hub sends what follows."""
+        self.over: End | None = None
+        """Why it has ended; then nothing more is sent."""
+
+    def lasts(self) -> bool:
+        """Whether it has not ended."""
+        return self.over is None
+
+    def has_role(self, role: Role) -> None:
+        """The member has another role now."""
+        if role is not self.viewer.role:
+            self.viewer = viewer(self.viewer.user_id, role)
+
+    @abstractmethod
+    def offer(self, messages: Iterable[Message]) -> None:
+        """Send these, without waiting; a client that leaves too much unread loses its feed."""
+
+    @abstractmethod
+    async def send(self, messages: Iterable[Message]) -> None:
+        """Send these as fast as the client reads them: what it catches up on."""
+
+    def end(self, why: End) -> None:
+        """End the feed and its connection."""
+        if self.over is None:
+            self.over, self.live = why, False
+            self.close(why)
+
+    @abstractmethod
+    def close(self, why: End) -> None:
+        """Begin to end the connection."""
+
+
+def viewer(user_id: Id, role: Role) -> Viewer:
+    """A member in a session, as a reader of the log."""
+    principal = Principal(type=PrincipalType.SESSION, id=user_id, user_id=user_id)
+    return Viewer(user_id, role, types_read_with(principal.usable_scopes(role)))

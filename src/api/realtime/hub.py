@@ -1,0 +1,243 @@
+"""The hub of a process: reads the logs that its clients follow, and sends each what it may see.
+
+Any number of processes do so side by side. A hub is told by NOTIFY which log has grown, and looks
+at all of its logs once a second, because a notification may be lost. Every log is read once for all
+clients of its workspace, and who sees an item is asked once for all of them (docs/adr/0054).
+"""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from uuid import UUID
+
+import structlog
+
+from api.realtime.feed import End, Feed
+from api.realtime.messages import Message
+from models.core.base import Id
+from models.messages.workspace_events.queries import grown_since, head, heads
+from models.messages.workspace_events.rules import MEMBERSHIP, EventType
+from models.people.members.queries import roles_in
+from models.workspace.feeds.queries import Part, read_part
+from runtime.clock import utc_now
+from runtime.database import Database, UnitOfWork
+from runtime.errors import RateLimitedError, UnavailableError
+from runtime.telemetry import describe
+
+log = structlog.get_logger()
+
+POLL_SECONDS = 1.0
+MOST_FEEDS = 5000
+"""Connections that one process serves at once."""
+MOST_OF_ONE_USER = 200
+_ALL_TYPES = frozenset(one.value for one in EventType)
+
+
+class Room:
+    """The feeds of one workspace, and up to where its log was read for them."""
+
+    def __init__(self, workspace_id: Id) -> None:
+        self.workspace_id = workspace_id
+        self.feeds: set[Feed] = set()
+        self.position: int | None = None
+
+    @property
+    def user_ids(self) -> set[Id]:
+        return {feed.viewer.user_id for feed in self.feeds}
+
+
+class Hub:
+    """All feeds of a process."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._rooms: dict[Id, Room] = {}
+        self._of_user: defaultdict[Id, int] = defaultdict(int)
+        self._due: set[Id] = set()
+        self._woken = asyncio.Event()
+        self._all = False
+        self.count = 0
+        self.closing = False
+
+    def grown(self, workspace_id: str) -> None:
+        """The log of a workspace has grown."""
+        with suppress(ValueError):
+            self.wake([UUID(workspace_id)])
+
+    def wake(self, workspace_ids: Iterable[Id]) -> None:
+        """Look at these logs, as far as they have readers."""
+        due = [one for one in workspace_ids if one in self._rooms]
+        if due:
+            self._due.update(due)
+            self._woken.set()
+
+    def wake_all(self) -> None:
+        """Look at every log that has readers."""
+        self._all = True
+        self._woken.set()
+
+    def check(self, user_id: Id) -> None:
+        """Raises UnavailableError and RateLimitedError when there is no room for another feed."""
+        if self.closing or self.count >= MOST_FEEDS:
+            raise UnavailableError("Too many connections are open here; try again soon.")
+        if self._of_user.get(user_id, 0) >= MOST_OF_ONE_USER:
+            raise RateLimitedError("Too many connections of yours are open here; close some.")
+
+    @contextmanager
+    def serving(self, feed: Feed) -> Iterator[None]:
+        """Count a feed among those that are served. Raises what `check` raises."""
+        user_id = feed.viewer.user_id
+        self.check(user_id)
+        room = self._rooms.setdefault(feed.workspace_id, Room(feed.workspace_id))
+        room.feeds.add(feed)
+        self._of_user[user_id] += 1
+        self.count += 1
+        try:
+            yield
+        finally:
+            self.count -= 1
+            self._of_user[user_id] -= 1
+            if not self._of_user[user_id]:
+                del self._of_user[user_id]
+            room.feeds.discard(feed)
+            if not room.feeds and self._rooms.get(feed.workspace_id) is room:
+                del self._rooms[feed.workspace_id]
+
+    async def catch_up(self, feed: Feed, since: int | None) -> None:
+        """Send what the log holds behind `since`, then let the feed live; None begins now."""
+        room = self._rooms[feed.workspace_id]
+        begun = False
+        while not feed.live and feed.lasts():
+            async with self._database.reading() as work:
+                until = await head(work, feed.workspace_id)
+                # Asked after the head: later changes of it are events behind the head.
+                await self._judge(work, feed.workspace_id, [feed])
+                if not feed.lasts():
+                    return
+                if not begun:
+                    feed.position, begun = until if since is None else min(since, until), True
+                    await feed.send([_ready(feed)])
+                part = await self._behind(work, feed, until)
+            await feed.send(Message.event(one) for one in part.seen_by(feed.viewer))
+            feed.position = part.until
+            if part.until == until:
+                self._let_live(room, feed)
+
+    def _let_live(self, room: Room, feed: Feed) -> None:
+        """Let a feed live, unless the hub has come further than it; nothing is awaited here."""
+        if room.position is None:
+            room.position = feed.position
+        feed.live = room.position <= feed.position
+        if feed.live:
+            self.wake([room.workspace_id])
+
+    async def _behind(self, work: UnitOfWork, feed: Feed, until: int) -> Part:
+        if feed.position >= until:
+            return Part((), {}, until)
+        return await read_part(
+            work,
+            feed.workspace_id,
+            feed.position,
+            until,
+            types=feed.viewer.types,
+            user_ids=[feed.viewer.user_id],
+        )
+
+    async def _judge(self, work: UnitOfWork, workspace_id: Id, feeds: Collection[Feed]) -> None:
+        """Give feeds the roles their members have now, and end those who have none."""
+        user_ids = {feed.viewer.user_id for feed in feeds}
+        roles = await roles_in(work, workspace_id, user_ids)
+        for feed in feeds:
+            role = roles.get(feed.viewer.user_id)
+            if role is None:
+                feed.end(End.WITHDRAWN)
+            else:
+                feed.has_role(role)
+
+    async def run(self) -> None:
+        """Read and send for ever."""
+        while True:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._woken.wait(), POLL_SECONDS)
+            everywhere = self._all or not self._woken.is_set()
+            self._woken.clear()
+            self._all = False
+            due, self._due = self._due & self._rooms.keys(), set()
+            self._end_what_is_over(everywhere=everywhere)
+            try:
+                if self._rooms and (due or everywhere):
+                    await self._look(None if everywhere else due)
+            except Exception as error:  # noqa: BLE001  # the next look may go well
+                log.warning("feeds_not_read", **describe(error))
+                await asyncio.sleep(POLL_SECONDS)
+                self.wake_all()
+
+    def _end_what_is_over(self, *, everywhere: bool) -> None:
+        if not everywhere:
+            return
+        now = utc_now()
+        for feed in [feed for room in self._rooms.values() for feed in room.feeds]:
+            if self.closing:
+                feed.end(End.RESTART)
+            elif feed.until <= now:
+                feed.end(End.WITHDRAWN)
+
+    async def _look(self, due: Collection[Id] | None) -> None:
+        """Read the logs of these workspaces, or of all that have grown, and send what is new."""
+        rooms = {id_: room for id_, room in self._rooms.items() if room.position is not None}
+        async with self._database.reading() as work:
+            wholes = await heads(work, rooms if due is None else due & rooms.keys())
+            if due is None:
+                due = await self._grown(work, rooms, wholes)
+            for id_, until in wholes.items():
+                if id_ in due:
+                    await self._advance(work, rooms[id_], until)
+                else:
+                    rooms[id_].position = max(rooms[id_].position or 0, until)
+
+    async def _grown(
+        self, work: UnitOfWork, rooms: Mapping[Id, Room], wholes: Mapping[Id, int]
+    ) -> Collection[Id]:
+        """Those of these workspaces whose logs hold more than was read."""
+        least = min((room.position or 0 for room in rooms.values()), default=0)
+        return await grown_since(work, rooms, least, max(wholes.values(), default=0))
+
+    async def _advance(self, work: UnitOfWork, room: Room, until: int) -> None:
+        """Read the log of a room up to `until` and send it."""
+        assert room.position is not None
+        while room.position < until:
+            part = await read_part(
+                work,
+                room.workspace_id,
+                room.position,
+                until,
+                types=_ALL_TYPES,
+                user_ids=room.user_ids,
+            )
+            if any(one.type in MEMBERSHIP for one in part.events):
+                await self._judge(work, room.workspace_id, list(room.feeds))
+            room.position = part.until
+            _deliver(room, part)
+
+
+def _deliver(room: Room, part: Part) -> None:
+    """Send each live feed of a room what its reader sees; nothing is awaited here."""
+    messages = {one.seq: Message.event(one) for one in part.events}
+    decided: dict[tuple[Id, str], list[tuple[int, Message]]] = {}
+    for feed in list(room.feeds):
+        if not feed.live:
+            continue
+        viewer = feed.viewer
+        key = viewer.user_id, viewer.role
+        if key not in decided:
+            decided[key] = [(one.seq, messages[one.seq]) for one in part.seen_by(viewer)]
+        after, feed.position = feed.position, max(feed.position, part.until)
+        seen = [message for seq, message in decided[key] if seq > after]
+        if seen:
+            feed.offer(seen)
+
+
+def _ready(feed: Feed) -> Message:
+    """The first message of a feed: from where it goes on."""
+    return Message.of({"type": "ready", "seq": feed.position})

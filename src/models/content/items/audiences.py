@@ -1,0 +1,91 @@
+"""Who sees items, told for all members at once: one decision for however many clients."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from sqlalchemy import ARRAY, Select, Uuid, and_, any_, bindparam, case, func, select
+from sqlalchemy.dialects.postgresql import array
+
+from models.content.grants.tables import item_grant
+from models.content.items.queries import placed_items
+from models.content.items.rules import AccessMode
+from models.content.items.tables import item
+from models.core.access.rules import MANAGERS, ROLE_LEVELS, Level, Role
+from models.core.base import Id
+from runtime.database import Work
+from runtime.prepared_statement import PreparedStatement
+
+_PARENT = item.alias("parent")
+_RESTRICTED = AccessMode.RESTRICTED.value
+
+
+@dataclass(frozen=True, slots=True)
+class Audience:
+    """Who sees an item, judged as its `Placement` is: by roles, and by grants that count."""
+
+    restricted: bool
+    granted: frozenset[Id]
+
+    def has(self, user_id: Id, role: Role) -> bool:
+        """Whether this member sees the item."""
+        if role in MANAGERS or user_id in self.granted:
+            return True
+        return not self.restricted and ROLE_LEVELS[role] >= Level.VIEW
+
+
+class _Row(Protocol):
+    item_id: Id
+    restricted: bool
+    granted: Sequence[Id]
+
+
+def _judged() -> Select[Any]:
+    way = (
+        placed_items()
+        .where(item.c.id == any_(bindparam("ids", type_=ARRAY(Uuid))))
+        .cte("way", recursive=True)
+    )
+    way = way.union(
+        select(
+            _PARENT.c.workspace_id,
+            way.c.item_id,
+            _PARENT.c.id,
+            _PARENT.c.parent_item_id,
+            _PARENT.c.access_mode,
+            _PARENT.c.deleted_at,
+            case((way.c.access_mode == _RESTRICTED, 1), else_=way.c.restrictions),
+        ).where(_PARENT.c.workspace_id == way.c.workspace_id, _PARENT.c.id == way.c.parent_item_id)
+    )
+    granted = func.array_agg(item_grant.c.user_id).filter(
+        way.c.restrictions == 0, item_grant.c.user_id.is_not(None)
+    )
+    return (
+        select(
+            way.c.item_id,
+            func.bool_or(way.c.access_mode == _RESTRICTED).label("restricted"),
+            func.coalesce(granted, array([], type_=Uuid)).label("granted"),
+        )
+        .outerjoin(
+            item_grant,
+            and_(
+                item_grant.c.workspace_id == way.c.workspace_id,
+                item_grant.c.item_id == way.c.passed_id,
+            ),
+        )
+        .group_by(way.c.item_id)
+    )
+
+
+_AUDIENCES = PreparedStatement(_judged(), _Row)
+
+
+async def audiences(
+    work: Work, workspace_id: Id, item_ids: Collection[Id]
+) -> Mapping[Id, Audience]:
+    """Who sees these items, also those in the trash; an item that is gone is left out."""
+    if not item_ids:
+        return {}
+    parameters = {"workspace_ids": [workspace_id], "ids": list(item_ids)}
+    rows = await _AUDIENCES.rows(work, parameters)
+    return {row.item_id: Audience(row.restricted, frozenset(row.granted)) for row in rows}

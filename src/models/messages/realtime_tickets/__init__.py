@@ -1,0 +1,1 @@
+"""Tickets: each opens one realtime connection, once and soon."""

@@ -1,0 +1,118 @@
+"""Minting tickets, and opening a connection with one (interface, Limits: 30 seconds, once).
+
+The store is a table of our database, and time is the database's: any process may redeem what
+another minted. When the store takes no row although the caller was found, as where the table is
+locked, cannot be written or is gone, minting raises `TicketStoreError`.
+"""
+
+import secrets
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Protocol
+
+import psycopg
+from sqlalchemy import Uuid, bindparam, delete, func, insert, select
+from sqlalchemy.dialects.postgresql import BYTEA
+
+from models.core.base import Id
+from models.core.purging import MAX_ROWS
+from models.messages.realtime_tickets.errors import TicketStoreError, UnusableTicketError
+from models.messages.realtime_tickets.tables import realtime_ticket
+from runtime.crypto import fingerprint
+from runtime.database import UnitOfWork
+from runtime.prepared_statement import PreparedStatement
+from runtime.schema import Timestamp
+
+LIFETIME = timedelta(seconds=30)
+_TOKEN_BYTES = 32
+_MAX_TOKEN = 128
+
+_ticket = realtime_ticket.c
+
+
+class _Minted(Protocol):
+    expires_at: datetime
+
+
+_MINT = PreparedStatement(
+    insert(realtime_ticket)
+    .values(
+        digest=bindparam("digest", type_=BYTEA),
+        workspace_id=bindparam("workspace_id", type_=Uuid),
+        user_id=bindparam("user_id", type_=Uuid),
+        expires_at=func.date_trunc("milliseconds", func.clock_timestamp()) + LIFETIME,
+        session_expires_at=bindparam("session_expires_at", type_=Timestamp),
+    )
+    .returning(_ticket.expires_at),
+    _Minted,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class MintedTicket:
+    """A ticket, which is told this once, and when it is too old."""
+
+    ticket: str
+    expires_at: datetime
+
+
+async def mint(
+    work: UnitOfWork, workspace_id: Id, user_id: Id, session_expires_at: datetime
+) -> MintedTicket:
+    """A ticket for a member's connection to a workspace. Raises `TicketStoreError`."""
+    ticket = secrets.token_urlsafe(_TOKEN_BYTES)
+    parameters = {
+        "digest": fingerprint(ticket.encode()),
+        "workspace_id": workspace_id,
+        "user_id": user_id,
+        "session_expires_at": session_expires_at,
+    }
+    try:
+        (row,) = await _MINT.rows(work, parameters)
+    except psycopg.Error as error:
+        raise TicketStoreError from error
+    return MintedTicket(ticket, row.expires_at)
+
+
+class Redeemed(Protocol):
+    """Whose connection a ticket opens, where, and until when."""
+
+    workspace_id: Id
+    user_id: Id
+    session_expires_at: datetime
+
+
+class _Used(Redeemed, Protocol):
+    fresh: bool
+
+
+_REDEEM = PreparedStatement(
+    delete(realtime_ticket)
+    .where(_ticket.digest == bindparam("digest", type_=BYTEA))
+    .returning(
+        _ticket.workspace_id,
+        _ticket.user_id,
+        _ticket.session_expires_at,
+        (_ticket.expires_at > func.clock_timestamp()).label("fresh"),
+    ),
+    _Used,
+)
+
+
+async def redeem(work: UnitOfWork, ticket: str) -> Redeemed:
+    """Use up a ticket. Raises `UnusableTicketError`, and `TicketStoreError`."""
+    if len(ticket) > _MAX_TOKEN:
+        raise UnusableTicketError
+    try:
+        found = await _REDEEM.first(work, {"digest": fingerprint(ticket.encode())})
+    except psycopg.Error as error:
+        raise TicketStoreError from error
+    if found is None or not found.fresh:
+        raise UnusableTicketError
+    return found
+
+
+async def purge_tickets(work: UnitOfWork) -> int:
+    """Remove a batch of tickets that nobody used in time; how many."""
+    old = select(_ticket.digest).where(_ticket.expires_at < func.clock_timestamp()).limit(MAX_ROWS)
+    return (await work.execute(delete(realtime_ticket).where(_ticket.digest.in_(old)))).rowcount

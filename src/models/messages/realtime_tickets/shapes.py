@@ -1,0 +1,11 @@
+"""A ticket on the wire (interface, Limits; decisions C15)."""
+
+from models.core.base import Moment, Shape
+
+
+class Ticket(Shape):
+    """What opens one realtime connection; `url` holds the ticket."""
+
+    ticket: str
+    expires_at: Moment
+    url: str

@@ -1,0 +1,75 @@
+"""Reading the log of a workspace as one member, or as many at once."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from models.content.items.audiences import Audience, audiences
+from models.core.access.rules import Actor
+from models.core.base import Id
+from models.core.pagination import PageRequest
+from models.messages.workspace_events.queries import events_between, head
+from models.messages.workspace_events.shapes import WorkspaceEventList, event_body
+from models.messages.workspace_events.tables import WorkspaceEvent
+from models.workspace.feeds.rules import Viewer
+from runtime.database import UnitOfWork, Work
+
+READ_AT_ONCE = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a log: its events, who sees their items, and up to which number it goes."""
+
+    events: Sequence[WorkspaceEvent]
+    audiences: Mapping[Id, Audience]
+    until: int
+
+    def seen_by(self, viewer: Viewer) -> list[WorkspaceEvent]:
+        """The events that the viewer sees."""
+        return [one for one in self.events if viewer.sees(one, self.audiences)]
+
+
+async def read_part(  # what and whose, from where to where
+    work: Work,
+    workspace_id: Id,
+    after: int,
+    until: int,
+    *,
+    types: Collection[str],
+    user_ids: Collection[Id],
+    most: int = READ_AT_ONCE,
+) -> Part:
+    """The first events behind `after` and up to `until`, which the log is whole to.
+
+    Who sees an item is asked after the events were read, so that whoever lost their right before
+    something happened never reads of it.
+    """
+    events = await events_between(
+        work, workspace_id, after, until, types=types, user_ids=user_ids, most=most
+    )
+    named = {one.item_id for one in events if one.item_id is not None}
+    seen = await audiences(work, workspace_id, named)
+    return Part(events, seen, events[-1].seq if len(events) == most else until)
+
+
+async def list_events(
+    work: UnitOfWork, actor: Actor, since: int, page: PageRequest
+) -> WorkspaceEventList:
+    """The events behind `since` that the actor sees, oldest first."""
+    viewer = Viewer.of(actor)
+    after = since if page.after is None else page.after[0]
+    until = await head(work, actor.workspace_id)
+    found: list[WorkspaceEvent] = []
+    while after < until and len(found) < page.fetch:
+        part = await read_part(
+            work,
+            actor.workspace_id,
+            after,
+            until,
+            types=viewer.types,
+            user_ids=[actor.user_id],
+        )
+        found += part.seen_by(viewer)
+        after = part.until
+    shown = page.of(found[: page.fetch], lambda row: (row.seq,))
+    return WorkspaceEventList(events=[event_body(row) for row in shown.items], cursor=shown.cursor)

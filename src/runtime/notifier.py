@@ -1,0 +1,103 @@
+"""NOTIFY and LISTEN between processes: tells after a commit that there is something to look at.
+
+Workers are told that a commit left something for them to do: a row of the outbox, an event that an
+automation subscribes to, or a run that has ended and so makes room for another. Readers of the log
+of a workspace are told which log has grown. Whoever is told looks at the tables; a notification
+that is lost costs a second, because they also look once a second.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Collection
+
+import psycopg
+import structlog
+
+log = structlog.get_logger()
+
+CHANNEL = "worker"
+LOG_CHANNEL = "workspace_log"
+RETRY_SECONDS = 1.0
+_MOST_AT_ONCE = 1000
+
+
+class Notifier:
+    """Notifies the other processes: `notify` and `notify_readers` return at once, `run` sends.
+
+    PostgreSQL takes a database-wide lock when a transaction with a NOTIFY commits. So it is never
+    part of the transaction that is announced: one connection of this process sends it afterwards,
+    and commits that come close together share one.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._due = asyncio.Event()
+        self._workers = False
+        self._logs: set[str] = set()
+
+    def notify(self) -> None:
+        """Notify the workers soon; call it after the commit."""
+        self._workers = True
+        self._due.set()
+
+    def notify_readers(self, workspace_ids: Collection[str]) -> None:
+        """Notify soon who reads the logs of these workspaces; call it after the commit."""
+        self._logs.update(workspace_ids)
+        self._due.set()
+
+    async def run(self) -> None:
+        """Send for ever; while the database is away, the others find their work by polling."""
+        while True:
+            with contextlib.suppress(psycopg.OperationalError):
+                async with await psycopg.AsyncConnection.connect(
+                    self._url, autocommit=True
+                ) as connection:
+                    await self._send(connection)
+            log.warning("the notifier lost its connection")
+            await asyncio.sleep(RETRY_SECONDS)
+
+    async def _send(self, connection: psycopg.AsyncConnection) -> None:
+        while True:
+            await self._due.wait()
+            self._due.clear()
+            workers, self._workers = self._workers, False
+            grown, self._logs = sorted(self._logs), set()
+            if workers:
+                await connection.execute(f"NOTIFY {CHANNEL}")
+            for first in range(0, len(grown), _MOST_AT_ONCE):
+                await connection.execute(
+                    "SELECT pg_notify(%s, id) FROM unnest(%s::text[]) AS id",
+                    (LOG_CHANNEL, grown[first : first + _MOST_AT_ONCE]),
+                    prepare=True,
+                )
+
+
+async def listen(url: str, wake: Callable[[], None]) -> None:
+    """Call `wake` when workers have something to do, reconnecting for ever; `url` is libpq's."""
+    await _listen(url, CHANNEL, lambda _: wake(), lambda: None)
+
+
+async def listen_to_logs(
+    url: str, grown: Callable[[str], None], missed: Callable[[], None]
+) -> None:
+    """Call `grown` with the id of each workspace whose log has grown, reconnecting for ever.
+
+    `missed` is called whenever the listening begins: what was told before went unheard.
+    """
+    await _listen(url, LOG_CHANNEL, grown, missed)
+
+
+async def _listen(
+    url: str, channel: str, told: Callable[[str], None], begun: Callable[[], None]
+) -> None:
+    while True:
+        try:
+            async with await psycopg.AsyncConnection.connect(url, autocommit=True) as connection:
+                await connection.execute(f"LISTEN {channel}")
+                begun()
+                async for notification in connection.notifies():
+                    told(notification.payload)
+        except Exception as error:  # noqa: BLE001  # also a standby, where nobody can listen yet
+            reason = type(error).__name__
+            log.warning("a listener lost its connection", channel=channel, reason=reason)
+            await asyncio.sleep(RETRY_SECONDS)
