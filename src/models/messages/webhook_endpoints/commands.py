@@ -10,7 +10,6 @@ from models.core.revisions import next_updated_at
 from models.messages.deliveries.commands import NewDelivery, accept_deliveries, cancel_deliveries
 from models.messages.deliveries.rules import DeliveryChannel, DeliveryStatus
 from models.messages.deliveries.tables import delivery
-from models.messages.webhook_endpoints.log import head
 from models.messages.webhook_endpoints.queries import delivery_body, find_delivery, find_endpoint
 from models.messages.webhook_endpoints.rules import OVERLAP, TEST, DisabledReason, secret_place
 from models.messages.webhook_endpoints.shapes import (
@@ -23,6 +22,7 @@ from models.messages.webhook_endpoints.shapes import (
 )
 from models.messages.webhook_endpoints.tables import WebhookEndpoint, webhook_endpoint
 from models.messages.webhook_signing.rules import SECRET_BYTES, secret_text
+from models.messages.workspace_events.queries import head
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork, columns_of
 from runtime.errors import ConflictError, NotFoundError

@@ -11,8 +11,8 @@ from sqlalchemy import Uuid, bindparam, select, update
 from models.core.base import Id, JsonObject
 from models.messages.deliveries.commands import NewDelivery, accept_deliveries
 from models.messages.deliveries.rules import DeliveryChannel
-from models.messages.webhook_endpoints.log import events_between, head
 from models.messages.webhook_endpoints.tables import WebhookEndpoint, webhook_endpoint
+from models.messages.workspace_events.queries import events_between, head
 from models.messages.workspace_events.rules import EventType
 from models.messages.workspace_events.tables import WorkspaceEvent
 from runtime.database import UnitOfWork, Work
