@@ -25,6 +25,7 @@ from activities.suspects import SuspectInterceptor, Suspects
 from activities.triggers.dispatcher import Dispatcher
 from cli.maintenance_schedules import MAINTENANCE_SCHEDULES, ensure_schedule
 from cli.polling import require_polling
+from cli.presence import say_present
 from cli.shutdown import DRAIN_SECONDS, background, until_stopped
 from cli.worker_activities import Parts, registrations_of
 from models.registrations import register_models
@@ -205,7 +206,8 @@ async def run_worker(
             providers=settings.providers,
             pushers=pushers_of(settings, outbound, http2),
         )
-        async with running_workers(parts, url, queues), background(_beat(heartbeat)):
+        beside = background(_beat(heartbeat), say_present(database, queues))
+        async with running_workers(parts, url, queues), beside:
             log.info("worker is ready", queues=[queue.value for queue in queues])
             try:
                 await until_stopped(stopping, require_polling(parts.client, queues))

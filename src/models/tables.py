@@ -55,6 +55,7 @@ import models.sources.mounts.tables
 import models.sources.provider_calls.tables
 import models.workspace.bundles.tables
 import models.workspace.share_links.tables
+import models.workspace.system.tables
 import runtime.outbox
 from runtime.schema import metadata
 

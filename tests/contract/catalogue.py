@@ -68,6 +68,10 @@ EXAMPLES: Mapping[str, Example] = {
     "open_realtime_stream": Example(
         query=lambda one: {"ticket": one.secrets["ticket"], "since": "0"}
     ),
+    "list_workspace_audit_log": GET,
+    "get_workspace_usage": GET,
+    "change_workspace_plan": body({"plan": "team"}),
+    "get_system_state": GET,
     "get_webhook_signing_secret": GET,
     # webhook endpoints
     "create_webhook_endpoint": body({"url": "https://hooks.example.test/"}),

@@ -59,7 +59,7 @@ from api.routers.sources import (
     source_run_pages,
     spreadsheet_imports,
 )
-from api.routers.workspace import search, share_links, workspace_exports
+from api.routers.workspace import search, share_links, system, workspace_exports
 
 ROUTERS: Sequence[Router] = (
     service.router,
@@ -92,6 +92,7 @@ ROUTERS: Sequence[Router] = (
     source_run_pages.router,
     items.router,
     search.router,
+    system.router,
     database_copies.router,
     database_templates.router,
     databases.router,

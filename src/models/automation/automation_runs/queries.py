@@ -58,6 +58,11 @@ class RunFilter:
         return found
 
 
+def runs_since(workspace_id: Id, since: datetime) -> Select[Any]:
+    """The ids of the runs that a workspace has accepted since a moment."""
+    return select(_run.id).where(_run.workspace_id == workspace_id, _run.created_at >= since)
+
+
 async def load_run(
     work: UnitOfWork, actor: Actor, automation_id: Id, run_id: Id, *, lock: bool = False
 ) -> AutomationRun:

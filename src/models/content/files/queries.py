@@ -192,6 +192,11 @@ def _files(workspace_id: Id) -> Select[Any]:
     return select(file).where(file.c.workspace_id == workspace_id, file.c.deleted_at.is_(None))
 
 
+def file_sizes(workspace_id: Id) -> Select[Any]:
+    """The sizes of the files of a workspace, deleted ones left out."""
+    return _files(workspace_id).with_only_columns(file.c.byte_size)
+
+
 class AssetRow(Protocol):
     """A file with the item that places it, if there is one."""
 

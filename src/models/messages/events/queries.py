@@ -1,12 +1,12 @@
 """Who subscribes to events."""
 
-from typing import Protocol
+from typing import Any, Protocol
 
-from sqlalchemy import ARRAY, Text, Uuid, bindparam, func, literal, select
+from sqlalchemy import ARRAY, ColumnElement, Select, Text, Uuid, bindparam, func, literal, select
 
 from models.core.base import Id
 from models.messages.events.rules import RECORD_SUBSCRIPTIONS
-from models.messages.events.tables import automation_subscription
+from models.messages.events.tables import automation_subscription, trigger_event
 from runtime.database import Work
 from runtime.prepared_statement import PreparedStatement
 
@@ -39,3 +39,10 @@ async def has_record_subscriber(
     parameters = {"workspace_id": workspace_id, "database_id": database_id}
     (found,) = await _RECORD_SUBSCRIBERS.rows(work, parameters)
     return found.include_system is not None and (found.include_system or not system)
+
+
+def waiting_events() -> Select[Any]:
+    """How many events wait for the dispatcher, and since when the oldest of them does."""
+    oldest: ColumnElement[Any] = func.min(trigger_event.c.created_at).label("oldest")
+    waiting: ColumnElement[Any] = func.count().label("waiting")
+    return select(waiting, oldest)

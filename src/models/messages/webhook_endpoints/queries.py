@@ -1,8 +1,9 @@
 """Reading webhook endpoints and what was delivered to them."""
 
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import Select, select
 
 from models.core.access.queries import WorkspaceOf
 from models.core.access.rules import Actor
@@ -131,3 +132,17 @@ def secrets_of(keys: KeyRing, row: WebhookEndpoint, now: datetime) -> list[bytes
     if row.sealed_previous_secret is not None and until is not None and now < until:
         secrets.append(keys.unseal(row.sealed_previous_secret, place))
     return secrets
+
+
+def endpoints_of(workspace_id: Id) -> Select[Any]:
+    """The ids of the endpoints of a workspace."""
+    return select(_endpoint.id).where(_endpoint.workspace_id == workspace_id)
+
+
+def deliveries_since(workspace_id: Id, since: datetime) -> Select[Any]:
+    """The ids of the deliveries to endpoints of a workspace since a moment."""
+    return select(delivery.c.id).where(
+        delivery.c.workspace_id == workspace_id,
+        delivery.c.channel == DeliveryChannel.WEBHOOK,
+        delivery.c.created_at >= since,
+    )

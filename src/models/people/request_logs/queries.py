@@ -1,11 +1,20 @@
 """Reading the request log."""
 
-from sqlalchemy import select
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Select, func, select
 
 from models.core.access.rules import Actor
-from models.people.request_logs.shapes import RequestLogBody
-from models.people.request_logs.tables import request_log
+from models.core.base import Id
+from models.core.pagination import PageRequest
+from models.people.api_keys.tables import api_key
+from models.people.request_logs.shapes import AuditEntryBody, AuditLog, RequestLogBody
+from models.people.request_logs.tables import RequestLog, request_log
 from runtime.database import UnitOfWork
+
+READING = ("GET", "HEAD", "OPTIONS")
+"""Methods that change nothing (RFC 9110, 9.2.1)."""
 
 
 async def list_request_logs(work: UnitOfWork, actor: Actor, limit: int) -> list[RequestLogBody]:
@@ -17,3 +26,28 @@ async def list_request_logs(work: UnitOfWork, actor: Actor, limit: int) -> list[
         .limit(limit)
     )
     return [RequestLogBody.model_validate(row) for row in rows]
+
+
+async def list_audit_log(work: UnitOfWork, actor: Actor, page: PageRequest) -> AuditLog:
+    """The calls that changed something in the workspace, or tried to, newest first."""
+    columns = request_log.c
+    changes = (
+        select(
+            request_log,
+            func.coalesce(api_key.c.bound_user_id, columns.principal_id).label("user_id"),
+        )
+        .outerjoin(api_key, api_key.c.id == columns.api_key_id)
+        .where(columns.workspace_id == actor.workspace_id, columns.method.not_in(READING))
+    )
+    shown = await page.descending(work, changes, columns.created_at, columns.id, of=RequestLog)
+    return AuditLog(
+        entries=[AuditEntryBody.model_validate(row) for row in shown.items], cursor=shown.cursor
+    )
+
+
+def calls_since(workspace_id: Id, since: datetime) -> Select[Any]:
+    """The calls in a workspace since a moment."""
+    columns = request_log.c
+    return select(columns.id).where(
+        columns.workspace_id == workspace_id, columns.created_at >= since
+    )

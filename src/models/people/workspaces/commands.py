@@ -11,8 +11,10 @@ from models.people.workspaces.handlers import workspace_deleted
 from models.people.workspaces.queries import entry, get_workspace
 from models.people.workspaces.rules import numbered, slug_from
 from models.people.workspaces.shapes import (
+    ChangePlan,
     CreateWorkspace,
     DeletedWorkspace,
+    PlanBody,
     UpdateWorkspace,
     WorkspaceEntry,
 )
@@ -47,6 +49,13 @@ async def update_workspace(work: UnitOfWork, actor: Actor, body: UpdateWorkspace
     except IntegrityError as error:
         raise ConflictError(f"The slug {body.slug} is taken; choose another.") from error
     return await get_workspace(work, actor.principal, actor.workspace_id, actor.role)
+
+
+async def change_plan(work: UnitOfWork, actor: Actor, body: ChangePlan) -> PlanBody:
+    """Put a workspace on another plan."""
+    this = update(workspace).where(workspace.c.id == actor.workspace_id)
+    await work.execute(this.values(plan=body.plan.value, updated_at=work.now))
+    return PlanBody(plan=body.plan)
 
 
 async def delete_workspace(work: UnitOfWork, actor: Actor) -> DeletedWorkspace:

@@ -6,6 +6,7 @@ from sqlalchemy import ColumnElement, FromClause, Subquery, Uuid, and_, bindpara
 
 from models.core.access.rules import Principal, Role, Scope
 from models.core.base import Id
+from models.people.workspaces.rules import Plan
 from models.people.workspaces.shapes import WorkspaceBody, WorkspaceEntry
 from models.people.workspaces.tables import Workspace, workspace
 from runtime.database import UnitOfWork
@@ -42,6 +43,11 @@ async def workspace_name(work: UnitOfWork, workspace_id: Id) -> str:
     """What a workspace is called."""
     (row,) = await _NAME.rows(work, {"id": workspace_id})
     return str(row.name)
+
+
+async def plan_of(work: UnitOfWork, workspace_id: Id) -> Plan:
+    """The plan of a workspace."""
+    return Plan(await work.scalar(select(workspace.c.plan).where(workspace.c.id == workspace_id)))
 
 
 def entry(row: Workspace, principal: Principal, role: Role) -> WorkspaceEntry:

@@ -1,9 +1,19 @@
-"""Slugs of workspaces."""
+"""Slugs and plans of workspaces."""
 
 import re
 import unicodedata
+from enum import StrEnum
 
 MAX_SLUG = 63
+
+
+class Plan(StrEnum):
+    """What was agreed with whoever owns a workspace; it limits nothing (decisions C16)."""
+
+    FREE = "free"
+    TEAM = "team"
+    BUSINESS = "business"
+    ENTERPRISE = "enterprise"
 
 
 def slug_from(name: str) -> str:

@@ -6,6 +6,7 @@ from pydantic import Field
 
 from models.core.access.rules import Role, Scope
 from models.core.base import Id, Input, Label, Moment, Shape
+from models.people.workspaces.rules import Plan
 
 Slug = Annotated[str, Field(pattern=r"^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$")]
 Icon = Annotated[str, Field(min_length=1, max_length=200)]
@@ -39,6 +40,18 @@ class UpdateWorkspace(Input):
     name: Label | None = None
     slug: Slug | None = None
     icon: Icon | None = None
+
+
+class ChangePlan(Input):
+    """Which plan a workspace is on from now on."""
+
+    plan: Annotated[Plan, Field(strict=False)]
+
+
+class PlanBody(Shape):
+    """The plan of a workspace."""
+
+    plan: Plan
 
 
 class DeletedWorkspace(Shape):

@@ -7,6 +7,7 @@ from sqlmodel import Field, SQLModel
 
 from models.core.access.rules import Role
 from models.core.base import Id
+from models.people.workspaces.rules import Plan
 from runtime.schema import Timestamp, one_of, table_of
 
 
@@ -16,6 +17,7 @@ class Workspace(SQLModel, table=True):
     __tablename__ = "workspace"
     __table_args__ = (
         ForeignKeyConstraint(["created_by_user_id"], ["app_user.id"]),
+        one_of("plan", Plan),
         Index(
             "uq_workspace_slug", "slug", unique=True, postgresql_where=text("deleted_at IS NULL")
         ),
@@ -25,6 +27,7 @@ class Workspace(SQLModel, table=True):
     name: str
     slug: str
     icon: str | None = None
+    plan: str = Field(default=Plan.FREE.value, sa_column_kwargs={"server_default": Plan.FREE.value})
     created_by_user_id: Id
     created_at: datetime = Field(sa_type=Timestamp)
     updated_at: datetime = Field(sa_type=Timestamp)

@@ -1,0 +1,125 @@
+"""Reading what waits and who works on it."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Select, func, select
+
+from models.automation.action_runs.tables import ACTION_RUNS
+from models.automation.automation_runs.tables import AUTOMATION_RUNS
+from models.core.lifecycle.commands import WorkTable
+from models.messages.deliveries.tables import DELIVERIES
+from models.messages.events.queries import waiting_events
+from models.messages.jobs.tables import JOBS
+from models.sources.data_source_runs.tables import DATA_SOURCE_RUNS
+from models.workspace.system.rules import ALIVE_FOR, SHOWN_FOR
+from models.workspace.system.shapes import (
+    OpenWork,
+    QueueBody,
+    RelayState,
+    SystemState,
+    Waiting,
+    WorkerBody,
+)
+from models.workspace.system.tables import WorkerProcess, worker_process
+from runtime.database import UnitOfWork
+from runtime.families import Queue
+from runtime.outbox import outbox
+
+WORK: Mapping[str, WorkTable] = {
+    "automation_run": AUTOMATION_RUNS,
+    "action_run": ACTION_RUNS,
+    "data_source_run": DATA_SOURCE_RUNS,
+    "job": JOBS,
+    "delivery": DELIVERIES,
+}
+"""Tables of durable work; a family with a table of its own adds its line."""
+
+_MOST_WORKERS = 500
+
+
+async def system_state(work: UnitOfWork) -> SystemState:
+    """The state of the platform now."""
+    workers = await _workers(work)
+    alive = [one for one in workers if one.alive]
+    return SystemState(
+        checked_at=work.now,
+        relay=await _relay(work),
+        events=_waiting(await work.first(waiting_events()), work.now),
+        work=[one for name, kind in WORK.items() for one in await _open(work, name, kind)],
+        queues=[
+            QueueBody(name=queue, workers=sum(queue in one.queues for one in alive))
+            for queue in Queue
+        ],
+        workers=workers,
+    )
+
+
+async def _relay(work: UnitOfWork) -> RelayState:
+    found = await work.first(
+        select(
+            func.count().label("waiting"),
+            func.min(outbox.c.created_at).label("oldest"),
+            func.count().filter(outbox.c.attempts > 1).label("retried"),
+        )
+    )
+    assert found is not None
+    shown = _waiting(found, work.now)
+    return RelayState(
+        waiting=shown.waiting, oldest_seconds=shown.oldest_seconds, retried=found.retried
+    )
+
+
+def _waiting(found: Any, now: datetime) -> Waiting:
+    age = None if found.oldest is None else _age(found.oldest, now)
+    return Waiting(waiting=found.waiting, oldest_seconds=age)
+
+
+async def _open(work: UnitOfWork, name: str, kind: WorkTable) -> Sequence[OpenWork]:
+    columns = kind.table.c
+    counted: Select[Any] = (
+        select(
+            columns.status,
+            func.count().label("count"),
+            func.min(columns[kind.accepted]).label("oldest"),
+        )
+        .where(kind.is_open)
+        .group_by(columns.status)
+        .order_by(columns.status)
+    )
+    return [
+        OpenWork(
+            kind=name,
+            status=row.status,
+            count=row.count,
+            oldest_seconds=_age(row.oldest, work.now),
+        )
+        for row in await work.rows(counted)
+    ]
+
+
+async def _workers(work: UnitOfWork) -> list[WorkerBody]:
+    process = worker_process.c
+    shown = (
+        select(worker_process)
+        .where(process.seen_at > work.now - SHOWN_FOR)
+        .order_by(process.started_at, process.id)
+        .limit(_MOST_WORKERS)
+    )
+    return [
+        WorkerBody(
+            id=row.id,
+            host=row.host,
+            pid=row.pid,
+            queues=[Queue(name) for name in row.queues],
+            alive=work.now - row.seen_at < ALIVE_FOR,
+            started_at=row.started_at,
+            seen_at=row.seen_at,
+        )
+        for row in await work.rows(shown, of=WorkerProcess)
+    ]
+
+
+def _age(moment: datetime, now: datetime) -> float:
+    return round(max(0.0, (now - moment).total_seconds()), 3)

@@ -1,0 +1,1 @@
+"""What a workspace holds and does, as its plan is talked about."""

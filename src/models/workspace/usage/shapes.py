@@ -1,0 +1,37 @@
+"""Counters of a workspace on the wire (decisions C16)."""
+
+from models.core.base import Moment, Shape
+from models.people.workspaces.rules import Plan
+
+
+class Holdings(Shape):
+    """What a workspace holds now, without what is in the trash."""
+
+    members: int
+    items: int
+    databases: int
+    records: int
+    automations: int
+    files: int
+    file_bytes: int
+    webhook_endpoints: int
+
+
+class Activity(Shape):
+    """What a workspace did since `since`, the begin of this month in UTC.
+
+    Calls of the API are counted as far back as they are logged, and show up within a second.
+    """
+
+    since: Moment
+    automation_runs: int
+    api_calls: int
+    webhook_deliveries: int
+
+
+class Usage(Shape):
+    """The plan of a workspace and its counters. No plan sets a limit."""
+
+    plan: Plan
+    holds: Holdings
+    this_month: Activity
