@@ -13,6 +13,7 @@ from models.data.time_entries.tables import TIME_ENTRIES
 from models.messages.deliveries.tables import DELIVERIES
 from models.messages.jobs.tables import JOBS
 from models.sources.data_source_runs.tables import DATA_SOURCE_RUNS
+from models.workspace.legacy_imports.tables import LEGACY_IMPORTS
 from runtime.database import Database
 from runtime.families import JOB_FAMILIES, Family
 
@@ -23,6 +24,7 @@ _TABLES: Mapping[Family, WorkTable] = {
     Family.AUTOMATION_RUN: AUTOMATION_RUNS,
     Family.ACTION_RUN: ACTION_RUNS,
     Family.DATA_SOURCE_REFRESH: DATA_SOURCE_RUNS,
+    Family.LEGACY_IMPORT: LEGACY_IMPORTS,
     Family.SPREADSHEET_IMPORT: DATA_SOURCE_RUNS,
     Family.TIMER_DUE: TIME_ENTRIES,
     Family.DELIVERY: DELIVERIES,
@@ -38,11 +40,11 @@ class EndingActivities:
 
     @activity.defn(name="read_end")
     async def read_end(self, workflow_id: str) -> str:
-        """The final status of the row of an execution, whose id is `<family>/<row id>`.
+        """The final status of the row of an execution, whose id begins with `<family>/<row id>`.
 
         `closed` for a row that is open after all, or is not there.
         """
-        family, _, row_id = workflow_id.partition("/")
+        family, row_id, *_ = workflow_id.split("/")
         kind = _TABLES[Family(family)]
         columns = kind.table.c
         own = select(columns.status).where(columns.id == Id(row_id), ~kind.is_open)

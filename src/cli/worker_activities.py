@@ -32,12 +32,16 @@ from activities.deliveries.webhooks import WebhookChannel
 from activities.endings import EndingActivities
 from activities.jobs.families import job_families
 from activities.jobs.transactions import JobActivities
+from activities.legacy_imports.bundles import BundleActivities
+from activities.legacy_imports.transactions import LegacyImportTransactions
+from activities.legacy_imports.workspaces import WorkspaceActivities
 from activities.maintenance.action_runs import ActionRuns
 from activities.maintenance.automation_runs import AutomationRuns
 from activities.maintenance.data_source_runs import DataSourceRuns
 from activities.maintenance.deliveries import Deliveries
 from activities.maintenance.families import WorkFamily
 from activities.maintenance.jobs import Jobs
+from activities.maintenance.legacy_imports import LegacyImports
 from activities.maintenance.reconciler import Reconciler
 from activities.maintenance.retention import Periods, RetentionActivities
 from activities.maintenance.schedules import ScheduleMaintenance
@@ -123,6 +127,7 @@ def registrations_of(parts: Parts) -> Registrations:
             deliveries.close_cancelled_delivery,
             ScheduleFires(parts.database).accept,
             TimerActivities(parts.database).end_when_due,
+            *LegacyImportTransactions(parts.database, parts.keys).all(),
             *_sweeps(parts, families),
         ],
         Queue.IO: [
@@ -132,6 +137,8 @@ def registrations_of(parts: Parts) -> Registrations:
         Queue.BULK: [
             *(jobs.advance_job, jobs.undo_job),
             *(refreshes.stage, refreshes.apply, refreshes.close),
+            *BundleActivities(parts.database, parts.store).all(),
+            WorkspaceActivities(parts.database, parts.store, parts.keys).work_on,
             *(retention.purge, retention.remove_orphans),
         ],
     }
@@ -151,6 +158,7 @@ def _families(jobs: JobActivities) -> Sequence[WorkFamily[Any]]:
         ActionRuns(),
         DataSourceRuns(),
         Jobs(jobs),
+        LegacyImports(),
         TimeEntries(),
         Deliveries(),
     ]

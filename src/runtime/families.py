@@ -32,15 +32,19 @@ class Family(StrEnum):
     OAUTH_REVOCATION = "oauth-revocation"
     PROVIDER_CALL = "provider-call"
     RESOURCE_IMPORT = "resource-import"
+    LEGACY_IMPORT = "legacy-import"
     RECOMPUTATION = "recomputation"
     RETENTION = "retention"
     SPREADSHEET_IMPORT = "spreadsheet-import"
     TIMER_DUE = "timer-due"
     WORKSPACE_EXPORT = "workspace-export"
 
-    def workflow_id(self, subject_id: uuid.UUID | str) -> str:
-        """The business id of one piece of work, which makes a repeated start harmless."""
-        return f"{self.value}/{subject_id}"
+    def workflow_id(self, subject_id: uuid.UUID | str, execution: str = "") -> str:
+        """The business id of one piece of work, which makes a repeated start harmless.
+
+        `execution` tells apart the executions of work that goes on after it had ended.
+        """
+        return f"{self.value}/{subject_id}/{execution}".rstrip("/")
 
 
 JOB_FAMILIES = (

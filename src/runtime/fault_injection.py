@@ -37,6 +37,26 @@ class FaultPoint(StrEnum):
     AFTER_TERMINAL_WRITE = "after_terminal_write"
     """A run's row is terminal; the workflow has not received the result."""
 
+    IMPORT_UNPACKED = "import_unpacked"
+    """A bundle is taken apart; its run does not say so."""
+    IMPORT_VALIDATING = "import_validating"
+    IMPORT_DRY_RUN = "import_dry_run"
+    IMPORT_CREATING = "import_creating"
+    IMPORT_SCHEMA = "import_schema"
+    IMPORT_RECORDS = "import_records"
+    IMPORT_RELATIONS = "import_relations"
+    IMPORT_FILES = "import_files"
+    IMPORT_CONTENT = "import_content"
+    IMPORT_AUTOMATIONS = "import_automations"
+    IMPORT_VERIFYING = "import_verifying"
+    IMPORT_ROLLBACK = "import_rollback"
+    """A chunk of this stage of a legacy import is committed; the activity goes on."""
+
+
+def stage_of_import(stage: str) -> FaultPoint:
+    """The point behind a chunk of a stage of a legacy import."""
+    return FaultPoint(f"import_{stage}")
+
 
 def inject_fault(point: FaultPoint, subject_id: object) -> None:
     """Kill this process with SIGKILL if the point is armed and has not killed yet.

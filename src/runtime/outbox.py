@@ -57,6 +57,15 @@ class StartRequest(TypedDict):
     restarts: NotRequired[int]
     """For work that begins anew from its row: how many executions ended before this one without
     closing it, with this one."""
+    execution: NotRequired[str]
+    """For work that goes on after it had ended: what follows its id in that of the execution."""
+
+
+class CancelRequest(TypedDict):
+    """What a request to cancel an execution may say."""
+
+    execution: str
+    """As in `StartRequest`."""
 
 
 class SignalRequest(TypedDict):
@@ -68,13 +77,13 @@ class SignalRequest(TypedDict):
 
 
 class IntentArguments(TypedDict):
-    """What `append` takes; only starts and signals say more in a `request`."""
+    """What `append` takes; most say more in a `request`."""
 
     intent: Intent
     family: Family
     workspace_id: uuid.UUID
     subject_id: uuid.UUID
-    request: NotRequired[StartRequest | SignalRequest]
+    request: NotRequired[StartRequest | SignalRequest | CancelRequest]
 
 
 _URGENCY = "coalesce(request ->> 'priority', '3')"

@@ -95,6 +95,8 @@ class Settings(PushSettings, TemporalSettings):
     """
     upload_limit: int = Field(default=100 * MIB, ge=1024)
     """Bytes of one uploaded file."""
+    bundle_limit: int = Field(default=8 * 1024 * MIB, ge=1024)
+    """Bytes of one bundle that an administrator uploads."""
 
     body_limit: int = Field(default=1 * MIB, ge=1024)
     batch_body_limit: int = Field(default=8 * MIB, ge=1024)

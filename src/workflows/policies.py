@@ -47,6 +47,11 @@ STAGE_TIMEOUT = timedelta(hours=1)
 APPLY_TIMEOUT = timedelta(hours=1)
 """Start to close of the one transaction that applies staged rows."""
 
+BUNDLE_TIMEOUT = timedelta(hours=6)
+"""Start to close of reading a bundle, and of one stage of a workspace in it."""
+RESTART_PAUSE = timedelta(seconds=1)
+"""Until the child of an execution that was lost is looked for again."""
+
 LONG_HISTORY = 4_000
 """Events from which on a part of a loop continues as new; Temporal suggests it a little later."""
 

@@ -12,6 +12,8 @@ from workflows.data_source_runs.data_source_refresh import DataSourceRefresh
 from workflows.data_source_runs.spreadsheet_import import SpreadsheetImport
 from workflows.deliveries.delivery import Delivery
 from workflows.jobs.job import JOB_WORKFLOWS
+from workflows.legacy_imports.import_workspace import ImportWorkspace
+from workflows.legacy_imports.legacy_import import LegacyImport
 from workflows.maintenance.maintenance import Maintenance
 from workflows.maintenance.retention import Retention
 from workflows.schedules.schedule_fire import ScheduleFire
@@ -23,6 +25,7 @@ ROUTES: Mapping[Family, Route] = {
     Family.DATA_SOURCE_REFRESH: Route(DataSourceRefresh.__name__, Queue.AUTOMATION),
     Family.SPREADSHEET_IMPORT: Route(SpreadsheetImport.__name__, Queue.AUTOMATION),
     Family.DELIVERY: Route(Delivery.__name__, Queue.AUTOMATION),
+    Family.LEGACY_IMPORT: Route(LegacyImport.__name__, Queue.AUTOMATION),
     Family.TIMER_DUE: Route(TimerDue.__name__, Queue.AUTOMATION),
     **{family: Route(made.__name__, Queue.AUTOMATION) for family, made in JOB_WORKFLOWS.items()},
 }
@@ -36,6 +39,8 @@ WORKFLOWS: list[type[Any]] = [
     AutomationRun,
     DataSourceRefresh,
     Delivery,
+    ImportWorkspace,
+    LegacyImport,
     LoopChunk,
     Maintenance,
     Retention,

@@ -158,6 +158,27 @@ EXAMPLES: Mapping[str, Example] = {
     ),
     "assign_experiments": body({"flagKeys": ["unknown"]}),
     "record_experiment_events": body({"events": [{"flagKey": "unknown", "event": "exposure"}]}),
+    # legacy imports
+    "create_legacy_import": body(
+        {"bundleObjectKey": "bundles/one.zip", "bundleChecksum": "0" * 64}
+    ),
+    "list_legacy_imports": GET,
+    "get_legacy_import": Example(ids={"runId": "openImportId"}),
+    "approve_legacy_import": Example(ids={"runId": "reviewedImportId"}, body=lambda _: {}),
+    "cancel_legacy_import": Example(ids={"runId": "openImportId"}, body=lambda _: {}),
+    "start_legacy_import": Example(ids={"runId": "approvedImportId"}, ends=True),
+    "repeat_dry_run": Example(ids={"runId": "reviewedImportId"}, ends=True),
+    "roll_back_legacy_import": Example(
+        ids={"runId": "failedImportId"}, body=lambda _: {"reason": "Not yet"}, ends=True
+    ),
+    "update_import_workspace": Example(
+        ids={"runId": "reviewedImportId", "entryId": "reviewedImportEntryId"},
+        body=lambda _: {"selected": True},
+        ends=True,
+    ),
+    "retry_import_workspace": Example(
+        ids={"runId": "failedImportId", "entryId": "failedImportEntryId"}, ends=True
+    ),
     # databases
     "create_database": Example(
         body=lambda one: {"label": "New", "parentItemId": one.ids["folderId"]}

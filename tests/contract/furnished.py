@@ -25,6 +25,8 @@ from models.sources.data_source_runs.commands.imports import accept_import
 from models.sources.data_source_runs.rules import STATS, DataSourceRunStatus, RunTrigger
 from models.sources.data_source_runs.shapes import ImportSpreadsheet
 from models.sources.data_source_runs.tables import data_source_run
+from models.workspace.legacy_imports.rules import ImportStage, LegacyImportStatus
+from models.workspace.legacy_imports.tables import legacy_import_run, legacy_import_workspace
 from runtime.crypto import fingerprint
 from tests.support.client import Client
 from tests.support.spaces import Space
@@ -71,6 +73,7 @@ async def furnish(space: Space, client: Client) -> Furnished:
     await _imports(made)
     await _experiments(made)
     await _webhook_endpoints(made)
+    await _legacy_imports(made)
     await _notifications(made)
     await _ticket(made)
     await _release(made)
@@ -134,6 +137,48 @@ async def _experiments(made: Furnished) -> None:
         principal = made.space.actor.principal
         shown = await create_experiment(work, principal, uuid.uuid4(), body)
     made.ids["experimentId"] = str(shown.id)
+
+
+async def _legacy_imports(made: Furnished) -> None:
+    """A run for each state in which one of the operations is called."""
+    states = {
+        "reviewedImport": (LegacyImportStatus.AWAITING_REVIEW, ImportStage.READY),
+        "approvedImport": (LegacyImportStatus.APPROVED, ImportStage.READY),
+        "failedImport": (LegacyImportStatus.FAILED, ImportStage.FAILED),
+        "openImport": (LegacyImportStatus.UPLOADED, ImportStage.QUEUED),
+    }
+    async with made.space.database.transaction() as work:
+        for name, (status, stage) in states.items():
+            run_id, entry_id = uuid.uuid4(), uuid.uuid4()
+            run = {
+                "id": run_id,
+                "bundle_object_key": "bundles/one.zip",
+                "bundle_checksum": "0" * 64,
+                "uploaded": False,
+                "status": status.value,
+                "mode": "dry_run",
+                "created_by_user_id": made.space.user_id,
+                "created_at": work.now,
+                "updated_at": work.now,
+                "completed_at": work.now if status == LegacyImportStatus.FAILED else None,
+            }
+            entry = {
+                "id": entry_id,
+                "run_id": run_id,
+                "position": 0,
+                "source_workspace_id": str(uuid.uuid4()),
+                "source_name": "Old",
+                "creates": True,
+                "selected": True,
+                "stage": stage.value,
+                "lifecycle_state": "hidden" if status == LegacyImportStatus.FAILED else "pending",
+                "rollback_state": "none",
+                "created_at": work.now,
+                "updated_at": work.now,
+            }
+            await work.execute(insert(legacy_import_run).values(run))
+            await work.execute(insert(legacy_import_workspace).values(entry))
+            made.ids[f"{name}Id"], made.ids[f"{name}EntryId"] = str(run_id), str(entry_id)
 
 
 async def _databases(made: Furnished) -> None:

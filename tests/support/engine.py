@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from types import MappingProxyType
 from typing import Any
@@ -65,6 +65,7 @@ class Engine:
     database: Database
     client: Client
     actor: Actor
+    store: ObjectStore = field(default_factory=lambda: ObjectStore("memory://"))
 
     async def publish(self, graph: Json, **fields: Any) -> AutomationDetail:
         """A published, enabled automation with this graph."""
@@ -200,7 +201,8 @@ async def running_engine(
             # What tests make old, or break, stays so until one of them asks for the sweep.
             for swept in MAINTENANCE_SCHEDULES:
                 await client.get_schedule_handle(swept.schedule_id).pause()
-            yield Engine(database, client, (await make_space(database, KEYS)).actor)
+            actor = (await make_space(database, KEYS)).actor
+            yield Engine(database, client, actor, objects)
 
 
 def graph(*nodes: Json, edges: Sequence[Any] = ()) -> Json:

@@ -29,6 +29,7 @@ from tests.support.counting import Counting
 from tests.support.delivery_stories import DELIVERY_STORIES
 from tests.support.ending_stories import ENDING_STORIES
 from tests.support.engine import Engine, Json, graph, node, running_engine
+from tests.support.legacy_import_stories import LEGACY_IMPORT_STORIES
 from tests.support.loop_stories import LOOP_STORIES, loop_graphs
 from tests.support.patience import eventually
 from tests.support.post_office import open_post_office
@@ -266,6 +267,7 @@ STORIES: dict[str, Callable[[Engine], Awaitable[str]]] = {
     "retention": retention,
     **SOURCE_STORIES,
     **TIMER_STORIES,
+    **LEGACY_IMPORT_STORIES,
     **DELIVERY_STORIES,
     **{family.value: partial(finished_job, family=family) for family in JOB_FAMILIES},
     "job-refused": refused_job,

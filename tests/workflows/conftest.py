@@ -54,6 +54,7 @@ async def engine(
         _watched_database,
         database_url,
         temporal.client,
+        store=settings.object_store,
         mail=post_office.server,
         providers=settings.providers,
     ) as engine:

@@ -62,7 +62,7 @@ class ExecutionDeliveries:
             await self._client.start_workflow(
                 route.workflow,
                 str(row.subject_id),
-                id=family.workflow_id(row.subject_id),
+                id=_workflow_id(row),
                 task_queue=route.task_queue,
                 id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
                 # Work begins anew only when its row is open and its execution has ended.
@@ -88,9 +88,13 @@ class ExecutionDeliveries:
 
     async def cancel(self, row: Outbox) -> None:
         """Cancel an execution; one that never started or has ended needs none."""
-        handle = self._client.get_workflow_handle(Family(row.family).workflow_id(row.subject_id))
+        handle = self._client.get_workflow_handle(_workflow_id(row))
         with _unless_gone():
             await handle.cancel(rpc_timeout=START_TIMEOUT)
+
+
+def _workflow_id(row: Outbox) -> str:
+    return Family(row.family).workflow_id(row.subject_id, row.request.get("execution", ""))
 
 
 @contextlib.contextmanager

@@ -7,6 +7,7 @@ from pydantic import ValidationError as ShapeError
 
 from api.kernel.echoes import take_echoes
 from api.kernel.operation import Operation
+from models.content.files.rules import Content
 from models.core.problems import place, refusal, sentence
 from runtime.errors import Detail, ValidationError
 from runtime.strict_json import StrictJsonError, parse
@@ -60,8 +61,15 @@ def _read_query(query_string: bytes) -> dict[str, str]:
     return given
 
 
-def body_argument(operation: Operation, raw: bytes) -> tuple[Any, Any, dict[str, Any]]:
-    """The validated body, the JSON it was read from, and what of it `echoes` has to check."""
+def body_argument(
+    operation: Operation, raw: bytes, upload: Content | None = None
+) -> tuple[Any, Any, dict[str, Any]]:
+    """The validated body, the JSON it was read from, and what of it `echoes` has to check.
+
+    For an `upload` there is none, and what makes it the same one stands for its JSON.
+    """
+    if upload is not None:
+        return None, upload.summary, {}
     body = operation.body
     if body is None:
         return None, _nothing(raw), {}

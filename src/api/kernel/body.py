@@ -80,7 +80,7 @@ async def read_body(scope: Scope, receive: Receive, limit: int, *, raw: bool = F
     if sent is None:
         await _discard(receive)
         return Body(refusal=too_large(limit))
-    if sent and not raw and not _is_json(headers.get(b"content-type", b"")):
+    if sent and not raw and not is_json(headers.get(b"content-type", b"")):
         return Body(
             refusal=UnsupportedMediaTypeError(
                 "Send the body as JSON, with Content-Type: application/json."
@@ -139,7 +139,7 @@ async def _discard(receive: Receive) -> None:
                 left -= len(message["body"])
 
 
-def _is_json(content_type: bytes) -> bool:
+def is_json(content_type: bytes) -> bool:
     """`application/json`, with no charset but UTF-8 (RFC 8259, 11)."""
     media_type, _, parameters = content_type.lower().partition(b";")
     if media_type.strip() != b"application/json":

@@ -24,6 +24,7 @@ from api.kernel.body import (
     ClientGoneError,
     PacedReceive,
     announced_body,
+    is_json,
     read_body,
 )
 from api.kernel.credentials import KeyToken, read_credential
@@ -35,7 +36,7 @@ from api.kernel.request import ApiRequest
 from api.kernel.responses import Data, as_refusal, error_response
 from api.kernel.services import Services
 from api.kernel.sessions import Session
-from api.kernel.uploads import ENVELOPE, uploaded
+from api.kernel.uploads import ENVELOPE, upload_limit, uploaded
 from models.core.access.rules import PrincipalType
 from models.core.idempotency.rules import is_kept
 from models.people.request_logs.commands import LogEntry
@@ -105,16 +106,21 @@ class _Pipeline:
             request.quota = request.services.limits.take(name, starts_run=access.starts_run)
             request.share = request.services.shares.share_of(name)
         evaluating_for.set(request.share)
-        if access.upload:
+        if access.upload and not self._is_json():
             # So long a body is taken only from a caller who may send it.
             await self._with_profile(self._precheck)
-            async with uploaded(request):
+            async with uploaded(request, access.bundles):
                 return await self._after_body()
         settings = request.services.settings
         limit = settings.batch_body_limit if self.operation.batch else settings.body_limit
         # Read before the transaction opens: a slow client must not hold a connection.
         self.body = await read_body(request.scope, request.receive, limit, raw=access.raw)
         return await self._after_body()
+
+    def _is_json(self) -> bool:
+        """Whether an operation that takes both is sent a JSON body."""
+        types = self.request.headers_named(b"content-type")
+        return self.operation.body is not None and is_json(b"".join(types[:1]))
 
     async def _after_body(self) -> Response:
         if self.operation.access.transaction:
@@ -134,9 +140,9 @@ class _Pipeline:
 
     async def _precheck(self) -> None:
         """Refuse an upload by its caller and headers, before its body is read."""
-        limit = self.request.services.settings.upload_limit + ENVELOPE
-        announced = announced_body(self.request.scope, limit)
         services = self.request.services
+        limit = upload_limit(services.settings, self.operation.access.bundles) + ENVELOPE
+        announced = announced_body(self.request.scope, limit)
         async with services.shares.held(self.request.share), services.database.reading() as work:
             self.request.begin(work)
             await self._admit(announced)
@@ -177,9 +183,7 @@ class _Pipeline:
             request.raw_body = body.raw
             return self._encoded(await operation.endpoint(request))
         arguments = query_arguments(operation, request.scope["query_string"])
-        argument, value, echoed = body_argument(operation, body.raw)
-        if operation.access.upload:
-            value = request.upload.summary
+        argument, value, echoed = body_argument(operation, body.raw, request.uploaded)
         if operation.body is not None:
             arguments[operation.body.name] = argument
         if operation.request_name is not None:

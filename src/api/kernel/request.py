@@ -82,6 +82,11 @@ class ApiRequest(Request):
         return self._work
 
     @property
+    def uploaded(self) -> Content | None:
+        """The body, if it went to the object store."""
+        return self._upload
+
+    @property
     def upload(self) -> Content:
         """The body, which is in the object store already."""
         if self._upload is None:

@@ -17,6 +17,8 @@ from api.kernel.request import ApiRequest
 from models.content.files.commands import new_object_key
 from models.content.files.rules import Content, file_name, media_type
 from runtime.errors import PlatformError, ValidationError
+from runtime.ids import new_id
+from runtime.settings import Settings
 
 NAME_HEADER = "X-File-Name"
 ENVELOPE = 64 * 1024
@@ -24,15 +26,18 @@ ENVELOPE = 64 * 1024
 
 
 @asynccontextmanager
-async def uploaded(request: ApiRequest) -> AsyncIterator[None]:
+async def uploaded(request: ApiRequest, bundles: str | None = None) -> AsyncIterator[None]:
     """Store the body of the request, for the block that writes its row.
+
+    `bundles` as in `Access`.
 
     An object that gets no row is removed again. Raises ClientGoneError, PayloadTooLargeError,
     ValidationError for a malformed form, and RequestTimeoutError for a body that stalls.
     """
     store = request.services.store
-    key = new_object_key(request.actor.workspace_id)
-    request.upload = await _store(request, key)
+    key = f"{bundles}/{new_id()}" if bundles else new_object_key(request.actor.workspace_id)
+    limit = upload_limit(request.services.settings, bundles)
+    request.upload = await _store(request, key, limit)
     try:
         yield
     except PlatformError:
@@ -43,8 +48,12 @@ async def uploaded(request: ApiRequest) -> AsyncIterator[None]:
         await store.delete(key)
 
 
-async def _store(request: ApiRequest, key: str) -> Content:
-    limit = request.services.settings.upload_limit
+def upload_limit(settings: Settings, bundles: str | None) -> int:
+    """Bytes of an upload; `bundles` as in `Access`."""
+    return settings.upload_limit if bundles is None else settings.bundle_limit
+
+
+async def _store(request: ApiRequest, key: str, limit: int) -> Content:
     content_type = b"".join(request.headers_named(b"content-type")[:1])
     boundary = form_boundary(content_type)
     body = _chunks(request.receive, limit + ENVELOPE)

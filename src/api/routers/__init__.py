@@ -59,7 +59,13 @@ from api.routers.sources import (
     source_run_pages,
     spreadsheet_imports,
 )
-from api.routers.workspace import search, share_links, system, workspace_exports
+from api.routers.workspace import (
+    legacy_imports,
+    search,
+    share_links,
+    system,
+    workspace_exports,
+)
 
 ROUTERS: Sequence[Router] = (
     service.router,
@@ -114,4 +120,5 @@ ROUTERS: Sequence[Router] = (
     waits.router,
     webhooks.router,
     secrets.router,
+    legacy_imports.router,
 )

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Generic, TypeVar
 
-REPORTED_FAILURES = frozenset({"failed", "timed_out"})
+REPORTED_FAILURES = frozenset({"failed", "timed_out", "rollback_failed"})
 """The final states that an execution reports as a failure of that type (ADR 0020)."""
 
 Status = TypeVar("Status", bound=StrEnum)
@@ -13,9 +13,13 @@ Status = TypeVar("Status", bound=StrEnum)
 
 @dataclass(frozen=True, slots=True)
 class Lifecycle(Generic[Status]):
-    """`moves` maps every state to those that may follow it; the first one is where work begins."""
+    """`moves` maps every state to those that may follow it; the first one is where work begins.
+
+    Work that is `at_rest` has ended, although somebody may order it on.
+    """
 
     moves: Mapping[Status, frozenset[Status]]
+    at_rest: frozenset[Status] = frozenset()
 
     @property
     def initial(self) -> Status:
@@ -23,8 +27,12 @@ class Lifecycle(Generic[Status]):
 
     @property
     def open(self) -> tuple[Status, ...]:
-        """The states that work can still leave."""
-        return tuple(status for status, following in self.moves.items() if following)
+        """The states that work leaves by itself, or with a decision that it waits for."""
+        return tuple(
+            status
+            for status, following in self.moves.items()
+            if following and status not in self.at_rest
+        )
 
     def sources_of(self, target: Status) -> tuple[Status, ...]:
         """The states from which work may become `target`: the guard of the conditional update."""

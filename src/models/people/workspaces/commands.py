@@ -106,6 +106,49 @@ async def ensure_first_workspace(
     return row.id, user_id
 
 
+async def create_hidden_workspace(
+    work: UnitOfWork, workspace_id: Id, name: str, user_id: Id
+) -> None:
+    """A workspace that is filled before anybody sees it; again, the same one.
+
+    To everybody it is like a deleted one, until `reveal_workspace`.
+    """
+    await work.execute(
+        upsert(workspace)
+        .values(
+            id=workspace_id,
+            name=name,
+            slug=slug_from(name),
+            created_by_user_id=user_id,
+            created_at=work.now,
+            updated_at=work.now,
+            deleted_at=work.now,
+        )
+        .on_conflict_do_nothing()
+    )
+
+
+async def reveal_workspace(work: UnitOfWork, workspace_id: Id, user_id: Id) -> None:
+    """Let its members see a workspace that was hidden; without an owner it gets this one."""
+    this = workspace.c.id == workspace_id
+    name = await work.scalar(select(workspace.c.name).where(this))
+    for slug in _slugs(name, workspace_id):
+        taken = select(workspace.c.id).where(
+            workspace.c.slug == slug, workspace.c.deleted_at.is_(None)
+        )
+        if await work.scalar(taken) is None:
+            break
+    await work.execute(
+        update(workspace).where(this).values(slug=slug, deleted_at=None, updated_at=work.now)
+    )
+    owners = select(workspace_member.c.user_id).where(
+        workspace_member.c.workspace_id == workspace_id,
+        workspace_member.c.role == Role.OWNER.value,
+    )
+    if await work.scalar(owners) is None:
+        await add_member(work, workspace_id, user_id, Role.OWNER)
+
+
 async def _insert(
     work: UnitOfWork, user_id: Id, name: str, slug: str | None, icon: str | None
 ) -> Workspace:

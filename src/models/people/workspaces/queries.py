@@ -50,6 +50,11 @@ async def plan_of(work: UnitOfWork, workspace_id: Id) -> Plan:
     return Plan(await work.scalar(select(workspace.c.plan).where(workspace.c.id == workspace_id)))
 
 
+async def is_open_workspace(work: UnitOfWork, workspace_id: Id) -> bool:
+    """Whether there is a workspace of this id that was not deleted."""
+    return bool(await _live(work, [workspace_id]))
+
+
 def entry(row: Workspace, principal: Principal, role: Role) -> WorkspaceEntry:
     """A workspace row as a caller with this role sees it."""
     held = principal.effective_scopes(role)

@@ -1,12 +1,13 @@
 """Reading and writing what became of the rows of a bundle."""
 
 from collections.abc import Collection, Mapping
+from typing import Any
 
-from sqlalchemy import ARRAY, Uuid, any_, func, literal, select
+from sqlalchemy import ARRAY, Select, Uuid, any_, delete, func, literal, select
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from models.core.base import Id
-from models.core.bundles.kinds import ImportTarget
+from models.core.bundles.kinds import BundleKind, ImportTarget
 from models.workspace.bundles.tables import import_id_map
 from runtime.database import UnitOfWork
 
@@ -53,6 +54,28 @@ async def target_ids(
     for row in rows:
         found.setdefault(row.source_kind, {})[str(row.source_id)] = str(row.target_id)
     return found
+
+
+async def forget_ids(work: UnitOfWork, entry_id: Id) -> None:
+    """Forget what was planned for an entry."""
+    await work.execute(delete(import_id_map).where(import_id_map.c.entry_id == entry_id))
+
+
+def targets_of(entry_id: Id, source_kind: str) -> Select[Any]:
+    """The ids that rows of a kind have got."""
+    return select(import_id_map.c.target_id).where(
+        import_id_map.c.entry_id == entry_id, import_id_map.c.source_kind == source_kind
+    )
+
+
+async def found_count(work: UnitOfWork, entry_id: Id, kind: BundleKind) -> int:
+    """How many rows of a kind that an entry has brought in are in their table."""
+    count: int = await work.scalar(
+        select(func.count())
+        .select_from(kind.table)
+        .where(kind.table.c.id.in_(targets_of(entry_id, kind.name)))
+    )
+    return count
 
 
 async def planned_count(work: UnitOfWork, entry_id: Id, source_kind: str) -> int:

@@ -1,0 +1,1 @@
+"""What executions of legacy imports do: read bundles, write rows, take them back."""

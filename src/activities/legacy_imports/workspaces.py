@@ -1,0 +1,211 @@
+"""The work on one workspace of a run: what the run's status asks for, a stage in each call."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+
+from temporalio import activity
+
+from activities.heartbeats import heartbeats
+from activities.legacy_imports.chunks import Chunk, Chunks, chunks_of
+from models.core.base import Id
+from models.core.bundles.findings import Findings
+from models.workspace.bundles.applying import apply_chunk, check_chunk, plan_chunk
+from models.workspace.bundles.beside import load_beside
+from models.workspace.bundles.unpacking import load_contents, store_blobs
+from models.workspace.legacy_imports.commands import checking, entries, importing, rollbacks
+from models.workspace.legacy_imports.commands.entries import EntryMovedError, Held
+from models.workspace.legacy_imports.commands.verification import verify_counts, verify_sample
+from models.workspace.legacy_imports.queries import find_entry_by_id
+from models.workspace.legacy_imports.rules import IMPORT_STAGES, ImportStage, LegacyImportStatus
+from runtime.crypto import KeyRing
+from runtime.database import Database
+from runtime.errors import PlatformError, UnavailableError
+from runtime.fault_injection import inject_fault, stage_of_import
+from runtime.object_store import ObjectStore
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceReply:
+    """The stage that was done, and whether nothing is left of what the run's status asks for."""
+
+    stage: str
+    done: bool
+    counts: Mapping[str, int] = field(default_factory=dict)
+
+
+class WorkspaceActivities:
+    """The activity of the workflow `ImportWorkspace`."""
+
+    def __init__(self, database: Database, store: ObjectStore, keys: KeyRing) -> None:
+        self._database = database
+        self._store = store
+        self._keys = keys
+
+    @activity.defn(name="work_on_import_workspace")
+    async def work_on(self, entry_id: str) -> WorkspaceReply:
+        """Do what is next of a workspace. Safe to repeat: its row says where to go on.
+
+        What cannot be done fails the workspace and not the activity.
+        """
+        counts: dict[str, int] = {}
+        async with heartbeats(counts):
+            try:
+                return await self._work_on(Id(entry_id), counts)
+            except EntryMovedError:
+                return await self._moved(Id(entry_id))
+            except UnavailableError:
+                raise
+            except PlatformError as error:
+                async with self._database.transaction() as work:
+                    await entries.fail_entry(work, Id(entry_id), error.message)
+                return await self._moved(Id(entry_id))
+
+    async def _moved(self, entry_id: Id) -> WorkspaceReply:
+        async with self._database.reading() as work:
+            row = await find_entry_by_id(work, entry_id)
+        return WorkspaceReply("gone" if row is None else row.stage, done=True)
+
+    async def _work_on(self, entry_id: Id, counts: dict[str, int]) -> WorkspaceReply:
+        async with self._database.transaction() as work:
+            held = await entries.hold(work, entry_id, *_PHASES)
+        phase = _PHASES[LegacyImportStatus(held.run.status)]
+        return await phase(self, held, counts)
+
+    async def _check(self, held: Held, counts: dict[str, int]) -> WorkspaceReply:
+        """Plan the ids of all rows, then look what would come of each."""
+        stage, entry_id = held.stage, held.entry.id
+        if stage not in {ImportStage.VALIDATING, ImportStage.DRY_RUN}:
+            async with self._database.transaction() as work:
+                stage = await checking.begin(work, entry_id, self._keys)
+        contents = await load_contents(self._store, held.run.id)
+        chunks = chunks_of(contents, held.entry.source_workspace_id)
+        done = stage == ImportStage.DRY_RUN
+        step: Callable[..., Awaitable[Findings]] = plan_chunk
+        if done:
+            source = Id(held.entry.source_workspace_id)
+            beside = await load_beside(self._store, contents, source)
+            step = partial(check_chunk, beside=beside)
+
+        async def check(chunk: Chunk, number: int) -> Findings:
+            lines = await chunk.read(self._store)
+            async with self._database.transaction() as work:
+                now = await entries.hold_chunk(
+                    work, entry_id, LegacyImportStatus.DRY_RUNNING, stage, number
+                )
+                found = await step(work, now.target(self._keys), chunk.kinds, lines)
+                await entries.record_chunk(work, now, found, total=len(chunks.all), counted=False)
+                return found
+
+        await self._each(entry_id, stage, chunks, counts, check)
+        async with self._database.transaction() as work:
+            now = await entries.hold_chunk(
+                work, entry_id, LegacyImportStatus.DRY_RUNNING, stage, len(chunks.all)
+            )
+            await (
+                checking.conclude(work, now) if done else checking.planned(work, now, chunks.unread)
+            )
+        return WorkspaceReply(stage, done, counts)
+
+    async def _import(self, held: Held, counts: dict[str, int]) -> WorkspaceReply:
+        """Apply the rows of one stage."""
+        stage, entry_id = held.stage, held.entry.id
+        if stage not in IMPORT_STAGES:
+            raise EntryMovedError
+        contents = await load_contents(self._store, held.run.id)
+        source = held.entry.source_workspace_id
+        chunks = chunks_of(contents, source).of(stage)
+        if stage == ImportStage.CREATING and not held.done:
+            async with self._database.transaction() as work:
+                now = await entries.hold_chunk(
+                    work, entry_id, LegacyImportStatus.IMPORTING, stage, 0
+                )
+                await importing.make_workspace(work, now)
+
+        async def apply(chunk: Chunk, number: int) -> Findings:
+            lines = await chunk.read(self._store)
+            target = held.target(self._keys)
+            await store_blobs(self._store, contents, Id(source), target, chunk.kinds, lines)
+            async with self._database.transaction() as work:
+                now = await entries.hold_chunk(
+                    work, entry_id, LegacyImportStatus.IMPORTING, stage, number
+                )
+                kinds = importing.kinds_for(now.entry, chunk.kinds)
+                found = await apply_chunk(work, now.target(self._keys), kinds, lines)
+                await importing.hide(work, now, kinds)
+                await entries.record_chunk(work, now, found, total=len(chunks.all), counted=True)
+                return found
+
+        await self._each(entry_id, stage, chunks, counts, apply)
+        async with self._database.transaction() as work:
+            now = await entries.hold_chunk(
+                work, entry_id, LegacyImportStatus.IMPORTING, stage, len(chunks.all)
+            )
+            following = await importing.end_stage(work, now)
+        return WorkspaceReply(stage, following == ImportStage.VERIFYING, counts)
+
+    async def _verify(self, held: Held, counts: dict[str, int]) -> WorkspaceReply:
+        """Compare counts, and samples of the contents, with what the bundle says."""
+        if held.stage != ImportStage.VERIFYING:
+            raise EntryMovedError
+        contents = await load_contents(self._store, held.run.id)
+        chunks = chunks_of(contents, held.entry.source_workspace_id)
+        entry_id = held.entry.id
+        samples = []
+        for chunk in chunks.sample():
+            lines = await chunk.read(self._store)
+            async with self._database.transaction() as work:
+                now = await entries.hold(work, entry_id, LegacyImportStatus.VERIFYING)
+                kinds = importing.kinds_for(now.entry, chunk.kinds)
+                samples += await verify_sample(work, now.target(self._keys), kinds, lines)
+            inject_fault(stage_of_import(ImportStage.VERIFYING), entry_id)
+        counts["rows"] = sum(one.rows for one in samples)
+        async with self._database.transaction() as work:
+            now = await entries.hold(work, entry_id, LegacyImportStatus.VERIFYING)
+            await verify_counts(work, now, samples)
+        return WorkspaceReply(ImportStage.VERIFYING, done=True, counts=counts)
+
+    async def _take_back(self, held: Held, counts: dict[str, int]) -> WorkspaceReply:
+        """Remove what was imported, newest first, a batch in a transaction."""
+        entry_id = held.entry.id
+        counts["removed"] = 0
+        while True:
+            async with self._database.transaction() as work:
+                now = await entries.hold(
+                    work, entry_id, LegacyImportStatus.CANCELLING, LegacyImportStatus.ROLLING_BACK
+                )
+                removed = await rollbacks.remove_batch(work, now)
+            if removed is None:
+                return WorkspaceReply("rollback", done=True, counts=counts)
+            counts["removed"] += removed
+            inject_fault(stage_of_import("rollback"), entry_id)
+
+    async def _each(
+        self,
+        entry_id: Id,
+        stage: ImportStage,
+        chunks: Chunks,
+        counts: dict[str, int],
+        work_on: Callable[[Chunk, int], Awaitable[Findings]],
+    ) -> None:
+        """Do the chunks of a stage that are left."""
+        async with self._database.reading() as work:
+            row = await find_entry_by_id(work, entry_id)
+        first = int(row.progress.get("done", 0)) if row is not None else 0
+        for number, chunk in enumerate(chunks.all[first:], first):
+            found = await work_on(chunk, number)
+            for kind, rows in found.rows.items():
+                counts[kind] = counts.get(kind, 0) + rows
+            inject_fault(stage_of_import(stage), entry_id)
+
+
+_PHASES: Mapping[
+    LegacyImportStatus,
+    Callable[[WorkspaceActivities, Held, dict[str, int]], Awaitable[WorkspaceReply]],
+] = {
+    LegacyImportStatus.DRY_RUNNING: WorkspaceActivities._check,
+    LegacyImportStatus.IMPORTING: WorkspaceActivities._import,
+    LegacyImportStatus.VERIFYING: WorkspaceActivities._verify,
+    LegacyImportStatus.CANCELLING: WorkspaceActivities._take_back,
+    LegacyImportStatus.ROLLING_BACK: WorkspaceActivities._take_back,
+}

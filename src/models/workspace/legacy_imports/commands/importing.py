@@ -1,0 +1,67 @@
+"""Making the workspace that an entry goes to, and hiding what comes into one that is there."""
+
+from collections.abc import Sequence
+
+from models.content.items.imports import hide_items
+from models.core.bundles.kinds import BundleKind
+from models.people.workspaces.commands import create_hidden_workspace
+from models.people.workspaces.queries import is_open_workspace
+from models.workspace.bundles.id_map import targets_of
+from models.workspace.legacy_imports.commands.entries import (
+    Held,
+    enter_stage,
+    findings_of,
+    record,
+    target_workspace,
+    told,
+)
+from models.workspace.legacy_imports.rules import IMPORT_STAGES, ImportStage, LifecycleState
+from models.workspace.legacy_imports.tables import LegacyImportWorkspace
+from runtime.database import UnitOfWork
+from runtime.errors import ConflictError
+
+_ITEM = "item"
+_MEMBER = "member"
+
+
+async def make_workspace(work: UnitOfWork, held: Held) -> None:
+    """Have the workspace that an entry goes to. Raises ConflictError when it is gone."""
+    entry = held.entry
+    workspace_id = target_workspace(entry)
+    if entry.creates:
+        await create_hidden_workspace(
+            work, workspace_id, entry.source_name, held.run.created_by_user_id
+        )
+    elif not await is_open_workspace(work, workspace_id):
+        raise ConflictError("The workspace that it should go to does not exist any more.")
+    await record(
+        work,
+        entry.id,
+        target_workspace_id=workspace_id,
+        lifecycle_state=LifecycleState.HIDDEN.value,
+        last_error=None,
+    )
+
+
+def kinds_for(entry: LegacyImportWorkspace, kinds: Sequence[BundleKind]) -> list[BundleKind]:
+    """What of these kinds comes in: who is in a workspace that is there, no import changes."""
+    return [kind for kind in kinds if entry.creates or kind.name != _MEMBER]
+
+
+async def hide(work: UnitOfWork, held: Held, kinds: Sequence[BundleKind]) -> None:
+    """Keep items out of sight that came into a workspace which people see."""
+    if not held.entry.creates and any(kind.name == _ITEM for kind in kinds):
+        await hide_items(work, target_workspace(held.entry), targets_of(held.entry.id, _ITEM))
+
+
+async def end_stage(work: UnitOfWork, held: Held) -> ImportStage:
+    """All of a stage is applied; the stage that follows."""
+    stages = [*IMPORT_STAGES, ImportStage.VERIFYING]
+    following = stages[stages.index(held.stage) + 1]
+    if following != ImportStage.VERIFYING:
+        await enter_stage(work, held, following)
+        return following
+    found = told(findings_of(held.entry).warnings)
+    warnings = list(dict.fromkeys([*held.entry.warnings, *found]))
+    await enter_stage(work, held, following, warnings=warnings, imported_at=work.now)
+    return following

@@ -1,0 +1,46 @@
+"""What is imported and verified becomes visible."""
+
+from collections.abc import Sequence
+
+from sqlalchemy import update
+
+from models.content.items.imports import show_items
+from models.people.workspaces.commands import reveal_workspace
+from models.workspace.bundles.applying import conclude
+from models.workspace.bundles.id_map import targets_of
+from models.workspace.legacy_imports.commands.entries import Held
+from models.workspace.legacy_imports.rules import LifecycleState
+from models.workspace.legacy_imports.tables import (
+    LegacyImportRun,
+    LegacyImportWorkspace,
+    legacy_import_workspace,
+)
+from runtime.crypto import KeyRing
+from runtime.database import UnitOfWork
+
+
+async def release(
+    work: UnitOfWork,
+    run: LegacyImportRun,
+    entries: Sequence[LegacyImportWorkspace],
+    keys: KeyRing,
+) -> None:
+    """Let people see the workspaces of these entries that are hidden."""
+    for one in entries:
+        if one.lifecycle_state != LifecycleState.HIDDEN or one.target_workspace_id is None:
+            continue
+        if one.creates:
+            await reveal_workspace(work, one.target_workspace_id, run.created_by_user_id)
+        else:
+            await show_items(work, one.target_workspace_id, targets_of(one.id, "item"))
+        await conclude(work, Held(run, one).target(keys))
+        await work.execute(
+            update(legacy_import_workspace)
+            .where(legacy_import_workspace.c.id == one.id)
+            .values(
+                lifecycle_state=LifecycleState.LIVE.value,
+                # What is changed from here on is somebody's.
+                imported_at=work.now,
+                updated_at=work.now,
+            )
+        )

@@ -1,0 +1,180 @@
+"""Taking back what an entry has imported: newest first, kind after kind, a batch at a time.
+
+What somebody has changed since is kept, and with it what it hangs on, unless it is to go by force.
+Then a workspace that the import made goes as a whole.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from sqlalchemy import (
+    ColumnElement,
+    ForeignKeyConstraint,
+    Select,
+    Table,
+    and_,
+    exists,
+    false,
+    func,
+    select,
+)
+
+from models.core.bundles.kinds import BundleKind
+from models.core.purging import purge
+from models.people.workspaces.purge import purge_workspace
+from models.workspace.bundles.id_map import forget_ids, targets_of
+from models.workspace.bundles.registry import KINDS
+from models.workspace.legacy_imports.commands.entries import Held, record
+from models.workspace.legacy_imports.rules import (
+    ImportStage,
+    LegacyImportStatus,
+    LifecycleState,
+    RollbackState,
+)
+from runtime.database import UnitOfWork
+
+_REMOVED = tuple(kind for kind in reversed(KINDS) if kind.source_kind == kind.name)
+"""The kinds whose rows are removed by their ids; those of others go with what they belong to."""
+_NAMED = 5
+"""Rows of a kind that a warning names."""
+
+
+async def remove_batch(work: UnitOfWork, held: Held) -> int | None:
+    """Remove some rows of a held entry; how many, None when nothing is left to do."""
+    entry = held.entry
+    if not _is_due(held):
+        return None
+    if entry.target_workspace_id is None:
+        await _conclude(work, held, gone=True)
+        return None
+    place = int(entry.progress.get("kind", 0)) if entry.progress.get("stage") == "rollback" else 0
+    for number, kind in enumerate(_REMOVED[place:], place):
+        removed = await purge(work, kind.table, _removable(held, kind))
+        if removed:
+            await record(
+                work,
+                entry.id,
+                progress={"stage": "rollback", "kind": number},
+                **_running(held),
+            )
+            return removed
+    left = await _left(work, held)
+    if entry.creates and not any(left.values()):
+        removed = await purge_workspace(work, entry.target_workspace_id)
+        if removed:
+            return removed
+    await _conclude(work, held, gone=not any(left.values()), kept=await _names(work, held, left))
+    return None
+
+
+def _is_due(held: Held) -> bool:
+    if held.run.status == LegacyImportStatus.CANCELLING:
+        return held.stage not in {ImportStage.DONE, ImportStage.CANCELLED}
+    return held.entry.rollback_state in {RollbackState.REQUESTED, RollbackState.RUNNING}
+
+
+def _by_force(held: Held) -> bool:
+    """Whether nobody can have changed anything, or it is to go all the same."""
+    hidden = held.entry.lifecycle_state != LifecycleState.LIVE
+    return held.run.status == LegacyImportStatus.CANCELLING or held.run.rollback_force or hidden
+
+
+def _running(held: Held) -> dict[str, str]:
+    rolling = held.run.status == LegacyImportStatus.ROLLING_BACK
+    return {"rollback_state": RollbackState.RUNNING.value} if rolling else {}
+
+
+def _removable(held: Held, kind: BundleKind) -> Select[Any]:
+    """The ids of rows of a kind that can go now, the newest first."""
+    table = kind.table
+    conditions = [_belongs(held, kind), *_holding(kind, by_force=_by_force(held))]
+    if not _by_force(held):
+        conditions.append(~_is_changed(held, table))
+    return select(table.c.id).where(*conditions).order_by(table.c.id.desc())
+
+
+def _belongs(held: Held, kind: BundleKind) -> ColumnElement[bool]:
+    """Rows that were imported; by force, all of a workspace that the import made."""
+    entry, table = held.entry, kind.table
+    own = table.c.workspace_id == entry.target_workspace_id
+    if entry.creates and _by_force(held):
+        return own
+    return and_(own, table.c.id.in_(targets_of(entry.id, kind.name)))
+
+
+def _is_changed(held: Held, table: Table) -> ColumnElement[bool]:
+    if "updated_at" not in table.c:
+        return false()
+    changed = table.c.updated_at > held.entry.imported_at
+    return and_(changed, table.c.deleted_at.is_(None)) if "deleted_at" in table.c else changed
+
+
+def _holding(kind: BundleKind, *, by_force: bool) -> Iterator[ColumnElement[bool]]:
+    """That no row is left which hangs on a row of this kind."""
+    later = {one.table.name for one in KINDS[KINDS.index(kind) + 1 :]}
+    for table, key in _keys_to(kind.table):
+        if table is kind.table or (table.name in later and not by_force):
+            other = table.alias("hanging")
+            yield ~exists().where(
+                *(
+                    other.c[column.name] == element.column
+                    for column, element in zip(key.columns, key.elements, strict=True)
+                )
+            )
+
+
+def _keys_to(table: Table) -> Iterator[tuple[Table, ForeignKeyConstraint]]:
+    for one in KINDS:
+        for key in one.table.foreign_key_constraints:
+            if key.referred_table is table:
+                yield one.table, key
+
+
+async def _left(work: UnitOfWork, held: Held) -> dict[str, int]:
+    """How many rows of each kind are there still; in a workspace of its own, whoever made them."""
+    left = {}
+    for kind in _REMOVED:
+        own = kind.table.c.workspace_id == held.entry.target_workspace_id
+        if not held.entry.creates:
+            own = and_(own, kind.table.c.id.in_(targets_of(held.entry.id, kind.name)))
+        left[kind.name] = await work.scalar(select(func.count()).select_from(kind.table).where(own))
+    return left
+
+
+async def _names(work: UnitOfWork, held: Held, left: dict[str, int]) -> list[str]:
+    """What was kept, in words."""
+    told = []
+    for kind in _REMOVED:
+        if not left[kind.name]:
+            continue
+        own = kind.table.c.workspace_id == held.entry.target_workspace_id
+        rows = await work.rows(
+            select(kind.table.c.id).where(own).order_by(kind.table.c.id.desc()).limit(_NAMED)
+        )
+        ids = ", ".join(str(row.id) for row in rows)
+        told.append(
+            f"Kept, since changed after the import: {left[kind.name]:,} {kind.name}: {ids}."
+        )
+    return told
+
+
+async def _conclude(
+    work: UnitOfWork, held: Held, *, gone: bool, kept: list[str] | None = None
+) -> None:
+    """Say what became of an entry whose rows can go no further."""
+    entry = held.entry
+    state = {} if not gone else {"lifecycle_state": LifecycleState.REMOVED.value, "counts": {}}
+    if gone:
+        await forget_ids(work, entry.id)
+    if held.run.status == LegacyImportStatus.CANCELLING:
+        await record(work, entry.id, stage=ImportStage.CANCELLED.value, progress={}, **state)
+        return
+    end = RollbackState.COMPLETED if gone else RollbackState.PARTIAL
+    await record(
+        work,
+        entry.id,
+        rollback_state=end.value,
+        warnings=[*entry.warnings, *(kept or [])],
+        progress={},
+        **state,
+    )

@@ -1,0 +1,160 @@
+"""Reading legacy import runs."""
+
+from collections import Counter
+from collections.abc import Sequence
+from datetime import datetime
+from itertools import groupby
+from operator import attrgetter
+
+from sqlalchemy import select
+
+from models.core.base import Id
+from models.core.pagination import PageRequest
+from models.workspace.legacy_imports.rules import (
+    ROLLBACK_WINDOW,
+    Entry,
+    ImportStage,
+    LifecycleState,
+    Outcome,
+    RollbackState,
+    run_url,
+)
+from models.workspace.legacy_imports.shapes import (
+    ImportWorkspaceEntry,
+    LegacyImport,
+    LegacyImportList,
+)
+from models.workspace.legacy_imports.tables import (
+    LegacyImportRun,
+    LegacyImportWorkspace,
+    legacy_import_run,
+    legacy_import_workspace,
+)
+from runtime.database import UnitOfWork
+from runtime.errors import NotFoundError
+
+_run = legacy_import_run.c
+_entry = legacy_import_workspace.c
+_WRITTEN = frozenset({LifecycleState.HIDDEN, LifecycleState.LIVE})
+
+
+async def get_run(work: UnitOfWork, run_id: Id) -> LegacyImport:
+    """A run with its workspaces. Raises NotFoundError."""
+    row = await find_run(work, run_id)
+    return _shown(row, await entries_of(work, row.id), work.now)
+
+
+async def list_runs(work: UnitOfWork, page: PageRequest) -> LegacyImportList:
+    """The runs, newest first, with their workspaces."""
+    found = await page.descending(
+        work, select(legacy_import_run), _run.created_at, _run.id, of=LegacyImportRun
+    )
+    theirs = select(legacy_import_workspace).where(
+        _entry.run_id.in_([run.id for run in found.items])
+    )
+    rows = await work.rows(
+        theirs.order_by(_entry.run_id, _entry.position), of=LegacyImportWorkspace
+    )
+    by_run = {run_id: list(group) for run_id, group in groupby(rows, attrgetter("run_id"))}
+    shown = [_shown(run, by_run.get(run.id, []), work.now) for run in found.items]
+    return LegacyImportList(legacy_imports=shown, cursor=found.cursor)
+
+
+async def find_run(work: UnitOfWork, run_id: Id, *, lock: bool = False) -> LegacyImportRun:
+    """The row of a run, locked until the transaction ends if asked for. Raises NotFoundError."""
+    statement = select(legacy_import_run).where(_run.id == run_id)
+    if lock:
+        statement = statement.with_for_update()
+    row = await work.first(statement, of=LegacyImportRun)
+    if row is None:
+        raise NotFoundError("legacy import run")
+    return row
+
+
+async def entries_of(work: UnitOfWork, run_id: Id) -> Sequence[LegacyImportWorkspace]:
+    """The workspaces of a run, in the order of its bundle."""
+    statement = select(legacy_import_workspace).where(_entry.run_id == run_id)
+    return await work.rows(statement.order_by(_entry.position), of=LegacyImportWorkspace)
+
+
+async def find_entry(work: UnitOfWork, run_id: Id, entry_id: Id) -> LegacyImportWorkspace:
+    """A workspace of a run. Raises NotFoundError."""
+    row = await work.first(
+        select(legacy_import_workspace).where(_entry.run_id == run_id, _entry.id == entry_id),
+        of=LegacyImportWorkspace,
+    )
+    if row is None:
+        raise NotFoundError("workspace of the legacy import run")
+    return row
+
+
+async def find_entry_by_id(work: UnitOfWork, entry_id: Id) -> LegacyImportWorkspace:
+    """A workspace of any run. Raises NotFoundError."""
+    statement = select(legacy_import_workspace).where(_entry.id == entry_id)
+    row = await work.first(statement, of=LegacyImportWorkspace)
+    if row is None:
+        raise NotFoundError("workspace of a legacy import run")
+    return row
+
+
+def decisive(rows: Sequence[LegacyImportWorkspace]) -> list[Entry]:
+    """What decides about the workspaces of a run."""
+    return [
+        Entry(
+            id=row.id,
+            selected=row.selected,
+            stage=ImportStage(row.stage),
+            lifecycle_state=LifecycleState(row.lifecycle_state),
+            rollback_state=RollbackState(row.rollback_state),
+            warned=bool(row.warnings)
+            or row.verification.get("outcome") == Outcome.WITHIN_TOLERANCE,
+        )
+        for row in rows
+    ]
+
+
+def is_expired(run: LegacyImportRun, now: datetime) -> bool:
+    """Whether it is too late to roll a run back."""
+    return run.completed_at is not None and run.completed_at + ROLLBACK_WINDOW < now
+
+
+def holds_data(row: LegacyImportWorkspace) -> bool:
+    """Whether an import has written something that is still there."""
+    return row.lifecycle_state in _WRITTEN
+
+
+def _shown(
+    run: LegacyImportRun, rows: Sequence[LegacyImportWorkspace], now: datetime
+) -> LegacyImport:
+    written: Counter[str] = Counter()
+    for row in rows:
+        if holds_data(row):
+            written.update(row.counts)
+    of_entries = [
+        f"{row.source_name}: {error}" for row in rows if row.selected for error in row.errors
+    ]
+    until = None if run.completed_at is None else run.completed_at + ROLLBACK_WINDOW
+    columns = {name: getattr(run, name) for name in _COLUMNS}
+    return LegacyImport.model_validate(
+        {
+            **columns,
+            "errors": [*run.errors, *of_entries],
+            "selected_workspace_count": sum(row.selected for row in rows),
+            "target_counts": dict(written),
+            "rollback_until": until if any(map(holds_data, rows)) else None,
+            "page_url": run_url(run.id),
+            "workspaces": [_shown_entry(run, row, now) for row in rows],
+        }
+    )
+
+
+_COLUMNS = LegacyImport.model_fields.keys() & legacy_import_run.c.keys()
+
+
+def _shown_entry(
+    run: LegacyImportRun, row: LegacyImportWorkspace, now: datetime
+) -> ImportWorkspaceEntry:
+    shown = ImportWorkspaceEntry.model_validate(row)
+    if row.rollback_state == RollbackState.NONE and holds_data(row) and is_expired(run, now):
+        shown.rollback_state = RollbackState.EXPIRED
+    return shown
