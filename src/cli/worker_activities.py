@@ -11,6 +11,7 @@ from activities.action_runs.nodes import ActionNodeActivities
 from activities.action_runs.steps import ActionSteps
 from activities.action_runs.transactions import ActionRunActivities
 from activities.authorizations.token_endpoint import TokenEndpoints
+from activities.authorizations.tokens import Tokens
 from activities.automation_runs.graphs import GraphCache
 from activities.automation_runs.loops import LoopActivities
 from activities.automation_runs.nodes.effects import Effects
@@ -107,10 +108,12 @@ def registrations_of(parts: Parts) -> Registrations:
     steps = ActionSteps(parts.database, writes, effects)
     actions = ActionRunActivities(parts.database, steps)
     outside = OutsideNodes(parts.database, known, effects)
-    providers = Providers(parts.keys, adapters_of(parts.outbound))
+    endpoints = TokenEndpoints(parts.outbound, parts.keys, parts.providers)
+    providers = _providers(parts, endpoints)
     resources = ProviderResources(parts.database, providers)
     fetchers = Fetchers(parts.outbound, parts.keys, parts.store, resources)
-    jobs = _jobs(parts, fetchers, providers)
+    of_family = job_families(parts.store, fetchers, providers, endpoints)
+    jobs = JobActivities(parts.database, of_family)
     refreshes = DataSourceRunActivities(parts.database, parts.store, fetchers)
     deliveries = DeliveryActivities(parts.database, _channels(parts))
     retention = RetentionActivities(parts.database, parts.store, parts.periods)
@@ -145,10 +148,9 @@ def registrations_of(parts: Parts) -> Registrations:
     return Registrations(activities, families)
 
 
-def _jobs(parts: Parts, fetchers: Fetchers, providers: Providers) -> JobActivities:
-    endpoints = TokenEndpoints(parts.outbound, parts.keys, parts.providers)
-    families = job_families(parts.store, fetchers, providers, endpoints)
-    return JobActivities(parts.database, families)
+def _providers(parts: Parts, endpoints: TokenEndpoints) -> Providers:
+    tokens = Tokens(parts.database, endpoints)
+    return Providers(parts.keys, adapters_of(parts.outbound, tokens, parts.providers))
 
 
 def _families(jobs: JobActivities) -> Sequence[WorkFamily[Any]]:

@@ -174,12 +174,17 @@ def _is_pause(problem: ProviderProblem) -> bool:
     return problem.retry_after is not None and problem.retry_after <= MAX_PAUSE
 
 
+def json_of(answer: OutboundResponse) -> Any:
+    """The JSON value of an answer, whatever type it says it is; None when there is none."""
+    try:
+        return replace(answer, headers={"content-type": "application/json"}).json()
+    except InvalidBodyError:
+        return None
+
+
 def object_of(answer: OutboundResponse) -> dict[str, Any]:
     """The JSON object of an answer. Raises ProviderProblem."""
-    try:
-        found = replace(answer, headers={"content-type": "application/json"}).json()
-    except InvalidBodyError:
-        found = None
+    found = json_of(answer)
     if not isinstance(found, dict):
         raise ProviderProblem(ProblemKind.MALFORMED, "The provider answered with no JSON object.")
     return found

@@ -276,19 +276,28 @@ PROVIDERS: Mapping[ProviderName, Provider] = MappingProxyType(
             _FILES,
         ),
         ProviderName.GITHUB: Provider(
-            "GitHub", "Repositories, their files and issues.", GithubConnection, ("token",)
+            "GitHub",
+            "Repositories, their files and issues.",
+            GithubConnection,
+            ("token",),
+            (*_FILES, Capability.SEARCH, Capability.WATCH),
         ),
         ProviderName.NOTION: Provider(
-            "Notion", "Pages as Markdown, and databases as rows.", NotionConnection, ("token",)
+            "Notion",
+            "Pages as Markdown, and databases as rows.",
+            NotionConnection,
+            ("token",),
+            (*_FILES, Capability.SEARCH),
         ),
         ProviderName.AIRTABLE: Provider(
-            "Airtable", "Bases, and their tables as rows.", AirtableConnection, ("token",)
+            "Airtable", "Bases, and their tables as rows.", AirtableConnection, ("token",), _FILES
         ),
         ProviderName.GOOGLE_DRIVE: Provider(
             "Google Drive",
             "Folders, files, documents, sheets and forms.",
             GoogleDriveConnection,
             ("token",),
+            (*_FILES, Capability.SEARCH, Capability.IMPORT_FORM),
         ),
     }
 )

@@ -1,0 +1,214 @@
+"""The adapter of Airtable (Web API): bases, and their tables as rows."""
+
+import json
+from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from typing_extensions import override
+
+from activities.providers.adapter import (
+    Adapter,
+    Downloaded,
+    Listing,
+    ProblemKind,
+    ProviderAccess,
+    ProviderProblem,
+    ReadContent,
+    ResourcePage,
+    listed,
+)
+from activities.providers.authorized import bearer
+from activities.providers.contents import CONTENT, CSV, capabilities_of, content_of, link_to
+from activities.providers.csv_rows import Row, csv_text, write_csv
+from activities.providers.paths import checked_path
+from activities.providers.web import Web, no_such_resource, objects, text_of
+from models.sources.external_resources.rules.resources import (
+    ProviderResource,
+    ResourceSurfaceKind,
+)
+from runtime.outbound.client import OutboundClient
+
+API = "https://api.airtable.com"
+ADDRESS = "https://airtable.com"
+PAGE_SIZE = "100"
+
+BASE, TABLE = "base", "table"
+
+
+class AirtableAdapter(Adapter):
+    """A base is a folder of tables. Airtable says of neither when it was changed."""
+
+    def __init__(self, outbound: OutboundClient, api_url: str = API) -> None:
+        self._outbound = outbound
+        self._api_url = api_url
+
+    @override
+    async def check(self, access: ProviderAccess) -> None:
+        web = self._web(access)
+        await web.json(web.url("v0", "meta", "whoami"))
+
+    @override
+    async def browse(self, access: ProviderAccess, listing: Listing) -> ResourcePage:
+        web = self._web(access)
+        if listing.parent_external_id is None:
+            query = {} if listing.cursor is None else {"offset": listing.cursor}
+            told = await web.json(web.url("v0", "meta", "bases"), query=query)
+            found = [_base(one) for one in objects(told.get("bases"))]
+            following = text_of(told.get("offset"))
+        else:
+            base = checked_path(listing.parent_external_id)
+            start = int(listing.cursor or "0")
+            tables = await _tables(web, base)
+            found = [_table(base, one) for one in tables[start : start + listing.limit]]
+            end = start + listing.limit
+            following = str(end) if end < len(tables) else None
+        kept = [one for one in found if one and listing.external_type in (None, one.external_type)]
+        return ResourcePage(kept, following)
+
+    @override
+    async def describe(
+        self, access: ProviderAccess, resource: ProviderResource
+    ) -> ProviderResource:
+        web = self._web(access)
+        base, _, table = checked_path(resource.external_id).partition("/")
+        if table:
+            made = _table(base, await _schema(web, base, table))
+        else:
+            made = await _found_base(web, base)
+        if made is None:
+            raise no_such_resource()
+        return made
+
+    @override
+    async def read(self, access: ProviderAccess, resource: ProviderResource) -> ReadContent:
+        web = self._web(access)
+        base, _, table = checked_path(resource.external_id).partition("/")
+        if not table:
+            return link_to(resource)
+        columns = _columns(await _schema(web, base, table))
+        return content_of(resource, CSV, await csv_text(columns, _rows(web, base, table)))
+
+    @override
+    async def download(
+        self,
+        access: ProviderAccess,
+        resource: ProviderResource,
+        path: Path,
+        conditions: Mapping[str, str],
+    ) -> Downloaded:
+        web = self._web(access)
+        base, _, table = checked_path(resource.external_id).partition("/")
+        if not table:
+            raise ProviderProblem(ProblemKind.UNSUPPORTED, "A base is no table; import its tables.")
+        columns = _columns(await _schema(web, base, table))
+        await write_csv(path, columns, _rows(web, base, table))
+        return Downloaded(resource.name, CSV)
+
+    def _web(self, access: ProviderAccess) -> Web:
+        return Web(self._outbound, self._api_url, bearer(access))
+
+
+async def _tables(web: Web, base: str) -> list[dict[str, Any]]:
+    told = await web.json(web.url("v0", "meta", "bases", base, "tables"))
+    return objects(told.get("tables"))
+
+
+async def _schema(web: Web, base: str, table: str) -> dict[str, Any]:
+    """What is known of a table. Raises ProviderProblem for one that is gone."""
+    found = [one for one in await _tables(web, base) if one.get("id") == table]
+    if not found:
+        raise no_such_resource()
+    return found[0]
+
+
+async def _found_base(web: Web, base: str) -> ProviderResource | None:
+    """Airtable describes a base in the list of them alone."""
+    async for page in _pages(web, web.url("v0", "meta", "bases"), "bases"):
+        for one in page:
+            if one.get("id") == base:
+                return _base(one)
+    return None
+
+
+def _columns(schema: Mapping[str, Any]) -> list[str]:
+    names = (text_of(one.get("name")) for one in objects(schema.get("fields")))
+    return [name for name in names if name is not None]
+
+
+async def _rows(web: Web, base: str, table: str) -> AsyncIterator[list[Row]]:
+    url = web.url("v0", base, table)
+    async for page in _pages(web, url, "records", {"pageSize": PAGE_SIZE}):
+        yield [_cells(one.get("fields")) for one in page]
+
+
+async def _pages(
+    web: Web, url: str, name: str, query: Mapping[str, str] | None = None
+) -> AsyncIterator[list[dict[str, Any]]]:
+    """The pages of a list, one after the other. One that leads back to itself is malformed."""
+    offset, seen = None, set[str]()
+    while True:
+        asked = {**(query or {}), **({"offset": offset} if offset else {})}
+        told = await web.json(url, query=asked)
+        yield objects(told.get(name))
+        offset = text_of(told.get("offset"))
+        if offset is None:
+            return
+        if offset in seen:
+            raise ProviderProblem(ProblemKind.MALFORMED, "Airtable's pages lead in a circle.")
+        seen.add(offset)
+
+
+def _cells(fields: Any) -> Row:
+    given = fields if isinstance(fields, dict) else {}
+    cells = {str(name): _text(value) for name, value in given.items()}
+    return {name: text for name, text in cells.items() if text}
+
+
+def _text(value: Any) -> str:
+    """A cell as text: several values stand beside each other, an object by its name."""
+    match value:
+        case None:
+            return ""
+        case bool():
+            return "true" if value else "false"
+        case str():
+            return value
+        case list():
+            return ", ".join(text for text in map(_text, value) if text)
+        case dict():
+            for name in ("name", "email", "url", "text", "filename", "id"):
+                if value.get(name):
+                    return _text(value[name])
+            return json.dumps(value, ensure_ascii=False)
+        case _:
+            return json.dumps(value)
+
+
+def _base(told: Mapping[str, Any]) -> ProviderResource | None:
+    if told.get("permissionLevel") == "none":
+        return None
+    kind = ResourceSurfaceKind.FOLDER
+    return listed(
+        externalType=BASE,
+        externalId=told.get("id"),
+        name=told.get("name"),
+        surfaceKind=kind.value,
+        capabilities=capabilities_of(kind),
+        canonicalUrl=f"{ADDRESS}/{told.get('id')}",
+    )
+
+
+def _table(base: str, told: Mapping[str, Any]) -> ProviderResource | None:
+    if text_of(told.get("id")) is None:
+        return None
+    return listed(
+        externalType=TABLE,
+        externalId=f"{base}/{told['id']}",
+        name=told.get("name"),
+        surfaceKind=ResourceSurfaceKind.DATABASE.value,
+        capabilities=[one.value for one in CONTENT],
+        mimeType=CSV,
+        canonicalUrl=f"{ADDRESS}/{base}/{told['id']}",
+        parentExternalId=base,
+    )

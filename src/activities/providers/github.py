@@ -1,0 +1,294 @@
+"""The adapter of GitHub (REST API 2022-11-28): repositories, their files and issues."""
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from typing_extensions import override
+
+from activities.providers.adapter import (
+    Adapter,
+    Downloaded,
+    Listing,
+    ProblemKind,
+    ProviderAccess,
+    ProviderProblem,
+    ReadContent,
+    ResourcePage,
+    listed,
+)
+from activities.providers.authorized import bearer
+from activities.providers.contents import (
+    CONTENT,
+    MARKDOWN,
+    capabilities_of,
+    content_of,
+    is_text,
+    kind_of,
+    link_to,
+    media_type,
+)
+from activities.providers.first_names import FirstNames
+from activities.providers.paths import checked_path, name_of
+from activities.providers.web import (
+    Web,
+    json_of,
+    no_such_resource,
+    objects,
+    refusal_of,
+    shown_text,
+    text_of,
+)
+from activities.sources.links import linked
+from models.sources.external_resources.rules.resources import (
+    Capability,
+    ProviderResource,
+    ResourceSurfaceKind,
+)
+from runtime.outbound.client import OutboundClient
+from runtime.outbound.messages import OutboundResponse
+
+API = "https://api.github.com"
+JSON = "application/vnd.github+json"
+OBJECT = "application/vnd.github.object+json"
+RAW = "application/vnd.github.raw+json"
+MOST_ENTRIES = 1_000
+"""Entries of a directory that its description holds; a tree holds them all."""
+
+REPOSITORY, FOLDER, FILE, ISSUE = "repository", "folder", "file", "issue"
+
+
+class _Place(NamedTuple):
+    """What an external id names: `owner/name`, `owner/name/path` or `owner/name#number`."""
+
+    owner: str
+    name: str
+    path: str = ""
+    issue: str = ""
+
+    @property
+    def repository(self) -> str:
+        return f"{self.owner}/{self.name}"
+
+
+class GithubAdapter(Adapter):
+    """Files are those of the default branch; a folder's revision is its tree."""
+
+    def __init__(self, outbound: OutboundClient, api_url: str = API) -> None:
+        self._outbound = outbound
+        self._api_url = api_url
+
+    @override
+    async def check(self, access: ProviderAccess) -> None:
+        web = self._web(access)
+        await web.json(web.url("user"))
+
+    @override
+    async def browse(self, access: ProviderAccess, listing: Listing) -> ResourcePage:
+        web = self._web(access)
+        if listing.query is not None:
+            return await self._search(web, listing)
+        if listing.parent_external_id is None:
+            return await _paged(web, web.url("user", "repos"), listing, _repository)
+        place = _place(listing.parent_external_id)
+        if listing.external_type == ISSUE:
+            url = web.url("repos", place.owner, place.name, "issues")
+            return await _paged(
+                web, url, listing, lambda told: _issue(place, told), {"state": "all"}
+            )
+        return await self._folder(web, place, listing)
+
+    @override
+    async def describe(
+        self, access: ProviderAccess, resource: ProviderResource
+    ) -> ProviderResource:
+        web, place = self._web(access), _place(resource.external_id)
+        if place.issue:
+            url = web.url("repos", place.owner, place.name, "issues", place.issue)
+            made = _issue(place, await web.json(url))
+        elif place.path:
+            told = await web.json(_contents(web, place), headers={"Accept": OBJECT})
+            made = _entry(place, told)
+        else:
+            made = _repository(await web.json(web.url("repos", place.owner, place.name)))
+        if made is None:
+            raise no_such_resource()
+        return made
+
+    @override
+    async def read(self, access: ProviderAccess, resource: ProviderResource) -> ReadContent:
+        web, place = self._web(access), _place(resource.external_id)
+        if resource.external_type == ISSUE:
+            return content_of(resource, MARKDOWN, await self._issue_text(web, place))
+        mime_type = media_type(resource.name, resource.mime_type)
+        if resource.external_type != FILE or not is_text(mime_type):
+            return link_to(resource)
+        text = await web.text(_contents(web, place), headers={"Accept": RAW})
+        return content_of(resource, mime_type, text)
+
+    @override
+    async def download(
+        self,
+        access: ProviderAccess,
+        resource: ProviderResource,
+        path: Path,
+        conditions: Mapping[str, str],
+    ) -> Downloaded:
+        web, place = self._web(access), _place(resource.external_id)
+        validators = {"revision": resource.revision} if resource.revision is not None else {}
+        issue = resource.external_type == ISSUE
+        mime_type = MARKDOWN if issue else media_type(resource.name, resource.mime_type)
+        if validators and conditions == validators:
+            return Downloaded(resource.name, mime_type, validators, unchanged=True)
+        if issue:
+            path.write_text(await self._issue_text(web, place))  # noqa: ASYNC240  # it is small
+        else:
+            await web.download(_contents(web, place), path, headers={"Accept": RAW})
+        return Downloaded(resource.name, mime_type, validators)
+
+    async def _search(self, web: Web, listing: Listing) -> ResourcePage:
+        if listing.external_type not in (None, REPOSITORY):
+            return ResourcePage([])
+        words = (listing.query or "").replace('"', " ").replace("\\", " ")
+        query = {"q": f'"{words}" in:name user:@me fork:true'}
+        return await _paged(web, web.url("search", "repositories"), listing, _repository, query)
+
+    async def _folder(self, web: Web, place: _Place, listing: Listing) -> ResourcePage:
+        told = await web.json(_contents(web, place), headers={"Accept": OBJECT})
+        entries = objects(told.get("entries"))
+        if told.get("type") != "dir":
+            raise ProviderProblem(ProblemKind.INVALID, "The resource is no folder.")
+        if len(entries) >= MOST_ENTRIES:
+            sha = text_of(told.get("sha")) or "HEAD"
+            url = web.url("repos", place.owner, place.name, "git", "trees", sha)
+            entries = objects((await web.json(url)).get("tree"))
+        page = FirstNames[ProviderResource](listing)
+        for entry in entries:
+            made = _entry(place, {**entry, "path": _below(place, entry)})
+            if made is not None:
+                page.take(made.external_id, made.external_type, made)
+        return ResourcePage([one for _, one in page.items], page.cursor)
+
+    async def _issue_text(self, web: Web, place: _Place) -> str:
+        url = web.url("repos", place.owner, place.name, "issues", place.issue)
+        told = await web.json(url)
+        title, body = text_of(told.get("title")) or "", text_of(told.get("body")) or ""
+        return shown_text(f"# {title}\n\n{body}\n")
+
+    def _web(self, access: ProviderAccess) -> Web:
+        headers = {**bearer(access), "Accept": JSON, "X-GitHub-Api-Version": "2022-11-28"}
+        return _Github(self._outbound, self._api_url, headers)
+
+
+class _Github(Web):
+    @override
+    def refusal(self, answer: OutboundResponse) -> ProviderProblem:
+        """Too many requests are a 403 whose budget is used up, or that says how long to wait."""
+        spent = answer.headers.get("x-ratelimit-remaining") == "0"
+        if answer.status not in {403, 429} or not (spent or answer.retry_after is not None):
+            return refusal_of(answer)
+        seconds, reset = answer.retry_after, answer.headers.get("x-ratelimit-reset", "")
+        if seconds is None and reset.isascii() and reset.isdecimal() and len(reset) < 12:
+            seconds = max(0.0, int(reset) - time.time())
+        message = "GitHub is asked too often."
+        return ProviderProblem(ProblemKind.RATE_LIMITED, message, retry_after=seconds)
+
+
+async def _paged(
+    web: Web, url: str, listing: Listing, made: Any, query: Mapping[str, str] | None = None
+) -> ResourcePage:
+    """One page of a list; the cursor is the number of the next."""
+    asked = {**(query or {}), "per_page": str(listing.limit), "page": listing.cursor or "1"}
+    answer = await web.send(url, query=asked)
+    told = _listed(answer)
+    found = [one for one in map(made, told) if one is not None]
+    kept = [one for one in found if listing.external_type in (None, one.external_type)]
+    more = linked(answer.headers.get("link", ""), "next", url) is not None
+    return ResourcePage(kept, str(int(asked["page"]) + 1) if more else None)
+
+
+def _listed(answer: OutboundResponse) -> list[dict[str, Any]]:
+    told = json_of(answer)
+    if isinstance(told, dict):
+        told = told.get("items")
+    if not isinstance(told, list):
+        raise ProviderProblem(ProblemKind.MALFORMED, "GitHub answered with no list.")
+    return objects(told)
+
+
+def _place(external_id: str) -> _Place:
+    repository, _, issue = external_id.partition("#")
+    parts = checked_path(repository).split("/", 2)
+    if len(parts) < 2 or (issue and (len(parts) > 2 or not issue.isdecimal())):
+        raise no_such_resource()
+    return _Place(parts[0], parts[1], parts[2] if len(parts) > 2 else "", issue)
+
+
+def _contents(web: Web, place: _Place) -> str:
+    segments = place.path.split("/") if place.path else []
+    return web.url("repos", place.owner, place.name, "contents", *segments)
+
+
+def _below(place: _Place, entry: Mapping[str, Any]) -> str:
+    """The path of an entry: a directory's says it whole, a tree's from the tree."""
+    name = name_of(str(entry.get("path") or ""))
+    return f"{place.path}/{name}" if place.path else name
+
+
+def _repository(told: Mapping[str, Any]) -> ProviderResource | None:
+    kind = ResourceSurfaceKind.REPOSITORY
+    return listed(
+        externalType=REPOSITORY,
+        externalId=told.get("full_name"),
+        name=told.get("full_name"),
+        surfaceKind=kind.value,
+        capabilities=[*capabilities_of(kind), Capability.WATCH.value],
+        canonicalUrl=told.get("html_url"),
+        revision=told.get("pushed_at"),
+        providerCreatedAt=told.get("created_at"),
+        providerModifiedAt=told.get("updated_at"),
+    )
+
+
+def _entry(place: _Place, told: Mapping[str, Any]) -> ProviderResource | None:
+    """A file or folder, of a directory or of a tree; None for modules and links."""
+    types = {"dir": FOLDER, "tree": FOLDER, "file": FILE, "blob": FILE}
+    external_type, path = types.get(str(told.get("type"))), str(told.get("path") or "")
+    if external_type is None or not path or told.get("mode") == "120000":
+        return None
+    mime_type = media_type(path) if external_type == FILE else None
+    kind = ResourceSurfaceKind.FOLDER if mime_type is None else kind_of(mime_type)
+    able = capabilities_of(kind)
+    parent = path.rpartition("/")[0]
+    return listed(
+        externalType=external_type,
+        externalId=f"{place.repository}/{path}",
+        name=name_of(path),
+        surfaceKind=kind.value,
+        capabilities=[*able, Capability.WATCH.value] if mime_type is None else able,
+        mimeType=mime_type,
+        canonicalUrl=told.get("html_url"),
+        parentExternalId=f"{place.repository}/{parent}" if parent else place.repository,
+        revision=told.get("sha"),
+    )
+
+
+def _issue(place: _Place, told: Mapping[str, Any]) -> ProviderResource | None:
+    number = told.get("number")
+    if not isinstance(number, int):
+        return None
+    return listed(
+        externalType=ISSUE,
+        externalId=f"{place.repository}#{number}",
+        name=f"#{number} {told.get('title') or ''}",
+        surfaceKind=ResourceSurfaceKind.DOCUMENT.value,
+        capabilities=[one.value for one in CONTENT],
+        mimeType=MARKDOWN,
+        canonicalUrl=told.get("html_url"),
+        parentExternalId=place.repository,
+        revision=told.get("updated_at"),
+        providerCreatedAt=told.get("created_at"),
+        providerModifiedAt=told.get("updated_at"),
+        metadata={"state": told.get("state")},
+    )

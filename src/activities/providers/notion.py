@@ -1,0 +1,274 @@
+"""The adapter of Notion (API 2022-06-28): pages as Markdown, databases as rows."""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from typing_extensions import override
+
+from activities.providers.adapter import (
+    Adapter,
+    Downloaded,
+    Listing,
+    ProblemKind,
+    ProviderAccess,
+    ProviderProblem,
+    ReadContent,
+    ResourcePage,
+    listed,
+)
+from activities.providers.authorized import bearer
+from activities.providers.contents import CONTENT, CSV, MARKDOWN, content_of
+from activities.providers.csv_rows import Row, csv_text, write_csv
+from activities.providers.web import Web, no_such_resource, objects, shown_text, text_of
+from models.sources.external_resources.rules.notion_markdown import notion_markdown
+from models.sources.external_resources.rules.notion_values import notion_row, title_of
+from models.sources.external_resources.rules.resources import (
+    Capability,
+    ProviderResource,
+    ResourceSurfaceKind,
+)
+from runtime.outbound.client import OutboundClient
+
+API = "https://api.notion.com"
+VERSION = "2022-06-28"
+MAX_BLOCKS = 5_000
+"""Blocks of a page that is read."""
+MAX_DEPTH = 8
+PAGE_SIZE = "100"
+
+PAGE, DATABASE = "page", "database"
+_ID = re.compile(r"[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}")
+_ABLE = [one.value for one in (Capability.BROWSE, *CONTENT)]
+
+
+class NotionAdapter(Adapter):
+    """What an integration was given; at the top stands all of it, as Notion's search lists it."""
+
+    def __init__(self, outbound: OutboundClient, api_url: str = API) -> None:
+        self._outbound = outbound
+        self._api_url = api_url
+
+    @override
+    async def check(self, access: ProviderAccess) -> None:
+        web = self._web(access)
+        await web.json(web.url("v1", "users", "me"))
+
+    @override
+    async def browse(self, access: ProviderAccess, listing: Listing) -> ResourcePage:
+        web = self._web(access)
+        if listing.query is not None or listing.parent_external_id is None:
+            return await _search(web, listing)
+        parent = _checked(listing.parent_external_id)
+        if await _is_database(web, parent):
+            asked: dict[str, Any] = {"page_size": listing.limit}
+            if listing.cursor is not None:
+                asked["start_cursor"] = listing.cursor
+            url = web.url("v1", "databases", parent, "query")
+            told = await web.json(url, method="POST", body=asked)
+            return _page(told, listing, _resource)
+        query = {"page_size": str(listing.limit)}
+        if listing.cursor is not None:
+            query["start_cursor"] = listing.cursor
+        told = await web.json(web.url("v1", "blocks", parent, "children"), query=query)
+        return _page(told, listing, lambda block: _child(parent, block))
+
+    @override
+    async def describe(
+        self, access: ProviderAccess, resource: ProviderResource
+    ) -> ProviderResource:
+        web, external_id = self._web(access), _checked(resource.external_id)
+        kind = "databases" if resource.external_type == DATABASE else "pages"
+        told = await web.json(web.url("v1", kind, external_id))
+        made = None
+        if told.get("archived") is not True and told.get("in_trash") is not True:
+            made = _resource(told)
+        if made is None:
+            raise no_such_resource()
+        return made
+
+    @override
+    async def read(self, access: ProviderAccess, resource: ProviderResource) -> ReadContent:
+        web, external_id = self._web(access), _checked(resource.external_id)
+        if resource.external_type == DATABASE:
+            columns = await _columns(web, external_id)
+            return content_of(resource, CSV, await csv_text(columns, _rows(web, external_id)))
+        return content_of(resource, MARKDOWN, await _markdown(web, external_id))
+
+    @override
+    async def download(
+        self,
+        access: ProviderAccess,
+        resource: ProviderResource,
+        path: Path,
+        conditions: Mapping[str, str],
+    ) -> Downloaded:
+        web, external_id = self._web(access), _checked(resource.external_id)
+        table = resource.external_type == DATABASE
+        mime_type = CSV if table else MARKDOWN
+        # The moment of a database does not change with its rows.
+        known = None if table else resource.revision
+        validators = {} if known is None else {"revision": known}
+        if validators and conditions == validators:
+            return Downloaded(resource.name, mime_type, validators, unchanged=True)
+        if table:
+            await write_csv(path, await _columns(web, external_id), _rows(web, external_id))
+        else:
+            text = await _markdown(web, external_id)
+            await asyncio.to_thread(path.write_text, text, "utf-8")
+        return Downloaded(resource.name, mime_type, validators)
+
+    def _web(self, access: ProviderAccess) -> Web:
+        headers = {**bearer(access), "Notion-Version": VERSION}
+        return Web(self._outbound, self._api_url, headers)
+
+
+async def _search(web: Web, listing: Listing) -> ResourcePage:
+    asked: dict[str, Any] = {"page_size": listing.limit}
+    if listing.query:
+        asked["query"] = listing.query
+    if listing.external_type in {PAGE, DATABASE}:
+        asked["filter"] = {"property": "object", "value": listing.external_type}
+    if listing.cursor is not None:
+        asked["start_cursor"] = listing.cursor
+    told = await web.json(web.url("v1", "search"), method="POST", body=asked)
+    return _page(told, listing, _resource)
+
+
+async def _is_database(web: Web, external_id: str) -> bool:
+    """A listing names its parent by the id alone, and Notion has an address for each kind."""
+    try:
+        await web.json(web.url("v1", "databases", external_id))
+    except ProviderProblem as problem:
+        if problem.kind in {ProblemKind.GONE, ProblemKind.INVALID}:
+            return False
+        raise
+    return True
+
+
+def _page(told: Mapping[str, Any], listing: Listing, made: Any) -> ResourcePage:
+    found = [one for one in map(made, objects(told.get("results"))) if one is not None]
+    kept = [one for one in found if listing.external_type in (None, one.external_type)]
+    more = text_of(told.get("next_cursor")) if told.get("has_more") is True else None
+    return ResourcePage(kept[: listing.limit], more)
+
+
+async def _markdown(web: Web, external_id: str) -> str:
+    return shown_text(notion_markdown(await _Blocks(web).below(external_id)))
+
+
+class _Blocks:
+    """The blocks of a page with those in them, up to a number and a depth."""
+
+    def __init__(self, web: Web) -> None:
+        self._web = web
+        self._left = MAX_BLOCKS
+
+    async def below(self, external_id: str, depth: int = 1) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = []
+        async for page in _results(
+            self._web, self._web.url("v1", "blocks", external_id, "children")
+        ):
+            self._left -= len(page)
+            if self._left < 0 or depth > MAX_DEPTH:
+                message = f"The page has more than {MAX_BLOCKS} blocks, or {MAX_DEPTH} levels."
+                raise ProviderProblem(ProblemKind.TOO_LARGE, message)
+            found += page
+        for block in found:
+            inside, below = text_of(block.get("id")), block.get("type")
+            if block.get("has_children") is True and inside and below not in _ELSEWHERE:
+                block["children"] = await self.below(inside, depth + 1)
+        return found
+
+
+_ELSEWHERE = frozenset({"child_page", "child_database"})
+"""Blocks that are resources of their own."""
+
+
+async def _results(web: Web, url: str, method: str = "GET") -> AsyncIterator[list[dict[str, Any]]]:
+    """The pages of a list, one after the other. One that leads back to itself is malformed."""
+    cursor, seen = None, set[str]()
+    while True:
+        asked = {"page_size": PAGE_SIZE, **({"start_cursor": cursor} if cursor else {})}
+        if method == "GET":
+            told = await web.json(url, query=asked)
+        else:
+            told = await web.json(url, method=method, body={**asked, "page_size": int(PAGE_SIZE)})
+        yield objects(told.get("results"))
+        cursor = text_of(told.get("next_cursor")) if told.get("has_more") is True else None
+        if cursor is None:
+            return
+        if cursor in seen:
+            raise ProviderProblem(ProblemKind.MALFORMED, "Notion's pages lead in a circle.")
+        seen.add(cursor)
+
+
+async def _columns(web: Web, external_id: str) -> Sequence[str]:
+    """The names of a database's properties, its title first."""
+    told = (await web.json(web.url("v1", "databases", external_id))).get("properties")
+    known = told if isinstance(told, dict) else {}
+    return sorted(known, key=lambda name: (_is_title(known[name]) is False, name))
+
+
+def _is_title(told: Any) -> bool:
+    return isinstance(told, dict) and told.get("type") == "title"
+
+
+async def _rows(web: Web, external_id: str) -> AsyncIterator[list[Row]]:
+    url = web.url("v1", "databases", external_id, "query")
+    async for page in _results(web, url, "POST"):
+        yield [notion_row(one.get("properties")) for one in page]
+
+
+def _checked(external_id: str) -> str:
+    if not _ID.fullmatch(external_id):
+        raise no_such_resource()
+    return external_id
+
+
+def _resource(told: Mapping[str, Any]) -> ProviderResource | None:
+    external_type = told.get("object")
+    if external_type not in {PAGE, DATABASE}:
+        return None
+    table = external_type == DATABASE
+    parent = told.get("parent")
+    above = parent.get(str(parent.get("type"))) if isinstance(parent, dict) else None
+    kind = ResourceSurfaceKind.DATABASE if table else ResourceSurfaceKind.DOCUMENT
+    return listed(
+        externalType=external_type,
+        externalId=told.get("id"),
+        name=title_of(dict(told)),
+        surfaceKind=kind.value,
+        capabilities=_ABLE,
+        mimeType=CSV if table else MARKDOWN,
+        canonicalUrl=told.get("url"),
+        parentExternalId=above if isinstance(above, str) else None,
+        revision=None if table else told.get("last_edited_time"),
+        providerCreatedAt=told.get("created_time"),
+        providerModifiedAt=told.get("last_edited_time"),
+    )
+
+
+def _child(parent: str, block: Mapping[str, Any]) -> ProviderResource | None:
+    """A page or database inside a page; other blocks are its content."""
+    kinds = {"child_page": PAGE, "child_database": DATABASE}
+    external_type = kinds.get(str(block.get("type")))
+    if external_type is None:
+        return None
+    content = block.get(str(block.get("type")))
+    table = external_type == DATABASE
+    kind = ResourceSurfaceKind.DATABASE if table else ResourceSurfaceKind.DOCUMENT
+    return listed(
+        externalType=external_type,
+        externalId=block.get("id"),
+        name=content.get("title") if isinstance(content, dict) else None,
+        surfaceKind=kind.value,
+        capabilities=_ABLE,
+        mimeType=CSV if table else MARKDOWN,
+        parentExternalId=parent,
+        revision=None if table else block.get("last_edited_time"),
+        providerCreatedAt=block.get("created_time"),
+        providerModifiedAt=block.get("last_edited_time"),
+    )
