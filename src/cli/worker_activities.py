@@ -112,7 +112,7 @@ def registrations_of(parts: Parts) -> Registrations:
     providers = _providers(parts, endpoints)
     resources = ProviderResources(parts.database, providers)
     fetchers = Fetchers(parts.outbound, parts.keys, parts.store, resources)
-    of_family = job_families(parts.store, fetchers, providers, endpoints)
+    of_family = job_families(parts.store, fetchers, providers, endpoints, parts.keys)
     jobs = JobActivities(parts.database, of_family)
     refreshes = DataSourceRunActivities(parts.database, parts.store, fetchers)
     deliveries = DeliveryActivities(parts.database, _channels(parts))

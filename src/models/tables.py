@@ -54,7 +54,9 @@ import models.sources.data_sources.tables
 import models.sources.mounts.tables
 import models.sources.provider_calls.tables
 import models.workspace.bundles.tables
+import models.workspace.changes.tables
 import models.workspace.legacy_imports.tables
+import models.workspace.model_settings.tables
 import models.workspace.share_links.tables
 import models.workspace.system.tables
 import runtime.outbox

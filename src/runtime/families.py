@@ -16,6 +16,8 @@ class Family(StrEnum):
     AUTOMATION_SCHEDULE = "automation-schedule"
     DATA_SOURCE_SCHEDULE = "data-source-schedule"
     MOUNT_SCHEDULE = "mount-schedule"
+    CHANGE_APPLICATION = "change-application"
+    CHANGE_PLAN = "change-plan"
     MAINTENANCE = "maintenance"
     DATA_SOURCE_REFRESH = "data-source-refresh"
     DATA_SOURCE_PREVIEW = "data-source-preview"
@@ -36,8 +38,10 @@ class Family(StrEnum):
     RECOMPUTATION = "recomputation"
     RETENTION = "retention"
     SPREADSHEET_IMPORT = "spreadsheet-import"
+    STARTER_SEED = "starter-seed"
     TIMER_DUE = "timer-due"
     WORKSPACE_EXPORT = "workspace-export"
+    WORKSPACE_DRAFT = "workspace-draft"
 
     def workflow_id(self, subject_id: uuid.UUID | str, execution: str = "") -> str:
         """The business id of one piece of work, which makes a repeated start harmless.
@@ -48,6 +52,8 @@ class Family(StrEnum):
 
 
 JOB_FAMILIES = (
+    Family.CHANGE_APPLICATION,
+    Family.CHANGE_PLAN,
     Family.DATA_SOURCE_PREVIEW,
     Family.DATA_SOURCE_REVERSAL,
     Family.DATABASE_DUPLICATE,
@@ -63,6 +69,8 @@ JOB_FAMILIES = (
     Family.RECOMPUTATION,
     Family.RESOURCE_IMPORT,
     Family.WORKSPACE_EXPORT,
+    Family.STARTER_SEED,
+    Family.WORKSPACE_DRAFT,
 )
 """The families whose rows are those of the job table."""
 

@@ -132,6 +132,7 @@ OPAQUE = {
     "PlaceWidget.config",
     "HomeWidget.config",
     "SurfaceContent.settings",
+    "SeedDraft.plan",
 }
 """The same, of these bodies alone."""
 

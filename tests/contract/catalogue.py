@@ -438,6 +438,30 @@ EXAMPLES: Mapping[str, Example] = {
     "delete_file": GET,
     "get_asset": GET,
     "head_asset": GET,
+    # onboarding, changes, models
+    "draft_workspace": body({"description": "A bakery with customers and orders."}),
+    "seed_from_draft": Example(
+        body=lambda _: {"plan": {"nodes": [{"type": "page", "label": "Start"}]}}, works=True
+    ),
+    "seed_from_template": Example(body=lambda _: {"templateKey": "team_tasks"}, works=True),
+    "list_starter_templates": GET,
+    "create_ai_run": body({"instruction": "Add a database for suppliers."}),
+    "list_ai_runs": GET,
+    "get_ai_run": Example(ids={"runId": "changeId"}, private=True),
+    "reject_ai_run": Example(ids={"runId": "changeId"}, body=lambda _: {}, private=True, ends=True),
+    "apply_ai_run": Example(
+        ids={"runId": "changeId"}, body=lambda _: {"dryRun": True}, private=True
+    ),
+    "list_changes": GET,
+    "propose_changes": body(
+        {"operations": [{"kind": "create_item", "input": {"kind": "page", "title": "New"}}]}
+    ),
+    "get_changes": Example(private=True),
+    "apply_changes": Example(body=lambda _: {"dryRun": True}, private=True),
+    "get_model_settings": GET,
+    "put_model_settings": body(
+        {"baseUrl": "https://llm.example.com/v1", "model": "some", "enabled": False}
+    ),
     # sharing
     "create_share_link": Example(ids={"itemId": "pageItemId"}, body=lambda _: {"maxUses": 3}),
     "list_share_links": Example(ids={"itemId": "pageItemId"}),

@@ -80,6 +80,7 @@ async def furnish(space: Space, client: Client) -> Furnished:
     await _automations(made)
     await _waits(made)
     await _webhooks(made)
+    await _changes(made)
     return made
 
 
@@ -97,6 +98,12 @@ async def _ticket(made: Furnished) -> None:
                 session_expires_at=late,
             )
         )
+
+
+async def _changes(made: Furnished) -> None:
+    page = {"kind": "create_item", "input": {"kind": "page", "title": "Planned"}}
+    proposed = await made.post(f"{made.space.path}/changes", {"operations": [page]})
+    made.ids["changeId"] = proposed["id"]
 
 
 async def _people(made: Furnished) -> None:

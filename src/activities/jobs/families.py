@@ -2,6 +2,7 @@
 
 from activities.authorizations.jobs import Exchanges, Revocations
 from activities.authorizations.token_endpoint import TokenEndpoints
+from activities.jobs.change_applications import ChangeApplications
 from activities.jobs.database_copies import DatabaseCopies
 from activities.jobs.exports import Exports
 from activities.jobs.field_conversion import FieldConversion
@@ -13,19 +14,26 @@ from activities.jobs.provider_calls import ProviderCalls
 from activities.jobs.recomputation import Recomputation
 from activities.jobs.source_previews import SourcePreviews
 from activities.jobs.source_reversals import SourceReversals
+from activities.jobs.starter_seeds import StarterSeeds
 from activities.jobs.transactions import Chunks
 from activities.jobs.workspace_exports import WorkspaceExports
 from activities.providers.calls import Providers
 from activities.sources.fetchers import Fetchers
+from runtime.crypto import KeyRing
 from runtime.families import Family
 from runtime.object_store import ObjectStore
 
 
 def job_families(
-    store: ObjectStore, fetchers: Fetchers, providers: Providers, endpoints: TokenEndpoints
+    store: ObjectStore,
+    fetchers: Fetchers,
+    providers: Providers,
+    endpoints: TokenEndpoints,
+    keys: KeyRing,
 ) -> dict[Family, Chunks]:
     """The chunks of every family."""
     return {
+        Family.CHANGE_APPLICATION: ChangeApplications(keys),
         Family.DATA_SOURCE_PREVIEW: SourcePreviews(store, fetchers),
         Family.DATA_SOURCE_REVERSAL: SourceReversals(),
         Family.DATABASE_DUPLICATE: DatabaseCopies(),
@@ -38,6 +46,7 @@ def job_families(
         Family.FIELD_REMOVAL: FieldRemoval(),
         Family.FORM_IMPORT: FormImports(providers),
         Family.MOUNT_SYNC: MountSyncs(providers),
+        Family.STARTER_SEED: StarterSeeds(keys),
         Family.PROVIDER_CALL: ProviderCalls(providers),
         Family.WORKSPACE_EXPORT: WorkspaceExports(store),
     }

@@ -60,9 +60,13 @@ from api.routers.sources import (
     spreadsheet_imports,
 )
 from api.routers.workspace import (
+    ai_runs,
+    changes,
     legacy_imports,
+    model_settings,
     search,
     share_links,
+    starters,
     system,
     workspace_exports,
 )
@@ -121,4 +125,8 @@ ROUTERS: Sequence[Router] = (
     webhooks.router,
     secrets.router,
     legacy_imports.router,
+    starters.router,
+    ai_runs.router,
+    changes.router,
+    model_settings.router,
 )

@@ -56,6 +56,24 @@ async def _undo(job_id: str, status: JobStatus) -> str:
     return outcome
 
 
+@workflow.defn(name="ChangeApplication")
+class ChangeApplication:
+    """The operations of a change set, one after the other."""
+
+    @workflow.run
+    async def run(self, job_id: str) -> str:
+        return await _finish(job_id)
+
+
+@workflow.defn(name="ChangePlan")
+class ChangePlan:
+    """The operations that a model plans from an instruction."""
+
+    @workflow.run
+    async def run(self, job_id: str) -> str:
+        return await _finish(job_id, Queue.IO)
+
+
 @workflow.defn(name="DatabaseDuplicate")
 class DatabaseDuplicate:
     """A copy of a database, visible when it is whole."""
@@ -191,7 +209,27 @@ class WorkspaceExport:
         return await _finish(job_id)
 
 
+@workflow.defn(name="StarterSeed")
+class StarterSeed:
+    """A starter, built whole."""
+
+    @workflow.run
+    async def run(self, job_id: str) -> str:
+        return await _finish(job_id)
+
+
+@workflow.defn(name="WorkspaceDraft")
+class WorkspaceDraft:
+    """The plan that a model makes of a description."""
+
+    @workflow.run
+    async def run(self, job_id: str) -> str:
+        return await _finish(job_id, Queue.IO)
+
+
 JOB_WORKFLOWS: dict[Family, type[Any]] = {
+    Family.CHANGE_APPLICATION: ChangeApplication,
+    Family.CHANGE_PLAN: ChangePlan,
     Family.DATA_SOURCE_PREVIEW: DataSourcePreview,
     Family.DATA_SOURCE_REVERSAL: DataSourceReversal,
     Family.DATABASE_DUPLICATE: DatabaseDuplicate,
@@ -207,4 +245,6 @@ JOB_WORKFLOWS: dict[Family, type[Any]] = {
     Family.RECOMPUTATION: Recomputation,
     Family.RESOURCE_IMPORT: ResourceImport,
     Family.WORKSPACE_EXPORT: WorkspaceExport,
+    Family.STARTER_SEED: StarterSeed,
+    Family.WORKSPACE_DRAFT: WorkspaceDraft,
 }

@@ -1,5 +1,7 @@
 """Accepting jobs, and the guarded writes of those who execute them (promise I3)."""
 
+from sqlalchemy import delete
+
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.core.lifecycle import commands as lifecycle
@@ -110,3 +112,12 @@ async def close_job(
 ) -> bool:
     """End an open job for ever; False when it was closed before."""
     return bool(await lifecycle.finish(work, JOBS, [job_id], status, result=result))
+
+
+async def forget_job(work: UnitOfWork, workspace_id: Id, job_id: Id) -> None:
+    """Remove a job that has ended, of which nobody is to read later."""
+    await work.execute(
+        delete(JOBS.table).where(
+            JOBS.table.c.workspace_id == workspace_id, JOBS.table.c.id == job_id, ~JOBS.is_open
+        )
+    )

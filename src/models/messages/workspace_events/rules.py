@@ -38,6 +38,9 @@ class EventType(StrEnum):
     RUN_STATUS = "run.status"
     DATA_SOURCE_RUN = "data_source.run"
     IMPORT_STAGE = "import.stage"
+    STARTER_SEED_STARTED = "onboarding.starter_seed.started"
+    STARTER_SEED_COMPLETED = "onboarding.starter_seed.completed"
+    STARTER_SEED_FAILED = "onboarding.starter_seed.failed"
 
 
 _READ_BY = {
@@ -51,6 +54,7 @@ _READ_BY = {
     "run": Scope.AUTOMATIONS_READ,
     "data_source": Scope.DATA_SOURCES_READ,
     "import": Scope.WORKSPACE_READ,
+    "onboarding": Scope.WORKSPACE_READ,
 }
 """By the noun that a type begins with, what a credential must hold to read such events."""
 

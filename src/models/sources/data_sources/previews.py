@@ -1,11 +1,9 @@
 """Previews: what a config would bring in, read by a worker and forgotten after the answer."""
 
-from sqlalchemy import delete
-
 from models.core.access.rules import Actor
 from models.core.base import Id
-from models.messages.jobs.commands import accept_job
-from models.messages.jobs.queries import JOB, find_job
+from models.messages.jobs.commands import accept_job, forget_job
+from models.messages.jobs.queries import find_job
 from models.messages.jobs.rules import OPEN_JOB, JobStatus
 from models.sources.data_sources.commands import checked_config
 from models.sources.data_sources.shapes import DataSourcePreview, PreviewDataSource
@@ -54,10 +52,4 @@ async def preview_outcome(
 
 async def forget_preview(work: UnitOfWork, actor: Actor, preview_id: Id) -> None:
     """Remove what a preview read."""
-    await work.execute(
-        delete(JOB.id.table).where(
-            JOB.workspace_id == actor.workspace_id,
-            JOB.id == preview_id,
-            JOB.status.not_in([status.value for status in OPEN_JOB]),
-        )
-    )
+    await forget_job(work, actor.workspace_id, preview_id)

@@ -10,6 +10,7 @@ _DERIVED = "is made anew of what a bundle has"
 LEFT_OUT: Mapping[str, str] = {
     "api_key": _CREDENTIALS,
     "connection": _CREDENTIALS,
+    "model_settings": _CREDENTIALS,
     "invitation": "its token was sent by the platform that it opens",
     "oauth_authorization": _CREDENTIALS,
     "oauth_client_choice": "is a choice of a person, about all their workspaces",
@@ -24,6 +25,7 @@ LEFT_OUT: Mapping[str, str] = {
     "action_step": _HISTORY,
     "automation_event": _HISTORY,
     "automation_run": _HISTORY,
+    "change_set": "names what is in this workspace by its ids, and waits for a week at most",
     "data_source_run": _HISTORY,
     "delivery": _HISTORY,
     "node_run": _HISTORY,

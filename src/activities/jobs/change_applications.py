@@ -1,0 +1,26 @@
+"""Jobs that apply a change set."""
+
+from typing_extensions import override
+
+from activities.jobs.transactions import Chunks
+from models.core.base import JsonObject
+from models.messages.jobs.tables import Job
+from models.workspace.changes.commands.application import apply_next, stop_applying
+from runtime.crypto import KeyRing
+from runtime.database import UnitOfWork
+
+
+class ChangeApplications(Chunks):
+    """Carries out one operation in each transaction, together with what becomes of it."""
+
+    def __init__(self, keys: KeyRing) -> None:
+        self._keys = keys
+
+    @override
+    async def advance(self, work: UnitOfWork, job: Job) -> JsonObject | None:
+        return await apply_next(work, job, self._keys)
+
+    @override
+    async def undo(self, work: UnitOfWork, job: Job) -> bool:
+        await stop_applying(work, job)
+        return True

@@ -1,0 +1,172 @@
+"""Reading change sets."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ColumnElement, select
+
+from models.core.access.rules import MANAGERS, Actor
+from models.core.base import Id, JsonObject
+from models.core.pagination import Page, PageRequest
+from models.workspace.changes.rules.kinds import OperationKind, Stake, stake_of
+from models.workspace.changes.rules.status import WAITING, ChangeStatus, Outcome, ResultStatus
+from models.workspace.changes.shapes import (
+    AiRunList,
+    ApplyResult,
+    ChangeSetDetail,
+    ChangeSetList,
+    ChangeSetSummary,
+    Operation,
+    OperationResult,
+    PlannedOperation,
+)
+from models.workspace.changes.tables import ChangeSet, change_set
+from runtime.database import UnitOfWork
+from runtime.errors import NotFoundError
+
+
+def seen_by(actor: Actor) -> tuple[ColumnElement[bool], ...]:
+    """Which change sets an actor sees: their own, and as an owner or administrator all.
+
+    An operation may name what only its author sees.
+    """
+    mine = (change_set.c.workspace_id == actor.workspace_id,)
+    if actor.role in MANAGERS:
+        return mine
+    return (*mine, change_set.c.created_by_user_id == actor.user_id)
+
+
+async def find_changes(
+    work: UnitOfWork, actor: Actor, change_id: Id, *, locked: bool = False
+) -> ChangeSet:
+    """A change set that the actor sees. Raises `NotFoundError`."""
+    statement = select(change_set).where(*seen_by(actor), change_set.c.id == change_id)
+    found = await work.first(statement.with_for_update() if locked else statement, of=ChangeSet)
+    if found is None:
+        raise NotFoundError("run")
+    return found
+
+
+async def get_changes(work: UnitOfWork, actor: Actor, change_id: Id) -> ChangeSetDetail:
+    """A change set with its operations and what became of them. Raises `NotFoundError`."""
+    return detail(await find_changes(work, actor, change_id), work.now)
+
+
+async def list_changes(work: UnitOfWork, actor: Actor, page: PageRequest) -> ChangeSetList:
+    """The change sets that the actor sees, newest first."""
+    found = await _page(work, actor, page)
+    return ChangeSetList(changes=_summaries(found, work.now), cursor=found.cursor)
+
+
+async def list_runs(work: UnitOfWork, actor: Actor, page: PageRequest) -> AiRunList:
+    """The same change sets, as runs."""
+    found = await _page(work, actor, page)
+    return AiRunList(runs=_summaries(found, work.now), cursor=found.cursor)
+
+
+async def apply_outcome(
+    work: UnitOfWork, actor: Actor, change_id: Id, *, last: bool
+) -> ApplyResult | None:
+    """What was applied, None while more is; how far it came when this is the last time to ask."""
+    found = await find_changes(work, actor, change_id)
+    if found.status == ChangeStatus.APPLYING and not last:
+        return None
+    return apply_result(found, read_outcomes(found), ChangeStatus(found.status))
+
+
+async def _page(work: UnitOfWork, actor: Actor, page: PageRequest) -> Page[ChangeSet]:
+    statement = select(change_set).where(*seen_by(actor))
+    return await page.descending(
+        work, statement, change_set.c.created_at, change_set.c.id, of=ChangeSet
+    )
+
+
+def _summaries(found: Page[ChangeSet], now: datetime) -> list[ChangeSetSummary]:
+    return [ChangeSetSummary(**_summary(row, now)) for row in found.items]
+
+
+def detail(row: ChangeSet, now: datetime) -> ChangeSetDetail:
+    """A change set as it is shown alone."""
+    operations = read_operations(row)
+    status = status_of(row, now)
+    result = apply_result(row, read_outcomes(row), status)
+    return ChangeSetDetail(
+        **_summary(row, now),
+        operations=[
+            PlannedOperation(
+                index=index,
+                kind=one.kind,
+                stake=stake_of(one.kind, one.input),
+                ref=one.ref,
+                input=one.input,
+            )
+            for index, one in enumerate(operations)
+        ],
+        results=result.results,
+        applied_count=result.applied_count,
+        skipped_count=result.skipped_count,
+        failed_count=result.failed_count,
+    )
+
+
+def status_of(row: ChangeSet, now: datetime) -> ChangeStatus:
+    """The state; what waited too long has expired, also before that is written down."""
+    status = ChangeStatus(row.status)
+    return ChangeStatus.EXPIRED if status in WAITING and row.expires_at <= now else status
+
+
+def _summary(row: ChangeSet, now: datetime) -> dict[str, Any]:
+    names = ChangeSetSummary.model_fields.keys() - {"status", "operation_count"}
+    return {
+        **{name: getattr(row, name) for name in names},
+        "status": status_of(row, now),
+        "operation_count": len(row.operations),
+    }
+
+
+def read_operations(row: ChangeSet) -> list[Operation]:
+    """The operations, which were checked when the change set was proposed."""
+    return [Operation.model_validate(one) for one in row.operations]
+
+
+def read_outcomes(row: ChangeSet) -> list[Outcome]:
+    """What became of each operation."""
+    return [Outcome(**{**one, "status": ResultStatus(one["status"])}) for one in row.outcomes]
+
+
+def stored_outcomes(outcomes: Sequence[Outcome]) -> list[JsonObject]:
+    """The same as they are stored."""
+    return [asdict(one) for one in outcomes]
+
+
+def apply_result(row: ChangeSet, outcomes: Sequence[Outcome], status: ChangeStatus) -> ApplyResult:
+    """The answer of apply."""
+    results = [
+        OperationResult(
+            index=index,
+            kind=OperationKind(one["kind"]),
+            stake=_stake(one),
+            status=outcome.status,
+            needs_approval=outcome.needs_approval,
+            error=outcome.error,
+            subject_id=outcome.subject_id,
+        )
+        for index, (one, outcome) in enumerate(zip(row.operations, outcomes, strict=True))
+    ]
+    count = dict.fromkeys(ResultStatus, 0)
+    for outcome in outcomes:
+        count[outcome.status] += 1
+    return ApplyResult(
+        run_id=row.id,
+        status=status,
+        results=results,
+        applied_count=count[ResultStatus.APPLIED],
+        skipped_count=count[ResultStatus.SKIPPED],
+        failed_count=count[ResultStatus.FAILED],
+    )
+
+
+def _stake(operation: JsonObject) -> Stake:
+    return stake_of(OperationKind(operation["kind"]), operation["input"])

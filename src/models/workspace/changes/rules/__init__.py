@@ -1,0 +1,1 @@
+"""The rules of change sets. Pure."""

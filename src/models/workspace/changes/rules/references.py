@@ -1,0 +1,69 @@
+"""References: what an operation names that another before it makes. Pure.
+
+Anywhere in an input, the object `{"ref": "tasks"}` stands for the id of what the operation with
+that `ref` makes; `{"ref": "tasks.views.board"}` for the id of one of its parts.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeGuard
+
+from models.core.base import EXAMPLE_ID, Id
+from runtime.errors import ValidationError
+
+_REF = "ref"
+NAME = r"^[a-z][a-z0-9_]{0,62}$"
+_NAMED = re.compile(r"[a-z][a-z0-9_]{0,62}(\.[a-z0-9_]{1,63}){0,2}")
+
+Names = Mapping[str, Id]
+"""The ids of what was made, by name."""
+
+
+def is_reference(value: Any) -> TypeGuard[dict[str, str]]:
+    """Whether a value stands for the id of something that is made."""
+    if not (isinstance(value, dict) and value.keys() == {_REF}):
+        return False
+    named = value[_REF]
+    return isinstance(named, str) and _NAMED.fullmatch(named) is not None
+
+
+def named_in(value: Any) -> Iterator[str]:
+    """Every name that a value refers to, at any depth."""
+    if is_reference(value):
+        yield value[_REF]
+    elif isinstance(value, dict):
+        for part in value.values():
+            yield from named_in(part)
+    elif isinstance(value, list):
+        for part in value:
+            yield from named_in(part)
+
+
+def refs_in(value: Any) -> set[str]:
+    """The refs of the operations that a value refers to."""
+    return {name.partition(".")[0] for name in named_in(value)}
+
+
+def resolved(value: Any, names: Names) -> Any:
+    """The value with ids in the place of references. Raises `ValidationError` for an unknown."""
+    if is_reference(value):
+        found = names.get(value[_REF])
+        if found is None:
+            raise ValidationError(f"Nothing of the name {value[_REF]} was made.")
+        return str(found)
+    if isinstance(value, dict):
+        return {key: resolved(part, names) for key, part in value.items()}
+    if isinstance(value, list):
+        return [resolved(part, names) for part in value]
+    return value
+
+
+def with_placeholders(value: Any) -> Any:
+    """The value with some id in the place of every reference, so that its shape can be read."""
+    if is_reference(value):
+        return EXAMPLE_ID
+    if isinstance(value, dict):
+        return {key: with_placeholders(part) for key, part in value.items()}
+    if isinstance(value, list):
+        return [with_placeholders(part) for part in value]
+    return value

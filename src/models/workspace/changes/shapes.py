@@ -1,0 +1,160 @@
+"""Change sets on the wire (interface, AI run apply result; decisions C13, C16)."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from models.core.base import Id, Input, JsonObject, Label, Moment, Nullable, Shape, example
+from models.workspace.changes.rules.kinds import OperationKind, Stake
+from models.workspace.changes.rules.references import NAME
+from models.workspace.changes.rules.status import ChangeStatus, ResultStatus
+
+MAX_OPERATIONS = 200
+MIN_INSTRUCTION, MAX_INSTRUCTION = 3, 4_000
+
+_EXAMPLE: JsonObject = {
+    "title": "A place for leads",
+    "operations": [
+        {
+            "kind": "create_database",
+            "ref": "leads",
+            "input": {"label": "Leads", "fields": [{"label": "Company", "kind": "text"}]},
+        },
+        {
+            "kind": "create_record",
+            "input": {"databaseId": {"ref": "leads"}, "title": "The first one"},
+        },
+    ],
+}
+
+
+class Operation(Input):
+    """One operation: `input` is the body of the API's own operation, with the ids of its path.
+
+    `{"ref": "leads"}` in an input stands for the id of what the operation named `leads` makes,
+    `leads.item` for its item, `leads.surface` for its surface, `leads.views.<key>` and
+    `leads.fields.<key>` for the views and fields of a database.
+    """
+
+    kind: Annotated[OperationKind, Field(strict=False)]
+    ref: Annotated[str, Field(pattern=NAME)] | None = None
+    input: JsonObject
+
+
+Operations = Annotated[list[Operation], Field(min_length=1, max_length=MAX_OPERATIONS)]
+
+
+class ProposeChanges(Input):
+    """Body of propose changes: a change set written by hand."""
+
+    model_config = example(_EXAMPLE)
+
+    title: Label | None = None
+    operations: Operations
+
+
+class CreateAiRun(Input):
+    """Body of create AI run: either an instruction, or the operations themselves."""
+
+    model_config = example({"instruction": "Add a database for customer feedback"})
+
+    instruction: (
+        Annotated[str, Field(min_length=MIN_INSTRUCTION, max_length=MAX_INSTRUCTION)] | None
+    ) = None
+    title: Label | None = None
+    operations: Operations | None = None
+
+
+Index = Annotated[int, Field(ge=0, lt=MAX_OPERATIONS)]
+
+
+class ApplyChanges(Input):
+    """Body of apply: what is approved.
+
+    What adds is applied at once. What changes is applied when its index is listed, or with
+    `approveAll`. What removes, or acts, is applied only when its index is listed. With `dryRun`
+    everything is tried and nothing is kept.
+    """
+
+    model_config = example({"approvedIndexes": [1]})
+
+    approved_indexes: Annotated[list[Index], Field(max_length=MAX_OPERATIONS)] | None = None
+    approve_all: bool = False
+    dry_run: bool = False
+
+
+class RejectChanges(Input):
+    """Body of reject."""
+
+    reason: Annotated[str, Field(max_length=1_000)] | None = None
+
+
+class OperationResult(Shape):
+    """What became of one operation; `subjectId` is what it made or changed."""
+
+    index: int
+    kind: OperationKind
+    stake: Stake
+    status: ResultStatus
+    needs_approval: bool
+    error: str | None
+    subject_id: str | None
+
+
+class ApplyResult(Shape):
+    """What was applied so far; the counts are those of `results`."""
+
+    run_id: Id
+    status: ChangeStatus
+    results: list[OperationResult]
+    applied_count: int
+    skipped_count: int
+    failed_count: int
+
+
+class PlannedOperation(Shape):
+    """One operation of a change set, and what is at stake."""
+
+    index: int
+    kind: OperationKind
+    stake: Stake
+    ref: str | None
+    input: JsonObject
+
+
+class ChangeSetSummary(Shape):
+    """A change set as lists show it. `source` says who wrote its operations."""
+
+    id: Id
+    workspace_id: Id
+    source: str
+    title: str
+    instruction: str | None
+    status: ChangeStatus
+    operation_count: int
+    created_by_user_id: Id
+    rejected_reason: str | None
+    expires_at: Moment
+    created_at: Moment
+    updated_at: Moment
+    completed_at: Moment | None
+
+
+class ChangeSetDetail(ChangeSetSummary):
+    """A change set with its operations, and what became of each."""
+
+    operations: list[PlannedOperation]
+    results: list[OperationResult]
+    applied_count: int
+    skipped_count: int
+    failed_count: int
+
+
+class ChangeSetList(Shape):
+    changes: list[ChangeSetSummary]
+    cursor: Nullable[str]
+
+
+class AiRunList(Shape):
+    runs: list[ChangeSetSummary]
+    cursor: Nullable[str]

@@ -1,0 +1,64 @@
+"""The table of change sets."""
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from sqlalchemy import ForeignKeyConstraint, Index, UniqueConstraint, text
+from sqlalchemy.dialects.postgresql import JSONB
+from sqlmodel import Field, SQLModel
+
+from models.core.base import Id
+from models.core.lifecycle.commands import WorkTable
+from models.workspace.changes.rules.status import CHANGE_LIFECYCLE, WAITING, ChangeStatus
+from runtime.schema import Timestamp, listed, one_of, table_of
+
+
+class ChangeSource(StrEnum):
+    """Who wrote the operations."""
+
+    MODEL = "model"
+    RULES = "rules"
+    HAND = "hand"
+
+
+class ChangeSet(SQLModel, table=True):
+    """One change set. `outcomes` stand in the order of `operations`.
+
+    `names` are the ids of what its operations made, by the names others refer to.
+    """
+
+    __tablename__ = "change_set"
+    __table_args__ = (
+        UniqueConstraint("workspace_id", "id"),
+        ForeignKeyConstraint(["workspace_id"], ["workspace.id"]),
+        one_of("status", ChangeStatus),
+        one_of("source", ChangeSource),
+        Index("ix_change_set_workspace_id_created_at_id", "workspace_id", "created_at", "id"),
+        Index(
+            "ix_change_set_expires_at",
+            "expires_at",
+            postgresql_where=text(f"status IN ({listed(WAITING)})"),
+        ),
+        Index("ix_change_set_completed_at", "completed_at"),
+    )
+
+    id: Id = Field(primary_key=True)
+    workspace_id: Id
+    source: str
+    title: str
+    instruction: str | None = None
+    status: str
+    operations: list[dict[str, Any]] = Field(sa_type=JSONB)
+    outcomes: list[dict[str, Any]] = Field(sa_type=JSONB)
+    names: dict[str, Any] = Field(sa_type=JSONB)
+    rejected_reason: str | None = None
+    created_by_user_id: Id
+    expires_at: datetime = Field(sa_type=Timestamp)
+    created_at: datetime = Field(sa_type=Timestamp)
+    updated_at: datetime = Field(sa_type=Timestamp)
+    completed_at: datetime | None = Field(default=None, sa_type=Timestamp)
+
+
+change_set = table_of(ChangeSet)
+CHANGE_SETS = WorkTable(change_set, CHANGE_LIFECYCLE)

@@ -1,0 +1,1 @@
+"""Which language model a workspace has its drafts and plans written by."""

@@ -1,0 +1,113 @@
+"""Seeding a workspace: accepted by a request, built by a job in one transaction."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from models.core.access.rules import Actor, Principal, PrincipalType
+from models.core.base import Id, JsonObject
+from models.messages.jobs.commands import accept_job
+from models.messages.jobs.queries import job_actor
+from models.messages.jobs.tables import Job
+from models.messages.workspace_events.commands import append_event
+from models.messages.workspace_events.rules import EventType
+from models.workspace.changes.commands.execution import Made, carry_out, named
+from models.workspace.changes.rules.kinds import OperationKind
+from models.workspace.changes.shapes import Operation
+from models.workspace.starters.files import find_template
+from models.workspace.starters.rules.counts import counts_of
+from models.workspace.starters.rules.dates import dated
+from models.workspace.starters.rules.operations import operations_of
+from models.workspace.starters.rules.plan import normalized
+from models.workspace.starters.shapes import StarterPlan
+from runtime.crypto import KeyRing
+from runtime.database import UnitOfWork
+from runtime.families import Family
+
+
+async def accept_template(work: UnitOfWork, actor: Actor, seed_id: Id, key: str) -> None:
+    """Accept the job that builds a shipped starter. Raises `NotFoundError`."""
+    template = find_template(key)
+    await _accept(work, actor, seed_id, f"Starter · {template.key}", {"templateKey": template.key})
+
+
+async def accept_plan(work: UnitOfWork, actor: Actor, seed_id: Id, plan: JsonObject) -> None:
+    """Accept the job that builds a plan. Raises `ValidationError` when nothing is to build."""
+    well_formed = normalized(plan).model_dump(mode="json", by_alias=True)
+    await _accept(work, actor, seed_id, "Starter · draft", {"plan": well_formed})
+
+
+async def _accept(
+    work: UnitOfWork, actor: Actor, seed_id: Id, summary: str, asked: JsonObject
+) -> None:
+    accepted = await accept_job(
+        work, actor, Family.STARTER_SEED, seed_id, seed_id, summary=summary, input=asked
+    )
+    if accepted:
+        data = _facts(seed_id, asked)
+        kind = EventType.STARTER_SEED_STARTED
+        await append_event(work, actor.principal, actor.workspace_id, kind, data)
+
+
+def _facts(seed_id: Id, asked: JsonObject) -> JsonObject:
+    """What analytics are told: which starter, and nothing that somebody wrote."""
+    key = asked.get("templateKey")
+    told: JsonObject = {"seedId": str(seed_id), "source": "draft" if key is None else "template"}
+    return told if key is None else {**told, "templateKey": key}
+
+
+async def seed(work: UnitOfWork, job: Job, keys: KeyRing) -> JsonObject:
+    """Build everything, with the rights that whoever asked has now; gives the answer.
+
+    Raises what one of the operations raises.
+    """
+    person = await job_actor(work, job)
+    # Sample records are no news: they start no automations.
+    actor = replace(person, principal=replace(person.principal, bulk=True))
+    headline, operations = _asked(job, work)
+    names: dict[str, Id] = {}
+    item_ids: list[str] = []
+    for one in operations:
+        made = await carry_out(work, actor, keys, one, names)
+        names |= named(one, made)
+        if one.kind in _PLACED and one.input.get("parentItemId") is None:
+            item_ids.append(str(_item_of(made)))
+    counts = counts_of(operations).model_dump(by_alias=True)
+    facts = {**_facts(job.id, job.input), **counts}
+    kind = EventType.STARTER_SEED_COMPLETED
+    await append_event(work, person.principal, job.workspace_id, kind, facts)
+    return {**_facts(job.id, job.input), "headline": headline, "itemIds": item_ids, **counts}
+
+
+_PLACED = frozenset(
+    {
+        OperationKind.CREATE_ITEM,
+        OperationKind.CREATE_DATABASE,
+        OperationKind.CREATE_AUTOMATION,
+        OperationKind.CREATE_ACTION,
+    }
+)
+
+
+def _item_of(made: Made) -> Id:
+    return made.parts.get("item", made.subject_id)
+
+
+def _asked(job: Job, work: UnitOfWork) -> tuple[str, Sequence[Operation]]:
+    key = job.input.get("templateKey")
+    if key is None:
+        plan = StarterPlan.model_validate(job.input["plan"])
+        return plan.headline, operations_of(plan)
+    template = find_template(key)
+    today = work.now.date()
+    operations = [
+        one.model_copy(update={"input": dated(one.input, today)}) for one in template.operations
+    ]
+    return template.headline, operations
+
+
+async def seed_failed(work: UnitOfWork, job: Job) -> None:
+    """Tell that nothing came of a seed; its one transaction left nothing."""
+    data = {**_facts(job.id, job.input), "errorCode": job.error_code or "interrupted"}
+    # Whoever asked may have left since.
+    principal = Principal(type=PrincipalType.SYSTEM, id=job.id, user_id=job.actor_user_id)
+    await append_event(work, principal, job.workspace_id, EventType.STARTER_SEED_FAILED, data)

@@ -1,0 +1,25 @@
+"""How much a list of operations builds. Pure."""
+
+from collections.abc import Sequence
+
+from models.workspace.changes.rules.kinds import OperationKind
+from models.workspace.changes.shapes import Operation
+from models.workspace.starters.shapes import StarterCounts
+
+
+def counts_of(operations: Sequence[Operation]) -> StarterCounts:
+    """What is there once all operations are done."""
+    kinds = [one.kind for one in operations]
+    items = [one.input.get("kind") for one in operations if one.kind is OperationKind.CREATE_ITEM]
+    databases = [one.input for one in operations if one.kind is OperationKind.CREATE_DATABASE]
+    records = [one.input for one in operations if one.kind is OperationKind.CREATE_RECORDS]
+    views = sum(max(1, len(one.get("views") or ())) for one in databases)
+    return StarterCounts(
+        database_count=len(databases),
+        record_count=sum(len(one["records"]) for one in records),
+        view_count=views + kinds.count(OperationKind.CREATE_VIEW),
+        page_count=items.count("page"),
+        dashboard_count=items.count("dashboard"),
+        form_count=items.count("form"),
+        automation_count=kinds.count(OperationKind.CREATE_AUTOMATION),
+    )

@@ -1,0 +1,198 @@
+"""From a plan to the operations that build it. Pure."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from models.core.base import JsonObject
+from models.core.keys import slug
+from models.data.databases.rules.kinds import OPTION_KINDS, TITLE_KEY, FieldKind
+from models.data.views.rules.kinds import ViewKind
+from models.workspace.changes.rules.kinds import OperationKind
+from models.workspace.changes.shapes import Operation
+from models.workspace.starters.rules.plan_fields import suggested_views
+from models.workspace.starters.shapes import NodeType, PlanField, PlanNode, PlanView, StarterPlan
+
+_COLORS = ("blue", "green", "orange", "purple", "red", "teal", "yellow", "pink", "brown", "gray")
+_MOST_SHOWN = 4
+"""Databases that a dashboard shows."""
+_CARD_FIELDS = 3
+
+
+def operations_of(plan: StarterPlan) -> list[Operation]:
+    """What builds a plan that is well-formed: databases, then what relates them, then the rest."""
+    tree = [node for node in plan.nodes if node.type in {NodeType.FOLDER, NodeType.PAGE}]
+    databases = [node for node in plan.nodes if node.type is NodeType.DATABASE]
+    rest = [node for node in plan.nodes if node.type in {NodeType.DASHBOARD, NodeType.FORM}]
+    return [
+        *(_NODES[node.type](node, databases) for node in tree),
+        *(_NODES[node.type](node, databases) for node in databases),
+        *(one for node in databases for one in _relations(node)),
+        *(_records(node) for node in databases if node.records),
+        *(_NODES[node.type](node, databases) for node in rest),
+    ]
+
+
+def _operation(kind: OperationKind, ref: str | None, given: JsonObject) -> Operation:
+    return Operation.model_validate({"kind": kind.value, "ref": ref, "input": given})
+
+
+def _ref(name: str) -> JsonObject:
+    return {"ref": name}
+
+
+def _place(node: PlanNode) -> JsonObject:
+    return {} if node.parent_ref is None else {"parentItemId": _place_ref(node.parent_ref)}
+
+
+def _place_ref(ref: str) -> JsonObject:
+    return _ref(f"{ref}.item")
+
+
+def _looks(node: PlanNode) -> JsonObject:
+    return {} if node.icon is None else {"icon": node.icon}
+
+
+def _item(node: PlanNode, kind: str, **given: Any) -> Operation:
+    body = {"kind": kind, "title": node.label, **_place(node), **_looks(node), **given}
+    return _operation(OperationKind.CREATE_ITEM, node.ref, body)
+
+
+def _folder(node: PlanNode, databases: Sequence[PlanNode]) -> Operation:
+    del databases
+    return _item(node, "folder")
+
+
+def _page(node: PlanNode, databases: Sequence[PlanNode]) -> Operation:
+    del databases
+    lines = node.content or ([node.description] if node.description else [])
+    return _item(node, "page", content={"blocks": [_block(line) for line in lines]})
+
+
+_LINES: Mapping[str, tuple[str, JsonObject]] = {
+    "### ": ("heading_3", {}),
+    "## ": ("heading_2", {}),
+    "# ": ("heading_1", {}),
+    "- [ ] ": ("to_do", {"checked": False}),
+    "- [x] ": ("to_do", {"checked": True}),
+    "- ": ("bulleted_list_item", {}),
+    "> ": ("quote", {}),
+}
+"""How the beginning of a line says its kind, as in Markdown."""
+
+
+def _block(line: str) -> JsonObject:
+    for mark, (kind, content) in _LINES.items():
+        if line.startswith(mark):
+            return {"kind": kind, "content": {"text": line.removeprefix(mark), **content}}
+    return {"kind": "paragraph", "content": {"text": line}}
+
+
+def _database(node: PlanNode, databases: Sequence[PlanNode]) -> Operation:
+    del databases
+    fields = [field for field in node.fields if field.kind is not FieldKind.RELATION]
+    body = {
+        "label": node.label,
+        **_place(node),
+        **_looks(node),
+        **({} if node.description is None else {"description": node.description}),
+        "fields": [_field(field) for field in fields],
+        "views": [_view(view, fields) for view in node.views or suggested_views(fields)],
+    }
+    return _operation(OperationKind.CREATE_DATABASE, node.ref, body)
+
+
+def _field(field: PlanField) -> JsonObject:
+    body: JsonObject = {"key": field.key, "label": field.label, "kind": field.kind.value}
+    if field.kind not in OPTION_KINDS:
+        return body
+    names = field.options or []
+    keys = [slug(name, "option") for name in names]
+    body["options"] = [
+        {"name": name, "key": key, "color": _COLORS[place % len(_COLORS)]}
+        for place, (name, key) in enumerate(zip(names, keys, strict=True))
+    ]
+    if field.kind is FieldKind.STATUS:
+        return {**body, "settings": {"groups": _groups(keys)}, "defaultValue": keys[0]}
+    return {**body, "settings": {"allowCreate": True}}
+
+
+def _groups(keys: Sequence[str]) -> JsonObject:
+    """The first is to do, the last is done, what lies between is in progress."""
+    if len(keys) == 1:
+        return {"todo": list(keys), "in_progress": [], "done": []}
+    return {"todo": [keys[0]], "in_progress": list(keys[1:-1]), "done": [keys[-1]]}
+
+
+def _view(view: PlanView, fields: Sequence[PlanField]) -> JsonObject:
+    manifest: JsonObject = {}
+    if view.kind is ViewKind.BOARD:
+        cards = [one.key for one in fields if one.key not in {TITLE_KEY, view.field}]
+        manifest = {"stackFieldKey": view.field, "cardFields": cards[:_CARD_FIELDS]}
+    elif view.kind is ViewKind.CALENDAR:
+        manifest = {"dateFieldKey": view.field}
+    return {"label": view.label, "kind": view.kind.value, "manifest": manifest}
+
+
+def _relations(node: PlanNode) -> Iterator[Operation]:
+    """Relations come when all databases are there, so that two may point at each other."""
+    for field in node.fields:
+        if field.kind is FieldKind.RELATION and field.target is not None:
+            settings = {"databaseId": _ref(field.target), "cardinality": "one"}
+            body = {"key": field.key, "label": field.label, "kind": "relation"}
+            given = {"databaseId": _ref(node.ref), **body, "settings": settings}
+            yield _operation(OperationKind.CREATE_FIELD, None, given)
+
+
+def _records(node: PlanNode) -> Operation:
+    records = [record.model_dump(mode="json", exclude_none=True) for record in node.records]
+    given = {"databaseId": _ref(node.ref), "records": records}
+    return _operation(OperationKind.CREATE_RECORDS, None, given)
+
+
+def _form(node: PlanNode, databases: Sequence[PlanNode]) -> Operation:
+    del databases
+    assert node.database_ref is not None, "a form without a database was left out"
+    config = {"databaseId": _ref(node.database_ref), "title": node.label}
+    if node.description is not None:
+        config["description"] = node.description
+    return _item(node, "form", config=config)
+
+
+def _dashboard(node: PlanNode, databases: Sequence[PlanNode]) -> Operation:
+    """A figure for each database in the first row, and their records below."""
+    shown = databases[:_MOST_SHOWN]
+    width = 12 // max(1, len(shown))
+    blocks: list[JsonObject] = [
+        {
+            "kind": "number",
+            "content": {
+                "databaseId": _ref(one.ref),
+                "aggregate": {"op": "count"},
+                "title": one.label,
+            },
+            "x": place * width,
+            "y": 0,
+            "w": width,
+            "h": 2,
+        }
+        for place, one in enumerate(shown)
+    ]
+    for place, one in enumerate(shown):
+        key = slug(_first_view(one).label, "view")
+        content = {"viewId": _ref(f"{one.ref}.views.{key}"), "title": one.label}
+        frame = {"x": 6 * (place % 2), "y": 2 + 6 * (place // 2), "w": 6, "h": 6}
+        blocks.append({"kind": "view", "content": content, **frame})
+    return _item(node, "dashboard", content={"blocks": blocks})
+
+
+def _first_view(node: PlanNode) -> PlanView:
+    return (node.views or suggested_views(node.fields))[0]
+
+
+_NODES: Mapping[NodeType, Callable[[PlanNode, Sequence[PlanNode]], Operation]] = {
+    NodeType.FOLDER: _folder,
+    NodeType.PAGE: _page,
+    NodeType.DATABASE: _database,
+    NodeType.DASHBOARD: _dashboard,
+    NodeType.FORM: _form,
+}
