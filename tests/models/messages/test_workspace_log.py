@@ -1,0 +1,116 @@
+"""The log of a workspace: a reader that remembers one number misses nothing, whatever commits."""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from models.messages.workspace_events.commands import append_event
+from models.messages.workspace_events.queries import events_between, head
+from models.messages.workspace_events.rules import EventType
+from models.messages.workspace_events.tables import WorkspaceEvent
+from runtime.database import Database, UnitOfWork
+from tests.support.spaces import Space
+
+
+async def tell(work: UnitOfWork, space: Space, word: str) -> None:
+    """Write one event."""
+    await append_event(
+        work, space.actor.principal, space.id, EventType.IMPORT_STAGE, {"word": word}
+    )
+
+
+async def read(
+    database: Database, space: Space, after: int = 0
+) -> tuple[list[WorkspaceEvent], int]:
+    """What a reader is given behind a number, and the number it remembers."""
+    async with database.reading() as work:
+        until = await head(work, space.id)
+        rows = await events_between(
+            work,
+            space.id,
+            after,
+            until,
+            types=[EventType.IMPORT_STAGE],
+            user_ids=[],
+            most=1000,
+        )
+    return list(rows), max(after, until)
+
+
+async def words(database: Database, space: Space) -> list[str]:
+    rows, _ = await read(database, space)
+    return [row.data["word"] for row in rows]
+
+
+@asynccontextmanager
+async def telling(space: Space, word: str) -> AsyncIterator[UnitOfWork]:
+    """A transaction that has written an event, and commits when the block ends."""
+    async with space.database.transaction() as work:
+        await tell(work, space, word)
+        yield work
+
+
+async def test_what_commits_later_is_not_passed_by(space: Space, foreign: Space) -> None:
+    database = space.database
+    async with telling(space, "first"):
+        async with telling(space, "second"):
+            pass
+        async with telling(foreign, "theirs"):
+            pass
+        assert await words(database, space) == [], "the first may still come"
+        assert await words(database, foreign) == ["theirs"], "no workspace waits for another"
+    assert await words(database, space) == ["first", "second"]
+
+
+async def test_who_gave_up_holds_nobody(space: Space) -> None:
+    async def give_up() -> None:
+        async with telling(space, "never"):
+            async with telling(space, "second"):
+                pass
+            _ = 1 / 0
+
+    with pytest.raises(ZeroDivisionError):
+        await give_up()
+    assert await words(space.database, space) == ["second"]
+
+
+async def test_one_that_began_to_write_later_holds_up_to_its_place(space: Space) -> None:
+    async with telling(space, "first"):
+        pass
+    async with telling(space, "second") as work:
+        async with telling(space, "fourth"):
+            pass
+        await tell(work, space, "fifth")
+        assert await words(space.database, space) == ["first"]
+    assert await words(space.database, space) == ["first", "second", "fourth", "fifth"]
+
+
+async def test_a_reader_that_follows_misses_nothing(space: Space) -> None:
+    chance, writers, each = random.Random(7), 6, 12  # noqa: S311
+
+    async def write(name: int) -> None:
+        for number in range(each):
+            async with telling(space, f"{name}-{number}") as work:
+                await asyncio.sleep(chance.random() / 200)
+                await tell(work, space, f"{name}-{number}+")
+
+    seen: list[WorkspaceEvent] = []
+    writing = [asyncio.create_task(write(name)) for name in range(writers)]
+    after = 0
+    while len(seen) < 2 * writers * each:
+        rows, after = await read(space.database, space, after)
+        seen += rows
+        await asyncio.sleep(0)
+        if all(task.done() for task in writing) and not rows:
+            break
+    await asyncio.gather(*writing)
+    rows, _ = await read(space.database, space, after)
+    found = [row.data["word"] for row in [*seen, *rows]]
+    assert len(found) == len(set(found)) == 2 * writers * each
+    for name in range(writers):
+        own = [word for word in found if word.startswith(f"{name}-")]
+        expected = [f"{name}-{number}{end}" for number in range(each) for end in ("", "+")]
+        assert own == expected
