@@ -8,11 +8,12 @@ import sys
 import typer
 
 from cli.api import api
+from cli.convert.command import convert
 from cli.demo.command import demo
 from cli.doctor import doctor
 from cli.history import history
 from cli.migrate import migrate
-from cli.openapi import openapi
+from cli.openapi import bundle_schema, openapi
 from cli.replay.command import replay
 from cli.rows.importing import import_file
 from cli.rows.refresh import refresh
@@ -27,9 +28,23 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for command in (up, api, worker, migrate, doctor, session, replay, history, refresh, openapi, demo):
+for command in (
+    up,
+    api,
+    worker,
+    migrate,
+    doctor,
+    session,
+    replay,
+    history,
+    refresh,
+    openapi,
+    demo,
+    convert,
+):
     app.command()(command)
 app.command("import")(import_file)
+app.command("bundle-schema")(bundle_schema)
 
 
 def main() -> None:

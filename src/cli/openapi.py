@@ -1,4 +1,6 @@
-"""`workspace openapi`: print the interface description."""
+"""`workspace openapi` and `workspace bundle-schema`: print what others build against."""
+
+import json
 
 import typer
 
@@ -8,3 +10,10 @@ def openapi() -> None:
     from api.openapi_file import openapi_text
 
     typer.echo(openapi_text(), nl=False)
+
+
+def bundle_schema() -> None:
+    """Print the JSON Schema of bundles; it needs neither database nor settings."""
+    from models.workspace.bundles.json_schema import bundle_schema as schema
+
+    typer.echo(json.dumps(schema(), indent=2))

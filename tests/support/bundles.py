@@ -87,6 +87,17 @@ def packed(tar: bytes) -> bytes:
     return zstandard.ZstdCompressor().compress(tar)
 
 
+def target_of(space: Space) -> ImportTarget:
+    """An entry of an import run that goes into a workspace."""
+    return ImportTarget(
+        run_id=new_id(),
+        entry_id=new_id(),
+        workspace_id=space.id,
+        user_id=space.user_id,
+        keys=space.keys,
+    )
+
+
 async def bring_in(
     database: Database, store: ObjectStore, contents: Contents, target: ImportTarget
 ) -> Findings:

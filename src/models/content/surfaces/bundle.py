@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from pydantic import ValidationError as ShapeError
 from sqlalchemy import ColumnElement, and_, or_, select
 
 from models.content.items.joins import ITEM, live_items
@@ -86,13 +87,23 @@ def _on(table: Any) -> ColumnElement[bool]:
     return and_(surface.c.workspace_id == table.c.workspace_id, surface.c.id == table.c.surface_id)
 
 
-_BLOCKS = frozenset(kind for of in BLOCKS.values() for kind in of)
-
-
 def _block_problem(row: Row) -> str | None:
-    if row["kind"] not in _BLOCKS:
+    """What is wrong with a block, whichever kind of surface it stands on."""
+    rules = [kinds[row["kind"]] for kinds in BLOCKS.values() if row["kind"] in kinds]
+    if not rules:
         return f"nothing is known of a block of the kind {row['kind'][:50]}"
-    return "a content is too large" if json_size(row["content"]) > MAX_CONTENT_BYTES else None
+    if json_size(row["content"]) > MAX_CONTENT_BYTES:
+        return "a content is too large"
+    problem = None
+    for rule in rules:
+        try:
+            rule.content.model_validate(row["content"])
+        except ShapeError as error:
+            first = error.errors(include_url=False, include_input=False)[0]
+            problem = f"content.{'.'.join(map(str, first['loc']))}: {first['msg']}"
+        else:
+            return None
+    return problem
 
 
 async def _measured(work: UnitOfWork, target: ImportTarget, rows: Sequence[Row]) -> Sequence[Row]:

@@ -92,7 +92,8 @@ def field_specs(rows: Iterable[FieldRow]) -> FieldSpecs:
 def specs_of_rows(rows: Iterable[Mapping[str, Any]]) -> FieldSpecs:
     """Rows of the field table with ids as text, as a bundle has them; no side index is known."""
     known = {"index_id": None, "index_ready": False}
-    described = (SimpleNamespace(**{**row, **known, "id": Id(row["id"])}) for row in rows)
+    free = {"default_value": None}
+    described = (SimpleNamespace(**{**free, **row, **known, "id": Id(row["id"])}) for row in rows)
     return field_specs(cast("Iterator[FieldRow]", described))
 
 

@@ -16,7 +16,7 @@ from runtime.ids import new_id
 from runtime.object_store import ObjectStore
 from runtime.settings import Settings
 from tests.contract.furnished import furnish
-from tests.support.bundles import bring_in, exported
+from tests.support.bundles import bring_in, exported, target_of
 from tests.support.client import Client
 from tests.support.spaces import MakeSpace, Space
 
@@ -45,13 +45,7 @@ async def _imported(
     space: Space, store: ObjectStore, bundle: bytes
 ) -> tuple[Findings, ImportTarget]:
     contents = await unpack(store, io.BytesIO(bundle), len(bundle), new_id())
-    target = ImportTarget(
-        run_id=new_id(),
-        entry_id=new_id(),
-        workspace_id=space.id,
-        user_id=space.user_id,
-        keys=space.keys,
-    )
+    target = target_of(space)
     return await bring_in(space.database, store, contents, target), target
 
 

@@ -1,8 +1,15 @@
 """No noun is forgotten: what has rows of a workspace is in a bundle, or said to be left out."""
 
+import json
+
+import jsonschema_rs
+
 from models.tables import metadata
+from models.workspace.bundles.errors import Fault
+from models.workspace.bundles.json_schema import bundle_schema
 from models.workspace.bundles.left_out import LEFT_OUT
 from models.workspace.bundles.registry import KINDS
+from tests.house.source import ROOT
 
 OF_A_WORKSPACE = {table.name for table in metadata.sorted_tables if "workspace_id" in table.c}
 IN_A_BUNDLE = {kind.table.name for kind in KINDS}
@@ -36,3 +43,16 @@ def test_every_reference_is_to_a_kind() -> None:
         assert {*kind.references, *kind.contents, *kind.needed} <= {
             one.name for one in kind.columns.values()
         }, kind.name
+
+
+def test_the_schema_and_the_page_are_what_the_code_says() -> None:
+    published = (ROOT / "docs/bundle.schema.json").read_text(encoding="utf-8")
+    assert json.loads(published) == bundle_schema(), (
+        "run: workspace bundle-schema > docs/bundle.schema.json"
+    )
+    jsonschema_rs.validator_for(bundle_schema())
+    page = (ROOT / "docs/bundles.md").read_text(encoding="utf-8")
+    for kind in KINDS:
+        assert f"| `{kind.name}` | `{kind.file.replace('{database_id}', '<databaseId>')}` |" in page
+    for fault in Fault:
+        assert f"`{fault}`" in page

@@ -1,0 +1,1 @@
+"""`workspace convert`: exports of other products as bundles."""

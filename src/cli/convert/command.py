@@ -1,0 +1,59 @@
+"""`workspace convert`: makes a bundle of what another product exported."""
+
+import zipfile
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cli.console import terminal
+from cli.convert.airtable import convert_base
+from cli.convert.bundle_file import BundleFile
+from cli.convert.notion import convert_export
+from cli.convert.report import Report
+
+
+class Product(StrEnum):
+    NOTION = "notion"
+    AIRTABLE = "airtable"
+
+
+_CONVERTERS: Mapping[Product, Callable[[Path, BundleFile], None]] = {
+    Product.NOTION: convert_export,
+    Product.AIRTABLE: convert_base,
+}
+
+
+def convert(
+    product: Annotated[
+        Product,
+        typer.Argument(help="notion: a Markdown and CSV export. airtable: schema.json and CSVs."),
+    ],
+    source: Annotated[
+        Path, typer.Argument(exists=True, help="The zip, or for airtable a directory.")
+    ],
+    bundle: Annotated[Path, typer.Argument(help="The bundle to write.")],
+    name: Annotated[
+        str | None, typer.Option(help="Name of the workspace; else that of the source.")
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option(help="Where to write the report too, as Markdown.")
+    ] = None,
+) -> None:
+    """Convert an export of another product into a bundle, and tell what has no equivalent.
+
+    Nothing is asked of the network. Exits with 1 when the source cannot be read.
+    """
+    told = Report()
+    try:
+        with BundleFile(bundle, name or source.stem, f"{product}/1", told) as made:
+            _CONVERTERS[product](source, made)
+    except (ValueError, KeyError, zipfile.BadZipFile) as error:
+        bundle.unlink(missing_ok=True)
+        terminal().print(f"{source} is no export of {product}: {error}", style="red")
+        raise typer.Exit(1) from None
+    if report is not None:
+        report.write_text(f"{told.text()}\n", encoding="utf-8")
+    terminal().print(told.text())

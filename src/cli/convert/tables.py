@@ -1,0 +1,125 @@
+"""Tables of another product as databases."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from cli.convert.bundle_file import BundleFile
+from models.core.keys import first_free, slug
+from models.data.databases.rules.fields import FieldSpec
+from models.data.databases.rules.kinds import OPTION_KINDS, TITLE_KEY, FieldKind
+from models.sources.tabular.rules.columns import inferred_columns, profiles
+from models.sources.tabular.rules.conversion import MappedColumn, RowConversion
+from models.sources.tabular.rules.formats import Conventions
+from runtime.ids import new_id
+
+_CONVENTIONS = Conventions()
+_SAMPLED = 10_000
+"""Rows from which the kinds of columns follow."""
+
+Row = Sequence[str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table to convert; `kinds` names the fields of columns, by their headers.
+
+    A column without a kind is looked at; one whose kind is None is left out.
+    """
+
+    label: str
+    headers: Sequence[str]
+    rows: Sequence[Row]
+    kinds: Mapping[str, FieldKind | None] | None = None
+    title: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Converted:
+    """A database that was made, and the records of its rows, in order; None for an empty row."""
+
+    id: str
+    item: str
+    records: Sequence[str | None]
+    titles: Mapping[str, str]
+    """Id of the first record of each title."""
+    fields: int
+    keys: frozenset[str]
+
+
+def convert_table(
+    bundle: BundleFile,
+    table: Table,
+    parent: str | None,
+    content_of: Callable[[int, str, str], str | None] = lambda *_: None,
+) -> Converted:
+    """Add a table as a database with its records.
+
+    `content_of` takes the number of a row, the database and the record, and gives the id of the
+    surface it made for the record, if it did.
+    """
+    database = str(new_id())
+    item = bundle.database(database, slug(table.label, "database"), table.label, parent)
+    columns = _columns(table)
+    conversion = RowConversion(columns, _CONVENTIONS)
+    records: list[str | None] = []
+    titles: dict[str, str] = {}
+    for number, row in enumerate(table.rows):
+        made = conversion.convert(row)
+        bundle.report.lose(f"{table.label}: values that do not fit their field", made.lost)
+        if made.skipped and not made.title:
+            records.append(None)
+            continue
+        own = str(new_id())
+        bundle.record(database, own, made.title, made.data, content_of(number, database, own))
+        titles.setdefault(made.title, own)
+        records.append(own)
+    for spec in _grown(columns, conversion):
+        bundle.field(database, spec)
+    keys = frozenset(one.spec.key for one in columns)
+    return Converted(database, item, records, titles, len(columns) + 1, keys)
+
+
+def _columns(table: Table) -> list[MappedColumn]:
+    """The columns with their fields, the title's first."""
+    kinds = table.kinds or {}
+    suggested = inferred_columns(
+        table.headers, profiles(table.headers, table.rows[:_SAMPLED], _CONVENTIONS)
+    )
+    title = _title_place(table, [one.suggested_key for one in suggested])
+    taken = {TITLE_KEY}
+    columns = []
+    for place, one in enumerate(suggested):
+        kind = kinds.get(one.label, one.kind)
+        if place == title or kind is None:
+            continue
+        key = first_free(slug(one.label, "column"), taken)
+        taken.add(key)
+        spec = FieldSpec(
+            id=new_id(),
+            key=key,
+            label=one.label or "Column",
+            kind=kind,
+            settings={"allowCreate": True} if kind in OPTION_KINDS else {},
+            position=place + 1,
+        )
+        columns.append(MappedColumn(place, spec))
+    named = FieldSpec(id=new_id(), key=TITLE_KEY, label="Title", kind=FieldKind.TEXT)
+    if title is not None:
+        named = replace(named, label=table.headers[title] or "Title")
+        return [MappedColumn(title, named), *columns]
+    return columns
+
+
+def _title_place(table: Table, keys: Sequence[str]) -> int | None:
+    if table.title in table.headers:
+        return list(table.headers).index(str(table.title))
+    return keys.index(TITLE_KEY) if TITLE_KEY in keys else None
+
+
+def _grown(columns: Sequence[MappedColumn], conversion: RowConversion) -> Iterator[FieldSpec]:
+    """The fields, with the options that rows brought into being."""
+    options = conversion.grown()
+    specs = [replace(one.spec, options=tuple(options.get(one.spec.key, ()))) for one in columns]
+    if not any(spec.title for spec in specs):
+        yield FieldSpec(id=new_id(), key=TITLE_KEY, label="Title", kind=FieldKind.TEXT)
+    yield from specs
