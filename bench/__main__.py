@@ -23,6 +23,7 @@ from bench.concurrent import concurrent_runs
 from bench.copies import copy_rates
 from bench.endpoint import endpoint
 from bench.fairness import fairness
+from bench.feeds import feed_figures
 from bench.figures import Figure, histories, print_table
 from bench.floor_server import floor_route
 from bench.floor_workflows import floor_worker
@@ -154,6 +155,11 @@ async def _timers(m: Measuring) -> list[Figure]:
     return [await timer_starts(m.platform, m.route, m.rounds, m.count)]
 
 
+async def _feeds(m: Measuring) -> list[Figure]:
+    state = m.scratch / "state"
+    return await feed_figures(m.platform, m.rounds.shared_by(2), m.count, state)
+
+
 async def _due(m: Measuring) -> list[Figure]:
     return [await due_timers(m.platform)]
 
@@ -168,6 +174,7 @@ PARTS: Mapping[str, Part] = {
     "reads": Part("records read a second", _reads, 40),
     "writes": Part("records written a second, in batches", _writes, 20),
     "timers": Part("timers started a second", _timers, 20),
+    "feeds": Part("tickets a second, and how soon a commit reaches clients", _feeds, 40),
     "throughput": Part("runs of quick nodes completed a second", _throughput, 110),
     "idle": Part("one run alone, from trigger to end", _idle, 25),
     "nodes": Part("what one more node costs", _nodes, 100),

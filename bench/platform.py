@@ -126,6 +126,7 @@ async def running_platform(state: Path) -> AsyncIterator[Platform]:
     environment = {
         **os.environ,
         "WORKSPACE_OUTBOUND_ALLOW": "127.0.0.0/8",
+        "WORKSPACE_CONNECTIONS_PER_ADDRESS": "0",
         **{f"WORKSPACE_RATE_LIMIT_{name}": value for name, value in limits.items()},
     }
     process = subprocess.Popen([*command, *ports], stdout=subprocess.DEVNULL, env=environment)
