@@ -4,14 +4,19 @@ import asyncio
 import random
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
+from sqlalchemy import insert, update
 
 from models.messages.workspace_events.commands import append_event
 from models.messages.workspace_events.queries import events_between, head
 from models.messages.workspace_events.rules import EventType
 from models.messages.workspace_events.tables import WorkspaceEvent
+from models.workspace.legacy_imports.tables import legacy_import_run
+from models.workspace.legacy_imports.tables import legacy_import_workspace as table
 from runtime.database import Database, UnitOfWork
+from runtime.ids import new_id
 from tests.support.spaces import Space
 
 
@@ -86,6 +91,23 @@ async def test_one_that_began_to_write_later_holds_up_to_its_place(space: Space)
         await tell(work, space, "fifth")
         assert await words(space.database, space) == ["first"]
     assert await words(space.database, space) == ["first", "second", "fourth", "fifth"]
+
+
+async def test_stages_of_an_import_are_told(space: Space) -> None:
+    async with space.database.transaction() as work:
+        run: dict[str, Any] = {"id": new_id(), "created_at": work.now, "updated_at": work.now}
+        asked = {"bundle_object_key": "k", "bundle_checksum": "c", "status": "importing"}
+        asks = {**asked, "mode": "apply", "created_by_user_id": space.user_id, "uploaded": False}
+        await work.execute(insert(legacy_import_run).values(**run, **asks))
+        entry = {**run, "id": new_id(), "run_id": run["id"], "position": 0, "creates": True}
+        states = {"lifecycle_state": "hidden", "rollback_state": "none", "stage": "ready"}
+        source = {"source_workspace_id": "1", "source_name": "One", "selected": True}
+        target = {"target_workspace_id": space.id}
+        await work.execute(insert(table).values(**entry, **states, **source, **target))
+    async with space.database.transaction() as work:
+        await work.execute(update(table).where(table.c.id == entry["id"]).values(stage="records"))
+    (told,), _ = await read(space.database, space)
+    assert (told.data["stage"], told.data["entryId"]) == ("records", str(entry["id"]))
 
 
 async def test_a_reader_that_follows_misses_nothing(space: Space) -> None:
