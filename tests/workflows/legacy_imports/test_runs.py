@@ -1,10 +1,29 @@
 """Legacy imports from the upload to the workspace that people see, and back (decisions C14)."""
 
+from typing import Any
+from uuid import UUID, uuid4
+
 import pytest
+from sqlalchemy import select, text
 
-from tests.support.legacy_imports import Administrator, folders, told, whole
+from models.content.items.tables import item
+from models.people.workspaces.tables import workspace, workspace_member
+from models.workspace.bundles.registry import KINDS
+from models.workspace.bundles.tables import import_id_map
+from runtime.database import Database
+from tests.contract.furnished import furnish
+from tests.support.bundles import bundle, exported
+from tests.support.engine import Engine
+from tests.support.legacy_imports import (
+    Administrator,
+    folder,
+    folders,
+    told,
+    whole,
+)
+from tests.support.spaces import MakeSpace
 
-pytestmark = pytest.mark.takes(seconds=20)
+pytestmark = pytest.mark.takes(seconds=30)
 
 
 async def test_a_bundle_is_checked_reviewed_imported_and_seen(admin: Administrator) -> None:
@@ -26,8 +45,230 @@ async def test_a_bundle_is_checked_reviewed_imported_and_seen(admin: Administrat
     assert run["targetCounts"] == {"item": 7}
     (entry,) = run["workspaces"]
     assert (entry["stage"], entry["lifecycleState"], entry["attempt"]) == ("done", "live", 1)
-    assert entry["verification"]["outcome"] == "equal"
+    verification = entry["verification"]
+    assert verification["outcome"] == "equal"
+    assert verification["counts"]["item"] == {"source": 7, "imported": 7, "found": 7}
+    assert verification["samples"]["item"]["equal"] == 7
+    assert await _owners(admin, entry) == [admin.space.user_id]
+
+
+async def test_every_kind_comes_in_and_goes_again(
+    admin: Administrator, workspace: MakeSpace, engine: Engine
+) -> None:
+    source = await workspace()
+    await furnish(source, admin.client.with_token(source.token))
+    run = await admin.imported(await exported(source, engine.store))
+    assert run["status"] in {"completed", "completed_with_warnings"}, told(run)
+    (entry,) = run["workspaces"]
+    for kind in KINDS:
+        if kind.name in entry["sourceCounts"] and entry["sourceCounts"][kind.name]:
+            assert entry["counts"].get(kind.name), kind.name
+    assert all(one["equal"] == one["rows"] for one in entry["verification"]["samples"].values()), (
+        told(run)
+    )
     run = await admin.decide(run["id"], "rollback", reason="Not yet.")
     assert run["status"] == "rolling_back"
     run = await admin.settled(run["id"])
+    (entry,) = run["workspaces"]
+    assert (run["status"], entry["rollbackState"]) == ("rolled_back", "completed"), told(run)
+    assert (entry["lifecycleState"], run["targetCounts"]) == ("removed", {})
+    assert await left_of(admin, entry) == {}
+
+
+async def left_of(admin: Administrator, entry: dict[str, Any]) -> dict[str, int]:
+    """Rows of a workspace, whichever table they are in, and of the map of its ids."""
+    found = {}
+    async with admin.space.database.reading() as work:
+        tables = await work.rows(
+            text(
+                "SELECT table_name FROM information_schema.columns"
+                " WHERE column_name = 'workspace_id' AND table_schema = 'public'"
+            )
+        )
+        for row in tables:
+            if row.table_name in {"outbox", "request_log"}:
+                continue
+            count = text(f"SELECT count(*) FROM {row.table_name} WHERE workspace_id = :id")  # noqa: S608
+            number = await work.scalar(count, {"id": entry["targetWorkspaceId"]})
+            if number:
+                found[row.table_name] = number
+        for table, own in (
+            (workspace, workspace.c.id == UUID(entry["targetWorkspaceId"])),
+            (import_id_map, import_id_map.c.entry_id == UUID(entry["id"])),
+        ):
+            if await work.rows(select(table).where(own).limit(1)):
+                found[table.name] = 1
+    return found
+
+
+async def _owners(admin: Administrator, entry: dict[str, Any]) -> list[UUID]:
+    async with admin.space.database.reading() as work:
+        rows = await work.rows(
+            select(workspace_member.c.user_id).where(
+                workspace_member.c.workspace_id == UUID(entry["targetWorkspaceId"])
+            )
+        )
+    return [row.user_id for row in rows]
+
+
+async def test_what_is_blocked_is_not_approved_until_it_is_left_out(admin: Administrator) -> None:
+    own, first = folder("Twice")
+    bad = [first, folder("Again", id=own)[1]]
+    run = await admin.reviewed(whole({"Good": folders(2), "Bad": bad}))
+    stages = {one["sourceName"]: one["stage"] for one in run["workspaces"]}
+    assert stages == {"Good": "ready", "Bad": "blocked"}
+    assert [one for one in run["errors"] if one.startswith("Bad: item: an id is there twice.")]
+    refused = await admin.decide(run["id"], "approve", 409)
+    assert "Bad is blocked" in refused["message"]
+    run = await admin.change(run, 1, selected=False)
+    assert (run["status"], run["selectedWorkspaceCount"]) == ("awaiting_review", 1)
+    assert run["errors"] == []
+    await admin.decide(run["id"], "approve")
+    await admin.decide(run["id"], "start")
+    run = await admin.settled(run["id"])
+    assert run["status"] == "completed", told(run)
+    assert [one["stage"] for one in run["workspaces"]] == ["done", "skipped"]
+    assert run["targetCounts"] == {"item": 2}
+
+
+async def test_nothing_selected_is_not_approved(admin: Administrator) -> None:
+    run = await admin.reviewed(whole({"Old": folders(1)}))
+    await admin.change(run, 0, selected=False)
+    assert "No workspace" in (await admin.decide(run["id"], "approve", 409))["message"]
+    ids = [run["workspaces"][0]["id"]]
+    run = await admin.decide(run["id"], "approve", selectedWorkspaceIds=ids)
+    assert (run["status"], run["selectedWorkspaceCount"]) == ("approved", 1)
+    await admin.decide(run["id"], "approve", 409)
+
+
+async def test_a_workspace_that_is_there_is_filled_and_emptied_again(
+    admin: Administrator, workspace: MakeSpace
+) -> None:
+    there = await workspace()
+    run = await admin.reviewed(whole({"Old": folders(3)}))
+    unknown = await admin.change(run, 0, 404, targetWorkspaceId=str(uuid4()))
+    assert unknown["error"] == "not_found"
+    run = await admin.change(run, 0, targetWorkspaceId=str(there.id))
+    assert run["status"] == "dry_running"
+    run = await admin.settled(run["id"])
+    assert run["workspaces"][0]["targetWorkspaceId"] == str(there.id)
+    await admin.decide(run["id"], "approve")
+    await admin.decide(run["id"], "start")
+    run = await admin.settled(run["id"])
+    assert run["status"] == "completed", told(run)
+    owner = admin.client.with_token(there.token)
+    assert len((await owner.get("/v1/items")).json()["data"]["items"]) == 3
+    await admin.decide(run["id"], "rollback", reason="Not yet.")
+    run = await admin.settled(run["id"])
     assert run["status"] == "rolled_back", told(run)
+    assert (await owner.get("/v1/items")).json()["data"]["items"] == []
+
+
+async def test_what_was_changed_since_is_kept_and_goes_by_force(
+    admin: Administrator, database: Database
+) -> None:
+    run = await admin.imported(whole({"Old": folders(5)}))
+    (entry,) = run["workspaces"]
+    async with database.transaction() as work:
+        changed = text(
+            "UPDATE item SET title = 'Mine', updated_at = now() WHERE workspace_id = :id"
+            " AND title = 'Folder 2'"
+        )
+        await work.execute(changed, {"id": entry["targetWorkspaceId"]})
+    await admin.decide(run["id"], "rollback", reason="Not yet.")
+    run = await admin.settled(run["id"])
+    (entry,) = run["workspaces"]
+    assert (run["status"], entry["rollbackState"]) == ("rolled_back", "partial"), told(run)
+    assert any(one.startswith("Kept") for one in entry["warnings"])
+    async with database.reading() as work:
+        own = item.c.workspace_id == UUID(entry["targetWorkspaceId"])
+        rows = await work.rows(select(item.c.title).where(own).order_by(item.c.title))
+    assert [row.title for row in rows] == ["Folder 0", "Folder 1", "Mine"]
+    await admin.decide(run["id"], "rollback", 409, reason="Again.")
+    await admin.decide(run["id"], "rollback", reason="All of it.", force=True)
+    run = await admin.settled(run["id"])
+    (entry,) = run["workspaces"]
+    assert (run["status"], entry["rollbackState"]) == ("rolled_back", "completed"), told(run)
+    assert await left_of(admin, entry) == {}
+    await admin.decide(run["id"], "rollback", 409, reason="Once more.")
+
+
+async def test_a_bundle_that_changed_after_its_approval_is_not_imported(
+    admin: Administrator, engine: Engine
+) -> None:
+    run = await admin.reviewed(whole({"Old": folders(1)}))
+    await admin.decide(run["id"], "approve")
+
+    async def other() -> Any:
+        yield whole({"Other": folders(1)})
+
+    await engine.store.delete(run["bundleObjectKey"])
+    await engine.store.put(run["bundleObjectKey"], other())
+    await admin.decide(run["id"], "start")
+    run = await admin.settled(run["id"])
+    assert run["status"] == "failed"
+    assert "has changed since it was approved" in run["errors"][0]
+    assert run["targetCounts"] == {}
+
+
+@pytest.mark.parametrize(
+    ("content", "error"),
+    [
+        (b"no archive", "neither a zip nor a tar.zst"),
+        (bundle({"workspaces/../x": b""}), "name"),
+        (bundle({}, files=[{"path": "a.ndjson", "sha256": "0" * 64, "bytes": 1}]), "lacks"),
+        (whole({}), "no workspace"),
+        (whole({"Old": folders(1)}, formatVersion=2), "formatVersion"),
+    ],
+)
+async def test_a_hostile_bundle_fails_and_says_why(
+    admin: Administrator, content: bytes, error: str
+) -> None:
+    run = await admin.reviewed(content)
+    assert run["status"] == "failed"
+    assert error in run["errors"][0], told(run)
+    assert run["workspaces"] == []
+    assert (
+        "nothing to roll back"
+        in (await admin.decide(run["id"], "rollback", 409, reason="Why not"))["message"]
+    )
+
+
+async def test_a_bundle_that_lies_about_its_counts_is_blocked(admin: Administrator) -> None:
+    own = str(uuid4())
+    files = {f"workspaces/{own}/items.ndjson": folder("One")[1]}
+    workspaces = [{"id": own, "name": "Old", "counts": {"item": 5}}]
+    run = await admin.reviewed(bundle(files, workspaces=workspaces))
+    assert run["workspaces"][0]["stage"] == "blocked"
+    assert "The manifest says 5 of item, and there are 1." in run["workspaces"][0]["errors"]
+
+
+async def test_an_object_that_is_not_there_fails_the_run(admin: Administrator) -> None:
+    body = {"bundleObjectKey": "bundles/none.zip", "bundleChecksum": "0" * 64}
+    answer = await admin.client.post("/v1/admin/legacy-imports", json=body)
+    assert answer.status_code == 201
+    run = await admin.settled(answer.json()["data"]["id"])
+    assert run["status"] == "failed"
+    assert "no object bundles/none.zip" in run["errors"][0]
+
+
+async def test_a_cancel_takes_back_what_is_not_finished(admin: Administrator) -> None:
+    run = await admin.reviewed(whole({"Old": folders(3)}))
+    run = await admin.decide(run["id"], "cancel", reason="Wrong one.")
+    assert (run["status"], run["cancellationReason"]) == ("cancelled", "Wrong one.")
+    assert run["canceledByUserId"] == str(admin.space.user_id)
+    assert await admin.decide(run["id"], "cancel") == run
+    refused = await admin.decide(run["id"], "approve", 409)
+    assert "is cancelled" in refused["message"]
+
+    run = await admin.reviewed(whole({"Old": folders(3)}))
+    await admin.decide(run["id"], "approve")
+    await admin.decide(run["id"], "start")
+    run = await admin.decide(run["id"], "cancel")
+    assert run["status"] == "cancelling"
+    run = await admin.settled(run["id"])
+    assert run["status"] == "cancelled", told(run)
+    (entry,) = run["workspaces"]
+    assert entry["stage"] == "cancelled"
+    if "targetWorkspaceId" in entry:
+        assert await left_of(admin, entry) == {}

@@ -55,3 +55,10 @@ async def purge_events(work: UnitOfWork, before: datetime, limit: int = MAX_ROWS
     return (
         await work.execute(delete(workspace_event).where(workspace_event.c.seq.in_(old)))
     ).rowcount
+
+
+async def purge_events_of(work: UnitOfWork, workspace_id: Id, limit: int = MAX_ROWS) -> int:
+    """Remove events of a workspace that goes; how many. To be called until it gives 0."""
+    some = select(workspace_event.c.seq).where(workspace_event.c.workspace_id == workspace_id)
+    of_it = delete(workspace_event).where(workspace_event.c.seq.in_(some.limit(limit)))
+    return (await work.execute(of_it)).rowcount

@@ -21,6 +21,7 @@ from sqlalchemy import (
 
 from models.core.bundles.kinds import BundleKind
 from models.core.purging import purge
+from models.messages.workspace_events.commands import purge_events_of
 from models.people.workspaces.purge import purge_workspace
 from models.workspace.bundles.id_map import forget_ids, targets_of
 from models.workspace.bundles.registry import KINDS
@@ -60,7 +61,9 @@ async def remove_batch(work: UnitOfWork, held: Held) -> int | None:
             return removed
     left = await _left(work, held)
     if entry.creates and not any(left.values()):
-        removed = await purge_workspace(work, entry.target_workspace_id)
+        removed = await purge_events_of(work, entry.target_workspace_id) or await purge_workspace(
+            work, entry.target_workspace_id
+        )
         if removed:
             return removed
     await _conclude(work, held, gone=not any(left.values()), kept=await _names(work, held, left))
@@ -110,8 +113,8 @@ def _is_changed(held: Held, table: Table) -> ColumnElement[bool]:
 
 
 def _holding(kind: BundleKind, *, by_force: bool) -> Iterator[ColumnElement[bool]]:
-    """That no row is left which hangs on a row of this kind."""
-    later = {one.table.name for one in KINDS[KINDS.index(kind) + 1 :]}
+    """That no row is left which hangs on a row of this kind and might have been kept."""
+    later = {one.table.name for one in _REMOVED[: _REMOVED.index(kind)]}
     for table, key in _keys_to(kind.table):
         if table is kind.table or (table.name in later and not by_force):
             other = table.alias("hanging")
