@@ -10,6 +10,7 @@ from models.automation.automation_runs.canaries import AutomationVersions
 from models.automation.automations.placement import automations_closed, automations_placed
 from models.content.items.handlers import on_placement_change
 from models.content.items.rules import ItemKind
+from models.content.items.viewers import viewers_among
 from models.content.surfaces.references import register_reference
 from models.data.databases.queries import seen_databases
 from models.data.databases.references import check_reference_with
@@ -17,6 +18,7 @@ from models.data.databases.rules.kinds import FieldKind
 from models.data.records.queries.records import seen_records
 from models.data.time_entries.commands import ending
 from models.data.views.queries import seen_views
+from models.messages.notifications.subjects import find_viewers_with
 from models.people.experiments.handlers import on_target
 from models.people.experiments.rules import TargetType
 from models.people.members.handlers import on_member_removal
@@ -39,4 +41,5 @@ def register_models() -> None:
     register_reference("database", seen_databases)
     register_reference("record", seen_records)
     register_reference("view", seen_views)
+    find_viewers_with(viewers_among)
     check_reference_with(FieldKind.BUTTON, check_visible)

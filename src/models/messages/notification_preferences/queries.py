@@ -17,9 +17,10 @@ _preference = notification_preference.c
 
 
 class Listener(Protocol):
-    """A user, what they have chosen, and their push devices."""
+    """A member, what they have chosen, and their push devices."""
 
     user_id: Id
+    role: str
     choices: Choices | None
     devices: list[Id]
 
@@ -39,13 +40,13 @@ async def get_preferences(work: UnitOfWork, principal: Principal) -> Preferences
 
 
 def listeners(users: Select[Any]) -> Select[Any]:
-    """The `Listener` for each user whose id, as `user_id`, these rows hold."""
+    """The `Listener` for each user whose `user_id` and `role` these rows hold."""
     told = users.subquery()
     devices = func.array_remove(func.array_agg(push_device.c.id), None).label("devices")
     return (
-        select(told.c.user_id, _preference.choices, devices)
+        select(told.c.user_id, told.c.role, _preference.choices, devices)
         .select_from(told)
         .outerjoin(notification_preference, _preference.user_id == told.c.user_id)
         .outerjoin(push_device, push_device.c.user_id == told.c.user_id)
-        .group_by(told.c.user_id, _preference.choices)
+        .group_by(told.c.user_id, told.c.role, _preference.choices)
     )

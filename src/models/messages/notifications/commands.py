@@ -5,15 +5,15 @@ once in the log of each workspace.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
 
-from sqlalchemy import ColumnElement, select, update
+from sqlalchemy import ARRAY, ColumnElement, Uuid, any_, literal, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
-from models.core.access.rules import Principal
+from models.core.access.rules import Principal, Role
 from models.core.base import Id, JsonObject
 from models.messages.deliveries.commands import NewDelivery, accept_deliveries
 from models.messages.deliveries.rules import DeliveryChannel
@@ -26,10 +26,11 @@ from models.messages.notifications.shapes import (
     NotificationsArchived,
     NotificationsRead,
 )
+from models.messages.notifications.subjects import viewers_of
 from models.messages.notifications.tables import notification
 from models.messages.workspace_events.commands import append_event
 from models.messages.workspace_events.rules import EventType
-from models.people.members.queries import members_among
+from models.people.members.queries import roles_among
 from runtime.database import UnitOfWork
 from runtime.derived_ids import derived_id
 from runtime.errors import NotFoundError
@@ -61,27 +62,55 @@ async def notify(
 ) -> list[Id]:
     """Notify those of these users who are members; gives their ids, in order.
 
-    Nobody is told of what they did themselves. What a user does not want in the app is archived at
-    once; by push and mail it goes where they want it.
+    Nobody is told of what they did themselves, nor of an item they do not see. What a user does
+    not want in the app is archived at once; by push and mail it goes where they want it.
     """
-    told = set(user_ids)
-    if notice.kind in ACTS and notice.actor_user_id is not None:
-        told.discard(notice.actor_user_id)
-    if not told:
-        return []
-    found = await work.rows(listeners(members_among(workspace_id, told)), of=Listener)
-    users = sorted(found, key=lambda user: user.user_id)
-    rows = [_row(work, workspace_id, user, notice) for user in users]
-    if rows:
-        # Row by row: a statement for all has room for some thousand members.
-        await work.execute(upsert(notification).on_conflict_do_nothing(index_elements=["id"]), rows)
-    wanted = [
-        one
-        for user, row in zip(users, rows, strict=True)
-        for one in _deliveries(workspace_id, row["id"], user, notice.kind)
-    ]
+    return sorted(await notify_each(work, workspace_id, [(user_ids, notice)]))
+
+
+async def notify_each(
+    work: UnitOfWork, workspace_id: Id, notices: Iterable[tuple[Collection[Id], Notice]]
+) -> set[Id]:
+    """Notify several groups of users, each of something else, as `notify` does; whom it reached."""
+    meant = [(_others(user_ids, notice), notice) for user_ids, notice in notices]
+    everybody = {user_id for user_ids, _ in meant for user_id in user_ids}
+    if not everybody:
+        return set()
+    found = await work.rows(listeners(roles_among(workspace_id, everybody)), of=Listener)
+    members = {user.user_id: user for user in sorted(found, key=lambda user: user.user_id)}
+    told: list[tuple[Listener, dict[str, Any]]] = []
+    for user_ids, notice in meant:
+        roles = {id_: Role(user.role) for id_, user in members.items() if id_ in user_ids}
+        seeing = await viewers_of(work, workspace_id, notice.item_id, roles)
+        users = [user for id_, user in members.items() if id_ in seeing]
+        told += [(user, _row(work, workspace_id, user, notice)) for user in users]
+    await _keep(work, told)
+    return {user.user_id for user, _ in told}
+
+
+def _others(user_ids: Collection[Id], notice: Notice) -> set[Id]:
+    """Those who did not do it themselves."""
+    did = {notice.actor_user_id} if notice.kind in ACTS else set()
+    return set(user_ids) - did
+
+
+async def _keep(work: UnitOfWork, told: Sequence[tuple[Listener, dict[str, Any]]]) -> None:
+    """Write the notifications that are not there yet, and have them delivered."""
+    ids = [row["id"] for _, row in told]
+    known = await work.rows(select(_notification.id).where(_notification.id == any_(_uuids(ids))))
+    there = {row.id for row in known}
+    fresh = {row["id"]: (user, row) for user, row in told if row["id"] not in there}
+    if not fresh:
+        return
+    rows = [row for _, row in fresh.values()]
+    # Row by row: a statement for all has room for some thousand members.
+    await work.execute(upsert(notification).on_conflict_do_nothing(index_elements=["id"]), rows)
+    wanted = [one for user, row in fresh.values() for one in _deliveries(row, user)]
     await accept_deliveries(work, wanted)
-    return [user.user_id for user in users]
+
+
+def _uuids(ids: Sequence[Id]) -> Any:
+    return literal(list(ids), ARRAY(Uuid))
 
 
 def _row(work: UnitOfWork, workspace_id: Id, user: Listener, notice: Notice) -> dict[str, Any]:
@@ -105,10 +134,9 @@ def _row(work: UnitOfWork, workspace_id: Id, user: Listener, notice: Notice) -> 
     }
 
 
-def _deliveries(
-    workspace_id: Id, notification_id: Id, user: Listener, kind: NotificationKind
-) -> Iterator[NewDelivery]:
+def _deliveries(row: Mapping[str, Any], user: Listener) -> Iterator[NewDelivery]:
     """A notification by push to each device of its user, and by mail."""
+    kind = NotificationKind(row["kind"])
     targets = [(DeliveryChannel.PUSH, device_id) for device_id in user.devices]
     if not wants(user.choices, kind, NoticeChannel.PUSH):
         targets = []
@@ -116,9 +144,9 @@ def _deliveries(
         targets.append((DeliveryChannel.MAIL, user.user_id))
     for channel, target_id in targets:
         yield NewDelivery(
-            workspace_id=workspace_id,
+            workspace_id=row["workspace_id"],
             channel=channel,
-            subject_id=notification_id,
+            subject_id=row["id"],
             target_id=target_id,
         )
 

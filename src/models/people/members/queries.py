@@ -60,6 +60,11 @@ def members_among(workspace_id: Any, user_ids: Any) -> Select[Any]:
     )
 
 
+def roles_among(workspace_id: Id, user_ids: Collection[Id]) -> Select[Any]:
+    """The ids and roles of those of these users who are members of a workspace."""
+    return members_among(workspace_id, user_ids).add_columns(workspace_member.c.role)
+
+
 async def strangers(work: UnitOfWork, workspace_id: Id, user_ids: Collection[Id]) -> set[Id]:
     """Those of these users who are no members of the workspace."""
     rows = await work.rows(members_among(workspace_id, user_ids))

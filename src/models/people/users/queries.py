@@ -18,6 +18,14 @@ async def find_user(work: UnitOfWork, user_id: Id) -> AppUser | None:
     return await work.first(select(app_user).where(app_user.c.id == user_id), of=AppUser)
 
 
+async def display_name(work: UnitOfWork, user_id: Id | None) -> str:
+    """What a user is called among people; what acts for no person is an automation."""
+    user = None if user_id is None else await find_user(work, user_id)
+    if user is None:
+        return "An automation"
+    return user.name or user.email or "Somebody"
+
+
 def display_name_of(user_id: ColumnElement[Any]) -> ScalarSelect[Any]:
     """The name of the user of a column of the enclosing statement, else the e-mail address."""
     name = func.coalesce(app_user.c.name, app_user.c.email)
