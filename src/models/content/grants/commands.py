@@ -8,10 +8,14 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 from models.content.grants.queries import item_access
 from models.content.grants.shapes import ItemAccess, ReplaceAccess
 from models.content.grants.tables import item_grant
+from models.content.items.queries import find_item
 from models.content.items.tables import item
 from models.core.access.rules import Actor, Level
 from models.core.base import Id
+from models.messages.notifications.commands import Notice, notify
+from models.messages.notifications.rules import NotificationKind, about
 from models.people.members.queries import strangers
+from models.people.users.queries import display_name
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError, ValidationError
 
@@ -71,10 +75,10 @@ async def replace_access(
     await work.execute(
         update(item).where(*this).values(access_mode=body.access_mode.value, updated_at=work.now)
     )
-    await work.execute(
-        delete(item_grant).where(
-            item_grant.c.workspace_id == actor.workspace_id, item_grant.c.item_id == item_id
-        )
+    gone = await work.rows(
+        delete(item_grant)
+        .where(item_grant.c.workspace_id == actor.workspace_id, item_grant.c.item_id == item_id)
+        .returning(item_grant.c.user_id)
     )
     if body.grants:
         await work.execute(
@@ -92,4 +96,19 @@ async def replace_access(
                 ]
             )
         )
+    await _tell_shared(work, actor, item_id, set(user_ids) - {row.user_id for row in gone})
     return await item_access(work, actor, item_id)
+
+
+async def _tell_shared(work: UnitOfWork, actor: Actor, item_id: Id, user_ids: set[Id]) -> None:
+    """Notify those who have a grant on the item now, and had none before."""
+    if not user_ids:
+        return
+    place = await find_item(work, actor.workspace_id, item_id)
+    notice = Notice(
+        kind=NotificationKind.SHARE,
+        title=about(f"{await display_name(work, actor.person)} shared “{place.title}” with you"),
+        item_id=item_id,
+        actor_user_id=actor.person,
+    )
+    await notify(work, actor.workspace_id, user_ids, notice)

@@ -251,6 +251,15 @@ async def find_item(work: UnitOfWork, workspace_id: Id, item_id: Id) -> ItemRow:
     return found
 
 
+async def item_of_target(
+    work: UnitOfWork, workspace_id: Id, item_id: Id | None, target_id: Id | None
+) -> ItemRow | None:
+    """The item of this id, or else the one that places a target; None for one in the trash."""
+    of_target = item.c.target_id == target_id if item_id is None else item.c.id == item_id
+    here = (item.c.workspace_id == workspace_id, item.c.deleted_at.is_(None))
+    return await work.first(select(item).where(*here, of_target), of=ItemRow)
+
+
 async def get_item(work: UnitOfWork, workspace_id: Id, item_id: Id) -> ItemDetail:
     """An item. Raises `NotFoundError`."""
     return item_detail(await find_item(work, workspace_id, item_id))

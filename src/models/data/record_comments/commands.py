@@ -8,6 +8,7 @@ from sqlalchemy import ColumnElement, Executable, insert, select, update
 from models.core.access.placement import Placement, level_on
 from models.core.access.rules import Actor, Level
 from models.core.base import Id
+from models.data.record_comments.notices import tell_of_comment, tell_of_mentions
 from models.data.record_comments.queries import comment_detail, of_record
 from models.data.record_comments.shapes import (
     CreateRecordComment,
@@ -51,7 +52,9 @@ async def create_comment(
         )
         .returning(record_comment)
     )
-    return comment_detail(await _written(work, statement))
+    made = await _written(work, statement)
+    await tell_of_comment(work, actor, made)
+    return comment_detail(made)
 
 
 async def update_comment(
@@ -79,7 +82,10 @@ async def update_comment(
         values["resolved_at"] = work.now if body.resolved else None
     if not values:
         return comment_detail(held)
-    return await _change(work, actor, place, {**values, "updated_at": work.now})
+    changed = await _change(work, actor, place, {**values, "updated_at": work.now})
+    if "mentions" in values:
+        await tell_of_mentions(work, actor, changed)
+    return comment_detail(changed)
 
 
 async def delete_comment(
@@ -91,7 +97,7 @@ async def delete_comment(
     """
     _check_own(actor, placement, await _hold(work, actor, place))
     gone = {"body": "", "mentions": [], "deleted_at": work.now, "updated_at": work.now}
-    return await _change(work, actor, place, gone)
+    return comment_detail(await _change(work, actor, place, gone))
 
 
 def _check_own(actor: Actor, placement: Placement | None, held: RecordComment) -> None:
@@ -111,9 +117,9 @@ async def _hold(work: UnitOfWork, actor: Actor, place: tuple[Id, Id]) -> RecordC
 
 async def _change(
     work: UnitOfWork, actor: Actor, place: tuple[Id, Id], values: dict[str, Any]
-) -> RecordCommentDetail:
+) -> RecordComment:
     statement = update(record_comment).where(*_this(actor, place)).values(**values)
-    return comment_detail(await _written(work, statement.returning(record_comment)))
+    return await _written(work, statement.returning(record_comment))
 
 
 async def _written(work: UnitOfWork, statement: Executable) -> RecordComment:

@@ -27,3 +27,10 @@ ACTS = frozenset(
     }
 )
 """Kinds that tell of what somebody has done: they themselves are not told."""
+
+MAX_TITLE = 200
+
+
+def about(said: str) -> str:
+    """What a notification says, cut to the length of a title."""
+    return said if len(said) <= MAX_TITLE else f"{said[: MAX_TITLE - 1]}…"

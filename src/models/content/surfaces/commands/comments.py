@@ -4,6 +4,7 @@ from typing import Any
 
 from sqlalchemy import delete, func, insert, select, update
 
+from models.content.surfaces.notices import home_of, tell_of_comment
 from models.content.surfaces.queries import find_block, find_surface
 from models.content.surfaces.shapes import (
     CommentDetail,
@@ -27,7 +28,7 @@ async def create_comment(
 
     Raises `NotFoundError`, also for the block or the thread.
     """
-    await find_surface(work, actor, surface_id, Scope.BLOCKS_COMMENT)
+    held = await find_surface(work, actor, surface_id, Scope.BLOCKS_COMMENT)
     block_id = body.block_id
     if body.block_id is not None:
         await find_block(work, actor, surface_id, body.block_id)
@@ -38,7 +39,7 @@ async def create_comment(
         if block_id not in {None, thread.block_id}:
             raise ValidationError.at("blockId", "is not the block the thread is about")
         block_id = thread.block_id
-    made = await work.first(
+    (made,) = await work.rows(
         insert(surface_comment)
         .values(
             id=new_id(),
@@ -51,8 +52,10 @@ async def create_comment(
             created_at=work.now,
             updated_at=work.now,
         )
-        .returning(surface_comment)
+        .returning(surface_comment),
+        of=SurfaceComment,
     )
+    await tell_of_comment(work, actor, home_of(held), made)
     return CommentDetail.model_validate(made)
 
 

@@ -1,0 +1,109 @@
+"""Notifications of comments on records: to those mentioned, and to those in the thread."""
+
+from typing import Protocol
+
+from sqlalchemy import select
+
+from models.core.access.rules import Actor
+from models.core.base import Id
+from models.data.databases.tables import database
+from models.data.record_comments.queries import of_record
+from models.data.record_comments.tables import RecordComment, record_comment
+from models.data.records.tables import record
+from models.messages.notifications.commands import Notice, notify_each
+from models.messages.notifications.rules import NotificationKind, about
+from models.people.users.queries import display_name
+from runtime.database import UnitOfWork
+
+MOST_TOLD = 50
+"""Authors of a thread who are told of one more comment, those who wrote last."""
+
+_comment = record_comment.c
+
+
+class _Subject(Protocol):
+    title: str
+    item_id: Id
+    created_by_user_id: Id | None
+
+
+async def tell_of_comment(work: UnitOfWork, actor: Actor, made: RecordComment) -> None:
+    """Notify whom a new comment mentions, and those who follow: of the thread, or the record.
+
+    A record is followed by who made it, a thread by those who wrote in it.
+    """
+    subject = await _subject(work, actor, made.record_id)
+    if made.parent_comment_id is None:
+        following = {subject.created_by_user_id} - {None}
+    else:
+        following = await _authors(work, actor, made.record_id, made.parent_comment_id)
+    mentioned = set(made.mentions)
+    name = await display_name(work, actor.person)
+    said = f"{name} commented on “{subject.title}”"
+    await notify_each(
+        work,
+        actor.workspace_id,
+        [
+            (mentioned, _mention(actor, made, subject, name)),
+            (
+                {id_ for id_ in following if id_ is not None} - mentioned,
+                _notice(actor, made, subject, NotificationKind.COMMENT, said),
+            ),
+        ],
+    )
+
+
+async def tell_of_mentions(work: UnitOfWork, actor: Actor, changed: RecordComment) -> None:
+    """Notify those whom a changed comment mentions, and who have not been told of it before."""
+    if changed.mentions:
+        subject = await _subject(work, actor, changed.record_id)
+        notice = _mention(actor, changed, subject, await display_name(work, actor.person))
+        await notify_each(work, actor.workspace_id, [(changed.mentions, notice)])
+
+
+def _mention(actor: Actor, made: RecordComment, subject: _Subject, name: str) -> Notice:
+    said = f"{name} mentioned you on “{subject.title}”"
+    return _notice(actor, made, subject, NotificationKind.MENTION, said)
+
+
+def _notice(
+    actor: Actor, made: RecordComment, subject: _Subject, kind: NotificationKind, said: str
+) -> Notice:
+    return Notice(
+        kind=kind,
+        title=about(said),
+        body=made.body,
+        item_id=subject.item_id,
+        record_id=made.record_id,
+        actor_user_id=actor.person,
+        data={"commentId": str(made.id)},
+        key=f"{kind}/record-comment/{made.id}",
+    )
+
+
+async def _subject(work: UnitOfWork, actor: Actor, record_id: Id) -> _Subject:
+    (found,) = await work.rows(
+        select(record.c.title, record.c.created_by_user_id, database.c.item_id)
+        .join(
+            database,
+            (database.c.workspace_id == record.c.workspace_id)
+            & (database.c.id == record.c.database_id),
+        )
+        .where(record.c.workspace_id == actor.workspace_id, record.c.id == record_id),
+        of=_Subject,
+    )
+    return found
+
+
+async def _authors(work: UnitOfWork, actor: Actor, record_id: Id, thread_id: Id) -> set[Id | None]:
+    rows = await work.rows(
+        select(_comment.author_user_id)
+        .where(
+            *of_record(actor.workspace_id, record_id),
+            (_comment.id == thread_id) | (_comment.parent_comment_id == thread_id),
+            _comment.deleted_at.is_(None),
+        )
+        .order_by(_comment.created_at.desc())
+        .limit(MOST_TOLD)
+    )
+    return {row.author_user_id for row in rows}

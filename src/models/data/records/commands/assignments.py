@@ -1,0 +1,67 @@
+"""Notifications of assignments: to those whom a write has put into a person field."""
+
+from collections.abc import Iterator, Sequence
+
+from sqlalchemy import select
+
+from models.core.access.rules import Actor
+from models.core.base import Id
+from models.data.databases.rules.fields import Schema
+from models.data.databases.rules.kinds import FieldKind
+from models.data.databases.tables import database
+from models.data.record_changes.rules import ChangeKind
+from models.data.records.rules.write.writes import Planned
+from models.messages.notifications.commands import Notice, notify_each
+from models.messages.notifications.rules import NotificationKind, about
+from models.people.users.queries import display_name
+from runtime.database import UnitOfWork
+from runtime.ids import parse_id
+
+
+async def tell_assigned(
+    work: UnitOfWork, actor: Actor, schema: Schema, planned: Sequence[Planned]
+) -> None:
+    """Notify who is in a person field now and was not before; rows that come in tell nobody."""
+    keys = [key for key, spec in schema.fields.items() if spec.kind is FieldKind.PERSON]
+    if not keys or actor.principal.bulk:
+        return
+    assigned = [(one, dict(_added(one, keys))) for one in planned]
+    assigned = [(one, people) for one, people in assigned if people]
+    if not assigned:
+        return
+    item_id = await work.scalar(
+        select(database.c.item_id).where(
+            database.c.workspace_id == schema.workspace_id, database.c.id == schema.database_id
+        )
+    )
+    name = await display_name(work, actor.person)
+    notices = [
+        ([user_id], _notice(actor, one, item_id, name, key))
+        for one, people in assigned
+        for user_id, key in people.items()
+    ]
+    await notify_each(work, schema.workspace_id, notices)
+
+
+def _notice(actor: Actor, one: Planned, item_id: Id, name: str, key: str) -> Notice:
+    return Notice(
+        kind=NotificationKind.ASSIGNMENT,
+        title=about(f"{name} assigned “{one.after.title}” to you"),
+        item_id=item_id,
+        record_id=one.after.id,
+        run_id=actor.principal.run_id,
+        actor_user_id=actor.person,
+        data={"fieldKey": key},
+    )
+
+
+def _added(one: Planned, keys: Sequence[str]) -> Iterator[tuple[Id, str]]:
+    """Whom a write has assigned, and the field that says so."""
+    if one.kind in {None, ChangeKind.DELETED}:
+        return
+    for key in keys:
+        before = () if one.before is None else one.before.data.get(key) or ()
+        for text in one.after.data.get(key) or ():
+            user_id = parse_id(text) if isinstance(text, str) else None
+            if user_id is not None and text not in before:
+                yield user_id, key
