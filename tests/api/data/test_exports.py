@@ -395,3 +395,32 @@ def test_memory_does_not_grow_with_the_number_of_rows(
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert peaks[1] < peaks[0] + 500_000
+
+
+@pytest.mark.parametrize("format_", ["csv", "xlsx"])
+async def test_a_timer_is_exported_as_its_milliseconds(
+    client: Client, space: Space, exporting: Exporting, format_: str
+) -> None:
+    timer = {"label": "Spent", "kind": "timer"}
+    database_id = await make_database(client, space, "Work", timer)
+    shown = (await client.get(f"{space.path}/databases/{database_id}")).json()["data"]["fields"]
+    field_id = next(one["id"] for one in shown if one["key"] == "spent")
+    timed, running, _ = [await add(client, database_id, title) for title in ("A", "B", "C")]
+
+    async def spend(record_id: str, **times: str) -> None:
+        target = {"targetKind": "database_record", "targetId": record_id, "fieldId": field_id}
+        answer = await client.post(f"{space.path}/time-entries", json={**target, **times})
+        assert answer.status_code == 201, answer.text
+
+    await spend(timed, startedAt="2026-01-01T10:00:00Z", endedAt="2026-01-01T10:30:00.5Z")
+    await spend(timed, startedAt="2026-01-02T10:00:00Z", endedAt="2026-01-02T10:00:01Z")
+    await spend(running)
+    async with exporting.running(space.id):
+        exported = await export(client, database_id, format=format_, sorts=[{"field": "title"}])
+    data = await content(client, exported)
+    if format_ == "csv":
+        rows: list[list[Any]] = read_csv(data)
+        assert rows == [["Title", "Spent"], ["A", "1801500"], ["B", "0"], ["C", "0"]]
+    else:
+        rows = read_xlsx(data)
+        assert rows == [["Title", "Spent"], ["A", 1_801_500], ["B", 0], ["C", 0]]

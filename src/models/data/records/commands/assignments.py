@@ -26,8 +26,8 @@ async def tell_assigned(
     if not keys or actor.principal.bulk:
         return
     assigned = [(one, dict(_added(one, keys))) for one in planned]
-    assigned = [(one, people) for one, people in assigned if people]
-    if not assigned:
+    # Who takes something on needs nobody to tell them, and costs no statement.
+    if not any(people.keys() - {actor.person} for _, people in assigned):
         return
     item_id = await work.scalar(
         select(database.c.item_id).where(
