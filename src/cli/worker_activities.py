@@ -33,6 +33,7 @@ from activities.deliveries.webhooks import WebhookChannel
 from activities.endings import EndingActivities
 from activities.jobs.families import job_families
 from activities.jobs.transactions import JobActivities
+from activities.language_model.asking import LanguageModel
 from activities.legacy_imports.bundles import BundleActivities
 from activities.legacy_imports.transactions import LegacyImportTransactions
 from activities.legacy_imports.workspaces import WorkspaceActivities
@@ -112,7 +113,8 @@ def registrations_of(parts: Parts) -> Registrations:
     providers = _providers(parts, endpoints)
     resources = ProviderResources(parts.database, providers)
     fetchers = Fetchers(parts.outbound, parts.keys, parts.store, resources)
-    of_family = job_families(parts.store, fetchers, providers, endpoints, parts.keys)
+    model = LanguageModel(parts.outbound)
+    of_family = job_families(parts.store, fetchers, providers, endpoints, parts.keys, model)
     jobs = JobActivities(parts.database, of_family)
     refreshes = DataSourceRunActivities(parts.database, parts.store, fetchers)
     deliveries = DeliveryActivities(parts.database, _channels(parts))

@@ -9,6 +9,7 @@ from activities.jobs.field_conversion import FieldConversion
 from activities.jobs.field_indexes import FieldIndexes
 from activities.jobs.field_removal import FieldRemoval
 from activities.jobs.form_imports import FormImports
+from activities.jobs.model_plans import ChangePlans, WorkspaceDrafts
 from activities.jobs.mount_syncs import MountSyncs
 from activities.jobs.provider_calls import ProviderCalls
 from activities.jobs.recomputation import Recomputation
@@ -17,6 +18,7 @@ from activities.jobs.source_reversals import SourceReversals
 from activities.jobs.starter_seeds import StarterSeeds
 from activities.jobs.transactions import Chunks
 from activities.jobs.workspace_exports import WorkspaceExports
+from activities.language_model.asking import LanguageModel
 from activities.providers.calls import Providers
 from activities.sources.fetchers import Fetchers
 from runtime.crypto import KeyRing
@@ -30,10 +32,12 @@ def job_families(
     providers: Providers,
     endpoints: TokenEndpoints,
     keys: KeyRing,
+    model: LanguageModel,
 ) -> dict[Family, Chunks]:
     """The chunks of every family."""
     return {
         Family.CHANGE_APPLICATION: ChangeApplications(keys),
+        Family.CHANGE_PLAN: ChangePlans(keys, model),
         Family.DATA_SOURCE_PREVIEW: SourcePreviews(store, fetchers),
         Family.DATA_SOURCE_REVERSAL: SourceReversals(),
         Family.DATABASE_DUPLICATE: DatabaseCopies(),
@@ -47,6 +51,7 @@ def job_families(
         Family.FORM_IMPORT: FormImports(providers),
         Family.MOUNT_SYNC: MountSyncs(providers),
         Family.STARTER_SEED: StarterSeeds(keys),
+        Family.WORKSPACE_DRAFT: WorkspaceDrafts(keys, model),
         Family.PROVIDER_CALL: ProviderCalls(providers),
         Family.WORKSPACE_EXPORT: WorkspaceExports(store),
     }

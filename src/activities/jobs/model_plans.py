@@ -1,0 +1,105 @@
+"""Jobs that ask a model: for the draft of a workspace, or for the operations of a run."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic import ValidationError as ShapeError
+from typing_extensions import override
+
+from activities.jobs.open_transactions import keep_open
+from activities.jobs.transactions import Chunks
+from activities.language_model.asking import LanguageModel
+from activities.language_model.prompts import DRAFT, OPERATE, described, instructed
+from models.core.access.rules import Actor
+from models.core.base import JsonObject
+from models.core.pagination import page_request
+from models.data.databases.queries import list_databases
+from models.messages.jobs.queries import job_actor
+from models.messages.jobs.tables import Job
+from models.workspace.changes.rules.operations import check_operations
+from models.workspace.changes.shapes import MAX_OPERATIONS, Operation
+from models.workspace.model_settings.queries import open_endpoint
+from models.workspace.starters.drafts import draft_by_rules
+from models.workspace.starters.planning import propose_by_model, propose_by_rules
+from models.workspace.starters.rules.plan import normalized
+from models.workspace.starters.shapes import StarterPlan
+from runtime.crypto import KeyRing
+from runtime.database import UnitOfWork
+from runtime.errors import ValidationError
+
+MOST_TOLD = 30
+"""Databases that a model is told of."""
+
+
+class WorkspaceDrafts(Chunks):
+    """The plan of a model, or that of the rules when the model gives none."""
+
+    def __init__(self, keys: KeyRing, model: LanguageModel) -> None:
+        self._keys = keys
+        self._model = model
+
+    @override
+    async def advance(self, work: UnitOfWork, job: Job) -> JsonObject | None:
+        if job.progress:
+            return None
+        plan = await self._asked(work, job)
+        if plan is None:
+            plan = draft_by_rules(job.input["description"], job.input["locale"])
+        return plan.model_dump(mode="json", by_alias=True)
+
+    @override
+    async def result(self, work: UnitOfWork, job: Job) -> JsonObject:
+        return job.progress
+
+    async def _asked(self, work: UnitOfWork, job: Job) -> StarterPlan | None:
+        endpoint = await open_endpoint(work, self._keys, job.workspace_id)
+        if endpoint is None:
+            return None
+        prompt = described(job.input["description"], job.input["locale"])
+        answer = await keep_open(work, self._model.ask(endpoint, DRAFT, prompt))
+        try:
+            return normalized(answer)
+        except ValidationError:
+            return None
+
+
+class ChangePlans(Chunks):
+    """A run of the operations that a model plans, or of those of the rules."""
+
+    def __init__(self, keys: KeyRing, model: LanguageModel) -> None:
+        self._keys = keys
+        self._model = model
+
+    @override
+    async def advance(self, work: UnitOfWork, job: Job) -> JsonObject | None:
+        actor = await job_actor(work, job)
+        operations = await self._asked(work, actor, job)
+        if operations:
+            await propose_by_model(work, actor, job, operations)
+        else:
+            instruction, title = job.input["instruction"], job.input["title"]
+            await propose_by_rules(work, actor, job.id, instruction, title)
+        return None
+
+    async def _asked(self, work: UnitOfWork, actor: Actor, job: Job) -> Sequence[Operation]:
+        endpoint = await open_endpoint(work, self._keys, job.workspace_id)
+        if endpoint is None:
+            return ()
+        page = page_request(self._keys, MOST_TOLD, None)
+        databases = (await list_databases(work, actor, page)).databases
+        prompt = instructed(job.input["instruction"], databases)
+        answer = await keep_open(work, self._model.ask(endpoint, OPERATE, prompt))
+        return read_answer(answer)
+
+
+def read_answer(answer: Any) -> Sequence[Operation]:
+    """The operations of an answer; none when one of them is wrong."""
+    listed = answer.get("operations") if isinstance(answer, dict) else None
+    if not isinstance(listed, list) or len(listed) > MAX_OPERATIONS:
+        return ()
+    try:
+        operations = [Operation.model_validate(one) for one in listed]
+        check_operations(operations)
+    except (ShapeError, ValidationError):
+        return ()
+    return operations

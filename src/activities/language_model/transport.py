@@ -1,0 +1,47 @@
+"""How the client of a model reaches the network: by the platform's own outbound client."""
+
+from collections.abc import Mapping
+
+import httpx2
+from typing_extensions import override
+
+from runtime.outbound.client import OutboundClient
+from runtime.outbound.messages import OutboundRequest
+
+MAX_ANSWER = 2 * 1024 * 1024
+"""Bytes of an answer, with all that frames its words."""
+_FRAMING = frozenset({"host", "content-length", "connection", "accept-encoding"})
+_DECODED = frozenset({"content-length", "content-encoding", "transfer-encoding"})
+
+
+class OutboundTransport(httpx2.AsyncBaseTransport):
+    """Sends every request of an httpx2 client through the outbound client.
+
+    So what is private is not reached, and the whole answer is bounded in size and time. A streamed
+    answer is read to its end before it is given.
+    """
+
+    def __init__(self, outbound: OutboundClient, seconds: float, *, anonymous: bool) -> None:
+        """`anonymous` leaves out the Authorization that the client of the model always sends."""
+        self._outbound = outbound
+        self._seconds = seconds
+        self._left_out = _FRAMING | ({"authorization"} if anonymous else set())
+
+    @override
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        answer = await self._outbound.send(
+            OutboundRequest(
+                method=request.method,
+                url=str(request.url),
+                headers=_without(request.headers, self._left_out),
+                body=await request.aread(),
+                timeout_seconds=self._seconds,
+                max_bytes=MAX_ANSWER,
+            )
+        )
+        headers = _without(answer.headers, _DECODED)
+        return httpx2.Response(answer.status, headers=headers, content=answer.body, request=request)
+
+
+def _without(headers: Mapping[str, str], names: frozenset[str] | set[str]) -> dict[str, str]:
+    return {name: value for name, value in headers.items() if name.lower() not in names}
