@@ -80,7 +80,6 @@ async def running_workers(
     def wake() -> None:
         relay.wake()
         dispatcher.wake()
-        teller.wake()
 
     parts.database.notify_workers = wake
     notifier = Notifier(libpq_url(database_url))

@@ -10,7 +10,7 @@ from models.messages.webhook_endpoints.telling import (
     FIRST_WORKSPACE,
     MOST_WORKSPACES,
     tell,
-    workspaces_told,
+    workspaces_behind,
 )
 from runtime.database import Database
 
@@ -24,11 +24,11 @@ class Teller(Poller):
 
     @override
     async def turn(self) -> bool:
-        """Look once at every workspace that has an endpoint; False when there was nothing."""
+        """Tell the endpoints that are behind; False when there were none."""
         busy, after = False, FIRST_WORKSPACE
         while True:
             async with self._database.statement() as single:
-                workspaces = await workspaces_told(single, after)
+                workspaces = await workspaces_behind(single, after)
             for workspace_id in workspaces:
                 async with self._database.transaction() as work:
                     busy |= await tell(work, workspace_id) > 0

@@ -6,7 +6,7 @@ place are written together, so an event becomes one delivery for each endpoint, 
 
 from collections.abc import Sequence
 
-from sqlalchemy import Uuid, bindparam, select, update
+from sqlalchemy import Uuid, bindparam, exists, func, select, update
 
 from models.core.base import Id, JsonObject
 from models.messages.deliveries.commands import NewDelivery, accept_deliveries
@@ -14,7 +14,7 @@ from models.messages.deliveries.rules import DeliveryChannel
 from models.messages.webhook_endpoints.tables import WebhookEndpoint, webhook_endpoint
 from models.messages.workspace_events.queries import events_between, head
 from models.messages.workspace_events.rules import EventType
-from models.messages.workspace_events.tables import WorkspaceEvent
+from models.messages.workspace_events.tables import WorkspaceEvent, workspace_event
 from runtime.database import UnitOfWork, Work
 from runtime.derived_ids import derived_id
 from runtime.prepared_statement import PreparedStatement
@@ -28,18 +28,28 @@ FIRST_WORKSPACE = Id(int=0)
 
 _endpoint = webhook_endpoint.c
 
-_TOLD = PreparedStatement(
+_event = workspace_event.c
+
+_BEHIND = PreparedStatement(
     select(_endpoint.workspace_id)
     .distinct()
-    .where(_endpoint.enabled, _endpoint.workspace_id > bindparam("after", type_=Uuid))
+    .where(
+        _endpoint.enabled,
+        _endpoint.workspace_id > bindparam("after", type_=Uuid),
+        exists().where(
+            _event.workspace_id == _endpoint.workspace_id,
+            _event.seq > _endpoint.told_until,
+            _event.audience_user_id.is_(None),
+        ),
+    )
     .order_by(_endpoint.workspace_id)
     .limit(MOST_WORKSPACES)
 )
 
 
-async def workspaces_told(work: Work, after: Id = FIRST_WORKSPACE) -> Sequence[Id]:
-    """The next workspaces that have an endpoint, in order."""
-    return [row.workspace_id for row in await _TOLD.rows(work, {"after": after})]
+async def workspaces_behind(work: Work, after: Id = FIRST_WORKSPACE) -> Sequence[Id]:
+    """The next workspaces with an endpoint that has not been told of everything, in order."""
+    return [row.workspace_id for row in await _BEHIND.rows(work, {"after": after})]
 
 
 async def tell(work: UnitOfWork, workspace_id: Id) -> int:
@@ -70,7 +80,8 @@ async def tell(work: UnitOfWork, workspace_id: Id) -> int:
         user_ids=[],
         most=MOST_EVENTS,
     )
-    last = events[-1].seq if len(events) == MOST_EVENTS else until
+    if not events:
+        return 0
     wanted = [
         _delivery(endpoint, event)
         for event in events
@@ -80,10 +91,9 @@ async def tell(work: UnitOfWork, workspace_id: Id) -> int:
     await accept_deliveries(work, wanted)
     await work.execute(
         update(webhook_endpoint)
-        .where(_endpoint.id.in_([one.id for one in endpoints]), _endpoint.told_until < last)
-        .values(told_until=last)
+        .where(_endpoint.id.in_([one.id for one in endpoints]))
+        .values(told_until=func.greatest(_endpoint.told_until, events[-1].seq))
     )
-    work.notify_workers = work.notify_workers or bool(wanted)
     return len(events)
 
 
