@@ -37,10 +37,12 @@ def api(
     gc.disable()
     from api.app import create_app
     from runtime.telemetry import configure_logging
+    from runtime.tracing import configure_tracing
 
     with reported():
         settings = load_settings()
         configure_logging(settings.log_format, settings.log_level)
+        configure_tracing(settings.otel_endpoint, "workspace-api")
         bound_memory(settings.api_memory_limit)
         refuse_beyond(_LONG_EVALUATIONS_OF_ONE_CALLER, _LONG_EVALUATIONS)
         app = create_app(settings)

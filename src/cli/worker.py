@@ -22,10 +22,12 @@ def worker(
     import uvloop
 
     from runtime.telemetry import configure_logging
+    from runtime.tracing import configure_tracing
 
     with reported():
         settings = load_settings()
         configure_logging(settings.log_format, settings.log_level)
+        configure_tracing(settings.otel_endpoint, "workspace-worker")
         bound_memory(settings.worker_memory_limit)
         uvloop.run(_run(settings, queues or list(Queue)))
 

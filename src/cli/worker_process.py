@@ -194,7 +194,7 @@ async def run_worker(
     ):
         parts = Parts(
             database,
-            await connect(settings),
+            await connect(settings, metrics_address=settings.worker_metrics_address),
             outbound,
             KeyRing(settings.secret_keys),
             ObjectStore(settings.object_store),

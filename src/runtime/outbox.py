@@ -33,6 +33,7 @@ from runtime.database import UnitOfWork
 from runtime.families import Family
 from runtime.prepared_statement import PreparedStatement
 from runtime.schema import Timestamp, table_of
+from runtime.tracing import TRACEPARENT, traceparent
 
 
 class Intent(StrEnum):
@@ -54,6 +55,8 @@ class StartRequest(TypedDict):
     resourceId: str
     source: NotRequired[str]
     priority: NotRequired[int]
+    traceparent: NotRequired[str]
+    """What caused it, for who follows traces."""
     restarts: NotRequired[int]
     """For work that begins anew from its row: how many executions ended before this one without
     closing it, with this one."""
@@ -140,7 +143,11 @@ _APPEND = PreparedStatement(insert(outbox).values(**_VALUES))
 def intent_values(work: UnitOfWork, **intent: Unpack[IntentArguments]) -> dict[str, Any]:
     """The parameters of a statement that records an intent; its commit notifies the workers."""
     work.notify_workers = True
-    return {"request": {}, **intent, "now": work.now}
+    values: dict[str, Any] = {"request": {}, **intent, "now": work.now}
+    cause = traceparent()
+    if cause is not None and intent["intent"] is Intent.START:
+        values["request"] = {**values["request"], TRACEPARENT: cause}
+    return values
 
 
 async def append(work: UnitOfWork, **intent: Unpack[IntentArguments]) -> None:

@@ -141,6 +141,13 @@ class Settings(PushSettings, TemporalSettings):
     worker_memory_limit: int = Field(default=4096 * MIB, ge=0)
     """Bytes of address space of a worker process; 0 sets no limit."""
 
+    otel_endpoint: str | None = Field(
+        default=None, validation_alias="OTEL_EXPORTER_OTLP_ENDPOINT", pattern=r"^https?://"
+    )
+    """Base URL of an OTLP receiver (HTTP) that takes traces; without one nothing is traced."""
+    worker_metrics_address: str | None = Field(default=None, pattern=r"^[^\s]+:[0-9]{1,5}$")
+    """Where a worker serves the metrics of its Temporal SDK to Prometheus, as `host:port`."""
+
     log_format: Literal["json", "console"] = "json"
     log_level: Literal["debug", "info", "warning", "error"] = "info"
 

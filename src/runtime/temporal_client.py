@@ -7,10 +7,12 @@ from typing import Any
 
 from temporalio.client import Client
 from temporalio.envconfig import ClientConfig
+from temporalio.runtime import PrometheusConfig, Runtime, TelemetryConfig
 from temporalio.service import GrpcCompression
 
 from runtime.payload_converter import data_converter
 from runtime.settings import TemporalSettings
+from runtime.tracing import tracer
 
 _FIRST_DELAY = 0.2
 _LONGEST_DELAY = 2.0
@@ -25,14 +27,23 @@ class TemporalUnreachableError(ConnectionError):
         )
 
 
-async def connect(settings: TemporalSettings, *, lazy: bool = False, seconds: float = 60) -> Client:
+async def connect(
+    settings: TemporalSettings,
+    *,
+    lazy: bool = False,
+    seconds: float = 60,
+    metrics_address: str | None = None,
+) -> Client:
     """A client for this process and event loop.
 
     Address, namespace, TLS and API key come from TEMPORAL_* variables, else from the profile they
     name. A lazy client connects with its first call; otherwise a server that is still starting is
     waited for. Raises TemporalUnreachableError after `seconds`.
+
+    Where traces are made, the client and its workers take part. With a `metrics_address` the SDK
+    serves its metrics there.
     """
-    options = connect_options(settings)
+    options = {**connect_options(settings), **_observed(metrics_address)}
     deadline = time.monotonic() + seconds
     delay = _FIRST_DELAY
     while True:
@@ -46,6 +57,19 @@ async def connect(settings: TemporalSettings, *, lazy: bool = False, seconds: fl
                 raise TemporalUnreachableError(options["target_host"]) from None
         await asyncio.sleep(delay)
         delay = min(delay * 2, _LONGEST_DELAY)
+
+
+def _observed(metrics_address: str | None) -> dict[str, Any]:
+    """The arguments by which others see what the client and its workers do."""
+    options: dict[str, Any] = {}
+    if tracer() is not None:
+        from temporalio.contrib.opentelemetry import TracingInterceptor  # noqa: PLC0415  # heavy
+
+        options["interceptors"] = [TracingInterceptor(tracer())]
+    if metrics_address is not None:
+        metrics = PrometheusConfig(bind_address=metrics_address, durations_as_seconds=True)
+        options["runtime"] = Runtime(telemetry=TelemetryConfig(metrics=metrics))
+    return options
 
 
 def connect_options(settings: TemporalSettings) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from runtime.families import Family
 from runtime.fault_injection import FaultPoint, inject_fault
 from runtime.outbox import RESTARTS, Intent, Outbox
 from runtime.search_attributes import search_attributes
+from runtime.tracing import caused_by
 
 _REUSE = {
     False: WorkflowIDReusePolicy.REJECT_DUPLICATE,
@@ -58,7 +59,7 @@ class ExecutionDeliveries:
         inject_fault(FaultPoint.AFTER_COMMIT_BEFORE_START, row.subject_id)
         family = Family(row.family)
         route, restarts = self._routes[family], row.request.get(RESTARTS)
-        with contextlib.suppress(WorkflowAlreadyStartedError):
+        with contextlib.suppress(WorkflowAlreadyStartedError), caused_by(row.request):
             await self._client.start_workflow(
                 route.workflow,
                 str(row.subject_id),

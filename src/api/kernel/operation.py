@@ -60,6 +60,11 @@ class Operation:
     echoes: frozenset[str]
     """What cannot be changed, and a PATCH may repeat as it is: keys its body does not have."""
 
+    @property
+    def name(self) -> str:
+        """What metrics and traces call it."""
+        return self.endpoint.__name__
+
 
 def describe_operation(
     endpoint: Endpoint,

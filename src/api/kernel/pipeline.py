@@ -47,6 +47,7 @@ from runtime.database import UnitOfWork
 from runtime.errors import InProgressError, PlatformError
 from runtime.redaction import Redaction
 from runtime.telemetry import without_tokens
+from runtime.tracing import request_span
 
 T = TypeVar("T")
 Proof: TypeAlias = KeyToken | Session
@@ -56,6 +57,17 @@ _MAX_LOGGED_PATH = 2000
 
 async def serve(operation: Operation, scope: Scope, receive: Receive, send: Send) -> None:
     """Answer one request; the answer leaves only after its transaction is durable."""
+    with request_span(operation.name, scope["headers"]) as span:
+        response = await _answered(operation, scope, receive)
+        if response is None:
+            return
+        if span is not None:
+            span.set_attribute("http.response.status_code", response.status_code)
+    await response(scope, receive, send)
+
+
+async def _answered(operation: Operation, scope: Scope, receive: Receive) -> Response | None:
+    """The answer of a request, counted and logged; None for a client that is gone."""
     started = time.perf_counter()
     services: Services = scope["app"].state.services
     settings = services.settings
@@ -65,7 +77,7 @@ async def serve(operation: Operation, scope: Scope, receive: Receive, send: Send
     try:
         response = await _Pipeline(operation, request).answer()
     except ClientGoneError:
-        return
+        return None
     except Exception as error:  # noqa: BLE001  # the client is told, whatever it is
         refusal = as_refusal(error)
         request.error = refusal.code
@@ -74,7 +86,9 @@ async def serve(operation: Operation, scope: Scope, receive: Receive, send: Send
         response.headers.update(request.quota.headers())
     if request.caller is not None:
         _log(request, response.status_code, started)
-    await response(scope, receive, send)
+    seconds = time.perf_counter() - started
+    services.metrics.observe(operation.name, response.status_code, seconds)
+    return response
 
 
 @dataclass(slots=True)

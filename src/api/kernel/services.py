@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from api.kernel.connection_shares import ConnectionShares
 from api.kernel.event_streams import Streams
+from api.kernel.metrics import Metrics
 from api.kernel.rate_limits import RateLimits
 from api.kernel.request_log import RequestLogWriter
 from api.kernel.sessions import SessionVerifier
@@ -36,6 +37,7 @@ class Services:
     shares: ConnectionShares
     outbound: OutboundPolicy
     streams: Streams = field(default_factory=Streams)
+    metrics: Metrics = field(default_factory=Metrics)
     hub: Hub = field(init=False)
 
     def __post_init__(self) -> None:

@@ -2,6 +2,7 @@
 
 from starlette.responses import Response
 
+from api.kernel.metrics import CONTENT_TYPE
 from api.kernel.routing import Access, ApiRequest, Data, Router
 from api.pages.documentation import Documentation
 from models.core.base import Shape
@@ -29,6 +30,13 @@ async def get_readiness(request: ApiRequest) -> Data[Health]:
     if not await is_at_head(request.work):
         raise UnavailableError("The database schema is not this build's; run the migrations.")
     return Data(Health(status="ready"))
+
+
+@router.get("/metrics", access=Access(credential="none"), documented=False)
+async def get_metrics(request: ApiRequest) -> Response:
+    """Read the metrics of this process and of the platform, as Prometheus does."""
+    content = await request.services.metrics.text(request.work)
+    return Response(content, headers={"Content-Type": CONTENT_TYPE, "Cache-Control": "no-store"})
 
 
 @router.get("/openapi.json", access=_OPEN, documented=False)
