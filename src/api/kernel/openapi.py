@@ -92,8 +92,11 @@ def _finish(route: Route, described: dict[str, Any]) -> None:
     described["parameters"] = sorted(parameters, key=lambda one: order[one["in"]])
     if operation.body is not None:
         described["requestBody"]["required"] = not operation.body.optional
+    success = described["responses"][str(operation.status)]
     if operation.result is None:
-        success = described["responses"][str(operation.status)]
         success["content"] = dict(route.responses[operation.status]["content"])
+    for status, answer in route.responses.items():
+        if "content" not in answer:
+            described["responses"][str(status)]["content"] = success["content"]
     if "422" not in route.responses and 422 not in route.responses:
         described["responses"].pop("422", None)

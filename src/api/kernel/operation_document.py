@@ -1,6 +1,5 @@
 """What the OpenAPI document says of one operation beyond what FastAPI reads from its signature."""
 
-import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -25,8 +24,6 @@ from runtime.errors import (
 
 _ERROR = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
 
-_JSON = "application/json"
-
 _SECURITY: Mapping[str, list[dict[str, list[str]]]] = {
     "any": [{"apiKey": []}, {"session": []}],
     "key": [{"apiKey": []}],
@@ -41,7 +38,10 @@ def documented_responses(
     media_type: str,
     statuses: Sequence[int],
 ) -> dict[int | str, dict[str, Any]]:
-    """The refusals, and the successes that are no JSON or have a status of their own."""
+    """The refusals, and the successes that are no JSON or have a status of their own.
+
+    A further success of a shape, which has no content here, has that of the first.
+    """
     codes: dict[int, list[str]] = {}
     for refusal in (*_refusals(operation), *errors):
         known = codes.setdefault(refusal.status, [])
@@ -54,9 +54,9 @@ def documented_responses(
     if operation.result is None:
         found[operation.status] = {"content": {media_type: {}}}
     for status in statuses:
-        if operation.result is not None and media_type == _JSON:
-            answer = inspect.signature(operation.endpoint, eval_str=True).return_annotation
-            found[status] = {"model": answer, "description": "Done before"}
+        same = operation.result is not None and media_type in _ERROR and not operation.access.raw
+        if same:
+            found[status] = {"description": "Done before"}
         else:
             found[status] = {"content": {} if status == 304 else {media_type: {}}}
     return found
