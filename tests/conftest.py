@@ -1,6 +1,7 @@
 """Fixtures every test may ask for: a migrated database, workspaces with keys, an HTTP client."""
 
 import gc
+import socket
 import sys
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -87,6 +88,13 @@ def issuer(tmp_path_factory: pytest.TempPathFactory) -> DevelopmentIssuer:
     return ensure_issuer(directory)
 
 
+def _free_port() -> int:
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        port: int = listening.getsockname()[1]
+        return port
+
+
 @pytest.fixture(scope="session")
 def settings(
     database_url: str, issuer: DevelopmentIssuer, tmp_path_factory: pytest.TempPathFactory
@@ -105,7 +113,13 @@ def settings(
         rate_limit_webhook=0,
         outbound_allow=("127.0.0.0/8",),
         public_url="https://platform.test",
-        providers={"github": ProviderSettings.model_validate({"clientId": "platform"})},
+        providers={
+            "github": ProviderSettings.model_validate({"clientId": "platform"}),
+            # Where a test may have it answer.
+            "google_drive": ProviderSettings.model_validate(
+                {"apiUrl": f"http://127.0.0.1:{_free_port()}"}
+            ),
+        },
     )
 
 

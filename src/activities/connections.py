@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from models.core.base import Id
-from models.sources.connections.providers import HttpConnection, ProviderName
+from models.sources.connections.configs import HttpConnection
+from models.sources.connections.providers import ProviderName
 from models.sources.connections.queries import Connected, open_connection
 from runtime.crypto import KeyRing, UnreadableError
 from runtime.database import Work

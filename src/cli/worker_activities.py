@@ -15,6 +15,7 @@ from activities.authorizations.tokens import Tokens
 from activities.automation_runs.graphs import GraphCache
 from activities.automation_runs.loops import LoopActivities
 from activities.automation_runs.nodes.effects import Effects
+from activities.automation_runs.nodes.invocation import Effect
 from activities.automation_runs.nodes.notify import notify_members
 from activities.automation_runs.nodes.records import RecordNodes
 from activities.automation_runs.nodes.secrecy import Secrecy
@@ -104,18 +105,13 @@ def registrations_of(parts: Parts) -> Registrations:
     starts, limit = parts.starts, parts.run_limit
     known = RunCache(parts.database, GraphCache(), parts.keys)
     writes = {**RecordNodes(parts.keys).transactions(), NodeKind.NOTIFY: notify_members}
-    effects = Effects(parts.database, parts.keys, parts.outbound, parts.mail).by_kind()
-    effects = Secrecy(parts.database, parts.keys).around(effects)
-    steps = ActionSteps(parts.database, writes, effects)
-    actions = ActionRunActivities(parts.database, steps)
+    effects = _effects(parts)
+    actions = ActionRunActivities(parts.database, ActionSteps(parts.database, writes, effects))
     outside = OutsideNodes(parts.database, known, effects)
     endpoints = TokenEndpoints(parts.outbound, parts.keys, parts.providers)
     providers = _providers(parts, endpoints)
-    resources = ProviderResources(parts.database, providers)
-    fetchers = Fetchers(parts.outbound, parts.keys, parts.store, resources)
-    model = LanguageModel(parts.outbound)
-    of_family = job_families(parts.store, fetchers, providers, endpoints, parts.keys, model)
-    jobs = JobActivities(parts.database, of_family)
+    fetchers = _fetchers(parts, providers)
+    jobs = _jobs(parts, fetchers, providers, endpoints)
     refreshes = DataSourceRunActivities(parts.database, parts.store, fetchers)
     deliveries = DeliveryActivities(parts.database, _channels(parts))
     retention = RetentionActivities(parts.database, parts.store, parts.periods)
@@ -148,6 +144,24 @@ def registrations_of(parts: Parts) -> Registrations:
         ],
     }
     return Registrations(activities, families)
+
+
+def _effects(parts: Parts) -> Mapping[str, Effect]:
+    effects = Effects(parts.database, parts.keys, parts.outbound, parts.mail).by_kind()
+    return Secrecy(parts.database, parts.keys).around(effects)
+
+
+def _jobs(
+    parts: Parts, fetchers: Fetchers, providers: Providers, endpoints: TokenEndpoints
+) -> JobActivities:
+    model = LanguageModel(parts.outbound)
+    chunks = job_families(parts.store, fetchers, providers, endpoints, parts.keys, model)
+    return JobActivities(parts.database, chunks)
+
+
+def _fetchers(parts: Parts, providers: Providers) -> Fetchers:
+    resources = ProviderResources(parts.database, providers)
+    return Fetchers(parts.outbound, parts.keys, parts.store, resources)
 
 
 def _providers(parts: Parts, endpoints: TokenEndpoints) -> Providers:

@@ -14,6 +14,7 @@ from runtime.outbound.mail_server import MailServer
 from runtime.outbound_policy import Allowance
 from runtime.provider_settings import Providers
 from runtime.push_settings import PushSettings
+from runtime.settings_mistakes import is_cause, sentence_of
 
 Listed = Annotated[tuple[str, ...], NoDecode]
 """A comma-separated variable."""
@@ -259,51 +260,5 @@ def load_settings(**known: Any) -> Settings:
     try:
         return Settings(**known)
     except ValidationError as error:
-        sentences = [_sentence(problem) for problem in error.errors() if _is_cause(problem)]
+        sentences = [sentence_of(problem) for problem in error.errors() if is_cause(problem)]
         raise SettingsError("\n".join(sentences)) from None
-
-
-def _is_cause(problem: Any) -> bool:
-    """Whether a problem is one by itself: a default may follow from another variable."""
-    return str(problem["type"]) != "default_factory_not_called"
-
-
-def _sentence(problem: Any) -> str:
-    variable = str(problem["loc"][0]) if problem["loc"] else ""
-    if problem["type"] == "value_error":
-        words = str(problem["ctx"]["error"]).removesuffix(".")
-        if not variable:
-            return f"{words}."
-    else:
-        words = _WORDS.get(problem["type"], "has a value that it cannot have")
-        given = problem.get("ctx", {})
-        words = words.format(**{name: _plain(value) for name, value in given.items()})
-    if not variable.isupper():
-        variable = f"WORKSPACE_{variable.upper()}"
-    if problem["type"] == "missing":
-        return f"Set {variable}: {_PURPOSE.get(variable, 'it has no default')}."
-    return f"Correct {variable}: {words}."
-
-
-def _plain(value: Any) -> Any:
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-_WORDS = {
-    "int_parsing": "must be a whole number",
-    "int_parsing_size": "must be a whole number, and a smaller one",
-    "int_from_float": "must be a whole number",
-    "float_parsing": "must be a number",
-    "finite_number": "must be a number",
-    "greater_than": "must be more than {gt}",
-    "greater_than_equal": "must be at least {ge}",
-    "less_than_equal": "must be at most {le}",
-    "literal_error": "must be {expected}",
-}
-"""What a value must be, by the validation library's name of the mistake."""
-
-_PURPOSE = {
-    "DATABASE_URL": "the PostgreSQL database, for example postgresql://user@host/workspace",
-    "WORKSPACE_SECRET_KEY": "a master secret of at least 32 bytes; `openssl rand -base64 48`"
-    " makes one",
-}

@@ -70,9 +70,11 @@ class ProviderServer:
 
 
 @asynccontextmanager
-async def provider_server(routes: Mapping[str, Route]) -> AsyncIterator[ProviderServer]:
+async def provider_server(
+    routes: Mapping[str, Route], port: int = 0
+) -> AsyncIterator[ProviderServer]:
     made = ProviderServer(routes)
-    server = await asyncio.start_server(made.handle, "127.0.0.1", 0)
+    server = await asyncio.start_server(made.handle, "127.0.0.1", port)
     made.port = server.sockets[0].getsockname()[1]
     try:
         yield made

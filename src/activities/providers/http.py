@@ -25,7 +25,7 @@ from activities.providers.contents import (
     media_type,
 )
 from activities.providers.web import Web, object_of, objects, text_of
-from models.sources.connections.providers import HttpConnection
+from models.sources.connections.configs import HttpConnection
 from models.sources.external_resources.rules.forms import HostedForm, NoFormError
 from models.sources.external_resources.rules.google_forms import MIME_TYPE as GOOGLE_FORM
 from models.sources.external_resources.rules.google_forms import google_form

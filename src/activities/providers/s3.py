@@ -37,7 +37,7 @@ from activities.providers.contents import (
 from activities.providers.paths import checked_path, name_of, parent_of, quoted
 from activities.providers.web import Web, no_such_resource, refusal_of
 from activities.providers.xml_records import Record, XmlRecords, first
-from models.sources.connections.providers import S3Connection
+from models.sources.connections.configs import S3Connection
 from models.sources.external_resources.rules.resources import (
     ProviderResource,
     ResourceSurfaceKind,

@@ -35,7 +35,7 @@ from activities.providers.contents import (
 from activities.providers.first_names import FirstNames
 from activities.providers.paths import checked_path, name_of, parent_of
 from activities.providers.web import no_such_resource
-from models.sources.connections.providers import SftpConnection
+from models.sources.connections.configs import SftpConnection
 from models.sources.external_resources.rules.resources import (
     ProviderResource,
     ResourceSurfaceKind,

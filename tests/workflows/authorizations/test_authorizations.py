@@ -53,11 +53,12 @@ async def provider() -> AsyncIterator[AuthorizationServer]:
 def registered(settings: Settings, **known: Any) -> Iterator[None]:
     """The platform, registered at a provider as Google Drive."""
     whole = {"clientId": CLIENT_ID, "clientSecret": CLIENT_SECRET, **known}
+    before = settings.providers["google_drive"]
     settings.providers["google_drive"] = ProviderSettings.model_validate(whole)
     try:
         yield
     finally:
-        del settings.providers["google_drive"]
+        settings.providers["google_drive"] = before
 
 
 @pytest.fixture

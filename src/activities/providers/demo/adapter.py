@@ -21,7 +21,7 @@ from activities.providers.adapter import (
     listed,
 )
 from activities.providers.demo.fixtures import Fixture, everything, fixture, fixtures
-from models.sources.connections.providers import DemoConnection
+from models.sources.connections.configs import DemoConnection
 from models.sources.external_resources.rules.forms import HostedForm
 from models.sources.external_resources.rules.google_forms import MIME_TYPE as GOOGLE_FORM
 from models.sources.external_resources.rules.google_forms import google_form

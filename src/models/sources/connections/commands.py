@@ -10,7 +10,8 @@ from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.core.inputs import read_part
 from models.core.revisions import next_updated_at
-from models.sources.connections.providers import PROVIDERS, ProviderName, SqliteConnection
+from models.sources.connections.configs import SqliteConnection
+from models.sources.connections.providers import PROVIDERS, ProviderName
 from models.sources.connections.queries import credentials_place, get_connection, seen_by
 from models.sources.connections.shapes import (
     ConnectionDetail,
