@@ -53,6 +53,7 @@ import models.sources.data_source_runs.tables
 import models.sources.data_sources.tables
 import models.sources.mounts.tables
 import models.sources.provider_calls.tables
+import models.sources.resource_imports.tables
 import models.workspace.bundles.tables
 import models.workspace.changes.tables
 import models.workspace.legacy_imports.tables

@@ -301,6 +301,15 @@ EXAMPLES: Mapping[str, Example] = {
         },
         works=True,
     ),
+    "import_resource": Example(
+        body=lambda one: {
+            "connectionId": one.ids["connectionId"],
+            "resource": _RESOURCE,
+            "parentItemId": one.ids["folderId"],
+        },
+        works=True,
+    ),
+    "get_resource_import": Example(works=True),
     "import_form": Example(
         body=lambda one: {"connectionId": one.ids["connectionId"], "resource": _RESOURCE},
         works=True,

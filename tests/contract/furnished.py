@@ -414,6 +414,7 @@ async def _webhooks(made: Furnished) -> None:
     link = {"kind": "external_resource", "title": "Link", "config": {"resource": resource}}
     mounted = await made.post("/v1/items", {**link, "parentItemId": made.ids["folderId"]})
     made.ids["mountId"] = mounted["item"]["targetId"]
+    made.ids["resourceImportId"] = str(uuid.uuid4())
     signing_in = {"provider": "github", "label": "Repositories"}
     started = await made.post(f"{made.space.path}/integrations/oauth/start", signing_in)
     made.secrets["state"] = started["state"]

@@ -13,6 +13,7 @@ from activities.jobs.model_plans import ChangePlans, WorkspaceDrafts
 from activities.jobs.mount_syncs import MountSyncs
 from activities.jobs.provider_calls import ProviderCalls
 from activities.jobs.recomputation import Recomputation
+from activities.jobs.resource_imports import ResourceImports
 from activities.jobs.source_previews import SourcePreviews
 from activities.jobs.source_reversals import SourceReversals
 from activities.jobs.starter_seeds import StarterSeeds
@@ -47,6 +48,7 @@ def job_families(
         Family.OAUTH_EXCHANGE: Exchanges(endpoints),
         Family.OAUTH_REVOCATION: Revocations(endpoints),
         Family.RECOMPUTATION: Recomputation(),
+        Family.RESOURCE_IMPORT: ResourceImports(providers, store),
         Family.FIELD_REMOVAL: FieldRemoval(),
         Family.FORM_IMPORT: FormImports(providers),
         Family.MOUNT_SYNC: MountSyncs(providers),

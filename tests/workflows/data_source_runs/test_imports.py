@@ -242,3 +242,13 @@ async def test_what_an_import_read_and_signed_in_with_does_not_outlive_it(
     assert {row.plan["config"].get("url") for row in plans} == {None, endpoint.url}
     assert "canary-1d6b" not in str(plans)
     assert not any("content" in row.plan["config"] for row in plans)
+
+
+async def test_a_replacement_leaves_its_own_rows(importing: Any, client: Client) -> None:
+    made = (await importing("name\nOld\n", "csv")).json()["data"]
+    into = {"targetDatabaseId": made["databaseId"], "mode": "replace"}
+    again = await importing("name\nNew\nNewer\n", "csv", **into)
+    assert again.status_code == 200, again.text
+    found = await client.get(f"/v1/databases/{made['databaseId']}/records")
+    titles = {one["title"] for one in found.json()["data"]["records"]}
+    assert titles == {"New", "Newer"}

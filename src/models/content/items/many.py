@@ -15,9 +15,9 @@ from runtime.ids import new_id
 async def create_items_for(
     work: UnitOfWork,
     workspace_id: Id,
-    parent_item_id: Id,
+    parent_item_id: Id | None,
     kind: ItemKind,
-    targets: Sequence[tuple[Id, str]],
+    targets: Sequence[tuple[Id | None, str]],
 ) -> list[Id]:
     """Give new resources, each with a title, their items, last below a parent that was checked."""
     first = await work.scalar(select(last_position(workspace_id, parent_item_id)))

@@ -1,7 +1,5 @@
 """Imports on the wire (interface, Import form result; decisions C18)."""
 
-from enum import StrEnum
-
 from models.content.items.shapes import ItemDetail
 from models.core.base import EXAMPLE_ID, Id, Input, InputId, Moment, Shape, example
 from models.messages.jobs.rules import JobStatus
@@ -65,12 +63,3 @@ class FormImportResult(Shape):
     title: str
     field_count: int
     skipped: list[str]
-
-
-class ImportedKind(StrEnum):
-    """What a resource is imported as."""
-
-    FOLDER = "folder"
-    PAGE = "page"
-    FILE = "file"
-    DATABASE = "database"

@@ -103,15 +103,16 @@ async def _compare_and_write(
         await comparison.match_keys(work, rows, keys)
         found = await comparison.count_changes(work, rows)
     gone = await _removed(work, run, rows, mode)
+    removed = 0
+    if gone is not None:
+        # Before anything is inserted: a replacement takes what no row has, and that has no row yet.
+        removed = await application.remove_gone(work, applied, *gone)
     inserted = found.get(None, 0)
     if inserted:
         await application.insert_new(work, applied, inserted)
     updated = 0
     if found.get(UPDATED, 0):
         updated = await application.update_changed(work, applied)
-    removed = 0
-    if gone is not None:
-        removed = await application.remove_gone(work, applied, *gone)
     if inserted or updated or removed:
         await application.derive(work, applied)
         await emit_written(work, applied.actor, rows.schema)

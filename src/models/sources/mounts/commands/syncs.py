@@ -141,7 +141,9 @@ async def _insert(
     work: UnitOfWork, root: Mount, job_id: Id, parent: Id, fresh: Sequence[ProviderResource]
 ) -> None:
     ids = [new_id() for _ in fresh]
-    titles = [(made, one.name) for made, one in zip(ids, fresh, strict=True)]
+    titles: list[tuple[Id | None, str]] = [
+        (made, one.name) for made, one in zip(ids, fresh, strict=True)
+    ]
     kind = ItemKind.EXTERNAL_RESOURCE
     items = await create_items_for(work, root.workspace_id, parent, kind, titles)
     rows = [

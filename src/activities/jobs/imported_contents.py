@@ -1,0 +1,140 @@
+"""The contents of resources that are imported: pages as blocks, files in the object store."""
+
+import asyncio
+import hashlib
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from activities.providers.adapter import (
+    MAX_DOWNLOAD_BYTES,
+    MAX_READ_BYTES,
+    RETRIED,
+    Downloaded,
+    ProblemKind,
+    ProviderProblem,
+)
+from activities.providers.calls import Opened, in_time
+from activities.providers.documents import (
+    UnreadableDocumentError,
+    html_blocks,
+    markdown_blocks,
+    text_blocks,
+)
+from models.content.files.commands import new_object_key
+from models.content.files.rules import Content, file_name, media_type
+from models.core.base import JsonObject
+from models.sources.external_resources.rules.resources import ProviderResource
+from models.sources.resource_imports.kinds import ImportedKind
+from models.sources.resource_imports.rules import HTML_TYPES, MARKDOWN_TYPES, PAGE_TYPES, essence
+from models.sources.resource_imports.tables import ImportedResourceRow
+from runtime.object_store import ObjectStore
+
+AT_ONCE = 8
+"""Resources of one import that are asked for side by side."""
+DOWNLOAD_SECONDS = 120.0
+_PIECE = 256 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """The content of one resource: blocks of a page, or a file; or why there is none."""
+
+    blocks: list[JsonObject] | None = None
+    content: Content | None = None
+    digest: str = ""
+    problem: str | None = None
+
+
+async def fetch_contents(
+    opened: Opened, rows: Sequence[ImportedResourceRow], store: ObjectStore, directory: Path
+) -> list[Fetched]:
+    """The contents of resources, in their order.
+
+    Raises ProviderProblem for what concerns all of them: a provider that is away, or does not
+    accept the credentials.
+    """
+    gate = asyncio.Semaphore(AT_ONCE)
+
+    async def one(row: ImportedResourceRow) -> Fetched | ProviderProblem:
+        """A problem is a value, so that it does not cancel what is asked for beside it."""
+        async with gate:
+            try:
+                return await _fetch(opened, row, store, directory / str(row.id))
+            except ProviderProblem as problem:
+                concerns_all = problem.kind in {*RETRIED, ProblemKind.AUTH}
+                if concerns_all or row.id == row.root_id:
+                    return problem
+                return Fetched(problem=problem.message)
+
+    contents: list[Fetched] = []
+    for found in await asyncio.gather(*(one(row) for row in rows)):
+        if isinstance(found, ProviderProblem):
+            raise found
+        contents.append(found)
+    return contents
+
+
+async def _fetch(
+    opened: Opened, row: ImportedResourceRow, store: ObjectStore, path: Path
+) -> Fetched:
+    resource = ProviderResource.model_validate(
+        {
+            "externalType": row.external_type,
+            "externalId": row.external_id,
+            "name": row.resource_name,
+            "surfaceKind": "generic",
+            "capabilities": [],
+            **({} if row.mime_type is None else {"mimeType": row.mime_type}),
+        }
+    )
+    got = await in_time(
+        opened.adapter.download(opened.access, resource, path, {}), DOWNLOAD_SECONDS
+    )
+    size = await asyncio.to_thread(lambda: path.stat().st_size)
+    if size > MAX_DOWNLOAD_BYTES:
+        raise ProviderProblem(ProblemKind.TOO_LARGE, "The resource is larger than 100 MiB.")
+    digest = await asyncio.to_thread(_digest, path)
+    if row.kind == ImportedKind.PAGE:
+        return await _page(got, path, size, digest)
+    key = new_object_key(row.workspace_id)
+    await store.put(key, _pieces(path))
+    content = Content(
+        name=file_name(row.resource_name),
+        mime_type=media_type(got.mime_type),
+        byte_size=size,
+        sha256=digest,
+        object_key=key,
+    )
+    return Fetched(content=content, digest=digest.hex())
+
+
+_READERS: Mapping[frozenset[str], Callable[[str], list[JsonObject]]] = {
+    HTML_TYPES: html_blocks,
+    MARKDOWN_TYPES: markdown_blocks,
+}
+
+
+async def _page(got: Downloaded, path: Path, size: int, digest: bytes) -> Fetched:
+    mime_type = essence(got.mime_type)
+    if mime_type not in PAGE_TYPES:
+        return Fetched(problem=f"A document of the type {mime_type} cannot become a page.")
+    if size > MAX_READ_BYTES:
+        return Fetched(problem="The document is larger than 1 MiB.")
+    read = next((one for types, one in _READERS.items() if mime_type in types), text_blocks)
+    try:
+        blocks = await asyncio.to_thread(lambda: read(path.read_text("utf-8", "replace")))
+    except UnreadableDocumentError as error:
+        return Fetched(problem=str(error))
+    return Fetched(blocks=blocks, digest=digest.hex())
+
+
+def _digest(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").digest()
+
+
+async def _pieces(path: Path) -> AsyncIterator[bytes]:
+    with await asyncio.to_thread(path.open, "rb") as file:
+        while piece := await asyncio.to_thread(file.read, _PIECE):
+            yield piece

@@ -1,0 +1,259 @@
+"""Jobs that import resources: one transaction for each batch of them."""
+
+import asyncio
+import time
+from pathlib import Path
+
+from typing_extensions import override
+
+from activities.data_source_runs.inputs import scratch
+from activities.jobs.imported_contents import Fetched, fetch_contents
+from activities.jobs.open_transactions import keep_open
+from activities.jobs.provider_attempts import try_later_or_refuse
+from activities.jobs.transactions import Chunks
+from activities.providers.adapter import MAX_LISTED, RETRIED, Listing, ProblemKind, ProviderProblem
+from activities.providers.calls import Opened, Providers, asked
+from models.core.access.rules import Actor
+from models.core.base import Id, JsonObject
+from models.messages.jobs.queries import job_actor
+from models.messages.jobs.tables import Job
+from models.sources.external_resources.rules.resources import ProviderResource
+from models.sources.resource_imports import databases, native, rows
+from models.sources.resource_imports.commands import find_root
+from models.sources.resource_imports.kinds import ImportedKind
+from models.sources.resource_imports.native import Outcome
+from models.sources.resource_imports.rules import MAX_ENTRIES, MAX_SKIPPED, imported_kind
+from models.sources.resource_imports.tables import ImportedResourceRow
+from runtime.database import UnitOfWork
+from runtime.errors import PlatformError, UnsupportedError
+from runtime.object_store import ObjectStore
+
+BATCH = 40
+"""Resources of one chunk."""
+CHUNK_PAGES = 20
+RUN_SECONDS = 8.0
+"""Seconds for which a chunk waits for the runs that bring in tables."""
+
+
+_NOT = "A resource of the kind {} cannot be imported."
+
+
+class ResourceImports(Chunks):
+    """Imports what is pending, folders before what is in them, until nothing is.
+
+    A chunk that is repeated finds what the one before it wrote: each resource has one row, and a
+    row that is done is not pending. So nothing is there twice.
+    """
+
+    def __init__(self, providers: Providers, store: ObjectStore) -> None:
+        self._providers = providers
+        self._store = store
+
+    @override
+    async def advance(self, work: UnitOfWork, job: Job) -> JsonObject | None:
+        actor = await job_actor(work, job)
+        opened = await self._providers.open(work, actor, Id(job.input["connectionId"]))
+        try:
+            if not job.progress:
+                return await _begin(work, job, actor, opened)
+            return await self._go_on(work, job, actor, opened)
+        except ProviderProblem as problem:
+            try_later_or_refuse(problem)
+
+    @override
+    async def result(self, work: UnitOfWork, job: Job) -> JsonObject:
+        return job.progress
+
+    async def _go_on(
+        self, work: UnitOfWork, job: Job, actor: Actor, opened: Opened
+    ) -> JsonObject | None:
+        run = _Import(work, job, actor, opened)
+        if job.progress["folder"] is not None:
+            return await run.list_folder()
+        pending = await rows.pending_rows(work, Id(job.progress["rootId"]), BATCH)
+        if not pending:
+            return None
+        if pending[0].kind == ImportedKind.FOLDER:
+            return await run.begin_folder(pending[0])
+        batch = [one for one in pending if one.kind != ImportedKind.FOLDER]
+        async with scratch() as directory:
+            return await run.contents(batch, self._store, directory)
+
+
+async def _begin(work: UnitOfWork, job: Job, actor: Actor, opened: Opened) -> JsonObject:
+    named = ProviderResource.model_validate(job.input["resource"])
+    resource = await asked(work, opened.adapter.describe(opened.access, named))
+    kind = imported_kind(resource)
+    if kind is None:
+        raise UnsupportedError(
+            f"A resource of the kind {resource.surface_kind} cannot be imported."
+        )
+    _check_kind(job, kind)
+    connection_id = opened.connection.id
+    known = await find_root(work, actor, connection_id, resource.external_id)
+    if known is None:
+        workspace_id = job.workspace_id
+        root_id = await rows.add_root(work, workspace_id, connection_id, job.id, resource, kind)
+    else:
+        root_id = known.id
+        await rows.renew_root(work, root_id, job.id, resource)
+    counts = {outcome.value: 0 for outcome in Outcome}
+    return {
+        "rootId": str(root_id),
+        "counts": counts,
+        "skipped": [],
+        "folder": None,
+        "cursor": None,
+    }
+
+
+def _check_kind(job: Job, kind: ImportedKind) -> None:
+    if kind.value not in job.input["kinds"]:
+        raise UnsupportedError(f"The credential may not write what this becomes: a {kind.value}.")
+
+
+class _Import:
+    """One chunk of an import."""
+
+    def __init__(self, work: UnitOfWork, job: Job, actor: Actor, opened: Opened) -> None:
+        self._work = work
+        self._job = job
+        self._actor = actor
+        self._opened = opened
+        self._progress: JsonObject = {
+            **job.progress,
+            "counts": dict(job.progress["counts"]),
+            "skipped": list(job.progress["skipped"]),
+        }
+
+    async def begin_folder(self, row: ImportedResourceRow) -> JsonObject:
+        """Make the folder; what is in it is listed next, unless people deleted it."""
+        outcome = await native.make_folder(self._work, self._actor, row, await self._parent_of(row))
+        self._count(outcome)
+        if outcome is not Outcome.KEPT:
+            self._progress["folder"] = str(row.id)
+        return self._progress
+
+    async def list_folder(self) -> JsonObject:
+        """List some pages of a folder; its content is pending then."""
+        row = await rows.find_row(self._work, self._job.workspace_id, Id(self._progress["folder"]))
+        assert row is not None, "a folder that is listed has its row"
+        try:
+            found, cursor = await keep_open(self._work, self._pages(row.external_id))
+        except ProviderProblem as problem:
+            if row.id == row.root_id or problem.kind in {*RETRIED, ProblemKind.AUTH}:
+                raise
+            self._skip(row.resource_name, problem.message)
+            return {**self._progress, "folder": None, "cursor": None}
+        room = MAX_ENTRIES - await rows.count_rows(self._work, row.root_id)
+        _, left_out = await rows.record_listed(self._work, row, self._job.id, found, room)
+        for one in left_out:
+            self._skip(one.name, _NOT.format(one.surface_kind))
+        if len(found) > room:
+            self._skip(row.resource_name, f"An import holds at most {MAX_ENTRIES:,} resources.")
+            cursor = None
+        following = self._progress["folder"] if cursor else None
+        return {**self._progress, "folder": following, "cursor": cursor}
+
+    async def _pages(self, folder: str) -> tuple[list[ProviderResource], str | None]:
+        found, cursor = list[ProviderResource](), self._progress["cursor"]
+        for _ in range(CHUNK_PAGES):
+            listing = Listing(folder, limit=MAX_LISTED, cursor=cursor)
+            page = await self._opened.adapter.browse(self._opened.access, listing)
+            found += page.resources[:MAX_LISTED]
+            cursor = page.cursor
+            if cursor is None:
+                break
+        return found, cursor
+
+    async def contents(
+        self, batch: list[ImportedResourceRow], store: ObjectStore, directory: Path
+    ) -> JsonObject:
+        """Import what is no folder; what is asked for is asked for side by side."""
+        wanted: list[ImportedResourceRow] = []
+        for row in batch:
+            if row.kind not in self._job.input["kinds"]:
+                await self._drop(row, f"The credential may not write a {row.kind}.")
+            elif (known := await native.as_it_was(self._work, self._actor, row)) is not None:
+                self._count(known)
+            else:
+                wanted.append(row)
+        tables = [row for row in wanted if row.kind == ImportedKind.DATABASE]
+        others = [row for row in wanted if row.kind != ImportedKind.DATABASE]
+        fetching = fetch_contents(self._opened, others, store, directory)
+        for row, fetched in zip(others, await keep_open(self._work, fetching), strict=True):
+            await self._content(row, fetched)
+        for row in tables:
+            await self._table(row)
+        if tables and not others:
+            await self._await_runs(tables)
+        return self._progress
+
+    async def _content(self, row: ImportedResourceRow, fetched: Fetched) -> None:
+        if fetched.problem is not None:
+            await self._drop(row, fetched.problem)
+            return
+        parent, work, actor = await self._parent_of(row), self._work, self._actor
+        try:
+            async with work.savepoint():
+                if fetched.blocks is not None:
+                    outcome = await native.make_page(
+                        work, actor, row, parent, fetched.blocks, fetched.digest
+                    )
+                else:
+                    assert fetched.content is not None, "what is no page is a file"
+                    outcome = await native.make_file(work, actor, row, parent, fetched.content)
+        except PlatformError as error:
+            await self._drop(row, error.message, error)
+        else:
+            self._count(outcome)
+
+    async def _table(self, row: ImportedResourceRow) -> None:
+        try:
+            async with self._work.savepoint():
+                if row.run_id is None:
+                    parent = await self._parent_of(row)
+                    outcome = await databases.begin_database(
+                        self._work, self._actor, self._job.id, row, parent
+                    )
+                else:
+                    outcome = await databases.finish_database(self._work, self._actor, row)
+        except PlatformError as error:
+            await self._drop(row, error.message, error)
+        else:
+            if outcome is not None:
+                self._count(outcome)
+
+    async def _await_runs(self, tables: list[ImportedResourceRow]) -> None:
+        """Look for the ends of runs that an earlier chunk accepted, for a while."""
+        waiting = [row for row in tables if row.run_id is not None]
+        ends = time.monotonic() + RUN_SECONDS
+        while waiting and time.monotonic() < ends:
+            open_ = await databases.open_runs(self._work, [row.run_id for row in waiting])
+            if len(open_) < len(waiting):
+                return
+            await asyncio.sleep(0.1)
+
+    async def _parent_of(self, row: ImportedResourceRow) -> Id | None:
+        if row.parent_id is None:
+            parent = self._job.input["parentItemId"]
+            return None if parent is None else Id(parent)
+        above = await rows.find_row(self._work, self._job.workspace_id, row.parent_id)
+        assert above is not None, "a row goes with the folder above it"
+        return above.item_id
+
+    async def _drop(
+        self, row: ImportedResourceRow, reason: str, error: PlatformError | None = None
+    ) -> None:
+        """Leave a resource out; the one that was asked for refuses the whole import."""
+        if row.id == row.root_id:
+            raise error or UnsupportedError(reason)
+        await rows.settle(self._work, row)
+        self._skip(row.resource_name, reason)
+
+    def _skip(self, name: str, reason: str) -> None:
+        if len(self._progress["skipped"]) < MAX_SKIPPED:
+            self._progress["skipped"].append({"name": name, "reason": reason})
+
+    def _count(self, outcome: Outcome) -> None:
+        self._progress["counts"][outcome.value] += 1

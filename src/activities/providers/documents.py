@@ -1,0 +1,213 @@
+"""Documents of providers as the blocks of a page: Markdown (CommonMark with tables), and HTML.
+
+Everything here blocks; it is for threads.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from bs4 import BeautifulSoup
+from markdown_it import MarkdownIt
+from markdown_it.tree import SyntaxTreeNode
+from markdownify import MarkdownConverter
+from pydantic import TypeAdapter, ValidationError
+
+from models.content.surfaces.rules.urls import Link, WebUrl
+from models.core.base import JsonObject
+
+MAX_BLOCKS = 4_000
+"""Blocks of an imported page; the rest of a document is left out."""
+_DEEPEST = 12
+_LONGEST_TEXT = 10_000
+_MOST_SPANS = 400
+_MOST_ROWS, _MOST_CELLS = 500, 50
+_LONGEST_CODE = 50_000
+_UNSEEN = ("script", "style", "template", "head", "noscript", "iframe", "object", "svg")
+
+_MARKS = {"strong": "bold", "em": "italic", "s": "strikethrough"}
+_LINK: TypeAdapter[str] = TypeAdapter(Link)
+_URL: TypeAdapter[str] = TypeAdapter(WebUrl)
+
+
+class UnreadableDocumentError(ValueError):
+    """A document that cannot be read as one."""
+
+
+def html_blocks(html: str) -> list[JsonObject]:
+    """The blocks of an HTML document. Raises UnreadableDocumentError."""
+    try:
+        soup = BeautifulSoup(html, "html.parser")
+        for unseen in soup(_UNSEEN):
+            unseen.decompose()
+        for link in soup("a"):
+            if not _is(_LINK, str(link.get("href", ""))):
+                link.unwrap()
+        converter = MarkdownConverter(heading_style="ATX", bullets="-")
+        return markdown_blocks(str(converter.convert_soup(soup)))
+    except RecursionError:
+        raise UnreadableDocumentError("The document is nested too deeply.") from None
+
+
+def markdown_blocks(text: str) -> list[JsonObject]:
+    """The blocks of a Markdown document; HTML in it is text. Raises UnreadableDocumentError."""
+    parser = MarkdownIt("commonmark", {"html": False, "maxNesting": 40})
+    tokens = parser.enable(["table", "strikethrough"]).parse(text.replace("\x00", ""))
+    try:
+        return _cut(_blocks(SyntaxTreeNode(tokens).children, 1), [MAX_BLOCKS])
+    except RecursionError:
+        raise UnreadableDocumentError("The document is nested too deeply.") from None
+
+
+def text_blocks(text: str) -> list[JsonObject]:
+    """The blocks of a plain text: one for each paragraph."""
+    parts = (part.strip("\r\n") for part in text.replace("\x00", "").split("\n\n"))
+    kept = ({"kind": "paragraph", "content": _words([(p, (), None)])} for p in parts if p.strip())
+    return _cut(kept, [MAX_BLOCKS])
+
+
+def _cut(blocks: Iterable[JsonObject], left: list[int]) -> list[JsonObject]:
+    """Blocks in their order until there are too many; `left` counts down."""
+    kept: list[JsonObject] = []
+    for one in blocks:
+        if left[0] <= 0:
+            break
+        left[0] -= 1
+        if "children" in one:
+            one["children"] = _cut(one["children"], left)
+        kept.append(one)
+    return kept
+
+
+def _blocks(nodes: Iterable[SyntaxTreeNode], depth: int) -> Iterator[JsonObject]:
+    for node in nodes:
+        match node.type:
+            case "paragraph":
+                yield from _paragraph(node)
+            case "heading":
+                level = min(int(node.tag[1]), 3)
+                yield {"kind": f"heading_{level}", "content": _words(_spans(node))}
+            case "bullet_list" | "ordered_list":
+                yield from _items(node, depth)
+            case "blockquote":
+                yield _nesting("quote", node.children, depth)
+            case "fence" | "code_block":
+                yield _code(node)
+            case "hr":
+                yield {"kind": "divider", "content": {}}
+            case "table":
+                yield _table(node)
+            case _:
+                yield {"kind": "paragraph", "content": _words([(node.content, (), None)])}
+
+
+def _paragraph(node: SyntaxTreeNode) -> Iterator[JsonObject]:
+    spans = _spans(node)
+    if any(text.strip() for text, _, _ in spans):
+        yield {"kind": "paragraph", "content": _words(spans)}
+    for inline in node.children:
+        for child in inline.walk():
+            if child.type == "image" and _is(_URL, str(child.attrs.get("src", ""))):
+                content = {"url": child.attrs["src"]}
+                if child.content:
+                    content["alt"] = child.content[:2_000]
+                yield {"kind": "image", "content": content}
+
+
+def _items(node: SyntaxTreeNode, depth: int) -> Iterator[JsonObject]:
+    kind = "bulleted_list_item" if node.type == "bullet_list" else "numbered_list_item"
+    for item in node.children:
+        made = _nesting(kind, item.children, depth)
+        spans = made["content"]["text"]
+        first = spans[0]["text"] if spans else ""
+        if first[:4].lower() in {"[ ] ", "[x] "}:
+            spans[0]["text"] = first[4:]
+            made = {**made, "kind": "to_do"}
+            made["content"] = {**made["content"], "checked": first[1] in "xX"}
+        yield made
+
+
+def _nesting(kind: str, nodes: list[SyntaxTreeNode], depth: int) -> JsonObject:
+    """A block whose first paragraph is its text, and whose children are the rest."""
+    first = nodes[0] if nodes and nodes[0].type == "paragraph" else None
+    rest = nodes[1:] if first is not None else nodes
+    made: JsonObject = {"kind": kind, "content": _words([] if first is None else _spans(first))}
+    if rest and depth < _DEEPEST:
+        made["children"] = list(_blocks(rest, depth + 1))
+    return made
+
+
+def _code(node: SyntaxTreeNode) -> JsonObject:
+    content: JsonObject = {"code": node.content[:_LONGEST_CODE].rstrip("\n")}
+    language = node.info.split()[0][:50] if node.type == "fence" and node.info.split() else None
+    if language is not None:
+        content["language"] = language
+    return {"kind": "code", "content": content}
+
+
+def _table(node: SyntaxTreeNode) -> JsonObject:
+    lines = [line for part in node.children for line in part.children][:_MOST_ROWS]
+    rows = [
+        [_words(_spans(cell))["text"] for cell in line.children[:_MOST_CELLS]] for line in lines
+    ]
+    width = max((len(row) for row in rows), default=1)
+    even = [row + [[] for _ in range(width - len(row))] for row in rows]
+    return {"kind": "table", "content": {"rows": even or [[[]]], "headerRow": True}}
+
+
+def _cells(line: SyntaxTreeNode) -> list[list[JsonObject]]:
+    return [_words(_spans(cell))["text"] for cell in line.children[:_MOST_CELLS]]
+
+
+_Span = tuple[str, tuple[str, ...], str | None]
+"""A text, its marks, and where it links."""
+
+
+def _spans(node: SyntaxTreeNode) -> list[_Span]:
+    return [span for inline in node.children for span in _inline(inline, (), None)]
+
+
+def _inline(node: SyntaxTreeNode, marks: tuple[str, ...], link: str | None) -> Iterator[_Span]:
+    match node.type:
+        case "text" | "text_special" | "html_inline":
+            yield node.content, marks, link
+        case "code_inline":
+            yield node.content, (*marks, "code"), link
+        case "softbreak":
+            yield " ", marks, link
+        case "hardbreak":
+            yield "\n", marks, link
+        case "image":
+            return
+        case _:
+            if node.type in _MARKS:
+                marks = tuple(dict.fromkeys((*marks, _MARKS[node.type])))
+            if node.type == "link":
+                target = str(node.attrs.get("href", ""))
+                link = target if _is(_LINK, target) else None
+            for child in node.children:
+                yield from _inline(child, marks, link)
+
+
+def _words(spans: Iterable[_Span]) -> JsonObject:
+    """The content of a text block; neighbours that look alike are one span."""
+    merged: list[JsonObject] = []
+    for text, marks, link in spans:
+        shown: JsonObject = {"text": text[:_LONGEST_TEXT]}
+        if marks:
+            shown["marks"] = list(marks)
+        if link is not None:
+            shown["link"] = link
+        last = merged[-1] if merged else None
+        alike = last is not None and {**last, "text": ""} == {**shown, "text": ""}
+        if alike and last is not None and len(last["text"]) + len(text) <= _LONGEST_TEXT:
+            last["text"] += text
+        elif text:
+            merged.append(shown)
+    return {"text": merged[:_MOST_SPANS]}
+
+
+def _is(kind: TypeAdapter[str], text: str) -> bool:
+    try:
+        kind.validate_python(text)
+    except ValidationError:
+        return False
+    return True

@@ -1,0 +1,132 @@
+"""Accepting imports of resources, and what became of them."""
+
+from sqlalchemy import func, select
+
+from models.content.items.commands import check_parent
+from models.content.items.joins import live_item_of
+from models.content.items.queries import get_item, placement
+from models.content.items.rules import WRITE_SCOPES
+from models.core.access.rules import Actor, Level
+from models.core.base import Id
+from models.messages.jobs.commands import accept_job
+from models.messages.jobs.queries import find_job, refusal_of
+from models.messages.jobs.rules import OPEN_JOB, JobStatus
+from models.messages.jobs.tables import Job
+from models.sources.external_resources.rules.resources import Capability
+from models.sources.provider_calls.commands import usable_connection
+from models.sources.resource_imports.kinds import ImportedKind
+from models.sources.resource_imports.shapes import (
+    ImportCounts,
+    ImportedResource,
+    ImportJob,
+    ImportResource,
+    SkippedResource,
+)
+from models.sources.resource_imports.tables import ImportedResourceRow, imported_resource
+from runtime.database import UnitOfWork
+from runtime.errors import InProgressError, NotFoundError, UpstreamError
+from runtime.families import Family
+
+
+async def accept_import_resource(
+    work: UnitOfWork, actor: Actor, job_id: Id, body: ImportResource
+) -> None:
+    """Have a worker import a resource, with the scopes that the actor has now.
+
+    Raises what `usable_connection` and `check_parent` raise.
+    """
+    connection = await usable_connection(work, actor, body.connection_id, Capability.IMPORT)
+    await check_parent(work, actor, body.parent_item_id)
+    parent = body.parent_item_id
+    await accept_job(
+        work,
+        actor,
+        Family.RESOURCE_IMPORT,
+        job_id,
+        connection.id,
+        summary=f"Import · {connection.provider.value}",
+        input={
+            "connectionId": str(connection.id),
+            "resource": body.resource.to_json(),
+            "parentItemId": None if parent is None else str(parent),
+            "kinds": [
+                kind.value for kind in ImportedKind if WRITE_SCOPES[kind.item_kind] in actor.scopes
+            ],
+        },
+    )
+
+
+async def import_outcome(
+    work: UnitOfWork, actor: Actor, job_id: Id, *, last: bool
+) -> ImportedResource | None:
+    """What was imported; None while it is.
+
+    Raises why nothing was. When this is the last time to ask, an import that goes on shows what
+    it has made so far; InProgressError when that is nothing yet.
+    """
+    job = await find_job(work, actor.workspace_id, Family.RESOURCE_IMPORT, job_id)
+    if job.status in OPEN_JOB and not last:
+        return None
+    if job.status not in OPEN_JOB and job.status != JobStatus.SUCCEEDED:
+        raise refusal_of(job) or UpstreamError("The provider could not be asked. Try again.")
+    shown = await _shown(work, actor, job)
+    if shown is None:
+        raise InProgressError("The provider takes long to answer. Ask again with the same key.")
+    return shown
+
+
+async def get_import_job(work: UnitOfWork, actor: Actor, job_id: Id) -> ImportedResource:
+    """An import of the actor as it stands. Raises NotFoundError, and why nothing was imported."""
+    job = await find_job(work, actor.workspace_id, Family.RESOURCE_IMPORT, job_id)
+    if job.actor_user_id != actor.user_id:
+        raise NotFoundError("resource import")
+    found = await import_outcome(work, actor, job_id, last=True)
+    assert found is not None, "it was the last time to ask"
+    return found
+
+
+async def _shown(work: UnitOfWork, actor: Actor, job: Job) -> ImportedResource | None:
+    known = job.result or job.progress
+    if "rootId" not in known:
+        return None
+    root = await work.first(
+        select(imported_resource).where(
+            imported_resource.c.workspace_id == actor.workspace_id,
+            imported_resource.c.id == Id(known["rootId"]),
+        ),
+        of=ImportedResourceRow,
+    )
+    if root is None or root.item_id is None:
+        return None
+    return ImportedResource(
+        item=await get_item(work, actor.workspace_id, root.item_id),
+        imported=ImportCounts.model_validate(known["counts"]),
+        skipped=[SkippedResource.model_validate(one) for one in known["skipped"]],
+        job=ImportJob.model_validate(job),
+    )
+
+
+async def find_root(
+    work: UnitOfWork, actor: Actor, connection_id: Id, external_id: str
+) -> ImportedResourceRow | None:
+    """What a resource was imported into before, where the actor may edit that; locked."""
+    key = f"import/{actor.workspace_id}/{connection_id}/{external_id}"
+    await work.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(key, 0))))
+    rows = await work.rows(
+        select(imported_resource)
+        .join(*live_item_of(imported_resource))
+        .where(
+            imported_resource.c.workspace_id == actor.workspace_id,
+            imported_resource.c.connection_id == connection_id,
+            imported_resource.c.external_id == external_id,
+            imported_resource.c.root_id == imported_resource.c.id,
+        )
+        .order_by(imported_resource.c.id.desc())
+        .with_for_update(of=imported_resource),
+        of=ImportedResourceRow,
+    )
+    for row in rows:
+        assert row.item_id is not None, "it is joined to its item"
+        if await placement.level(work, actor, row.item_id) >= Level.EDIT:
+            return row
+    return None

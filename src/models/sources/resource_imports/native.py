@@ -1,0 +1,228 @@
+"""What an import makes of a resource, and refreshes unless people changed it since."""
+
+from enum import StrEnum
+from typing import Any
+
+from sqlalchemy import func, select, update
+
+from models.content.files.commands import register_private_file
+from models.content.files.rules import Content
+from models.content.files.tables import file
+from models.content.items.commands import check_parent
+from models.content.items.many import create_items_for
+from models.content.items.queries import placement
+from models.content.items.tables import ItemRow, item
+from models.content.surfaces.commands.surfaces import create_surface, replace_surface
+from models.content.surfaces.rules.kinds import SurfaceKind
+from models.content.surfaces.shapes import ReplaceSurface
+from models.content.surfaces.tables import surface
+from models.core.access.rules import Actor, Level
+from models.core.base import Id, JsonObject
+from models.core.revisions import next_updated_at
+from models.data.records.tables import record
+from models.sources.resource_imports.kinds import ImportedKind
+from models.sources.resource_imports.rows import settle
+from models.sources.resource_imports.tables import ImportedResourceRow
+from runtime.database import UnitOfWork
+from runtime.ids import new_id
+
+
+class Outcome(StrEnum):
+    """What an import did with one resource."""
+
+    CREATED = "created"
+    UPDATED = "updated"
+    UNCHANGED = "unchanged"
+    KEPT = "kept"
+    """People changed what it was imported into, moved it out of reach, or deleted it."""
+
+
+async def current_item(work: UnitOfWork, actor: Actor, item_id: Id | None) -> ItemRow | None:
+    """The item of a row, if it is still there and the actor may edit it."""
+    found = await work.first(
+        select(item).where(
+            item.c.workspace_id == actor.workspace_id,
+            item.c.id == item_id,
+            item.c.deleted_at.is_(None),
+        ),
+        of=ItemRow,
+    )
+    if found is None or await placement.level(work, actor, found.id) < Level.EDIT:
+        return None
+    return found
+
+
+async def local_state(work: UnitOfWork, row: ImportedResourceRow, placed: ItemRow) -> str:
+    """What an item is like now, so that a later import can tell whether anybody changed it."""
+    match ImportedKind(row.kind):
+        case ImportedKind.PAGE:
+            version = select(surface.c.version).where(
+                surface.c.workspace_id == row.workspace_id, surface.c.item_id == placed.id
+            )
+            return str(await work.scalar(version))
+        case ImportedKind.DATABASE:
+            return await _records_state(work, row, placed)
+        case _:
+            return str(placed.target_id)
+
+
+async def _records_state(work: UnitOfWork, row: ImportedResourceRow, placed: ItemRow) -> str:
+    counted = await work.first(
+        select(func.count().label("count"), func.max(record.c.updated_at).label("last")).where(
+            record.c.workspace_id == row.workspace_id,
+            record.c.database_id == placed.target_id,
+            record.c.deleted_at.is_(None),
+        )
+    )
+    assert counted is not None, "a count is one row"
+    return f"{counted.count} {counted.last}"
+
+
+async def keep_name(work: UnitOfWork, row: ImportedResourceRow, placed: ItemRow) -> bool:
+    """Let an item follow the name of its resource, unless people named it; whether it did."""
+    if placed.title != row.item_title or row.resource_name == row.item_title:
+        return False
+    await work.execute(
+        update(item)
+        .where(item.c.workspace_id == row.workspace_id, item.c.id == placed.id)
+        .values(
+            title=row.resource_name,
+            updated_at=next_updated_at(item.c.updated_at, work.now),
+        )
+    )
+    return True
+
+
+async def note(
+    work: UnitOfWork, row: ImportedResourceRow, outcome: Outcome, **values: Any
+) -> Outcome:
+    """A row is done with; what is unchanged or kept has nothing else to remember."""
+    if outcome is not Outcome.KEPT:
+        values |= {"revision": row.offered_revision, "item_title": row.resource_name}
+    await settle(work, row, **values)
+    return outcome
+
+
+async def new_item(
+    work: UnitOfWork,
+    actor: Actor,
+    row: ImportedResourceRow,
+    parent_item_id: Id | None,
+    target_id: Id | None,
+) -> Id:
+    """The item of a resource that was not imported before. Raises what `check_parent` raises."""
+    await check_parent(work, actor, parent_item_id)
+    kind = ImportedKind(row.kind).item_kind
+    titles = [(target_id, row.resource_name)]
+    [made] = await create_items_for(work, actor.workspace_id, parent_item_id, kind, titles)
+    return made
+
+
+async def make_folder(
+    work: UnitOfWork, actor: Actor, row: ImportedResourceRow, parent_item_id: Id | None
+) -> Outcome:
+    """The folder of a resource. Its row stays pending until the folder is listed."""
+    if row.item_id is None:
+        made = await new_item(work, actor, row, parent_item_id, None)
+        await note(work, row, Outcome.CREATED, item_id=made)
+        return Outcome.CREATED
+    placed = await current_item(work, actor, row.item_id)
+    if placed is None:
+        return await note(work, row, Outcome.KEPT)
+    renamed = await keep_name(work, row, placed)
+    return await note(work, row, Outcome.UPDATED if renamed else Outcome.UNCHANGED)
+
+
+async def make_page(
+    work: UnitOfWork,
+    actor: Actor,
+    row: ImportedResourceRow,
+    parent_item_id: Id | None,
+    blocks: list[JsonObject],
+    digest: str,
+) -> Outcome:
+    """The page of a document, with these blocks."""
+    if row.item_id is None:
+        made = new_id()
+        item_id = await new_item(work, actor, row, parent_item_id, made)
+        content = {"blocks": blocks}
+        await create_surface(work, actor, item_id, SurfaceKind.PAGE, content, surface_id=made)
+        return await note(
+            work, row, Outcome.CREATED, item_id=item_id, digest=digest, local_state="1"
+        )
+    placed, same = await _refreshed(work, actor, row, digest)
+    if placed is None or same is not None:
+        return same or Outcome.KEPT
+    assert placed.target_id is not None, "a page has its surface"
+    body = ReplaceSurface.model_validate({"blocks": blocks})
+    written = await replace_surface(work, actor, placed.target_id, body)
+    await keep_name(work, row, placed)
+    return await note(work, row, Outcome.UPDATED, digest=digest, local_state=str(written.version))
+
+
+async def make_file(
+    work: UnitOfWork,
+    actor: Actor,
+    row: ImportedResourceRow,
+    parent_item_id: Id | None,
+    content: Content,
+) -> Outcome:
+    """The file of a resource, whose bytes are in the object store."""
+    digest, made = content.sha256.hex(), new_id()
+    if row.item_id is None:
+        await _register(work, actor, made, content)
+        item_id = await new_item(work, actor, row, parent_item_id, made)
+        return await note(
+            work, row, Outcome.CREATED, item_id=item_id, digest=digest, local_state=str(made)
+        )
+    placed, same = await _refreshed(work, actor, row, digest)
+    if placed is None or same is not None:
+        return same or Outcome.KEPT
+    await _register(work, actor, made, content)
+    await work.execute(
+        update(item)
+        .where(item.c.workspace_id == actor.workspace_id, item.c.id == placed.id)
+        .values(target_id=made, updated_at=next_updated_at(item.c.updated_at, work.now))
+    )
+    old = (file.c.workspace_id == actor.workspace_id, file.c.id == placed.target_id)
+    await work.execute(update(file).where(*old).values(deleted_at=work.now))
+    await keep_name(work, row, placed)
+    return await note(work, row, Outcome.UPDATED, digest=digest, local_state=str(made))
+
+
+async def _register(work: UnitOfWork, actor: Actor, file_id: Id, content: Content) -> None:
+    # An item places it in this transaction: until then it is nobody's to see.
+    await register_private_file(
+        work,
+        content,
+        file_id=file_id,
+        workspace_id=actor.workspace_id,
+        user_id=actor.user_id,
+    )
+
+
+async def _refreshed(
+    work: UnitOfWork, actor: Actor, row: ImportedResourceRow, digest: str
+) -> tuple[ItemRow | None, Outcome | None]:
+    """The item to write to; or what became of it, where nothing is to be written."""
+    placed = await current_item(work, actor, row.item_id)
+    if placed is None:
+        return None, await note(work, row, Outcome.KEPT)
+    if digest == row.digest:
+        renamed = await keep_name(work, row, placed)
+        return placed, await note(work, row, Outcome.UPDATED if renamed else Outcome.UNCHANGED)
+    if await local_state(work, row, placed) != row.local_state:
+        return placed, await note(work, row, Outcome.KEPT)
+    return placed, None
+
+
+async def as_it_was(work: UnitOfWork, actor: Actor, row: ImportedResourceRow) -> Outcome | None:
+    """What to do about a resource of the same revision, without asking for it; None to ask."""
+    same = row.offered_revision is not None and row.offered_revision == row.revision
+    if not same or row.item_id is None or row.kind == ImportedKind.FOLDER:
+        return None
+    placed = await current_item(work, actor, row.item_id)
+    if placed is None:
+        return await note(work, row, Outcome.KEPT)
+    renamed = await keep_name(work, row, placed)
+    return await note(work, row, Outcome.UPDATED if renamed else Outcome.UNCHANGED)

@@ -1,0 +1,159 @@
+"""The rows of an import: what is still to be imported, and what was."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import bindparam, func, insert, select, update
+
+from models.core.base import Id
+from models.sources.external_resources.rules.resources import ProviderResource
+from models.sources.resource_imports.kinds import ImportedKind
+from models.sources.resource_imports.rules import imported_kind
+from models.sources.resource_imports.tables import ImportedResourceRow, imported_resource
+from runtime.database import UnitOfWork
+from runtime.ids import new_id
+
+
+def _seen(
+    work: UnitOfWork, job_id: Id, resource: ProviderResource, *, pending: bool = True
+) -> dict[str, Any]:
+    return {
+        "external_type": resource.external_type,
+        "resource_name": resource.name,
+        "offered_revision": resource.revision,
+        "mime_type": resource.mime_type,
+        "seen_by": job_id,
+        "pending": pending,
+        "updated_at": work.now,
+    }
+
+
+async def add_root(
+    work: UnitOfWork,
+    workspace_id: Id,
+    connection_id: Id,
+    job_id: Id,
+    resource: ProviderResource,
+    kind: ImportedKind,
+) -> Id:
+    """The row of a resource that was not imported before."""
+    made = new_id()
+    await work.execute(
+        insert(imported_resource).values(
+            id=made,
+            workspace_id=workspace_id,
+            connection_id=connection_id,
+            root_id=made,
+            external_id=resource.external_id,
+            kind=kind.value,
+            created_at=work.now,
+            **_seen(work, job_id, resource),
+        )
+    )
+    return made
+
+
+async def renew_root(work: UnitOfWork, root_id: Id, job_id: Id, resource: ProviderResource) -> None:
+    """Have a resource imported again, and nothing that an earlier import left to be done."""
+    await work.execute(
+        update(imported_resource)
+        .where(imported_resource.c.root_id == root_id, imported_resource.c.pending)
+        .values(pending=False, run_id=None)
+    )
+    await work.execute(
+        update(imported_resource)
+        .where(imported_resource.c.id == root_id)
+        .values(_seen(work, job_id, resource))
+    )
+
+
+async def record_listed(
+    work: UnitOfWork,
+    folder: ImportedResourceRow,
+    job_id: Id,
+    resources: Sequence[ProviderResource],
+    room: int,
+) -> tuple[int, list[ProviderResource]]:
+    """What stands below a folder is to be imported; how many are new, and what cannot be.
+
+    Each resource is imported once, wherever and however often it is listed.
+    """
+    given = {one.external_id: one for one in resources}
+    known = await work.rows(
+        select(imported_resource).where(
+            imported_resource.c.root_id == folder.root_id,
+            imported_resource.c.external_id.in_(list(given)),
+        ),
+        of=ImportedResourceRow,
+    )
+    again = [(row, given.pop(row.external_id)) for row in known]
+    values = [
+        {"this": row.id, **_seen(work, job_id, one)} for row, one in again if row.seen_by != job_id
+    ]
+    if values:
+        names = [name for name in values[0] if name != "this"]
+        await work.execute(
+            update(imported_resource)
+            .where(imported_resource.c.id == bindparam("this"))
+            .values({name: bindparam(name) for name in names}),
+            values,
+        )
+    usable = {one.external_id: kind for one in given.values() if (kind := imported_kind(one))}
+    fresh = [one for one in given.values() if one.external_id in usable][: max(room, 0)]
+    rows = [
+        {
+            "id": new_id(),
+            "workspace_id": folder.workspace_id,
+            "connection_id": folder.connection_id,
+            "root_id": folder.root_id,
+            "parent_id": folder.id,
+            "external_id": one.external_id,
+            "kind": usable[one.external_id].value,
+            "created_at": work.now,
+            **_seen(work, job_id, one),
+        }
+        for one in fresh
+    ]
+    if rows:
+        await work.execute(insert(imported_resource), rows)
+    return len(rows), [one for one in given.values() if one.external_id not in usable]
+
+
+async def pending_rows(work: UnitOfWork, root_id: Id, limit: int) -> Sequence[ImportedResourceRow]:
+    """What is still to be imported, folders before what stands below them."""
+    statement = select(imported_resource).where(
+        imported_resource.c.root_id == root_id, imported_resource.c.pending
+    )
+    return await work.rows(
+        statement.order_by(imported_resource.c.id).limit(limit), of=ImportedResourceRow
+    )
+
+
+async def find_row(work: UnitOfWork, workspace_id: Id, row_id: Id) -> ImportedResourceRow | None:
+    """A row of an import."""
+    return await work.first(
+        select(imported_resource).where(
+            imported_resource.c.workspace_id == workspace_id, imported_resource.c.id == row_id
+        ),
+        of=ImportedResourceRow,
+    )
+
+
+async def count_rows(work: UnitOfWork, root_id: Id) -> int:
+    """How many resources an import has."""
+    counted = select(func.count()).where(imported_resource.c.root_id == root_id)
+    return int(await work.scalar(counted))
+
+
+async def settle(work: UnitOfWork, row: ImportedResourceRow, **values: Any) -> None:
+    """A resource is imported, or is not going to be."""
+    await change(work, row, pending=False, run_id=None, **values)
+
+
+async def change(work: UnitOfWork, row: ImportedResourceRow, **values: Any) -> None:
+    """Write values of a row."""
+    await work.execute(
+        update(imported_resource)
+        .where(imported_resource.c.id == row.id)
+        .values(**values, updated_at=work.now)
+    )

@@ -1,0 +1,60 @@
+"""What a resource is imported as."""
+
+from models.sources.external_resources.rules.resources import (
+    Capability,
+    ProviderResource,
+    ResourceSurfaceKind,
+)
+from models.sources.resource_imports.kinds import ImportedKind
+from models.sources.tabular.rules.options import format_named
+
+MAX_ENTRIES = 10_000
+"""Resources below an imported folder; what is beyond is left out, and the import says so."""
+MAX_SKIPPED = 100
+"""Skipped resources that are named."""
+
+MARKDOWN_TYPES = frozenset({"text/markdown", "text/x-markdown"})
+HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
+PAGE_TYPES = MARKDOWN_TYPES | HTML_TYPES | {"text/plain"}
+
+
+def imported_kind(resource: ProviderResource) -> ImportedKind | None:
+    """What a resource becomes; None for one that cannot be imported."""
+    if Capability.IMPORT not in resource.capabilities:
+        return None
+    mime_type = essence(resource.mime_type)
+    match resource.surface_kind:
+        case ResourceSurfaceKind.FOLDER | ResourceSurfaceKind.REPOSITORY:
+            return ImportedKind.FOLDER if Capability.BROWSE in resource.capabilities else None
+        case ResourceSurfaceKind.DOCUMENT:
+            return ImportedKind.FILE if _is_opaque(mime_type) else ImportedKind.PAGE
+        case ResourceSurfaceKind.SPREADSHEET | ResourceSurfaceKind.DATABASE:
+            return ImportedKind.DATABASE
+        case ResourceSurfaceKind.FILE:
+            return ImportedKind.FILE
+        case ResourceSurfaceKind.GENERIC if mime_type in PAGE_TYPES:
+            return ImportedKind.PAGE
+        case ResourceSurfaceKind.GENERIC if mime_type and format_named("", mime_type):
+            return ImportedKind.DATABASE if mime_type.startswith("text/") else ImportedKind.FILE
+        case ResourceSurfaceKind.GENERIC if mime_type:
+            return ImportedKind.FILE
+        case _:
+            return None
+
+
+def essence(mime_type: str | None) -> str:
+    """A media type without its parameters, in lower case."""
+    return (mime_type or "").partition(";")[0].strip().lower()
+
+
+def _is_opaque(mime_type: str) -> bool:
+    """A document that is no text: it is kept as the file that it is."""
+    if mime_type.startswith(("image/", "audio/", "video/", "font/")):
+        return True
+    office = ("application/vnd.openxmlformats", "application/vnd.oasis", "application/vnd.ms-")
+    return mime_type.startswith(office) or mime_type in {
+        "application/pdf",
+        "application/zip",
+        "application/msword",
+        "application/octet-stream",
+    }

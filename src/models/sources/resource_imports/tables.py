@@ -1,0 +1,71 @@
+"""The table of imported resources."""
+
+from datetime import datetime
+
+from sqlalchemy import ForeignKeyConstraint, Index, UniqueConstraint, text
+from sqlmodel import Field, SQLModel
+
+from models.core.base import Id
+from models.sources.resource_imports.kinds import ImportedKind
+from runtime.schema import Timestamp, one_of, table_of
+
+
+class ImportedResourceRow(SQLModel, table=True):
+    """A resource that was imported, and what it was made into.
+
+    What stands below an imported folder has its row as `root_id`, each resource once; the folder
+    itself is its own root. `local_state` and `item_title` are what the item was like when the
+    import left it: one that is like that still was changed by nobody. `revision` is that of what
+    was imported, `offered_revision` that of what the provider shows. A row that is `pending` is
+    still to be imported by the job `seen_by`; `run_id` is the run that brings in a table's rows.
+    """
+
+    __tablename__ = "imported_resource"
+    __table_args__ = (
+        UniqueConstraint("workspace_id", "id"),
+        ForeignKeyConstraint(["workspace_id"], ["workspace.id"]),
+        ForeignKeyConstraint(
+            ["workspace_id", "root_id"],
+            ["imported_resource.workspace_id", "imported_resource.id"],
+            ondelete="CASCADE",
+        ),
+        ForeignKeyConstraint(
+            ["workspace_id", "item_id"], ["item.workspace_id", "item.id"], ondelete="CASCADE"
+        ),
+        one_of("kind", ImportedKind),
+        Index("uq_imported_resource_root_id_external_id", "root_id", "external_id", unique=True),
+        Index("ix_imported_resource_item_id", "item_id"),
+        Index("ix_imported_resource_pending", "root_id", "id", postgresql_where=text("pending")),
+        Index(
+            "ix_imported_resource_of_connection",
+            "workspace_id",
+            "connection_id",
+            "external_id",
+            postgresql_where=text("root_id = id"),
+        ),
+    )
+
+    id: Id = Field(primary_key=True)
+    workspace_id: Id
+    connection_id: Id
+    root_id: Id
+    parent_id: Id | None = None
+    external_type: str
+    external_id: str
+    resource_name: str
+    mime_type: str | None = None
+    offered_revision: str | None = None
+    kind: str
+    item_id: Id | None = None
+    item_title: str | None = None
+    revision: str | None = None
+    digest: str | None = None
+    local_state: str | None = None
+    run_id: Id | None = None
+    seen_by: Id
+    pending: bool
+    created_at: datetime = Field(sa_type=Timestamp)
+    updated_at: datetime = Field(sa_type=Timestamp)
+
+
+imported_resource = table_of(ImportedResourceRow)

@@ -1,0 +1,127 @@
+"""Mounts: placed once, kept in step, and nothing of them deleted."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from sqlalchemy import func, select
+
+from models.sources.mounts.tables import mount
+from tests.support.patience import eventually
+from tests.workflows.integrations.conftest import Demo
+
+pytestmark = pytest.mark.takes(seconds=20)
+
+
+async def entries_of(demo: Demo, mount_id: str) -> dict[str, Any]:
+    """The rows of a recursive mount, by the ids of their resources."""
+    async with demo.space.database.transaction() as work:
+        rows = await work.rows(select(mount).where(mount.c.root_mount_id == mount_id))
+        return {row.external_id: row for row in rows}
+
+
+async def test_the_same_resource_below_the_same_parent_is_the_same_mount(demo: Demo) -> None:
+    answers = await asyncio.gather(*(demo.call("mount", "welcome") for _ in range(4)))
+    assert sorted(one.status_code for one in answers) == [200, 200, 200, 201]
+    assert len({one.json()["data"]["mount"]["id"] for one in answers}) == 1
+    made = answers[0].json()["data"]
+    assert (made["item"]["kind"], made["item"]["title"]) == ("external_resource", "Welcome.md")
+    assert made["item"]["targetId"] == made["mount"]["id"]
+    body = {"kind": "folder", "title": "Elsewhere"}
+    folder = (await demo.client.post("/v1/items", json=body)).json()["data"]["item"]["id"]
+    other = await demo.does("mount", "welcome", parentItemId=folder, title="Mine")
+    assert other["item"]["title"] == "Mine"
+    assert other["mount"]["id"] != made["mount"]["id"]
+
+
+async def test_a_key_gives_the_same_answer(demo: Demo) -> None:
+    key = {"Idempotency-Key": "one mount"}
+    first = await demo.call("mount", "welcome", headers=key)
+    again = await demo.call("mount", "welcome", headers=key)
+    assert (first.status_code, again.status_code) == (201, 201)
+    assert again.headers["Idempotency-Replayed"] == "true"
+    assert again.json() == first.json()
+
+
+async def test_a_folder_is_mounted_with_all_below_it_and_circles_end(demo: Demo) -> None:
+    made = await demo.does("mount", "handbook", recursive=True)
+    whole = await demo.synced(made["mount"]["id"])
+    assert (whole["status"], whole["entries"], whole["truncated"]) == ("active", 5, False)
+    found = await entries_of(demo, whole["id"])
+    assert set(found) == {"welcome", "travel", "archive", "old-notes", "circle"}
+    assert whole["nextRunAt"] is not None
+
+
+async def test_what_vanishes_is_stale_and_stays(demo: Demo) -> None:
+    made = await demo.does("mount", "handbook", recursive=True)
+    mount_id = made["mount"]["id"]
+    await demo.synced(mount_id)
+    await demo.becomes(vanished=["welcome"])
+    assert (await demo.sync(mount_id))["status"] == "active"
+    found = await entries_of(demo, mount_id)
+    assert (found["welcome"].status, found["travel"].status) == ("stale", "active")
+    await demo.becomes(vanished=["handbook"])
+    gone = await demo.sync(mount_id)
+    assert gone["status"] == "stale"
+    assert gone["vanishedAt"] is not None
+    assert len(await entries_of(demo, mount_id)) == 5
+    await demo.becomes()
+    assert (await demo.sync(mount_id))["status"] == "active"
+    assert (await entries_of(demo, mount_id))["welcome"].status == "active"
+
+
+async def test_a_denied_resource_shows_why(demo: Demo) -> None:
+    made = await demo.does("mount", "handbook")
+    await demo.becomes(denied=["handbook"])
+    shown = await demo.sync(made["mount"]["id"])
+    assert (shown["status"], "denies" in shown["error"]) == ("error", True)
+
+
+async def test_what_people_deleted_and_renamed_stays_so(demo: Demo) -> None:
+    mount_id = (await demo.does("mount", "handbook", recursive=True))["mount"]["id"]
+    await demo.synced(mount_id)
+    found = await entries_of(demo, mount_id)
+    assert (await demo.client.delete(f"/v1/items/{found['welcome'].item_id}")).is_success
+    path = f"/v1/items/{found['travel'].item_id}"
+    assert (await demo.client.patch(path, json={"title": "Ours"})).is_success
+    await demo.becomes(edition=2)
+    await demo.sync(mount_id)
+    assert len(await entries_of(demo, mount_id)) == 5
+    assert (await demo.client.get(path)).json()["data"]["title"] == "Ours"
+    assert (await demo.client.get(f"/v1/items/{found['welcome'].item_id}")).status_code == 404
+
+
+async def test_a_cancelled_sync_writes_nothing_more(demo: Demo) -> None:
+    await demo.becomes(generated=15_000)
+    made = await demo.does("mount", "generated", recursive=True)
+    mount_id = made["mount"]["id"]
+    cancelled = await demo.client.post(f"{demo.space.path}/mounts/{mount_id}/cancel")
+    shown = cancelled.json()["data"]
+    assert (shown["syncing"], shown["status"]) == (False, "error")
+
+    async def at_rest() -> bool:
+        async with demo.space.database.transaction() as work:
+            count = select(func.count()).where(mount.c.root_mount_id == mount_id)
+            before = await work.scalar(count)
+        await asyncio.sleep(0.3)
+        async with demo.space.database.transaction() as work:
+            return bool(before == await work.scalar(count))
+
+    await eventually(at_rest, what="the end of the cancelled sync")
+    assert len(await entries_of(demo, mount_id)) < 15_000
+
+
+async def test_a_deleted_mount_goes_to_the_trash_with_its_entries(demo: Demo) -> None:
+    mount_id = (await demo.does("mount", "handbook", recursive=True))["mount"]["id"]
+    await demo.synced(mount_id)
+    found = await entries_of(demo, mount_id)
+    path = f"{demo.space.path}/mounts/{mount_id}"
+    assert (await demo.client.delete(path)).is_success
+    assert (await demo.client.get(path)).status_code == 404
+    assert (await demo.client.get(f"/v1/items/{found['travel'].item_id}")).status_code == 404
+
+
+async def test_a_resource_that_is_not_there_is_not_mounted(demo: Demo) -> None:
+    assert (await demo.call("mount", "nowhere")).status_code == 404
+    listed = (await demo.client.get(f"{demo.space.path}/mounts")).json()["data"]
+    assert listed == {"mounts": [], "cursor": None}
