@@ -20,6 +20,9 @@ from models.core.base import Id, Shape
 from models.sources.data_source_runs.overviews import state
 from models.sources.data_source_runs.rules import OPEN_RUN as OPEN_SOURCE_RUN
 from models.sources.data_source_runs.shapes import SourceRunState
+from models.workspace.legacy_imports.queries import get_run as get_legacy_import
+from models.workspace.legacy_imports.rules import RUN_LIFECYCLE as LEGACY_IMPORT_LIFECYCLE
+from models.workspace.legacy_imports.shapes import LegacyImport
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
 
@@ -88,6 +91,23 @@ class SourceRunWatch:
     async def change(self, work: UnitOfWork) -> SourceRunState | None:
         now = await state(work, self._workspace_id, self._run_id)
         self.over = now.status not in OPEN_SOURCE_RUN
+        if now == self._last:
+            return None
+        self._last = now
+        return now
+
+
+class LegacyImportWatch:
+    """A legacy import run."""
+
+    def __init__(self, run_id: Id) -> None:
+        self.over = False
+        self._run_id = run_id
+        self._last: LegacyImport | None = None
+
+    async def change(self, work: UnitOfWork) -> LegacyImport | None:
+        now = await get_legacy_import(work, self._run_id)
+        self.over = now.status in LEGACY_IMPORT_LIFECYCLE.at_rest
         if now == self._last:
             return None
         self._last = now

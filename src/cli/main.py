@@ -12,6 +12,7 @@ from cli.convert.command import convert
 from cli.demo.command import demo
 from cli.doctor import doctor
 from cli.history import history
+from cli.legacy_imports.command import legacy_import
 from cli.migrate import migrate
 from cli.openapi import bundle_schema, openapi
 from cli.replay.command import replay
@@ -44,6 +45,7 @@ for command in (
 ):
     app.command()(command)
 app.command("import")(import_file)
+app.add_typer(legacy_import)
 app.command("bundle-schema")(bundle_schema)
 
 

@@ -164,6 +164,7 @@ EXAMPLES: Mapping[str, Example] = {
     ),
     "list_legacy_imports": GET,
     "get_legacy_import": Example(ids={"runId": "openImportId"}),
+    "watch_legacy_import": Example(ids={"runId": "failedImportId"}),
     "approve_legacy_import": Example(ids={"runId": "reviewedImportId"}, body=lambda _: {}),
     "cancel_legacy_import": Example(ids={"runId": "openImportId"}, body=lambda _: {}),
     "start_legacy_import": Example(ids={"runId": "approvedImportId"}, ends=True),

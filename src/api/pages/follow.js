@@ -17,12 +17,14 @@ export function problem(text) {
 
 /** What every run has, in the head of the page. */
 export function showHead(title, run, temporal, facts) {
-  document.title = `${plain(run.status)} · ${title}`;
+  document.title = `${run.word ?? plain(run.status)} · ${title}`;
   at("label").textContent = at("label").title = title;
   const status = at("status");
-  if (status.dataset.status !== run.status) {
+  const state = `${run.status} ${run.word ?? ""}`;
+  if (status.dataset.shown !== state) {
+    status.dataset.shown = state;
     status.dataset.status = run.status;
-    status.replaceChildren(icon(run.status), plain(run.status));
+    status.replaceChildren(icon(run.status), run.word ?? plain(run.status));
   }
   const took = span(run.startedAt, run.completedAt);
   const all = {

@@ -1,7 +1,7 @@
 """Following a run to its end, and cancelling it when the person who waits gives up."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 import httpx2
@@ -22,29 +22,39 @@ class _BusyError(Exception):
     """The platform has no room for another stream at the moment."""
 
 
-async def follow(client: ApiClient, run_id: str, display: Display) -> None:
-    """Show how far a run has come until it has ended. Raises StartError."""
+async def follow(
+    client: ApiClient,
+    path: str,
+    page: str,
+    show: Callable[[Json], None],
+    enough: Callable[[Json], bool] = lambda _: False,
+) -> None:
+    """Show how far the run at `path` has come until it has ended, or that is `enough`.
+
+    Raises StartError, which names the `page` of the run.
+    """
     failures = 0
     while failures < _TRIES:
         try:
-            async for name, data in _events(client, run_id):
+            async for name, data in _events(client, path):
                 failures = 0
                 if name == "end":
                     return
-                display.run(data)
+                show(data)
+                if enough(data):
+                    return
         except (httpx2.TransportError, _BusyError):
             failures += 1
             await asyncio.sleep(min(0.5 * failures, 3))
     raise StartError(
         f"The platform does not answer at {client.base_url} any more. The run goes on:"
-        f" {client.base_url}/data-source-runs/{run_id}"
+        f" {client.base_url}{page}"
     )
 
 
-async def _events(client: ApiClient, run_id: str) -> AsyncIterator[tuple[str, Json]]:
-    path = f"/v1/data-source-runs/{run_id}/events"
+async def _events(client: ApiClient, path: str) -> AsyncIterator[tuple[str, Json]]:
     name = ""
-    async with client.http.stream("GET", path, timeout=_SILENCE_SECONDS) as answer:
+    async with client.http.stream("GET", f"{path}/events", timeout=_SILENCE_SECONDS) as answer:
         if answer.status_code in _BUSY:
             raise _BusyError
         if answer.is_error:
@@ -55,6 +65,12 @@ async def _events(client: ApiClient, run_id: str) -> AsyncIterator[tuple[str, Js
                 name = line.removeprefix("event: ")
             elif line.startswith("data: "):
                 yield name, from_json(line.removeprefix("data: "))
+
+
+async def follow_rows(client: ApiClient, run_id: str, display: Display) -> None:
+    """Show how far a run that brings rows in has come, until it has ended. Raises StartError."""
+    page = f"/data-source-runs/{run_id}"
+    await follow(client, f"/v1{page}", page, display.run)
 
 
 class GivenUpError(Exception):

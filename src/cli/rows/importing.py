@@ -64,7 +64,7 @@ async def _import(
 ) -> None:
     from cli.api_client import api_client
     from cli.rows.display import Display
-    from cli.rows.following import cancelling, follow
+    from cli.rows.following import cancelling, follow_rows
     from cli.rows.outcome import require_success, tell
     from cli.rows.upload import size_of_spreadsheet, upload
 
@@ -80,7 +80,7 @@ async def _import(
             run = await client.call("POST", f"{client.workspace}/imports", json=body)
             path = f"{client.workspace}/imports/{run['id']}"
             async with cancelling(client, path):
-                await follow(client, run["id"], display)
+                await follow_rows(client, run["id"], display)
                 run = await client.call("GET", path)
     require_success(run, client.base_url)
     result = run["result"]

@@ -32,7 +32,7 @@ async def _refresh(
 ) -> None:
     from cli.api_client import api_client
     from cli.rows.display import Display
-    from cli.rows.following import cancelling, follow
+    from cli.rows.following import cancelling, follow_rows
     from cli.rows.outcome import require_success, tell
 
     async with await api_client(*place) as client:
@@ -41,7 +41,7 @@ async def _refresh(
         path = f"{source}/runs/{run['id']}"
         with Display(aside()) as display:
             async with cancelling(client, path):
-                await follow(client, run["id"], display)
+                await follow_rows(client, run["id"], display)
                 run = await client.call("GET", path)
     require_success(run, client.base_url)
     tell(console, run, client.base_url)

@@ -1,6 +1,12 @@
 """Legacy import runs, for platform administrators."""
 
+from starlette.responses import Response
+
+from api.kernel.event_streams import EventStream, with_keepalive
 from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, Router
+from api.pages.assets import shell
+from api.run_events import LegacyImportWatch, run_events
+from api.run_links import temporal_link
 from models.workspace.legacy_imports import queries
 from models.workspace.legacy_imports.commands import creation, decisions, recovery
 from models.workspace.legacy_imports.shapes import (
@@ -57,7 +63,32 @@ async def list_legacy_imports(
 @router.get(RUN, access=READ)
 async def get_legacy_import(request: ApiRequest) -> Data[LegacyImport]:
     """Get a legacy import run with what the dry run found, and how far each workspace is."""
-    return Data(await queries.get_run(request.work, request.ids["runId"]))
+    found = await queries.get_run(request.work, request.ids["runId"])
+    link = temporal_link(request.services.settings, found.temporal_workflow_id)
+    found.temporal_url = link["uiUrl"]
+    return Data(found)
+
+
+@router.get(f"{RUN}/events", access=READ, media_type="text/event-stream")
+async def watch_legacy_import(request: ApiRequest) -> Response:
+    """Watch a legacy import run: server-sent events until it is at rest.
+
+    `state` holds the run each time it has changed; `end` says that it is at rest. A stream that
+    stops without `end` is to be opened again.
+    """
+    await queries.find_run(request.work, request.ids["runId"])
+    events = run_events(request.services, LegacyImportWatch(request.ids["runId"]))
+    return EventStream(request.services.streams, with_keepalive(events))
+
+
+@router.get(
+    "/legacy-imports/{runId}",
+    access=Access(credential="none", transaction=False),
+    documented=False,
+)
+async def get_legacy_import_page() -> Response:
+    """Look at a run in a browser; the page asks for a key and holds no data itself."""
+    return shell("legacy-import")
 
 
 @router.post(f"{RUN}/approve", access=DECIDE, errors=[ConflictError])

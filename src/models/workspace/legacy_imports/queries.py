@@ -32,6 +32,7 @@ from models.workspace.legacy_imports.tables import (
 )
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
+from runtime.families import Family
 
 _run = legacy_import_run.c
 _entry = legacy_import_workspace.c
@@ -143,18 +144,25 @@ def _shown(
             "target_counts": dict(written),
             "rollback_until": until if any(map(holds_data, rows)) else None,
             "page_url": run_url(run.id),
+            "temporal_workflow_id": Family.LEGACY_IMPORT.workflow_id(run.id, run.execution),
             "workspaces": [_shown_entry(run, row, now) for row in rows],
         }
     )
 
 
+_ENTRY_COLUMNS = ImportWorkspaceEntry.model_fields.keys() & legacy_import_workspace.c.keys()
 _COLUMNS = LegacyImport.model_fields.keys() & legacy_import_run.c.keys()
 
 
 def _shown_entry(
     run: LegacyImportRun, row: LegacyImportWorkspace, now: datetime
 ) -> ImportWorkspaceEntry:
-    shown = ImportWorkspaceEntry.model_validate(row)
+    at = row.progress
+    told = {name: getattr(row, name) for name in _ENTRY_COLUMNS}
+    told["progress"] = None
+    if at.get("total"):
+        told["progress"] = {"stage": row.stage, "done": at["done"], "total": at["total"]}
+    shown = ImportWorkspaceEntry.model_validate(told)
     if row.rollback_state == RollbackState.NONE and holds_data(row) and is_expired(run, now):
         shown.rollback_state = RollbackState.EXPIRED
     return shown

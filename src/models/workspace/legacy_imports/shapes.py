@@ -109,6 +109,14 @@ class Verification(Shape):
     samples: dict[str, VerifiedSample] = Field(default_factory=dict)
 
 
+class StageProgress(Shape):
+    """How many of the chunks of a stage are done; a chunk is up to 5,000 rows."""
+
+    stage: str
+    done: int
+    total: int
+
+
 class ImportWorkspaceEntry(Shape):
     """One workspace of a bundle, and what becomes of it.
 
@@ -128,6 +136,7 @@ class ImportWorkspaceEntry(Shape):
     warnings: list[str]
     errors: list[str]
     verification: Verification
+    progress: StageProgress | None
     rollback_state: RollbackState
     attempt: int
     last_error: str | None
@@ -166,6 +175,8 @@ class LegacyImport(Shape):
     created_at: Moment
     updated_at: Moment
     page_url: str
+    temporal_workflow_id: str
+    temporal_url: str | None = None
     workspaces: list[ImportWorkspaceEntry]
 
 

@@ -1,0 +1,1 @@
+"""Legacy imports from the command line: `workspace legacy-import …`."""

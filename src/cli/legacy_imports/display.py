@@ -1,0 +1,63 @@
+"""How far a legacy import is: a bar for each workspace on a terminal, plain lines elsewhere."""
+
+from types import TracebackType
+from typing import Any, Self
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+
+_ENDED = frozenset({"ready", "blocked", "done", "failed", "skipped", "cancelled"})
+
+
+class WorkspaceBars:
+    """Bars that follow what the API says of a run."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._bars = Progress(
+            TextColumn("{task.description}", justify="left", markup=False),
+            BarColumn(),
+            TextColumn("{task.fields[told]}", markup=False),
+            TimeElapsedColumn(),
+            console=console,
+            transient=True,
+        )
+        self._tasks: dict[str, TaskID] = {}
+        self._live = console.is_terminal
+        self._shown: dict[str, str] = {}
+
+    def __enter__(self) -> Self:
+        if self._live:
+            self._bars.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._live:
+            self._bars.stop()
+
+    def run(self, state: dict[str, Any]) -> None:
+        """A run is in this state."""
+        self._show("run", "Legacy import", _words(state["status"]), None, None)
+        for one in state["workspaces"]:
+            at = one.get("progress", {})
+            total = at.get("total")
+            done = total if one["stage"] in _ENDED else at.get("done")
+            self._show(one["id"], one["sourceName"], _words(one["stage"]), done, total)
+
+    def _show(self, key: str, name: str, told: str, done: int | None, total: int | None) -> None:
+        if self._live:
+            if key not in self._tasks:
+                self._tasks[key] = self._bars.add_task(name, total=total, told=told)
+            self._bars.update(self._tasks[key], told=told, total=total, completed=done)
+        elif self._shown.get(key) != told:
+            self._console.print(f"{name}: {told}", markup=False, soft_wrap=True)
+        self._shown[key] = told
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")
