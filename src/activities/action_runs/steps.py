@@ -18,6 +18,7 @@ from activities.automation_runs.nodes.invocation import (
     NodeResult,
     Outgoing,
     Transaction,
+    split_connection,
 )
 from activities.automation_runs.nodes.logic import transform
 from activities.contracts import CalledRun
@@ -29,7 +30,7 @@ from models.automation.actions.rules.configs import ActionKind
 from models.automation.automation_runs.errors import NodeError, RunClosedError
 from models.automation.automations.rules.graph.kinds import NodeKind
 from models.automation.automations.rules.language.bindings import BindingContext, resolve
-from models.core.base import Id, JsonObject
+from models.core.base import JsonObject
 from models.core.expressions.rules.expressions import compile_expression
 from runtime.bounded_processes import beside_loop
 from runtime.database import Database, UnitOfWork
@@ -250,16 +251,10 @@ def _wanted(step: PlannedStep, context: BindingContext) -> bool:
 
 def _outgoing(attempt: Attempt, row: StepRow, parameters: JsonObject, work: UnitOfWork) -> Outgoing:
     header, step = attempt.header, attempt.step
-    connection_id = None
-    if parameters.pop("connectionId", None) is not None:
-        named = step.parameters["connectionId"]
-        if not isinstance(named, str):
-            # Nobody has checked who sees a connection that is known only now.
-            raise NodeError("connection_error", "connectionId takes an id and no binding.")
-        connection_id = Id(named)
+    sent, connection_id = split_connection(parameters, step.parameters)
     return Outgoing(
         workspace_id=header.workspace_id,
-        parameters=parameters,
+        parameters=sent,
         key=f"{header.effect_key}:{step.id}",
         began_at=row.started_at or work.now,
         last=attempt.last,

@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime
 
+from models.automation.automation_runs.errors import NodeError
 from models.automation.automations.rules.language.bindings import BindingContext
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
@@ -54,3 +55,18 @@ class Outgoing:
 
 Effect = Callable[[Outgoing], Awaitable[NodeResult]]
 """What leaves the machine, between two transactions."""
+
+
+def split_connection(
+    parameters: JsonObject, configured: JsonObject
+) -> tuple[JsonObject, Id | None]:
+    """Resolved parameters without their connection, and the connection that the config names.
+
+    Raises NodeError for one that a binding gives: nobody has checked who sees it.
+    """
+    if parameters.get("connectionId") is None:
+        return {name: one for name, one in parameters.items() if name != "connectionId"}, None
+    named = configured.get("connectionId")
+    if not isinstance(named, str):
+        raise NodeError("connection_error", "connectionId takes an id and no binding.")
+    return {name: one for name, one in parameters.items() if name != "connectionId"}, Id(named)

@@ -5,17 +5,25 @@ from collections.abc import Collection
 from sqlalchemy import Select, String, Table, cast, literal, select, union_all
 
 from models.automation.actions.tables import action
-from models.automation.automations.rules.graph.catalog import Noun, ReferenceCatalog
+from models.automation.automations.rules.graph.catalog import (
+    Noun,
+    ReferenceCatalog,
+    named_connections,
+)
+from models.automation.automations.rules.graph.shapes import Graph
 from models.automation.automations.tables import automation, automation_graph, automation_version
 from models.content.items.joins import ITEM, live_item_of, live_items
 from models.content.items.rules import ItemKind
+from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.data.databases.field_rows import fields_by_database
 from models.data.databases.rules.fields import FieldSpecs
 from models.data.views.queries import existing_views
 from models.people.members.queries import members_among
+from models.sources.connections.queries import existing_connections, sees_connection
 from models.sources.data_sources.queries import existing_data_sources
 from runtime.database import UnitOfWork
+from runtime.errors import NotFoundError
 
 
 async def load_catalog(
@@ -28,6 +36,19 @@ async def load_catalog(
         existing=await _existing(work, workspace_id, ids),
         triggers=await _triggers(work, workspace_id, ids),
     )
+
+
+async def check_connections(
+    work: UnitOfWork, actor: Actor, graph: Graph, before: Graph | None = None
+) -> None:
+    """Raise NotFoundError for a connection that the author of a graph does not see.
+
+    One that the graph named `before` was seen by who named it (ADR 0037).
+    """
+    known = frozenset() if before is None else named_connections(before)
+    for connection_id in sorted(named_connections(graph) - known):
+        if not await sees_connection(work, actor, connection_id):
+            raise NotFoundError("connection")
 
 
 async def _databases(
@@ -67,6 +88,7 @@ async def _existing(
     existing = {
         Noun.ACTION: _placed(action, workspace_id, named),
         Noun.AUTOMATION: _placed(automation, workspace_id, named),
+        Noun.CONNECTION: existing_connections(workspace_id, named),
         Noun.DATA_SOURCE: existing_data_sources(workspace_id, named),
         Noun.FORM: forms,
         Noun.VIEW: existing_views(workspace_id, named),

@@ -1,9 +1,10 @@
 """Reading connections: what they reach for the API, credentials for who uses them."""
 
 import json
+from collections.abc import Collection
 from typing import NamedTuple
 
-from sqlalchemy import ColumnElement, bindparam, or_, select
+from sqlalchemy import ColumnElement, Select, bindparam, or_, select
 
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
@@ -40,6 +41,13 @@ async def sees_connection(work: UnitOfWork, actor: Actor, connection_id: Id) -> 
     """Whether a connection exists that the actor sees."""
     statement = select(connection.c.id).where(*seen_by(actor), connection.c.id == connection_id)
     return await work.scalar(statement) is not None
+
+
+def existing_connections(workspace_id: Id, connection_ids: Collection[Id]) -> Select[Id]:
+    """The ids of those of these connections that there are, whoever sees them."""
+    return select(connection.c.id).where(
+        connection.c.workspace_id == workspace_id, connection.c.id.in_(connection_ids)
+    )
 
 
 def seen_by(actor: Actor) -> tuple[ColumnElement[bool], ...]:

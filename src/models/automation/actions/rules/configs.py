@@ -7,9 +7,9 @@ itself here, and what it gives when the action runs.
 from collections.abc import Mapping
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, field_validator
 
 from models.automation.automations.rules.graph.configs import (
     CreateRecordConfig,
@@ -61,21 +61,6 @@ class RunAutomationConfig(Input):
 
     automation_id: InputId
     wait: bool = False
-
-
-class HttpActionConfig(HttpRequestConfig):
-    """Call another server, with a connection's credentials instead of `auth` if named.
-
-    The result is `{status, headers, body}`. `expectStatus` holds statuses or classes such as 2xx.
-    """
-
-    connection_id: InputId | None = None
-
-    @model_validator(mode="after")
-    def _one_identity(self) -> Self:
-        if self.connection_id is not None and self.auth is not None:
-            raise ValueError("takes either connectionId or auth")
-        return self
 
 
 class ImportResourceConfig(Input):
@@ -167,7 +152,7 @@ CONFIGS: Mapping[ActionKind, type[Input]] = MappingProxyType(
         ActionKind.UPDATE_RECORD: UpdateRecordConfig,
         ActionKind.DELETE_RECORD: DeleteRecordConfig,
         ActionKind.QUERY_RECORDS: QueryRecordsConfig,
-        ActionKind.HTTP_REQUEST: HttpActionConfig,
+        ActionKind.HTTP_REQUEST: HttpRequestConfig,
         ActionKind.SEND_NOTIFICATION: NotifyConfig,
         ActionKind.SEND_EMAIL: SendEmailConfig,
         ActionKind.SEND_WEBHOOK: SendWebhookConfig,

@@ -18,6 +18,7 @@ class Noun(StrEnum):
 
     ACTION = "action"
     AUTOMATION = "automation"
+    CONNECTION = "connection"
     DATA_SOURCE = "data source"
     FORM = "form"
     MEMBER = "member"
@@ -46,6 +47,7 @@ NAMED_BY: Mapping[str, Noun] = {
     "actionId": Noun.ACTION,
     "automationId": Noun.AUTOMATION,
     "automationIds": Noun.AUTOMATION,
+    "connectionId": Noun.CONNECTION,
     "dataSourceId": Noun.DATA_SOURCE,
     "formItemId": Noun.FORM,
     "viewId": Noun.VIEW,
@@ -70,6 +72,13 @@ def referenced_ids(graph: Graph, trigger_config: JsonObject) -> frozenset[Id]:
         if parsed is not None:
             found.add(parsed)
     return frozenset(found)
+
+
+def named_connections(graph: Graph) -> frozenset[Id]:
+    """The connections that nodes of a graph sign in through."""
+    named = (node.config.get("connectionId") for node in graph.nodes)
+    found = (parse_id(text) for text in named if isinstance(text, str))
+    return frozenset(one for one in found if one is not None)
 
 
 def referenced_secrets(graph: Graph, trigger_config: JsonObject) -> frozenset[str]:

@@ -42,6 +42,10 @@ STATIC = {
 """Parameters that take no bindings, because they decide how the run is executed."""
 
 
+NAMED = {NodeKind.HTTP_REQUEST: ("connectionId",)}
+"""Parameters that only the config itself names: what a binding gives was checked by nobody."""
+
+
 def node_problems(
     node: GraphNode, known: Mapping[str, object], catalog: ReferenceCatalog
 ) -> Iterator[str]:
@@ -53,6 +57,9 @@ def node_problems(
     for name in STATIC.get(kind, ()):
         if is_binding(given.get(name)):
             yield f"{_place(node, name)}: It cannot be a binding, since it decides the plan."
+    for name in NAMED.get(kind, ()):
+        if name in node.input or is_binding(given.get(name)):
+            yield f"{_place(node, name)}: It takes an id and no binding."
     yield from _parameter_problems(node, kind, given)
     yield from _expression_problems(node, kind, given)
     for path in braces(given):

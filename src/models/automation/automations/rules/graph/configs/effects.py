@@ -51,6 +51,7 @@ class HttpAuth(Input):
 class HttpRequestConfig(Input):
     """Call another server; the output is `{status, headers, body}`.
 
+    A connection that is named by its id signs in, in place of `auth`.
     `expectStatus` holds statuses or classes such as 2xx; any other answer is a failure. A 4xx is
     not tried again, except 408, 409, 425 and 429.
     """
@@ -71,12 +72,19 @@ class HttpRequestConfig(Input):
     query: QueryParameters = Field(default_factory=dict)
     body: Any = None
     auth: HttpAuth | None = None
+    connection_id: InputId | None = None
     timeout_seconds: Annotated[float, Field(gt=0, le=3_600, allow_inf_nan=False)] | None = None
     expect_status: Annotated[
         _Statuses,
         BeforeValidator(one_or_many, json_schema_input_type=Status | StatusClass | _Statuses),
         Field(default_factory=lambda: ["2xx"]),
     ]
+
+    @model_validator(mode="after")
+    def _one_identity(self) -> Self:
+        if self.connection_id is not None and self.auth is not None:
+            raise ValueError("takes either connectionId or auth")
+        return self
 
     def expects(self, status: int) -> bool:
         """Whether an answer with this status is a success of the node."""
