@@ -23,6 +23,7 @@ from models.people.request_logs.commands import purge_request_logs
 from models.sources.authorizations.purge import purge_authorizations
 from models.sources.data_source_runs.purge import purge_data_source_runs
 from models.sources.provider_calls.mirror import purge_mirror
+from models.workspace.changes.commands.proposals import expire_changes, purge_changes
 from runtime.clock import utc_now
 from runtime.database import Database, UnitOfWork
 from runtime.object_store import ObjectStore
@@ -103,7 +104,12 @@ class RetentionActivities:
                 return await purge_request_logs(work, before) or await purge_events(work, before)
             case Expired.JOBS:
                 before = work.now - self._periods.jobs
-                return await purge_jobs(work, before) or await purge_deliveries(work, before)
+                return (
+                    await purge_jobs(work, before)
+                    or await purge_deliveries(work, before)
+                    or await expire_changes(work)
+                    or await purge_changes(work, before)
+                )
             case Expired.RUNS:
                 before = work.now - self._periods.runs
                 return (
