@@ -21,7 +21,9 @@ from bench.attacks import attacked
 from bench.classes import class_waits
 from bench.concurrent import concurrent_runs
 from bench.copies import copy_rates
+from bench.deliveries import delivery_rate
 from bench.endpoint import endpoint
+from bench.experiments import assignment_rate
 from bench.fairness import fairness
 from bench.feeds import feed_figures
 from bench.figures import Figure, histories, print_table
@@ -160,6 +162,14 @@ async def _feeds(m: Measuring) -> list[Figure]:
     return await feed_figures(m.platform, m.rounds.shared_by(2), m.count, state)
 
 
+async def _experiments(m: Measuring) -> list[Figure]:
+    return [await assignment_rate(m.platform, m.rounds, 2 * m.count)]
+
+
+async def _deliveries(m: Measuring) -> list[Figure]:
+    return [await delivery_rate(m.platform, m.client, m.rounds, m.count)]
+
+
 async def _due(m: Measuring) -> list[Figure]:
     return [await due_timers(m.platform)]
 
@@ -175,6 +185,8 @@ PARTS: Mapping[str, Part] = {
     "writes": Part("records written a second, in batches", _writes, 20),
     "timers": Part("timers started a second", _timers, 20),
     "feeds": Part("tickets a second, and how soon a commit reaches clients", _feeds, 40),
+    "experiments": Part("variants assigned a second", _experiments, 15),
+    "deliveries": Part("webhooks delivered a second", _deliveries, 20),
     "throughput": Part("runs of quick nodes completed a second", _throughput, 110),
     "idle": Part("one run alone, from trigger to end", _idle, 25),
     "nodes": Part("what one more node costs", _nodes, 100),
