@@ -19,6 +19,7 @@ from models.messages.deliveries.purge import purge_deliveries
 from models.messages.jobs.purge import purge_jobs
 from models.messages.realtime_tickets.commands import purge_tickets
 from models.messages.workspace_events.commands import purge_events
+from models.people.experiments.purge import purge_units
 from models.people.request_logs.commands import purge_request_logs
 from models.sources.authorizations.purge import purge_authorizations
 from models.sources.data_source_runs.purge import purge_data_source_runs
@@ -116,6 +117,7 @@ class RetentionActivities:
                     await purge_runs(work, before)
                     or await purge_action_runs(work, before)
                     or await purge_data_source_runs(work, before)
+                    or await purge_units(work, before)
                 )
             case _:
                 raise AssertionError(what)

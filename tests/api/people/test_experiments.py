@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from models.core.access.rules import Role
+from models.people.experiments.purge import purge_units
 from runtime.clock import utc_now
 from runtime.development_issuer import DevelopmentIssuer
 from runtime.timestamps import wire_timestamp
@@ -247,6 +248,28 @@ async def test_a_winner_is_for_everybody(admin: Client, client: Client) -> None:
     assert (await happened(client, made, "exposure"))["ignored"] == 1
     await change(admin, made, status="archived")
     assert await assigned(client, made) is None
+
+
+async def test_what_units_did_goes_when_their_experiment_was_archived_long_ago(
+    admin: Client, client: Client, space: Space
+) -> None:
+    kept, gone = [await running(admin) for _ in range(2)]
+    for made in (kept, gone):
+        await happened(client, made, "exposure")
+    await change(admin, gone, status="paused")
+    await change(admin, gone, status="archived")
+
+    async def exposures(made: Json) -> int:
+        shown = (await admin.get(f"{PATH}/{made['id']}")).json()["data"]["variants"]
+        return sum(one["exposures"] for one in shown)
+
+    async with space.database.transaction() as work:
+        assert await purge_units(work, work.now - timedelta(days=1)) == 0
+    assert await exposures(gone) == 1
+    async with space.database.transaction() as work:
+        while await purge_units(work, work.now + timedelta(days=1)):
+            pass
+    assert (await exposures(gone), await exposures(kept)) == (0, 1)
 
 
 async def test_devices_and_workspaces_keep_their_own_variant(
