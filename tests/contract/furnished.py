@@ -51,6 +51,11 @@ class Furnished:
         assert answer.is_success, f"POST {path}: {answer.status_code} {answer.text}"
         return answer.json()["data"]
 
+    async def put(self, path: str, body: Any) -> None:
+        """A PUT that must succeed."""
+        answer = await self.client.put(path, json=body)
+        assert answer.is_success, f"PUT {path}: {answer.status_code} {answer.text}"
+
 
 async def furnish(space: Space, client: Client) -> Furnished:
     """One of everything."""

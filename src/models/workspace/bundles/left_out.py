@@ -14,6 +14,7 @@ LEFT_OUT: Mapping[str, str] = {
     "invitation": "its token was sent by the platform that it opens",
     "oauth_authorization": _CREDENTIALS,
     "oauth_client_choice": "is a choice of a person, about all their workspaces",
+    "realtime_ticket": _CREDENTIALS,
     "provider_switch": "says which providers this platform may ask",
     "resource_mirror": "what a provider said to one connection, for a while",
     "share_link": "its token opens the item on the platform that made it",

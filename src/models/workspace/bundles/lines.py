@@ -29,10 +29,8 @@ def read_rows(
         elif name in found:
             problem = _problem(name, value)
             if problem is None:
-                columns = KIND_OF[name].columns
-                found[name].append(
-                    {columns[key].name: one for key, one in value.items() if key in columns}
-                )
+                names = _names(name)
+                found[name].append({names[key]: one for key, one in value.items() if key in names})
             else:
                 findings.refuse("schema", f"{name}: {problem}")
     return found
@@ -63,6 +61,12 @@ def _problem(kind: str, value: dict[str, Any]) -> str | None:
     error = next(validator.iter_errors(value))
     path = ".".join(str(part) for part in error.instance_path)
     return f"{path or 'a row'} does not follow the schema ({error.kind.name})."
+
+
+@cache
+def _names(kind: str) -> Mapping[str, str]:
+    """The name of a column by its name in a bundle."""
+    return {key: str(column.name) for key, column in KIND_OF[kind].columns.items()}
 
 
 @cache

@@ -7,29 +7,37 @@ from typing import Any
 
 from sqlalchemy import select
 
+from activities.jobs.recomputation import Recomputation
+from activities.jobs.transactions import MORE, JobActivities
 from models.core.bundles.findings import Findings
 from models.core.bundles.kinds import ImportTarget
 from models.core.bundles.rules import rewritten
+from models.messages.jobs.queries import JOB, jobs_of
+from models.workspace.bundles.registry import KIND_OF
 from models.workspace.bundles.tables import import_id_map
 from models.workspace.bundles.unpacking import unpack
+from runtime.families import Family
 from runtime.ids import new_id
 from runtime.object_store import ObjectStore
 from runtime.settings import Settings
 from tests.contract.furnished import furnish
 from tests.support.bundles import bring_in, exported, target_of
 from tests.support.client import Client
+from tests.support.furnished_fully import EVERYTHING, furnish_fully
 from tests.support.spaces import MakeSpace, Space
 
 
 async def test_a_workspace_comes_back_as_it_was(
     workspace: MakeSpace, space: Space, client: Client, settings: Settings
 ) -> None:
-    await furnish(space, client)
+    await furnish_fully(await furnish(space, client))
     store = ObjectStore(settings.object_store)
     first = await exported(space, store)
+    _check_whole(first)
     other = await workspace()
     findings, target = await _imported(other, store, first)
     assert findings.to_json() == {"rows": findings.rows, "warnings": [], "errors": []}
+    await _compute(other)
     second = await exported(other, store)
     expected, found = _canonical(first, await _ids(other, target)), _canonical(second, {})
     own = {"type": "member", "userId": str(other.user_id)}
@@ -41,12 +49,30 @@ async def test_a_workspace_comes_back_as_it_was(
             assert left == right, path
 
 
+def _check_whole(bundle: bytes) -> None:
+    """What is compared has something of every kind."""
+    rows = [row for rows in _canonical(bundle, {}).values() for row in rows if "type" in row]
+    assert {row["type"] for row in rows} == set(KIND_OF)
+    for name, kinds in EVERYTHING.items():
+        assert {row["kind"] for row in rows if row["type"] == name} == kinds
+
+
 async def _imported(
     space: Space, store: ObjectStore, bundle: bytes
 ) -> tuple[Findings, ImportTarget]:
     contents = await unpack(store, io.BytesIO(bundle), len(bundle), new_id())
     target = target_of(space)
     return await bring_in(space.database, store, contents, target), target
+
+
+async def _compute(space: Space) -> None:
+    """Carry out the jobs that compute values anew."""
+    activities = JobActivities(space.database, {Family.RECOMPUTATION: Recomputation()})
+    async with space.database.reading() as work:
+        asked = await work.rows(jobs_of(space.id, Family.RECOMPUTATION, JOB.id))
+    for one in asked:
+        while await activities.advance_job(str(one.id)) == MORE:
+            pass
 
 
 async def _ids(space: Space, target: ImportTarget) -> dict[str, str]:
