@@ -18,6 +18,7 @@ import httpx2
 from temporalio.client import Client
 
 from bench.attacks import attacked
+from bench.bundles import bundle_rates, large_bundles
 from bench.classes import class_waits
 from bench.concurrent import concurrent_runs
 from bench.copies import copy_rates
@@ -133,6 +134,14 @@ async def _imports(m: Measuring) -> list[Figure]:
     return await import_rates(m.platform, m.rounds, m.scratch)
 
 
+async def _bundles(m: Measuring) -> list[Figure]:
+    return await bundle_rates(m.platform, m.rounds, m.scratch)
+
+
+async def _large_bundles(m: Measuring) -> list[Figure]:
+    return await large_bundles(m.platform, m.scratch)
+
+
 async def _refreshes(m: Measuring) -> list[Figure]:
     return await refresh_rates(m.platform, m.rounds)
 
@@ -194,12 +203,14 @@ PARTS: Mapping[str, Part] = {
         "a quiet workspace, and what triggers start, beside a long line", _fairness, 110
     ),
     "imports": Part("rows of a workbook imported a second, and the memory it takes", _imports, 30),
+    "bundles": Part("records of a bundle brought in a second", _bundles, 20),
     "refreshes": Part("rows refreshed a second", _refreshes, 30),
     "neighbours": Part("automations of others while a workbook is imported", _neighbours, 30),
     "attacks": Part("another workspace beside expressions that take long", _attacks, 25),
     "histories": Part("events and bytes of a node in history", _histories, 10),
     "cancels": Part("how soon a cancelled refresh stops", _cancels),
     "large": Part("imports of very many rows", _large),
+    "large-bundles": Part("a bundle of very many records", _large_bundles),
     "copies": Part("copies of databases", _copies),
     "queries": Part("queries over very many records", _queries),
     "loops": Part("loops over ten thousand items", _loops),
