@@ -19,7 +19,7 @@ from models.data.databases.rules.fields import FieldSpec
 from models.data.databases.rules.kinds import FieldKind
 from runtime.ids import new_id
 
-RECORDS = 10_000
+RECORDS = 20_000
 FEW, VERY_MANY = 10_000, 1_000_000
 MEMORY = 300.0
 """MiB that the worker may take beside what it holds idle, whatever the number of records."""

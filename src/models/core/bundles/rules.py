@@ -34,8 +34,14 @@ def imported_id(entry_id: Id, source_id: Id) -> Id:
     Repeating an import gives the same. The timestamp of the source's id is kept, so that rows sort
     by id as they did.
     """
-    rest = hashlib.md5((entry_id.hex + source_id.hex).encode(), usedforsecurity=False).hexdigest()
-    return UUID(f"{source_id.hex[:16]}8{rest[:15]}")
+    return UUID(imported_text(entry_id.hex, str(source_id)))
+
+
+def imported_text(entry_hex: str, source_id: str) -> str:
+    """`imported_id` as text from text, for very many; `entry_hex` are the digits of the entry."""
+    own = source_id.replace("-", "")
+    rest = hashlib.md5((entry_hex + own).encode(), usedforsecurity=False).hexdigest()
+    return f"{source_id[:18]}-8{rest[:3]}-{rest[3:15]}"
 
 
 def ids_in(value: Any) -> Iterator[str]:

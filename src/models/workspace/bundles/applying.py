@@ -12,7 +12,7 @@ from sqlalchemy.exc import DataError, IntegrityError
 from models.core.base import Id
 from models.core.bundles.findings import Findings
 from models.core.bundles.kinds import BundleKind, ImportTarget, Row
-from models.core.bundles.rules import imported_id
+from models.core.bundles.rules import imported_text
 from models.core.keys import first_free
 from models.workspace.bundles.errors import BundleError, Fault
 from models.workspace.bundles.id_map import plan_ids
@@ -42,7 +42,7 @@ async def plan_chunk(
         rows = found[kind.name]
         findings.rows[kind.name] += len(rows)
         if kind.source_kind is not None and rows:
-            ids = [str(Id(row[kind.identity])) for row in rows]
+            ids = [row[kind.identity].lower() for row in rows]
             planned = await _identified(work, target, kind, rows)
             recorded = await plan_ids(work, target, kind.source_kind, planned)
             twice = len(ids) - len(set(ids)) + len(planned) - recorded
@@ -50,7 +50,9 @@ async def plan_chunk(
                 findings.refuse("duplicate_id", f"{kind.name}: an id is there twice.", twice)
             if unknown := len(set(ids) - planned.keys()):
                 findings.warn(
-                    "unknown_person", f"{kind.name}: the platform does not know them.", unknown
+                    "unknown_person",
+                    f"{kind.name}: nobody there is known by that address.",
+                    unknown,
                 )
     return findings
 
@@ -67,7 +69,7 @@ async def check_chunk(
     `beside` are the rows of the kinds that are looked at with others (`beside.load_beside`).
     """
     findings = Findings()
-    found = read_rows(lines, kinds, findings)
+    found = read_rows(lines, kinds, findings, checked=True)
     for kind in kinds:
         if kind.judge is not None:
             kind.judge(found[kind.name], beside.get(kind.beside or "", ()), findings)
@@ -111,8 +113,9 @@ async def _identified(
 ) -> Mapping[str, str]:
     if kind.identify is not None:
         return await kind.identify(work, target, rows)
-    ids = (str(Id(row[kind.identity])) for row in rows)
-    return {one: str(imported_id(target.entry_id, Id(one))) for one in ids}
+    entry = target.entry_id.hex
+    ids = (row[kind.identity].lower() for row in rows)
+    return {one: imported_text(entry, one) for one in ids}
 
 
 async def _insert(work: UnitOfWork, kind: BundleKind, rows: Sequence[Row]) -> None:

@@ -1,9 +1,21 @@
 """Reading and writing what became of the rows of a bundle."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from sqlalchemy import ARRAY, Select, Uuid, any_, delete, func, literal, select
+from sqlalchemy import (
+    ARRAY,
+    ColumnElement,
+    Select,
+    Text,
+    Uuid,
+    any_,
+    cast,
+    delete,
+    func,
+    literal,
+    select,
+)
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from models.core.base import Id
@@ -18,9 +30,7 @@ async def plan_ids(
     """Record the ids that rows will have; gives how many were not recorded before."""
     if not ids:
         return 0
-    sources, targets = (
-        literal([Id(one) for one in side], ARRAY(Uuid)) for side in (ids.keys(), ids.values())
-    )
+    sources, targets = (_ids(side) for side in (ids.keys(), ids.values()))
     statement = upsert(import_id_map).from_select(
         ["run_id", "entry_id", "source_kind", "source_id", "target_id"],
         select(
@@ -44,16 +54,23 @@ async def target_ids(
         return found
     rows = await work.rows(
         select(
-            import_id_map.c.source_kind, import_id_map.c.source_id, import_id_map.c.target_id
+            import_id_map.c.source_kind,
+            cast(import_id_map.c.source_id, Text),
+            cast(import_id_map.c.target_id, Text),
         ).where(
             import_id_map.c.entry_id == target.entry_id,
-            import_id_map.c.source_id
-            == any_(literal([Id(one) for one in source_ids], ARRAY(Uuid))),
+            import_id_map.c.source_id == any_(_ids(source_ids)),
         )
     )
     for row in rows:
-        found.setdefault(row.source_kind, {})[str(row.source_id)] = str(row.target_id)
+        kind, source_id, target_id = tuple(row)
+        found.setdefault(kind, {})[source_id] = target_id
     return found
+
+
+def _ids(ids: Iterable[str]) -> ColumnElement[Any]:
+    """An array of ids, which stay text on the way: there are very many."""
+    return cast(literal(list(ids), ARRAY(Text)), ARRAY(Uuid))
 
 
 async def forget_ids(work: UnitOfWork, entry_id: Id) -> None:

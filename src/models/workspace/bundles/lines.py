@@ -16,18 +16,23 @@ _NUL = b"\\u0000"
 
 
 def read_rows(
-    lines: Sequence[bytes], kinds: Sequence[BundleKind], findings: Findings
+    lines: Sequence[bytes],
+    kinds: Sequence[BundleKind],
+    findings: Findings,
+    *,
+    checked: bool = False,
 ) -> Mapping[str, list[Row]]:
     """The rows of these kinds, by kind; those of kinds that another step reads are passed over.
 
-    Lines that cannot be taken are errors of `findings`, kinds that nobody knows warnings.
+    Lines that cannot be taken are errors of `findings`, kinds that nobody knows warnings. Lines
+    that were `checked` before are not held against the schema again.
     """
     found: dict[str, list[Row]] = {kind.name: [] for kind in kinds}
     for name, value in _objects(lines, findings):
         if name not in KIND_OF:
             findings.warn("unknown_kind", f"Rows of the kind {name[:50]} are left out.")
         elif name in found:
-            problem = _problem(name, value)
+            problem = None if checked else _problem(name, value)
             if problem is None:
                 names = _names(name)
                 found[name].append({names[key]: one for key, one in value.items() if key in names})

@@ -38,8 +38,19 @@ async def resolve(
 
 
 def _named(kind: BundleKind, rows: Sequence[Row]) -> set[str]:
-    columns = {*kind.references, *kind.contents, *([kind.identity] if kind.source_kind else [])}
-    return {one for row in rows for name in columns for one in ids_in(row.get(name))}
+    """All ids that rows name, their own included."""
+    named: set[str] = set()
+    for name in {*kind.references, *([kind.identity] if kind.source_kind else [])}:
+        for row in rows:
+            value = row.get(name)
+            if isinstance(value, str):
+                named.add(value.lower())
+            elif value is not None:
+                named.update(ids_in(value))
+    for name in kind.contents:
+        for row in rows:
+            named.update(ids_in(row.get(name)))
+    return named
 
 
 class _Resolver:
@@ -63,8 +74,8 @@ class _Resolver:
                 made[name] = self._reference(name, named, given[name])
                 if made[name] is None and (name in kind.needed or not kind.table.c[name].nullable):
                     return None
-        for name in kind.contents:
-            made[name] = rewritten(given.get(name), self._ids["*"])
+        for name in given.keys() & set(kind.contents):
+            made[name] = rewritten(given[name], self._ids["*"])
         return {**made, **kind.imported_as}
 
     def _reference(self, name: str, named: str, value: Any) -> Any:
