@@ -11,6 +11,7 @@ LEFT_OUT: Mapping[str, str] = {
     "api_key": _CREDENTIALS,
     "connection": _CREDENTIALS,
     "model_settings": _CREDENTIALS,
+    "imported_resource": "keeps copies in step, by a connection that stays behind",
     "invitation": "its token was sent by the platform that it opens",
     "oauth_authorization": _CREDENTIALS,
     "oauth_client_choice": "is a choice of a person, about all their workspaces",
