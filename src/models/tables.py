@@ -32,6 +32,7 @@ import models.messages.events.tables
 import models.messages.jobs.tables
 import models.messages.notification_preferences.tables
 import models.messages.notifications.tables
+import models.messages.presence.tables
 import models.messages.push_devices.tables
 import models.messages.realtime_tickets.tables
 import models.messages.webhook_endpoints.tables

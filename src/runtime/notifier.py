@@ -19,6 +19,8 @@ CHANNEL = "worker"
 LOG_CHANNEL = "workspace_log"
 RETRY_SECONDS = 1.0
 _MOST_AT_ONCE = 1000
+LOG_PAUSE_SECONDS = 0.02
+"""After readers were told, before they are told again: writers of very much tell them together."""
 
 
 class Notifier:
@@ -57,13 +59,20 @@ class Notifier:
             await asyncio.sleep(RETRY_SECONDS)
 
     async def _send(self, connection: psycopg.AsyncConnection) -> None:
+        loop = asyncio.get_running_loop()
+        told_at = 0.0
         while True:
             await self._due.wait()
             self._due.clear()
             workers, self._workers = self._workers, False
-            grown, self._logs = sorted(self._logs), set()
             if workers:
                 await connection.execute(f"NOTIFY {CHANNEL}")
+            wait = told_at + LOG_PAUSE_SECONDS - loop.time()
+            if self._logs and wait > 0:
+                loop.call_later(wait, self._due.set)
+                continue
+            grown, self._logs = sorted(self._logs), set()
+            told_at = loop.time() if grown else told_at
             for first in range(0, len(grown), _MOST_AT_ONCE):
                 await connection.execute(
                     "SELECT pg_notify(%s, id) FROM unnest(%s::text[]) AS id",

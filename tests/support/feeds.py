@@ -31,6 +31,12 @@ class Listener:
             self.events.append(message)
         return message
 
+    async def present(self) -> set[str]:
+        """Who is connected, as the next message that tells it says."""
+        while (message := await self.next())["type"] != "presence":
+            pass
+        return set(message["userIds"])
+
     async def until(self, type_: str, **data: Any) -> dict[str, Any]:
         """The next event of this type with these data."""
         while True:

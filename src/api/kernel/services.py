@@ -15,6 +15,7 @@ from api.kernel.rate_limits import RateLimits
 from api.kernel.request_log import RequestLogWriter
 from api.kernel.sessions import SessionVerifier
 from api.realtime.hub import Hub
+from api.realtime.presence import Presence
 from runtime.crypto import KeyRing
 from runtime.database import Database, libpq_url
 from runtime.notifier import Notifier, listen_to_logs
@@ -69,7 +70,10 @@ async def feeds(services: Services) -> AsyncIterator[None]:
     hub = services.hub
     url = libpq_url(services.settings.database_url.get_secret_value())
     listening = listen_to_logs(url, hub.grown, hub.wake_all)
-    tasks = [asyncio.create_task(one) for one in (hub.run(), listening)]
+    tasks = [
+        asyncio.create_task(one)
+        for one in (hub.run(), Presence(services.database, hub).run(), listening)
+    ]
     try:
         yield
     finally:

@@ -35,6 +35,8 @@ class Feed(ABC):
         """The number up to which it has been sent what its reader sees of the log."""
         self.live = False
         """It has caught up: the hub sends what follows."""
+        self.knows_presence = False
+        """It was told who else is connected."""
         self.over: End | None = None
         """Why it has ended; then nothing more is sent."""
 

@@ -50,6 +50,9 @@ class Room:
 class Hub:
     """All feeds of a process."""
 
+    PRESENCE = "presence:"
+    """What a notification begins with that names a workspace somebody came to or left."""
+
     def __init__(self, database: Database) -> None:
         self._database = database
         self._rooms: dict[Id, Room] = {}
@@ -59,9 +62,14 @@ class Hub:
         self._all = False
         self.count = 0
         self.closing = False
+        self.presence_due = asyncio.Event()
+        """Somebody came or left, here or elsewhere."""
 
     def grown(self, workspace_id: str) -> None:
-        """The log of a workspace has grown."""
+        """The log of a workspace has grown, or who is connected to it is others now."""
+        if workspace_id.startswith(self.PRESENCE):
+            self.presence_due.set()
+            return
         with suppress(ValueError):
             self.wake([UUID(workspace_id)])
 
@@ -84,6 +92,17 @@ class Hub:
         if self._of_user.get(user_id, 0) >= MOST_OF_ONE_USER:
             raise RateLimitedError("Too many connections of yours are open here; close some.")
 
+    def present(self) -> frozenset[tuple[Id, Id]]:
+        """The workspaces and users of all feeds."""
+        return frozenset(
+            (id_, user_id) for id_, room in self._rooms.items() for user_id in room.user_ids
+        )
+
+    def feeds_of(self, workspace_id: Id) -> Collection[Feed]:
+        """The live feeds of a workspace."""
+        room = self._rooms.get(workspace_id)
+        return [] if room is None else [feed for feed in room.feeds if feed.live]
+
     @contextmanager
     def serving(self, feed: Feed) -> Iterator[None]:
         """Count a feed among those that are served. Raises what `check` raises."""
@@ -96,6 +115,7 @@ class Hub:
         try:
             yield
         finally:
+            self.presence_due.set()
             self.count -= 1
             self._of_user[user_id] -= 1
             if not self._of_user[user_id]:
@@ -131,6 +151,7 @@ class Hub:
         feed.live = room.position <= feed.position
         if feed.live:
             self.wake([room.workspace_id])
+            self.presence_due.set()
 
     async def _behind(self, work: UnitOfWork, feed: Feed, until: int) -> Part:
         if feed.position >= until:

@@ -280,6 +280,19 @@ async def test_the_list_shows_what_the_feed_would(client: Client, space: Space) 
     assert closed not in named
 
 
+async def test_members_know_who_else_is_there(
+    settings: Settings, server: Server, space: Space, issuer: DevelopmentIssuer
+) -> None:
+    user_id, _ = await space.member(Role.VIEWER)
+    sessions = [await space.session(one, issuer) for one in (space.user_id, user_id)]
+    async with listening(server, space, sessions[0]) as owner, api(settings) as another:
+        assert (await owner.present()) == {str(space.user_id)}
+        async with listening(another, space, sessions[1]) as viewer:
+            assert (await owner.present()) == {str(space.user_id), str(user_id)}
+            assert (await viewer.present()) == {str(space.user_id), str(user_id)}
+        assert (await owner.present()) == {str(space.user_id)}
+
+
 # ---- clients that do not behave
 
 

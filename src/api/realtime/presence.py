@@ -1,0 +1,75 @@
+"""Tells the clients of a workspace who else is connected to it, in this process or another."""
+
+import asyncio
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+
+import structlog
+
+from api.realtime.hub import Hub
+from api.realtime.messages import Message
+from models.core.base import Id
+from models.messages.presence.commands import SAID_EVERY_SECONDS, say_present
+from models.messages.presence.queries import present_in
+from models.messages.workspace_events.rules import EventType
+from runtime.database import Database
+from runtime.ids import new_id
+from runtime.telemetry import describe
+
+log = structlog.get_logger()
+
+PAUSE_SECONDS = 0.2
+"""Who comes and goes meanwhile is told together."""
+MOST_NAMED = 100
+
+
+class Presence:
+    """Says who is connected here, and hears who is elsewhere."""
+
+    def __init__(self, database: Database, hub: Hub) -> None:
+        self._database = database
+        self._hub = hub
+        self._process_id = new_id()
+        self._said: frozenset[tuple[Id, Id]] = frozenset()
+        self._told: Mapping[Id, frozenset[Id]] = {}
+
+    async def run(self) -> None:
+        """Say and tell for ever."""
+        while True:
+            try:
+                await self._turn()
+            except Exception as error:  # noqa: BLE001  # the next turn may go well
+                log.warning("presence_not_told", **describe(error))
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._hub.presence_due.wait(), SAID_EVERY_SECONDS)
+            await asyncio.sleep(PAUSE_SECONDS)
+            self._hub.presence_due.clear()
+
+    async def _turn(self) -> None:
+        here = self._hub.present()
+        changed = {place for place, _ in here ^ self._said}
+        places = {place for place, _ in here}
+        if here or self._said:
+            async with self._database.transaction() as work:
+                await say_present(work, self._process_id, here)
+                present = await present_in(work, places)
+            self._said = here
+            self._database.notify_readers({f"{self._hub.PRESENCE}{place}" for place in changed})
+            self._tell(present)
+
+    def _tell(self, present: Mapping[Id, Collection[Id]]) -> None:
+        for place, users in present.items():
+            now = frozenset(users)
+            newcomers_only = now == self._told.get(place)
+            message = _message(now)
+            for feed in self._hub.feeds_of(place):
+                may = EventType.MEMBER_ADDED in feed.viewer.types
+                if may and not (newcomers_only and feed.knows_presence):
+                    feed.knows_presence = True
+                    feed.offer([message])
+        self._told = {place: frozenset(users) for place, users in present.items()}
+
+
+def _message(users: Collection[Id]) -> Message:
+    named = [str(one) for one in sorted(users)[:MOST_NAMED]]
+    return Message.of({"type": "presence", "count": len(users), "userIds": named})

@@ -1,0 +1,1 @@
+"""Who is connected to which workspace at the moment, through whatever process."""
