@@ -35,6 +35,7 @@ class ValidationError(PlatformError):
     tag = "ApiValidationError"
     code = "validation_error"
     status = 400
+    details: tuple[Detail, ...] = ()
 
     def __init__(self, message: str, details: Sequence[Detail] = ()) -> None:
         super().__init__(message)

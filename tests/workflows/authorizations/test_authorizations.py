@@ -104,7 +104,7 @@ async def test_a_user_signs_in_and_the_tokens_stay_within(
     asked = httpx2.URL(started["authorizationUrl"]).params
     assert (asked["code_challenge_method"], asked["redirect_uri"]) == (
         "S256",
-        "https://platform.test/v1/integrations/oauth/callback",
+        "https://platform.test/integrations/oauth/callback",
     )
     back = await provider.consent(started["authorizationUrl"])
     assert back["state"] == started["state"]
@@ -332,3 +332,10 @@ async def test_a_real_openid_provider(client: Client, space: Space, settings: Se
             asked = {"Authorization": f"Bearer {kept['accessToken']}"}
             told = await http.get(found["userinfo_endpoint"], headers=asked)
     assert told.json()["sub"] == "ann"
+
+
+async def test_the_page_takes_what_a_provider_sends(client: Client) -> None:
+    path = "/integrations/oauth/callback?state=x&code=y&scope=a+b&authuser=0"
+    answer = await client.get(path, headers={"Authorization": ""})
+    assert (answer.status_code, answer.headers["content-type"][:9]) == (200, "text/html")
+    assert "default-src 'none'" in answer.headers["content-security-policy"]

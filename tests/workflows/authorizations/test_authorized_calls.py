@@ -127,3 +127,20 @@ async def in_histories(space: Space, engine: Engine, planted: list[str]) -> list
         history = (await handle.fetch_history()).to_json()
         found += [f"{one.family}: {secret}" for secret in planted if secret in history]
     return found
+
+
+async def test_an_id_that_leads_elsewhere_is_a_mistake_of_the_caller(
+    client: Client, space: Space, engine: Engine
+) -> None:
+    made = await client.post(
+        f"{space.path}/integrations/connections",
+        json={
+            "provider": "webdav",
+            "label": "Files",
+            "config": {"baseUrl": "http://127.0.0.1:8099/dav/", "auth": "none"},
+        },
+    )
+    given = {"connectionId": made.json()["data"]["id"]}
+    listed = await ask(client, space, "browse", **given, parentExternalId="../..")
+    assert refusal(listed) == (400, "validation_error")
+    assert engine.database is space.database

@@ -65,7 +65,10 @@ async def finish_authorization(
     return request.deferred(poll, within=EXCHANGE_SECONDS)
 
 
-@router.get(CALLBACK, access=Access(credential="none", transaction=False), documented=False)
-async def get_authorization_page() -> Response:
-    """Where a provider sends a user back to; the page shows what finishes the authorization."""
+# Providers add parameters of their own.
+@router.get(
+    CALLBACK, access=Access(credential="none", transaction=False, raw=True), documented=False
+)
+async def get_authorization_page(request: ApiRequest) -> Response:  # noqa: ARG001  # as all
+    """Where a provider sends a user back to; the page finishes the authorization in their name."""
     return shell("authorized")

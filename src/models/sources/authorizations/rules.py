@@ -22,7 +22,7 @@ LIFETIME = timedelta(minutes=10)
 """How long a user has to sign in."""
 MARGIN = timedelta(minutes=1)
 """A token is renewed so long before it expires."""
-CALLBACK = "/v1/integrations/oauth/callback"
+CALLBACK = "/integrations/oauth/callback"
 """The path that providers send users back to."""
 
 ACCESS_TOKEN, REFRESH_TOKEN, EXPIRES_AT = "accessToken", "refreshToken", "expiresAt"
