@@ -11,11 +11,13 @@ import pytest
 
 from models.automation.automation_runs.rules import NODE_TRANSITIONS, RUN_TRANSITIONS
 from models.messages.jobs.rules import TRANSITIONS as JOB_TRANSITIONS
+from models.workspace.legacy_imports.rules import RUN_LIFECYCLE
 
 TABLES: Mapping[str, Mapping[Any, Any]] = {
     "automation_run": RUN_TRANSITIONS,
     "node_run": NODE_TRANSITIONS,
     "job": JOB_TRANSITIONS,
+    "legacy_import_run": RUN_LIFECYCLE.moves,
 }
 MATRIX = [
     (table, before, after)
@@ -57,6 +59,8 @@ def test_the_migrations_say_what_the_rules_say() -> None:
     assert _moves(migration._NODE) == _moves(NODE_TRANSITIONS)
     migration = importlib.import_module("models.migrations.versions.0003_jobs_and_grants")
     assert _moves(migration._JOB) == _moves(JOB_TRANSITIONS)
+    migration = importlib.import_module("models.migrations.versions.0046_legacy_imports")
+    assert _moves(migration.STATUSES) == _moves(RUN_LIFECYCLE.moves)
 
 
 def _moves(transitions: Mapping[str, Any]) -> set[tuple[str, str]]:
@@ -77,6 +81,13 @@ def _insert(connection: psycopg.Connection, table: str, status: Any) -> tuple[st
             "INSERT INTO job (id, workspace_id, family, subject_id, actor_user_id, status, input,"
             " progress, created_at) VALUES (%s, %s, '', %s, %s, %s, '{}', '{}', now())",
             (identity, uuid4(), uuid4(), uuid4(), status.value),
+        )
+    elif table == "legacy_import_run":
+        connection.execute(
+            "INSERT INTO legacy_import_run (id, bundle_object_key, bundle_checksum, uploaded,"
+            " status, mode, created_by_user_id, created_at, updated_at)"
+            " VALUES (%s, '', '', false, %s, 'dry_run', %s, now(), now())",
+            (identity, status.value, uuid4()),
         )
     else:
         connection.execute(
