@@ -12,10 +12,14 @@ from models.automation.automation_runs import calls
 from models.automation.automation_runs import execution as automation_runs
 from models.automation.automation_runs.rules import RunStatus
 from models.core.base import Id
+from models.messages.jobs.commands import close_job, hold_job, record_failure
+from models.messages.jobs.rules import JobStatus
 from models.sources.data_source_runs.commands import endings as data_source_runs
 from models.sources.data_source_runs.commands.staging import find_run
 from models.sources.data_source_runs.rules import OPEN_RUN as OPEN_REFRESH
 from models.sources.data_source_runs.rules import DataSourceRunStatus
+from models.sources.mounts.commands.syncs import note_failure
+from models.sources.mounts.rules import INTERRUPTED
 from runtime.database import Database, UnitOfWork
 from runtime.families import Family
 
@@ -80,6 +84,22 @@ async def _refresh_has_ended(work: UnitOfWork, run_id: Id) -> bool:
     return (await find_run(work, run_id)).status not in OPEN_REFRESH
 
 
+async def _close_job(work: UnitOfWork, called: CalledRun, failure: str | None) -> None:
+    """What it has written stays; a mount says that its sync came to no end."""
+    job_id = Id(called.run_id)
+    held = await hold_job(work, job_id)
+    if held is None:
+        return
+    if held.family == Family.MOUNT_SYNC:
+        await note_failure(work, held.subject_id, job_id, INTERRUPTED)
+    await record_failure(work, job_id, failure or CANCELLED, "interrupted")
+    await close_job(work, job_id, JobStatus.CANCELLED if failure is None else JobStatus.FAILED)
+
+
+async def _job_has_ended(work: UnitOfWork, job_id: Id) -> bool:
+    return await hold_job(work, job_id) is None
+
+
 _Close = Callable[[UnitOfWork, CalledRun, str | None], Awaitable[None]]
 """Takes what a run failed with; None for one that was cancelled."""
 
@@ -87,9 +107,13 @@ _CLOSE: Mapping[Family, _Close] = {
     Family.AUTOMATION_RUN: _close_automation_run,
     Family.ACTION_RUN: _close_action_run,
     Family.DATA_SOURCE_REFRESH: _close_refresh,
+    Family.MOUNT_SYNC: _close_job,
+    Family.RESOURCE_IMPORT: _close_job,
 }
 _HAS_ENDED: Mapping[Family, Callable[[UnitOfWork, Id], Awaitable[bool]]] = {
     Family.AUTOMATION_RUN: _automation_run_has_ended,
     Family.ACTION_RUN: _action_run_has_ended,
     Family.DATA_SOURCE_REFRESH: _refresh_has_ended,
+    Family.MOUNT_SYNC: _job_has_ended,
+    Family.RESOURCE_IMPORT: _job_has_ended,
 }

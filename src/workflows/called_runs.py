@@ -32,6 +32,8 @@ _WORKFLOWS = {
     Family.AUTOMATION_RUN: "AutomationRun",
     Family.ACTION_RUN: "ActionRun",
     Family.DATA_SOURCE_REFRESH: "DataSourceRefresh",
+    Family.MOUNT_SYNC: "MountSync",
+    Family.RESOURCE_IMPORT: "ResourceImport",
 }
 
 

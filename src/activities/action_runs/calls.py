@@ -8,6 +8,11 @@ from activities.automation_runs.nodes.called_automation import (
     called_end,
     called_run,
 )
+from activities.automation_runs.nodes.called_import import (
+    call_import,
+    called_import,
+    import_end,
+)
 from activities.automation_runs.nodes.called_refresh import (
     call_refresh,
     called_refresh,
@@ -40,6 +45,7 @@ class Call:
 
 
 CALLS: Mapping[ActionKind, Call] = {
+    ActionKind.IMPORT_RESOURCE: Call(call_import, called_import, import_end),
     ActionKind.REFRESH_DATA_SOURCE: Call(call_refresh, called_refresh, refresh_end),
     ActionKind.RUN_AUTOMATION: Call(call_automation, called_run, called_end),
 }

@@ -45,10 +45,6 @@ OUTSIDE = frozenset({ActionKind.HTTP_REQUEST, ActionKind.SEND_EMAIL, ActionKind.
 _NODE_KINDS: Mapping[ActionKind, str] = {ActionKind.SEND_NOTIFICATION: NodeKind.NOTIFY}
 """What a kind is called as a node, where the two differ."""
 
-_UNSUPPORTED = {
-    ActionKind.IMPORT_RESOURCE: "Resources cannot be imported by an action yet.",
-}
-
 
 class StepState(StrEnum):
     """How a step stands after an attempt."""
@@ -181,8 +177,6 @@ class ActionSteps:
     ) -> StepReply:
         """A step whose whole work is this transaction."""
         header, step = attempt.header, attempt.step
-        if step.kind in _UNSUPPORTED:
-            raise NodeError("unsupported", _UNSUPPORTED[step.kind])
         if step.kind is ActionKind.TRANSFORM:
             result: NodeResult | None = transform(parameters, context)
         elif step.kind in CALLS:

@@ -52,7 +52,9 @@ class ResourceImports(Chunks):
     @override
     async def advance(self, work: UnitOfWork, job: Job) -> JsonObject | None:
         actor = await job_actor(work, job)
-        opened = await self._providers.open(work, actor, Id(job.input["connectionId"]))
+        seen = not job.input.get("configured", False)
+        connection_id = Id(job.input["connectionId"])
+        opened = await self._providers.open(work, actor, connection_id, seen=seen)
         try:
             if not job.progress:
                 return await _begin(work, job, actor, opened)

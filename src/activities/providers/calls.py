@@ -16,7 +16,11 @@ from models.core.access.rules import Actor
 from models.core.base import Id
 from models.sources.connections.features import require_feature
 from models.sources.connections.providers import ProviderName
-from models.sources.connections.queries import get_connection, open_connection
+from models.sources.connections.queries import (
+    get_connection,
+    named_connection,
+    open_connection,
+)
 from models.sources.connections.shapes import ConnectionDetail
 from runtime.crypto import KeyRing, UnreadableError
 from runtime.database import UnitOfWork
@@ -66,14 +70,19 @@ class Providers:
         self._keys = keys
         self._adapters = adapters
 
-    async def open(self, work: UnitOfWork, actor: Actor, connection_id: Id) -> Opened:
+    async def open(
+        self, work: UnitOfWork, actor: Actor, connection_id: Id, *, seen: bool = True
+    ) -> Opened:
         """A connection for a call in the name of an actor, as everything stands now.
+
+        Not `seen`, it is one that somebody configured who saw it then (ADR 0037).
 
         Raises NotFoundError for one that is gone or not the actor's to see, FeatureOffError,
         UnsupportedError for a provider that has no resources, and UpstreamError for credentials
         that cannot be read any more.
         """
-        found = await get_connection(work, actor, connection_id)
+        find = get_connection if seen else named_connection
+        found = await find(work, actor, connection_id)
         reached = await self.reach(work, actor.workspace_id, actor.user_id, connection_id)
         return Opened(found, reached.adapter, reached.access)
 

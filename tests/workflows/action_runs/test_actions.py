@@ -248,19 +248,6 @@ async def test_nonsense_fails_its_step(
     assert message in run.error
 
 
-async def test_what_no_engine_does_yet_says_so(engine: Engine) -> None:
-    action_id = await make(engine, "transform", output={})
-    async with engine.database.transaction() as work:
-        this = update(action).where(action.c.id == action_id)
-        config = {"connectionId": str(uuid4()), "resource": {}}
-        await work.execute(this.values(kind="import_resource", config=config))
-    run = await actions.ended(engine, action_id, await actions.start(engine, action_id))
-    assert run.error == "Resources cannot be imported by an action yet."
-    async with engine.database.transaction() as work:
-        code = select(action_run.c.error_code).where(action_run.c.id == run.id)
-        assert await work.scalar(code) == "unsupported"
-
-
 async def test_a_run_keeps_the_config_it_was_accepted_with(engine: Engine) -> None:
     action_id = await make(engine, "transform", output={"was": 1})
     async with engine.database.transaction() as work:

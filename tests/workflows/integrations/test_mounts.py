@@ -5,8 +5,10 @@ from typing import Any
 
 import pytest
 from sqlalchemy import func, select
+from temporalio.service import RPCError
 
 from models.sources.mounts.tables import mount
+from tests.support.engine import Engine
 from tests.support.patience import eventually
 from tests.workflows.integrations.conftest import Demo
 
@@ -119,6 +121,28 @@ async def test_a_deleted_mount_goes_to_the_trash_with_its_entries(demo: Demo) ->
     assert (await demo.client.delete(path)).is_success
     assert (await demo.client.get(path)).status_code == 404
     assert (await demo.client.get(f"/v1/items/{found['travel'].item_id}")).status_code == 404
+
+
+async def test_a_due_time_brings_a_mount_in_step(demo: Demo, engine: Engine) -> None:
+    mount_id = (await demo.does("mount", "handbook", recursive=True))["mount"]["id"]
+    await demo.synced(mount_id)
+    await demo.becomes(vanished=["welcome"])
+    schedule = engine.client.get_schedule_handle(f"mount-schedule/{mount_id}")
+
+    async def fired() -> bool:
+        try:
+            await schedule.trigger()
+        except RPCError:
+            return False  # its intent is still on the way
+        return True
+
+    await eventually(fired, what="the schedule of the mount")
+
+    async def in_step() -> bool:
+        return (await entries_of(demo, mount_id))["welcome"].status == "stale"
+
+    await eventually(in_step, what="the sync of the due time")
+    assert (await demo.synced(mount_id))["status"] == "active"
 
 
 async def test_a_resource_that_is_not_there_is_not_mounted(demo: Demo) -> None:

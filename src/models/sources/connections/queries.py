@@ -37,6 +37,15 @@ async def get_connection(work: UnitOfWork, actor: Actor, connection_id: Id) -> C
     return ConnectionDetail.model_validate(found)
 
 
+async def named_connection(work: UnitOfWork, actor: Actor, connection_id: Id) -> ConnectionDetail:
+    """A connection that a config names, whoever sees it. Raises NotFoundError."""
+    this = (connection.c.workspace_id == actor.workspace_id, connection.c.id == connection_id)
+    found = await work.first(select(connection).where(*this), of=Connection)
+    if found is None:
+        raise NotFoundError("connection")
+    return ConnectionDetail.model_validate(found)
+
+
 async def sees_connection(work: UnitOfWork, actor: Actor, connection_id: Id) -> bool:
     """Whether a connection exists that the actor sees."""
     statement = select(connection.c.id).where(*seen_by(actor), connection.c.id == connection_id)

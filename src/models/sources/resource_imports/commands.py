@@ -8,11 +8,11 @@ from models.content.items.queries import get_item, placement
 from models.content.items.rules import WRITE_SCOPES
 from models.core.access.rules import Actor, Level
 from models.core.base import Id
-from models.messages.jobs.commands import accept_job
+from models.messages.jobs.commands import accept_job, record_job
 from models.messages.jobs.queries import find_job, refusal_of
 from models.messages.jobs.rules import OPEN_JOB, JobStatus
 from models.messages.jobs.tables import Job
-from models.sources.external_resources.rules.resources import Capability
+from models.sources.external_resources.rules.resources import Capability, ProviderResource
 from models.sources.provider_calls.commands import usable_connection
 from models.sources.resource_imports.kinds import ImportedKind
 from models.sources.resource_imports.shapes import (
@@ -24,7 +24,7 @@ from models.sources.resource_imports.shapes import (
 )
 from models.sources.resource_imports.tables import ImportedResourceRow, imported_resource
 from runtime.database import UnitOfWork
-from runtime.errors import InProgressError, NotFoundError, UpstreamError
+from runtime.errors import DeniedError, InProgressError, NotFoundError, UpstreamError
 from runtime.families import Family
 
 
@@ -49,11 +49,34 @@ async def accept_import_resource(
             "connectionId": str(connection.id),
             "resource": body.resource.to_json(),
             "parentItemId": None if parent is None else str(parent),
-            "kinds": [
-                kind.value for kind in ImportedKind if WRITE_SCOPES[kind.item_kind] in actor.scopes
-            ],
+            "kinds": _writable(actor),
         },
     )
+
+
+async def record_import(
+    work: UnitOfWork, actor: Actor, job_id: Id, connection_id: Id, resource: ProviderResource
+) -> None:
+    """Record an import that the caller has executed.
+
+    Whoever named the connection saw it then (ADR 0037). Raises DeniedError where nobody acts in
+    whose name content could be made.
+    """
+    if actor.person is None:
+        raise DeniedError("An import needs a person in whose name it makes content.")
+    given = {
+        "connectionId": str(connection_id),
+        "resource": resource.to_json(),
+        "parentItemId": None,
+        "kinds": _writable(actor),
+        "configured": True,
+    }
+    workspace_id, family = actor.workspace_id, Family.RESOURCE_IMPORT
+    await record_job(work, workspace_id, actor.person, family, job_id, connection_id, given)
+
+
+def _writable(actor: Actor) -> list[str]:
+    return [kind.value for kind in ImportedKind if WRITE_SCOPES[kind.item_kind] in actor.scopes]
 
 
 async def import_outcome(

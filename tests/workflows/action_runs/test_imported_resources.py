@@ -1,0 +1,45 @@
+"""Actions that import resources of providers."""
+
+from typing import Any
+
+from models.core.base import Id
+from models.sources.connections.commands import create_connection
+from models.sources.connections.shapes import CreateConnection
+from tests.support.actions import act
+from tests.support.engine import KEYS, Engine
+
+RESOURCE: dict[str, Any] = {
+    "externalType": "document",
+    "externalId": "welcome",
+    "name": "Welcome.md",
+    "surfaceKind": "document",
+    "capabilities": ["import"],
+}
+
+
+async def demo(engine: Engine) -> Id:
+    body = CreateConnection.model_validate({"provider": "demo", "label": "Demo"})
+    async with engine.database.transaction() as work:
+        return (await create_connection(work, engine.actor, KEYS, body)).id
+
+
+async def test_an_action_imports_a_resource_and_waits_for_the_end(engine: Engine) -> None:
+    named = {"connectionId": str(await demo(engine)), "resource": RESOURCE}
+    first = await act(engine, "import_resource", **named)
+    assert first.status == "succeeded", first
+    assert first.result is not None
+    assert first.result["imported"]["created"] == 1
+    again = await act(engine, "import_resource", **named)
+    assert again.result is not None
+    assert again.result["imported"]["unchanged"] == 1
+
+
+async def test_an_import_that_cannot_be_says_why(engine: Engine) -> None:
+    named = {"connectionId": str(await demo(engine))}
+    run = await act(
+        engine, "import_resource", resource={**RESOURCE, "externalId": "calendar"}, **named
+    )
+    assert (run.status, "cannot be imported" in str(run.error)) == ("failed", True)
+    bound = {"connectionId": {"type": "expression", "value": f"'{named['connectionId']}'"}}
+    refused = await act(engine, "import_resource", resource=RESOURCE, **bound)
+    assert refused.error == "connectionId takes an id and no binding."
