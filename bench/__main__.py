@@ -41,6 +41,7 @@ from bench.refreshes import cancel_times, refresh_rates
 from bench.results import Results
 from bench.rounds import Rounds, say
 from bench.runs import accept_rate, idle_latency, throughput
+from bench.starters import starter_times
 from bench.timers import due_timers, timer_starts
 from bench.webhooks import webhook_rate
 from bench.writes import write_rates
@@ -103,6 +104,10 @@ async def _writes(m: Measuring) -> list[Figure]:
 
 async def _copies(m: Measuring) -> list[Figure]:
     return await copy_rates(m.platform, m.rounds)
+
+
+async def _starters(m: Measuring) -> list[Figure]:
+    return await starter_times(m.platform, m.rounds)
 
 
 async def _queries(m: Measuring) -> list[Figure]:
@@ -192,6 +197,7 @@ PARTS: Mapping[str, Part] = {
     "webhooks": Part("signed webhook calls taken a second", _webhooks, 40),
     "reads": Part("records read a second", _reads, 40),
     "writes": Part("records written a second, in batches", _writes, 20),
+    "starters": Part("seconds to seed a starter", _starters, 15),
     "timers": Part("timers started a second", _timers, 20),
     "feeds": Part("tickets a second, and how soon a commit reaches clients", _feeds, 40),
     "experiments": Part("variants assigned a second", _experiments, 15),
