@@ -18,6 +18,7 @@ from models.data.databases.rules.kinds import FieldKind
 from models.sources.data_source_runs.notes import ERROR_NOTES, Subject
 from models.sources.data_sources.rules.configs import DataSourceKind
 from models.sources.tabular.rules.problems import ErrorKind
+from models.workspace.changes.rules.kinds import OperationKind
 from tests.support.client import Client
 
 KNOWN = {
@@ -30,6 +31,7 @@ KNOWN = {
     "expressions": [function.name for function in FUNCTIONS],
     "data-sources": list(DataSourceKind),
     "rows": list(Subject),
+    "changes": list(OperationKind),
 }
 
 

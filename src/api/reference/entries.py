@@ -19,6 +19,8 @@ from models.data.databases.rules.registry import KIND_RULES
 from models.sources.authorizations.rules import OAUTH_PROVIDERS
 from models.sources.connections.providers import PROVIDERS, ProviderName
 from models.sources.data_source_runs.notes import NOTES, Subject
+from models.workspace.changes.notes import NOTES as OPERATIONS
+from models.workspace.changes.rules.kinds import RULES, OperationKind, stake_of
 
 _OWN_PAGE = frozenset({"Binding", "CelExpression", "Filter", "BoundFilter", "PartialConfig"})
 """Parts that have a section of their own, or nothing to show."""
@@ -95,6 +97,11 @@ _SAYS = {
         " here, or by signing in at the provider where that is possible."
     ),
     "rows": "How rows come in: imports of spreadsheets, and refreshes of data sources.",
+    "changes": (
+        "The operations of change sets and AI runs. Each is done by the API's own operation, with"
+        ' its checks. In place of any id, `{"ref": "leads"}` stands for what the operation with'
+        " that `ref` makes."
+    ),
 }
 
 
@@ -120,6 +127,7 @@ class Reference:
             "data-sources": [self._source(kind) for kind in self._kinds("CreateDataSource")],
             "providers": [self._provider(name) for name in ProviderName],
             "rows": [self._subject(subject) for subject in Subject],
+            "changes": [self._change(kind) for kind in OperationKind],
         }
         return [Section(slug, says, entries[slug]) for slug, says in _SAYS.items()]
 
@@ -176,6 +184,17 @@ class Reference:
         note = NOTES[subject]
         tables = [] if note.shape is None else self._tables(note.shape)
         return Entry(subject.value, note.says, note.facts, tables, note.example)
+
+    def _change(self, kind: OperationKind) -> Entry:
+        note, rule = OPERATIONS[kind], RULES[kind]
+        facts = [
+            ("At stake", f"`{stake_of(kind, note.example)}`, here"),
+            ("Scope", f"`{rule.scope}`"),
+        ]
+        example = {"kind": kind.value, "input": note.example}
+        if note.body is not None:
+            facts.append(("Input", f"ids, and the keys of `{note.body}` in the OpenAPI document"))
+        return Entry(kind.value, note.says, facts, (), example)
 
     def _of_union(self, union: str) -> list[Entry]:
         told_by = self._schemas[union]["discriminator"]

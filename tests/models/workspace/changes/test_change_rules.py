@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from models.workspace.changes.notes import NOTES
 from models.workspace.changes.rules.kinds import RULES, OperationKind, Stake, stake_of
 from models.workspace.changes.rules.operations import check_operations
 from models.workspace.changes.rules.references import named_in, resolved
@@ -38,6 +39,11 @@ def problem_of(*given: Json) -> list[str]:
 
 def test_every_kind_has_a_rule() -> None:
     assert RULES.keys() == set(OperationKind)
+
+
+@pytest.mark.parametrize("kind", OperationKind)
+def test_every_kind_is_documented_by_a_valid_example(kind: OperationKind) -> None:
+    check_operations(operations({"kind": kind.value, "input": NOTES[kind].example}))
 
 
 @pytest.mark.parametrize(
