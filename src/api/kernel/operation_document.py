@@ -1,11 +1,13 @@
 """What the OpenAPI document says of one operation beyond what FastAPI reads from its signature."""
 
 from collections.abc import Mapping, Sequence
+from enum import StrEnum
 from typing import Any
 
 from api.kernel.operation import Operation
 from api.kernel.uploads import NAME_HEADER
 from models.core.idempotency.rules import HEADER, MAX_LENGTH
+from models.people.release_notices.rules import ReleaseChannel
 from runtime.errors import (
     ConflictingMutationError,
     DeniedError,
@@ -105,8 +107,16 @@ def _is_read(operation: Operation) -> bool:
     return operation.method in {"GET", "HEAD"}
 
 
+_CHOICES: Mapping[str, type[StrEnum]] = {"channel": ReleaseChannel}
+"""What a path parameter may be, if it is one of few."""
+
+
 def _path_parameter(name: str) -> dict[str, Any]:
-    schema = {"type": "string", "format": "uuid"} if name.endswith("Id") else {"type": "string"}
+    schema: dict[str, Any] = {"type": "string"}
+    if name.endswith("Id"):
+        schema["format"] = "uuid"
+    if name in _CHOICES:
+        schema["enum"] = [choice.value for choice in _CHOICES[name]]
     return {"name": name, "in": "path", "required": True, "schema": schema}
 
 
