@@ -9,6 +9,7 @@ from models.core.base import Id
 from models.core.lifecycle import commands as lifecycle
 from models.workspace.legacy_imports.commands.executions import cancel_execution
 from models.workspace.legacy_imports.commands.releases import release
+from models.workspace.legacy_imports.notices import tell_imported
 from models.workspace.legacy_imports.queries import decisive, entries_of
 from models.workspace.legacy_imports.rules import (
     AT_ONCE_CANCELLED,
@@ -63,7 +64,9 @@ async def _enter(
     if status in RUN_LIFECYCLE.at_rest and run.status != LegacyImportStatus.ROLLING_BACK:
         values["completed_at"] = work.now
     if status in END_WITH_DATA:
-        await release(work, run, [one for one in entries if one.stage == ImportStage.DONE], keys)
+        done = [one for one in entries if one.stage == ImportStage.DONE]
+        await release(work, run, done, keys)
+        await tell_imported(work, run, status, done)
     moved = await lifecycle.move(work, LEGACY_IMPORTS, run.id, status, **values)
     assert moved, f"no move leads from {run.status} to {status}"
     if status == LegacyImportStatus.CANCELLED:
