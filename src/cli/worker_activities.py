@@ -115,7 +115,7 @@ def registrations_of(parts: Parts) -> Registrations:
     refreshes = DataSourceRunActivities(parts.database, parts.store, fetchers)
     deliveries = DeliveryActivities(parts.database, _channels(parts))
     retention = RetentionActivities(parts.database, parts.store, parts.periods)
-    families = _families(jobs)
+    families = families_of(jobs)
     activities: dict[Queue, Sequence[Callable[..., Any]]] = {
         Queue.AUTOMATION: [
             *AutomationRunActivities(parts.database, known, writes, starts, limit).all(),
@@ -169,7 +169,7 @@ def _providers(parts: Parts, endpoints: TokenEndpoints) -> Providers:
     return Providers(parts.keys, adapters_of(parts.outbound, tokens, parts.providers))
 
 
-def _families(jobs: JobActivities) -> Sequence[WorkFamily[Any]]:
+def families_of(jobs: JobActivities) -> Sequence[WorkFamily[Any]]:
     """What the reconciler looks after; a family of work adds its registration here."""
     return [
         AutomationRuns(),

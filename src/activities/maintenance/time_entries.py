@@ -18,7 +18,6 @@ from activities.maintenance.families import (
 )
 from models.data.time_entries.commands.ending import give_up, start_again
 from models.data.time_entries.commands.writes import tell_execution
-from models.data.time_entries.rules.kinds import TIMED_MODES
 from models.data.time_entries.tables import TIME_ENTRIES, time_entry
 from runtime.database import UnitOfWork
 from runtime.families import Family
@@ -42,7 +41,7 @@ class TimeEntries(WorkFamily[EntryRow]):
     def rows(self) -> Select[Any]:
         overdue = func.coalesce(_entry.due_at < func.now(), False).label("overdue")
         columns = (_entry.id, _entry.workspace_id, _entry.status, overdue)
-        return select(*columns).where(_entry.mode.in_(TIMED_MODES))
+        return select(*columns).where(TIME_ENTRIES.executed)
 
     @override
     def workflow_id(self, row: EntryRow) -> str:

@@ -17,6 +17,8 @@ from tests.support.spaces import Space
 
 Json = dict[str, Any]
 
+COUNTDOWN = {"mode": "countdown", "targetDurationMs": 3_600_000}
+
 
 async def audit(client: Client, space: Space, count: int, **query: str) -> Json:
     """The audit log once it has so many entries; calls are logged behind their answers."""
@@ -122,3 +124,20 @@ async def test_administrators_see_what_waits_and_who_works(
     left = read(await admin.get("/v1/admin/system"))["workers"]
     assert str(worker_id) not in {one["id"] for one in left}
     assert (await client.get("/v1/admin/system")).status_code == 403
+
+
+async def test_a_clock_is_work_if_it_ends_by_itself(
+    client: Client, space: Space, issuer: DevelopmentIssuer
+) -> None:
+    admin = client.with_token(admin_session(issuer))
+
+    async def active() -> int:
+        shown = read(await admin.get("/v1/admin/system"))["work"]
+        place = ("time_entry", "active")
+        return sum(one["count"] for one in shown if (one["kind"], one["status"]) == place)
+
+    before = await active()
+    for mode, more in (({"mode": "stopwatch"}, 0), (COUNTDOWN, 1)):
+        body = {"targetKind": "workspace", **mode}
+        read(await client.post(f"{space.path}/time-entries", json=body), 201)
+        assert await active() == before + more

@@ -6,10 +6,10 @@ transaction that decided it.
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from sqlalchemy import Table, Update, select, update
+from sqlalchemy import ColumnElement, Table, Update, select, true, update
 from sqlalchemy.dialects.postgresql import Insert, insert
 
 from models.core.base import Id
@@ -26,12 +26,14 @@ class WorkTable:
     """A table of durable work, with the columns `id`, `workspace_id` and `status`.
 
     `accepted` and `ended` name the columns of the moments at which a row was made and closed.
+    Rows for which `executed` does not hold are only kept: nothing has to be done about them.
     """
 
     table: Table
     lifecycle: Lifecycle[Any]
     accepted: str = "created_at"
     ended: str = "completed_at"
+    executed: ColumnElement[bool] = field(default_factory=true)
 
     def accepting(self, values: Mapping[str, Any]) -> Insert:
         """Insert a row, unless there is one of its id.

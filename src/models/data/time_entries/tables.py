@@ -12,6 +12,7 @@ from models.core.lifecycle.commands import WorkTable
 from models.data.time_entries.rules.kinds import (
     ENTRY_LIFECYCLE,
     OPEN_ENTRY,
+    TIMED_MODES,
     CompletedBy,
     EntryMode,
     EntrySound,
@@ -119,4 +120,10 @@ class TimeEntry(SQLModel, table=True):
 
 time_entry = table_of(TimeEntry)
 
-TIME_ENTRIES = WorkTable(time_entry, ENTRY_LIFECYCLE, ended="closed_at")
+TIME_ENTRIES = WorkTable(
+    time_entry,
+    ENTRY_LIFECYCLE,
+    ended="closed_at",
+    # Others go on until somebody ends them.
+    executed=time_entry.c.mode.in_(TIMED_MODES),
+)

@@ -1,6 +1,6 @@
 """Reading what waits and who works on it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -9,10 +9,12 @@ from sqlalchemy import Select, func, select
 from models.automation.action_runs.tables import ACTION_RUNS
 from models.automation.automation_runs.tables import AUTOMATION_RUNS
 from models.core.lifecycle.commands import WorkTable
+from models.data.time_entries.tables import TIME_ENTRIES
 from models.messages.deliveries.tables import DELIVERIES
 from models.messages.events.queries import waiting_events
 from models.messages.jobs.tables import JOBS
 from models.sources.data_source_runs.tables import DATA_SOURCE_RUNS
+from models.workspace.legacy_imports.tables import LEGACY_IMPORTS
 from models.workspace.system.rules import ALIVE_FOR, SHOWN_FOR
 from models.workspace.system.shapes import (
     OpenWork,
@@ -27,13 +29,15 @@ from runtime.database import UnitOfWork
 from runtime.families import Queue
 from runtime.outbox import outbox
 
-WORK: Mapping[str, WorkTable] = {
-    "automation_run": AUTOMATION_RUNS,
-    "action_run": ACTION_RUNS,
-    "data_source_run": DATA_SOURCE_RUNS,
-    "job": JOBS,
-    "delivery": DELIVERIES,
-}
+WORK = (
+    AUTOMATION_RUNS,
+    ACTION_RUNS,
+    DATA_SOURCE_RUNS,
+    JOBS,
+    DELIVERIES,
+    LEGACY_IMPORTS,
+    TIME_ENTRIES,
+)
 """Tables of durable work; a family with a table of its own adds its line."""
 
 _MOST_WORKERS = 500
@@ -47,7 +51,7 @@ async def system_state(work: UnitOfWork) -> SystemState:
         checked_at=work.now,
         relay=await _relay(work),
         events=_waiting(await work.first(waiting_events()), work.now),
-        work=[one for name, kind in WORK.items() for one in await _open(work, name, kind)],
+        work=[one for kind in WORK for one in await _open(work, kind)],
         queues=[
             QueueBody(name=queue, workers=sum(queue in one.queues for one in alive))
             for queue in Queue
@@ -76,7 +80,7 @@ def _waiting(found: Any, now: datetime) -> Waiting:
     return Waiting(waiting=found.waiting, oldest_seconds=age)
 
 
-async def _open(work: UnitOfWork, name: str, kind: WorkTable) -> Sequence[OpenWork]:
+async def _open(work: UnitOfWork, kind: WorkTable) -> Sequence[OpenWork]:
     columns = kind.table.c
     counted: Select[Any] = (
         select(
@@ -84,13 +88,13 @@ async def _open(work: UnitOfWork, name: str, kind: WorkTable) -> Sequence[OpenWo
             func.count().label("count"),
             func.min(columns[kind.accepted]).label("oldest"),
         )
-        .where(kind.is_open)
+        .where(kind.is_open, kind.executed)
         .group_by(columns.status)
         .order_by(columns.status)
     )
     return [
         OpenWork(
-            kind=name,
+            kind=kind.table.name,
             status=row.status,
             count=row.count,
             oldest_seconds=_age(row.oldest, work.now),
