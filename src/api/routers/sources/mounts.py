@@ -1,9 +1,10 @@
 """Mounts: make, list, read, sync, cancel, delete."""
 
+from api.kernel.deferred import Poll
 from api.kernel.routing import Access, ApiRequest, Cursor, Data, Limit, Router
 from api.routers.sources.resources import CALL_SECONDS, PROVIDER_ERRORS, RESOURCES
 from models.core.access.rules import Level, Scope
-from models.messages.jobs.queries import find_job
+from models.core.base import Id
 from models.sources.mounts import queries
 from models.sources.mounts.commands import mounts
 from models.sources.mounts.shapes import (
@@ -14,7 +15,6 @@ from models.sources.mounts.shapes import (
 )
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError
-from runtime.families import Family
 
 router = Router(tags=["integrations"])
 
@@ -46,20 +46,26 @@ async def mount_resource(request: ApiRequest, body: MountResource) -> Data[Mount
     for them, `entries` counts them while `syncing`. The same resource below the same parent is
     the same mount, answered with 200.
     """
-    actor, job_id = request.actor, request.new_id
-    known = await mounts.accept_mount(request.work, actor, job_id, body)
+    job_id = request.new_id
+    known = await mounts.accept_mount(request.work, request.actor, job_id, body)
     if known is not None:
         request.status = 200
         return Data(known)
 
+    return request.deferred(_placed(request, job_id), within=CALL_SECONDS)
+
+
+def _placed(request: ApiRequest, job_id: Id) -> Poll[MountedResource]:
+    """The mount of a job, as soon as it has a place; 200 for one that was there."""
+    actor = request.actor
+
     async def poll(work: UnitOfWork, last: bool) -> MountedResource | None:
         found = await queries.mount_outcome(work, actor, job_id, last=last)
-        if found is not None:
-            job = await find_job(work, actor.workspace_id, Family.MOUNT_SYNC, job_id)
-            request.status = 201 if (job.result or job.progress).get("created") else 200
+        if found is not None and found.mount.id != job_id:
+            request.status = 200
         return found
 
-    return request.deferred(poll, within=CALL_SECONDS)
+    return poll
 
 
 @router.get(MOUNTS, access=Access(scopes=[Scope.INTEGRATIONS_READ], level=Level.VIEW))

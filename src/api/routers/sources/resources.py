@@ -3,9 +3,11 @@
 What leaves the machine does so from a worker; the answer waits for it.
 """
 
+from api.kernel.deferred import Then
 from api.kernel.routing import Access, ApiRequest, Data, Router
 from api.routers.sources.connections import CONNECTION, INTEGRATIONS
-from models.core.access.rules import Scope
+from models.core.access.rules import Actor, Scope
+from models.core.base import Id
 from models.sources.provider_calls import commands
 from models.sources.provider_calls.shapes import (
     BrowseConnection,
@@ -22,6 +24,15 @@ router = Router(tags=["integrations"])
 RESOURCES = f"{INTEGRATIONS}/resources"
 CALL_SECONDS = 55
 PROVIDER_ERRORS = (InProgressError, InvalidError, UnsupportedError, UpstreamError)
+
+
+def _forgetting(actor: Actor, call_id: Id) -> Then:
+    """What a call found is removed once it is answered."""
+
+    async def forget(work: UnitOfWork) -> None:
+        await commands.forget_call(work, actor, call_id)
+
+    return forget
 
 
 @router.post(
@@ -42,10 +53,7 @@ async def browse_connection(request: ApiRequest, body: BrowseConnection) -> Data
     async def poll(work: UnitOfWork, last: bool) -> BrowsedResources | None:
         return await commands.browse_outcome(work, actor, keys, call_id, body, last=last)
 
-    async def forget(work: UnitOfWork) -> None:
-        await commands.forget_call(work, actor, call_id)
-
-    return request.deferred(poll, within=CALL_SECONDS, then=forget)
+    return request.deferred(poll, within=CALL_SECONDS, then=_forgetting(actor, call_id))
 
 
 @router.post(
@@ -65,10 +73,7 @@ async def read_resource(request: ApiRequest, body: NamedResource) -> Data[Resour
     async def poll(work: UnitOfWork, last: bool) -> ResourceContent | None:
         return await commands.read_outcome(work, actor, call_id, last=last)
 
-    async def forget(work: UnitOfWork) -> None:
-        await commands.forget_call(work, actor, call_id)
-
-    return request.deferred(poll, within=CALL_SECONDS, then=forget)
+    return request.deferred(poll, within=CALL_SECONDS, then=_forgetting(actor, call_id))
 
 
 @router.post(
@@ -87,7 +92,4 @@ async def test_connection(request: ApiRequest) -> Data[ConnectionTest]:
     async def poll(work: UnitOfWork, last: bool) -> ConnectionTest | None:
         return await commands.test_outcome(work, actor, call_id, last=last)
 
-    async def forget(work: UnitOfWork) -> None:
-        await commands.forget_call(work, actor, call_id)
-
-    return request.deferred(poll, within=CALL_SECONDS, then=forget)
+    return request.deferred(poll, within=CALL_SECONDS, then=_forgetting(actor, call_id))

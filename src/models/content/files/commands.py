@@ -150,6 +150,12 @@ async def delete_file(
     return shown
 
 
+async def discard_file(work: UnitOfWork, actor: Actor, file_id: Id) -> None:
+    """Put a file that no item places any more into the trash."""
+    this = (file.c.workspace_id == actor.workspace_id, file.c.id == file_id)
+    await work.execute(update(file).where(*this).values(deleted_at=work.now))
+
+
 async def purge_files(
     database: Database, store: ObjectStore, before: datetime, limit: int = _PURGED
 ) -> int:

@@ -81,7 +81,7 @@ async def finish_database(
     if placed is None:
         return await note(work, row, Outcome.KEPT)
     state = await local_state(work, row, placed)
-    renamed = await keep_name(work, row, placed)
+    renamed = await keep_name(work, actor, row, placed)
     stats = run.stats
     written = stats.rows_inserted + stats.rows_updated + stats.rows_removed
     outcome = Outcome.UPDATED if written or renamed else Outcome.UNCHANGED

@@ -3,23 +3,19 @@
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import func, select, update
-
-from models.content.files.commands import register_private_file
+from models.content.files.commands import discard_file, register_private_file
 from models.content.files.rules import Content
-from models.content.files.tables import file
-from models.content.items.commands import check_parent
+from models.content.items.commands import change_item, check_parent, rename_item
 from models.content.items.many import create_items_for
-from models.content.items.queries import placement
-from models.content.items.tables import ItemRow, item
+from models.content.items.queries import find_item, placement, target_of
+from models.content.items.tables import ItemRow
 from models.content.surfaces.commands.surfaces import create_surface, replace_surface
+from models.content.surfaces.queries import version_on_item
 from models.content.surfaces.rules.kinds import SurfaceKind
 from models.content.surfaces.shapes import ReplaceSurface
-from models.content.surfaces.tables import surface
 from models.core.access.rules import Actor, Level
 from models.core.base import Id, JsonObject
-from models.core.revisions import next_updated_at
-from models.data.records.tables import record
+from models.data.records.queries.records import records_state
 from models.sources.resource_imports.kinds import ImportedKind
 from models.sources.resource_imports.rows import settle
 from models.sources.resource_imports.tables import ImportedResourceRow
@@ -39,57 +35,29 @@ class Outcome(StrEnum):
 
 async def current_item(work: UnitOfWork, actor: Actor, item_id: Id | None) -> ItemRow | None:
     """The item of a row, if it is still there and the actor may edit it."""
-    found = await work.first(
-        select(item).where(
-            item.c.workspace_id == actor.workspace_id,
-            item.c.id == item_id,
-            item.c.deleted_at.is_(None),
-        ),
-        of=ItemRow,
-    )
-    if found is None or await placement.level(work, actor, found.id) < Level.EDIT:
+    if item_id is None or await placement.level(work, actor, item_id) < Level.EDIT:
         return None
-    return found
+    return await find_item(work, actor.workspace_id, item_id)
 
 
 async def local_state(work: UnitOfWork, row: ImportedResourceRow, placed: ItemRow) -> str:
     """What an item is like now, so that a later import can tell whether anybody changed it."""
     match ImportedKind(row.kind):
         case ImportedKind.PAGE:
-            version = select(surface.c.version).where(
-                surface.c.workspace_id == row.workspace_id, surface.c.item_id == placed.id
-            )
-            return str(await work.scalar(version))
+            return str(await version_on_item(work, row.workspace_id, placed.id))
         case ImportedKind.DATABASE:
-            return await _records_state(work, row, placed)
+            return await records_state(work, row.workspace_id, target_of(placed))
         case _:
             return str(placed.target_id)
 
 
-async def _records_state(work: UnitOfWork, row: ImportedResourceRow, placed: ItemRow) -> str:
-    counted = await work.first(
-        select(func.count().label("count"), func.max(record.c.updated_at).label("last")).where(
-            record.c.workspace_id == row.workspace_id,
-            record.c.database_id == placed.target_id,
-            record.c.deleted_at.is_(None),
-        )
-    )
-    assert counted is not None, "a count is one row"
-    return f"{counted.count} {counted.last}"
-
-
-async def keep_name(work: UnitOfWork, row: ImportedResourceRow, placed: ItemRow) -> bool:
+async def keep_name(
+    work: UnitOfWork, actor: Actor, row: ImportedResourceRow, placed: ItemRow
+) -> bool:
     """Let an item follow the name of its resource, unless people named it; whether it did."""
     if placed.title != row.item_title or row.resource_name == row.item_title:
         return False
-    await work.execute(
-        update(item)
-        .where(item.c.workspace_id == row.workspace_id, item.c.id == placed.id)
-        .values(
-            title=row.resource_name,
-            updated_at=next_updated_at(item.c.updated_at, work.now),
-        )
-    )
+    await rename_item(work, actor, placed.id, row.resource_name)
     return True
 
 
@@ -129,7 +97,7 @@ async def make_folder(
     placed = await current_item(work, actor, row.item_id)
     if placed is None:
         return await note(work, row, Outcome.KEPT)
-    renamed = await keep_name(work, row, placed)
+    renamed = await keep_name(work, actor, row, placed)
     return await note(work, row, Outcome.UPDATED if renamed else Outcome.UNCHANGED)
 
 
@@ -153,10 +121,9 @@ async def make_page(
     placed, same = await _refreshed(work, actor, row, digest)
     if placed is None or same is not None:
         return same or Outcome.KEPT
-    assert placed.target_id is not None, "a page has its surface"
     body = ReplaceSurface.model_validate({"blocks": blocks})
-    written = await replace_surface(work, actor, placed.target_id, body)
-    await keep_name(work, row, placed)
+    written = await replace_surface(work, actor, target_of(placed), body)
+    await keep_name(work, actor, row, placed)
     return await note(work, row, Outcome.UPDATED, digest=digest, local_state=str(written.version))
 
 
@@ -179,14 +146,9 @@ async def make_file(
     if placed is None or same is not None:
         return same or Outcome.KEPT
     await _register(work, actor, made, content)
-    await work.execute(
-        update(item)
-        .where(item.c.workspace_id == actor.workspace_id, item.c.id == placed.id)
-        .values(target_id=made, updated_at=next_updated_at(item.c.updated_at, work.now))
-    )
-    old = (file.c.workspace_id == actor.workspace_id, file.c.id == placed.target_id)
-    await work.execute(update(file).where(*old).values(deleted_at=work.now))
-    await keep_name(work, row, placed)
+    await change_item(work, actor, placed.id, {"target_id": made})
+    await discard_file(work, actor, target_of(placed))
+    await keep_name(work, actor, row, placed)
     return await note(work, row, Outcome.UPDATED, digest=digest, local_state=str(made))
 
 
@@ -209,7 +171,7 @@ async def _refreshed(
     if placed is None:
         return None, await note(work, row, Outcome.KEPT)
     if digest == row.digest:
-        renamed = await keep_name(work, row, placed)
+        renamed = await keep_name(work, actor, row, placed)
         return placed, await note(work, row, Outcome.UPDATED if renamed else Outcome.UNCHANGED)
     if await local_state(work, row, placed) != row.local_state:
         return placed, await note(work, row, Outcome.KEPT)
@@ -224,5 +186,5 @@ async def as_it_was(work: UnitOfWork, actor: Actor, row: ImportedResourceRow) ->
     placed = await current_item(work, actor, row.item_id)
     if placed is None:
         return await note(work, row, Outcome.KEPT)
-    renamed = await keep_name(work, row, placed)
+    renamed = await keep_name(work, actor, row, placed)
     return await note(work, row, Outcome.UPDATED if renamed else Outcome.UNCHANGED)

@@ -86,18 +86,7 @@ async def record_listed(
         ),
         of=ImportedResourceRow,
     )
-    again = [(row, given.pop(row.external_id)) for row in known]
-    values = [
-        {"this": row.id, **_seen(work, job_id, one)} for row, one in again if row.seen_by != job_id
-    ]
-    if values:
-        names = [name for name in values[0] if name != "this"]
-        await work.execute(
-            update(imported_resource)
-            .where(imported_resource.c.id == bindparam("this"))
-            .values({name: bindparam(name) for name in names}),
-            values,
-        )
+    await _renew(work, job_id, [(row, given.pop(row.external_id)) for row in known])
     usable = {one.external_id: kind for one in given.values() if (kind := imported_kind(one))}
     fresh = [one for one in given.values() if one.external_id in usable][: max(room, 0)]
     rows = [
@@ -117,6 +106,22 @@ async def record_listed(
     if rows:
         await work.execute(insert(imported_resource), rows)
     return len(rows), [one for one in given.values() if one.external_id not in usable]
+
+
+async def _renew(
+    work: UnitOfWork, job_id: Id, known: Sequence[tuple[ImportedResourceRow, ProviderResource]]
+) -> None:
+    values = [
+        {"this": row.id, **_seen(work, job_id, one)} for row, one in known if row.seen_by != job_id
+    ]
+    if values:
+        names = [name for name in values[0] if name != "this"]
+        await work.execute(
+            update(imported_resource)
+            .where(imported_resource.c.id == bindparam("this"))
+            .values({name: bindparam(name) for name in names}),
+            values,
+        )
 
 
 async def pending_rows(work: UnitOfWork, root_id: Id, limit: int) -> Sequence[ImportedResourceRow]:
