@@ -25,6 +25,7 @@ from models.sources.authorizations.purge import purge_authorizations
 from models.sources.data_source_runs.purge import purge_data_source_runs
 from models.sources.provider_calls.mirror import purge_mirror
 from models.workspace.changes.commands.proposals import expire_changes, purge_changes
+from models.workspace.legacy_imports.purge import purge_legacy_imports
 from runtime.clock import utc_now
 from runtime.database import Database, UnitOfWork
 from runtime.object_store import ObjectStore
@@ -82,7 +83,11 @@ class RetentionActivities:
                 # It has a transaction of its own: objects go when the rows are gone.
                 return await purge_files(self._database, self._store, self._emptied(utc_now()))
             async with self._database.transaction() as work:
-                return await self._rows(work, what)
+                removed = await self._rows(work, what)
+            if removed or what is not Expired.RUNS:
+                return removed
+            before = utc_now() - self._periods.runs
+            return await purge_legacy_imports(self._database, self._store, before)
 
     async def _rows(self, work: UnitOfWork, what: Expired) -> int:
         match what:

@@ -4,12 +4,14 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
-from sqlalchemy import select, text
+from sqlalchemy import select, text, update
 
 from models.content.items.tables import item
 from models.people.workspaces.tables import workspace, workspace_member
 from models.workspace.bundles.registry import KINDS
 from models.workspace.bundles.tables import import_id_map
+from models.workspace.legacy_imports.purge import purge_legacy_imports
+from models.workspace.legacy_imports.tables import legacy_import_run
 from runtime.database import Database
 from tests.contract.furnished import furnish
 from tests.support.bundles import bundle, exported
@@ -73,6 +75,27 @@ async def test_every_kind_comes_in_and_goes_again(
     assert (run["status"], entry["rollbackState"]) == ("rolled_back", "completed"), told(run)
     assert (entry["lifecycleState"], run["targetCounts"]) == ("removed", {})
     assert await left_of(admin, entry) == {}
+
+
+async def test_a_run_goes_with_what_was_kept_of_its_bundle(
+    admin: Administrator, engine: Engine
+) -> None:
+    run = await admin.imported(whole({"Old": folders(2)}))
+    (entry,) = run["workspaces"]
+    async with engine.database.transaction() as work:
+        moment = work.now_after(-100 * 24 * 3600)
+        own = legacy_import_run.c.id == UUID(run["id"])
+        await work.execute(update(legacy_import_run).where(own).values(completed_at=moment))
+        before = work.now_after(-90 * 24 * 3600)
+    assert await purge_legacy_imports(engine.database, engine.store, before) == 1
+    assert await purge_legacy_imports(engine.database, engine.store, before) == 0
+    gone = await admin.client.get(f"/v1/admin/legacy-imports/{run['id']}")
+    assert gone.status_code == 404
+    with pytest.raises(FileNotFoundError):
+        await engine.store.size(run["bundleObjectKey"])
+    with pytest.raises(FileNotFoundError):
+        await engine.store.size(f"unpacked-bundles/{run['id']}/contents")
+    assert set(await left_of(admin, entry)) >= {"item", "workspace"}
 
 
 async def left_of(admin: Administrator, entry: dict[str, Any]) -> dict[str, int]:
