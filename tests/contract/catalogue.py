@@ -310,7 +310,7 @@ EXAMPLES: Mapping[str, Example] = {
         },
         works=True,
     ),
-    "get_resource_import": Example(works=True),
+    "get_resource_import": Example(works=True, private=True),
     "import_form": Example(
         body=lambda one: {"connectionId": one.ids["connectionId"], "resource": _RESOURCE},
         works=True,
