@@ -76,7 +76,7 @@ JOB_FAMILIES = (
 
 
 class Queue(StrEnum):
-    """Task queues, split by what their workers need (decisions D1)."""
+    """Task queues, split by what their workers need."""
 
     AUTOMATION = "automation"
     """Workflows and short database activities."""

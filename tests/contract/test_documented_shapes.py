@@ -57,6 +57,45 @@ INTERFACE = {
     "ShareLinkBody": """id workspaceItemId workspaceId kind url expiresAt allowDownload maxUses
         useCount createdAt revokedAt""",
     "NotificationBody": "id readAt archivedAt",
+    "DataSourceRunDetail": """id workspaceId dataSourceId status trigger actorUserId stats error
+        errorKind startedAt completedAt""",
+    "RunStats": """rowsFetched rowsInserted rowsUpdated rowsUnchanged rowsRemoved rowsSkipped
+        bytesFetched durationMs""",
+    "SpreadsheetImportResult": """databaseId itemId label sheetNameUsed fieldCount recordCount
+        skippedRowCount""",
+    "TimeEntryDetail": """id workspaceId userId userDisplayName targetKind targetId
+        targetTitleSnapshot databaseId fieldId fieldLabelSnapshot source mode status startedAt
+        endedAt pausedAt dueAt accumulatedPausedMs durationMs targetDurationMs summary soundId
+        completedBy clientMutationId createdByUserId updatedByUserId createdAt updatedAt""",
+    "TimeEntryState": "entry serverTime authoritativeElapsedMs",
+    "LegacyImport": """id bundleObjectKey bundleChecksum sourceSnapshotTimestamp sourceVersion
+        converterVersion status mode selectedWorkspaceCount sourceCounts targetCounts warnings
+        errors approvedAt canceledByUserId cancellationReason rollbackRequestedByUserId
+        rollbackReason startedAt completedAt createdAt updatedAt workspaces""",
+    "ImportWorkspaceEntry": """id sourceWorkspaceId targetWorkspaceId selected stage
+        lifecycleState counts warnings verification rollbackState attempt lastError""",
+    "ExperimentBody": """id name hypothesis targetKey flagKey audience primaryMetric
+        guardrailMetric winner targetType assignmentUnit status allocation startedAt endsAt
+        variants""",
+    "VariantBody": "id label split exposures conversionRate errorRate",
+    "ProviderResource": """externalType externalId name surfaceKind capabilities mimeType
+        canonicalUrl parentExternalId revision providerCreatedAt providerModifiedAt metadata""",
+    "BrowsedResources": "resources cursor?",
+    "ResourceContent": "format content? revision readOnly fallbackUrl",
+    "FormImportResult": "surfaceId itemId databaseId title fieldCount skipped",
+    "OauthClientWorkspace": "oauthClientId workspaceId?",
+    "HomeLayoutAnswer": "homeLayout",
+    "HomeWidget": "id kind x y w h config",
+    "ReleaseState": "channel lastSeenReleaseId accountCreatedAt",
+    "PushRegistration": "installationId revoked",
+    "ApplyResult": "runId status results appliedCount skippedCount failedCount",
+    "OperationResult": "index kind stake status needsApproval error subjectId",
+    "StarterPlan": "headline nodes",
+    "PlanNode": "type ref label fields records",
+    "PlanField": "key label kind",
+    "PlanRecord": "title",
+    "SeededDraft": "headline databaseCount pageCount",
+    "Ticket": "ticket expiresAt url",
     "Error": "_tag error message status",
 }
 """The fields of each shape as the interface lists them; `?` marks those that may be null."""

@@ -16,7 +16,7 @@ class AudienceSegmentBody(Shape):
     label: str
     description: str | None
     built_in: bool
-    rule: JsonObject
+    rule: Annotated[JsonObject, documented_as("Filter")]
     created_at: Moment | None
 
 

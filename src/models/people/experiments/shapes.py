@@ -1,6 +1,6 @@
 """Experiments on the wire (interface, Experiment; decisions C13, C17)."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
@@ -129,8 +129,8 @@ class VariantInput(Input):
     exposures: _Figure | None = None
     conversion_rate: _Figure | None = None
     error_rate: _Figure | None = None
-    conversion_interval: dict[str, Any] | None = None
-    error_interval: dict[str, Any] | None = None
+    conversion_interval: dict[str, float] | None = None
+    error_interval: dict[str, float] | None = None
 
 
 _VARIANTS: list[JsonObject] = [
