@@ -18,7 +18,7 @@ from activities.automation_runs.nodes.invocation import (
     NodeResult,
     Outgoing,
     Transaction,
-    split_connection,
+    check_named,
 )
 from activities.automation_runs.nodes.logic import transform
 from activities.contracts import CalledRun
@@ -245,14 +245,13 @@ def _wanted(step: PlannedStep, context: BindingContext) -> bool:
 
 def _outgoing(attempt: Attempt, row: StepRow, parameters: JsonObject, work: UnitOfWork) -> Outgoing:
     header, step = attempt.header, attempt.step
-    sent, connection_id = split_connection(parameters, step.parameters)
+    check_named(parameters, step.parameters)
     return Outgoing(
         workspace_id=header.workspace_id,
-        parameters=sent,
+        parameters=parameters,
         key=f"{header.effect_key}:{step.id}",
         began_at=row.started_at or work.now,
         last=attempt.last,
-        connection_id=connection_id,
     )
 
 

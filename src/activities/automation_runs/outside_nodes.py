@@ -18,7 +18,7 @@ from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 from activities.automation_runs.graphs import ExecutableNode
 from activities.automation_runs.node_execution import CalledNode, GatedNode, NodeExecution
 from activities.automation_runs.nodes.failures import Failure, failure_of
-from activities.automation_runs.nodes.invocation import Effect, Outgoing, split_connection
+from activities.automation_runs.nodes.invocation import Effect, Outgoing, check_named
 from activities.automation_runs.nodes.resolution import resolve_parameters, substitute
 from activities.automation_runs.nodes.secrecy import without_credentials
 from activities.automation_runs.runs import RunCache
@@ -207,14 +207,13 @@ def _outgoing(
     called: CalledNode, parameters: JsonObject, attempt: int, began_at: datetime
 ) -> Outgoing:
     key = called.key
-    sent, connection_id = split_connection(parameters, called.node.parameters)
+    check_named(parameters, called.node.parameters)
     return Outgoing(
         workspace_id=key.workspace_id,
-        parameters=sent,
+        parameters=parameters,
         key=f"{key.run_id}:{key.node_id}:{key.scope_key}",
         began_at=began_at,
         last=attempt >= _attempts(called.node),
-        connection_id=connection_id,
     )
 
 

@@ -1,27 +1,17 @@
 """Events for the endpoints of a workspace, signed by Standard Webhooks (ADR 0057)."""
 
-import json
-from dataclasses import dataclass
-
 from typing_extensions import override
 
 from activities.deliveries.channels import Channel
+from activities.webhook_calls import Receiver, WebhookCall
 from models.messages.deliveries.rules import Answer, DeliveryStatus
 from models.messages.deliveries.tables import Delivery
 from models.messages.webhook_endpoints import health
-from models.messages.webhook_endpoints.queries import enabled_endpoint, secrets_of
+from models.messages.webhook_endpoints.queries import existing_endpoint, secrets_of
 from models.messages.webhook_endpoints.rules import GONE, DisabledReason
-from models.messages.webhook_signing.rules import signed_headers
-from runtime.clock import utc_now
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
 from runtime.outbound.client import OutboundClient
-from runtime.outbound.messages import OutboundRequest
-
-SECONDS = 15
-"""What a receiver has to answer (decisions C16)."""
-MAX_ANSWER_BYTES = 64 * 1024
-"""Nothing of the answer is kept."""
 
 DISABLED = Answer(
     end=DeliveryStatus.UNDELIVERABLE,
@@ -30,17 +20,7 @@ DISABLED = Answer(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
-    """One signed call; it is signed when it is sent, for the time is part of the signature."""
-
-    url: str
-    message_id: str
-    secrets: list[bytes]
-    body: bytes
-
-
-class WebhookChannel(Channel[Call]):
+class WebhookChannel(Channel[WebhookCall]):
     """Deliveries of events (`subject_id`) to endpoints (`target_id`)."""
 
     def __init__(self, outbound: OutboundClient, keys: KeyRing) -> None:
@@ -48,28 +28,16 @@ class WebhookChannel(Channel[Call]):
         self._keys = keys
 
     @override
-    async def pack(self, work: UnitOfWork, delivery: Delivery) -> Call | Answer:
-        endpoint = await enabled_endpoint(work, delivery.workspace_id, delivery.target_id)
-        if endpoint is None:
+    async def pack(self, work: UnitOfWork, delivery: Delivery) -> WebhookCall | Answer:
+        endpoint = await existing_endpoint(work, delivery.workspace_id, delivery.target_id)
+        if endpoint is None or not endpoint.enabled:
             return DISABLED
-        body = json.dumps(delivery.input, ensure_ascii=False, separators=(",", ":")).encode()
-        secrets = secrets_of(self._keys, endpoint, work.now)
-        return Call(endpoint.url, f"msg_{delivery.subject_id}", secrets, body)
+        receiver = Receiver(endpoint.url, secrets_of(self._keys, endpoint, work.now))
+        return WebhookCall(receiver, str(delivery.subject_id), delivery.input)
 
     @override
-    async def send(self, parcel: Call) -> Answer:
-        now = int(utc_now().timestamp())
-        signed = signed_headers(parcel.secrets, parcel.message_id, now, parcel.body)
-        response = await self._outbound.send(
-            OutboundRequest(
-                method="POST",
-                url=parcel.url,
-                headers={"Content-Type": "application/json", **signed},
-                body=parcel.body,
-                timeout_seconds=SECONDS,
-                max_bytes=MAX_ANSWER_BYTES,
-            )
-        )
+    async def send(self, parcel: WebhookCall) -> Answer:
+        response = await parcel.send(self._outbound)
         status = response.status
         if 200 <= status < 300:
             return Answer(end=DeliveryStatus.DELIVERED, status=status)

@@ -10,6 +10,8 @@ from tests.support.spaces import Space, make_space
 
 Json = dict[str, Any]
 
+URL = "https://hooks.example.com/orders"
+
 
 async def _database(client: Client, space: Space, label: str) -> Json:
     made: Json = read(await client.post(f"{space.path}/databases", json={"label": label}), 201)
@@ -59,6 +61,24 @@ async def test_a_document_finds_its_way_in_another_workspace(client: Client, spa
     )
     assert (found["label"], found["referenceIssues"]) == ("Autos", [])
     assert found["graph"]["nodes"][0]["config"]["databaseId"] == own["id"]
+
+
+async def test_a_document_names_an_endpoint_of_where_it_goes(client: Client, space: Space) -> None:
+    elsewhere = await make_space(space.database, space.keys)
+    there = client.with_token(elsewhere.token)
+    first, second = [
+        read(await caller.post(f"{home.path}/webhook-endpoints", json={"url": URL}), 201)["id"]
+        for caller, home in ((client, space), (there, elsewhere))
+    ]
+    config = {"endpointId": first, "type": "x"}
+    graph = {"nodes": [{"id": "hook", "kind": "send_webhook", "config": config}]}
+    made = await create(client, space, graph=graph)
+    document = read(await client.get(f"{path_of(made)}/export"))
+    assert refusal(await _import(there, elsewhere, document=document)) == (404, "not_found")
+    mapping = {first: second}
+    found = read(await _import(there, elsewhere, document=document, mapping=mapping), 201)
+    assert found["graph"]["nodes"][0]["config"]["endpointId"] == second
+    assert found["referenceIssues"] == []
 
 
 async def test_any_version_can_be_exported(client: Client, space: Space) -> None:

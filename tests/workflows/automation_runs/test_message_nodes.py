@@ -20,7 +20,6 @@ from models.messages.webhook_signing.commands import show_signing_secret, signin
 from models.people.users.commands import sync_profile
 from models.people.workspaces.commands import add_member
 from runtime.development_issuer import ISSUER
-from runtime.errors import ValidationError
 from tests.support.actions import make
 from tests.support.endpoint import Endpoint, Serve, after, never, reply
 from tests.support.engine import KEYS, Engine, by_node, graph, node
@@ -317,7 +316,7 @@ async def test_a_database_that_is_away_when_a_webhook_is_signed_is_waited_for(
             raise trouble
         return await signing_secret(*given)
 
-    monkeypatch.setattr("activities.automation_runs.nodes.effects.signing_secret", failing)
+    monkeypatch.setattr("activities.automation_runs.nodes.webhook.signing_secret", failing)
     endpoint = await serve(reply())
     run = await engine.run(hook(endpoint))
     assert (run.status, len(endpoint.requests)) == ("succeeded", 1), run.error
@@ -333,28 +332,17 @@ async def test_a_webhook_that_is_not_wanted_is_not_repeated(engine: Engine, serv
 async def test_a_receiver_has_so_much_time(
     engine: Engine, serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("activities.automation_runs.nodes.webhook.SECONDS", 3.0)
+    monkeypatch.setattr("activities.webhook_calls.SECONDS", 3.0)
     endpoint = await serve(never, after(0.01, reply()))
     run = await engine.run(hook(endpoint, retry=AT_ONCE))
     assert run.status == "succeeded", run.error
     assert await attempts(engine, run.id) == [("hook", 1, "timeout")]
 
 
-async def test_an_endpoint_is_not_found_and_a_private_address_is_blocked(engine: Engine) -> None:
-    endpoint_id = {"type": "trigger", "value": "id"}
-    body = graph(
-        node("by_id", "send_webhook", endpointId=endpoint_id, type="x"),
-        node("inside", "send_webhook", url="http://169.254.169.254/", type="x"),
-    )
-    body["onError"] = "continue"
-    run = await engine.run(body, {"id": str(uuid4())})
-    assert await error_codes(engine, run) == {"by_id": "not_found", "inside": "outbound_blocked"}
-
-
-async def test_an_endpoint_by_its_id_cannot_be_published(engine: Engine) -> None:
-    with pytest.raises(ValidationError) as refused:
-        await engine.publish(graph(node("hook", "send_webhook", endpointId=str(uuid4()), type="x")))
-    assert "There is no such webhook endpoint; give a url." in refused.value.message
+async def test_a_webhook_to_a_private_address_is_blocked(engine: Engine) -> None:
+    inside = node("inside", "send_webhook", url="http://169.254.169.254/", type="x")
+    run = await engine.run(graph(inside))
+    assert await error_codes(engine, run) == {"inside": "outbound_blocked"}
 
 
 # ---- all of them

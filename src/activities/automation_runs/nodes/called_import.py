@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from activities.automation_runs.nodes.invocation import NodeResult, split_connection
+from activities.automation_runs.nodes.invocation import NodeResult, check_named
 from activities.contracts import CalledRun
 from models.automation.action_runs.execution import ActionRunHeader, called_run_id
 from models.automation.action_runs.rules import PlannedStep
@@ -21,7 +21,7 @@ async def call_import(
     work: UnitOfWork, header: ActionRunHeader, step: PlannedStep, parameters: JsonObject
 ) -> NodeResult | None:
     """Accept an import, which the step waits for. Raises what `record_import` raises."""
-    split_connection(parameters, step.parameters)
+    check_named(parameters, step.parameters)
     config = ImportResourceConfig.model_validate(parameters)
     job_id = called_run_id(header.run_id, step.id)
     await record_import(work, header.actor, job_id, config.connection_id, config.resource)

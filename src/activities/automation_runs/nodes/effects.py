@@ -6,9 +6,8 @@ from functools import partial
 from activities.automation_runs.nodes.email import send_email
 from activities.automation_runs.nodes.http_request import http_request
 from activities.automation_runs.nodes.invocation import Effect, NodeResult, Outgoing
-from activities.automation_runs.nodes.webhook import send_webhook
+from activities.automation_runs.nodes.webhook import WebhookNode
 from models.automation.automations.rules.graph.kinds import NodeKind
-from models.messages.webhook_signing.commands import signing_secret
 from runtime.crypto import KeyRing
 from runtime.database import Database
 from runtime.outbound.client import OutboundClient
@@ -31,15 +30,9 @@ class Effects:
         return {
             NodeKind.HTTP_REQUEST: self.http_request,
             NodeKind.SEND_EMAIL: partial(send_email, self._mail),
-            NodeKind.SEND_WEBHOOK: self.send_webhook,
+            NodeKind.SEND_WEBHOOK: WebhookNode(self._database, self._keys, self._outbound).send,
         }
 
     async def http_request(self, outgoing: Outgoing) -> NodeResult:
         """Call a URL; what is written carries the key of the effect."""
         return await http_request(self._outbound, outgoing.parameters, outgoing.key)
-
-    async def send_webhook(self, outgoing: Outgoing) -> NodeResult:
-        """Send an event, signed with the workspace's secret."""
-        async with self._database.transaction() as work:
-            secret = await signing_secret(work, self._keys, outgoing.workspace_id)
-        return await send_webhook(self._outbound, secret, outgoing)

@@ -43,30 +43,28 @@ class Outgoing:
 
     workspace_id: Id
     parameters: JsonObject
+    """Resolved; whoever named the connection or the endpoint in them saw it then."""
     key: str
     """Constant over attempts, so that the other side can absorb a repetition."""
     began_at: datetime
     """When the first attempt began."""
     last: bool
     """No attempt follows this one."""
-    connection_id: Id | None = None
-    """The connection it signs in through; whoever named it saw it then."""
 
 
 Effect = Callable[[Outgoing], Awaitable[NodeResult]]
 """What leaves the machine, between two transactions."""
 
 
-def split_connection(
-    parameters: JsonObject, configured: JsonObject
-) -> tuple[JsonObject, Id | None]:
-    """Resolved parameters without their connection, and the connection that the config names.
+NAMED = {"connectionId": "connection_error", "endpointId": "endpoint_error"}
+"""Parameters that only the config itself may name, and the failure of one that it does not."""
 
-    Raises NodeError for one that a binding gives: nobody has checked who sees it.
+
+def check_named(parameters: JsonObject, configured: JsonObject) -> None:
+    """Raise NodeError for a connection or an endpoint that a binding gives.
+
+    Nobody has checked who sees it.
     """
-    if parameters.get("connectionId") is None:
-        return {name: one for name, one in parameters.items() if name != "connectionId"}, None
-    named = configured.get("connectionId")
-    if not isinstance(named, str):
-        raise NodeError("connection_error", "connectionId takes an id and no binding.")
-    return {name: one for name, one in parameters.items() if name != "connectionId"}, Id(named)
+    for name, code in NAMED.items():
+        if parameters.get(name) is not None and not isinstance(configured.get(name), str):
+            raise NodeError(code, f"{name} takes an id and no binding.")

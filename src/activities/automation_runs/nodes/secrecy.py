@@ -19,7 +19,7 @@ from models.automation.automations.rules.language.secret_marks import (
     revealed,
 )
 from models.automation.secrets.queries import secret_values
-from models.core.base import JsonObject
+from models.core.base import Id, JsonObject
 from models.core.http_inputs import SECRET_HEADERS
 from runtime.crypto import KeyRing
 from runtime.database import Database
@@ -63,16 +63,17 @@ class Secrecy:
 
         Raises NodeError for a connection that is of no use.
         """
-        named, workspace_id = outgoing.connection_id, outgoing.workspace_id
+        sent, workspace_id = dict(parameters), outgoing.workspace_id
+        named = sent.pop("connectionId", None)
         if named is None:
-            return parameters
+            return sent
         try:
             async with self._database.statement() as work:
-                url = str(parameters.get("url"))
-                found = await sign_in(work, self._keys, workspace_id, named, url)
+                url = str(sent.get("url"))
+                found = await sign_in(work, self._keys, workspace_id, Id(named), url)
         except ConnectionUseError as error:
             raise NodeError("connection_error", error.message) from None
-        return parameters if found.scheme == "none" else {**parameters, "auth": _auth_of(found)}
+        return sent if found.scheme == "none" else {**sent, "auth": _auth_of(found)}
 
     async def _named(self, outgoing: Outgoing) -> Mapping[str, str]:
         """The secrets that are named, by name. Raises BindingError for one that is gone."""

@@ -9,6 +9,7 @@ from models.core.access.rules import Actor, Level
 from models.core.base import Id
 from models.data.databases.queries import visible as visible_database
 from models.data.records.queries.records import visible as visible_record
+from models.messages.webhook_endpoints.queries import sees_endpoint
 from models.people.members.queries import visible as visible_member
 from models.sources.connections.queries import sees_connection
 from models.sources.data_sources.queries import visible as visible_data_source
@@ -24,22 +25,22 @@ _VISIBLE: Mapping[str, _Visible] = {
     "record": visible_record,
 }
 
+_SEES: Mapping[str, Callable[[UnitOfWork, Actor, Id], Awaitable[bool]]] = {
+    "connection": sees_connection,
+    "webhook_endpoint": sees_endpoint,
+}
+
 
 async def check_named(work: UnitOfWork, actor: Actor, named: Iterable[Named]) -> None:
-    """Raises `NotFoundError` for what the actor does not see.
-
-    No workspace has webhook endpoints, so none is found.
-    """
+    """Raises `NotFoundError` for what the actor does not see."""
     places = [actor.workspace_id]
     for one in named:
         if one.noun == "user":
             seen = await visible_member(work, places, one.id, actor.user_id) is not None
-        elif one.noun == "connection":
-            seen = await sees_connection(work, actor, one.id)
-        elif one.noun in _VISIBLE:
+        elif one.noun in _SEES:
+            seen = await _SEES[one.noun](work, actor, one.id)
+        else:
             found = await _VISIBLE[one.noun](work, places, one.id, actor.user_id)
             seen = found is not None and level_on(found, actor.role) >= Level.VIEW
-        else:
-            seen = False
         if not seen:
             raise NotFoundError(one.noun.replace("_", " "))

@@ -8,7 +8,7 @@ from sqlalchemy import insert, update
 
 from models.automation.automations import graphs, schedules, versions
 from models.automation.automations.queries import detail, summary
-from models.automation.automations.references import check_connections
+from models.automation.automations.references import check_named
 from models.automation.automations.rules.triggers.configs import parse_trigger_config
 from models.automation.automations.rules.triggers.kinds import TriggerKind
 from models.automation.automations.shapes import (
@@ -40,11 +40,11 @@ async def create_automation(
 ) -> AutomationDetail:
     """Create an automation. Its version 1 is an open draft.
 
-    Raises NotFoundError or DeniedError for the parent, NotFoundError for a connection that the
-    actor does not see, ConflictError for a key in use.
+    Raises NotFoundError or DeniedError for the parent, NotFoundError for a connection or a
+    webhook endpoint that the actor does not see, ConflictError for a key in use.
     """
     trigger_config = _trigger(body.trigger, body.trigger_config)
-    await check_connections(work, actor, body.graph)
+    await check_named(work, actor, body.graph)
     automation_id = new_id()
     item_id = await create_item_for(
         work,
@@ -106,7 +106,7 @@ async def update_automation(
         before = await _current(work, actor, owner)
         trigger_config = before.trigger_config
         if body.graph is not None:
-            await check_connections(work, actor, body.graph, before.graph)
+            await check_named(work, actor, body.graph, before.graph)
         if body.trigger_config is not None or body.trigger not in {None, before.trigger}:
             trigger_config = _trigger(body.trigger, body.trigger_config)
         content = Content(trigger_config, body.graph or before.graph)

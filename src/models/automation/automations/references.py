@@ -1,6 +1,6 @@
 """Looking up what a graph and its trigger refer to, for the compiler."""
 
-from collections.abc import Collection
+from collections.abc import Awaitable, Callable, Collection, Mapping
 
 from sqlalchemy import Select, String, Table, cast, literal, select, union_all
 
@@ -8,7 +8,7 @@ from models.automation.actions.tables import action
 from models.automation.automations.rules.graph.catalog import (
     Noun,
     ReferenceCatalog,
-    named_connections,
+    named_by_author,
 )
 from models.automation.automations.rules.graph.shapes import Graph
 from models.automation.automations.tables import automation, automation_graph, automation_version
@@ -19,6 +19,7 @@ from models.core.base import Id, JsonObject
 from models.data.databases.field_rows import fields_by_database
 from models.data.databases.rules.fields import FieldSpecs
 from models.data.views.queries import existing_views
+from models.messages.webhook_endpoints.queries import existing_endpoints, sees_endpoint
 from models.people.members.queries import members_among
 from models.sources.connections.queries import existing_connections, sees_connection
 from models.sources.data_sources.queries import existing_data_sources
@@ -38,17 +39,23 @@ async def load_catalog(
     )
 
 
-async def check_connections(
+_SEES: Mapping[Noun, Callable[[UnitOfWork, Actor, Id], Awaitable[bool]]] = {
+    Noun.CONNECTION: sees_connection,
+    Noun.ENDPOINT: sees_endpoint,
+}
+
+
+async def check_named(
     work: UnitOfWork, actor: Actor, graph: Graph, before: Graph | None = None
 ) -> None:
-    """Raise NotFoundError for a connection that the author of a graph does not see.
+    """Raise NotFoundError for a connection or endpoint that the author of a graph does not see.
 
     One that the graph named `before` was seen by who named it (ADR 0037).
     """
-    known = frozenset() if before is None else named_connections(before)
-    for connection_id in sorted(named_connections(graph) - known):
-        if not await sees_connection(work, actor, connection_id):
-            raise NotFoundError("connection")
+    known = frozenset() if before is None else named_by_author(before)
+    for noun, named in sorted(named_by_author(graph) - known):
+        if not await _SEES[noun](work, actor, named):
+            raise NotFoundError(noun.value)
 
 
 async def _databases(
@@ -90,6 +97,7 @@ async def _existing(
         Noun.AUTOMATION: _placed(automation, workspace_id, named),
         Noun.CONNECTION: existing_connections(workspace_id, named),
         Noun.DATA_SOURCE: existing_data_sources(workspace_id, named),
+        Noun.ENDPOINT: existing_endpoints(workspace_id, named),
         Noun.FORM: forms,
         Noun.VIEW: existing_views(workspace_id, named),
         Noun.MEMBER: members_among(workspace_id, named),

@@ -1,12 +1,13 @@
 """Reading webhook endpoints and what was delivered to them."""
 
+from collections.abc import Collection
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Select, select
 
 from models.core.access.queries import WorkspaceOf
-from models.core.access.rules import Actor
+from models.core.access.rules import Actor, Scope
 from models.core.base import Id
 from models.core.pagination import PageRequest
 from models.messages.deliveries.rules import DeliveryChannel, DeliveryStatus
@@ -31,23 +32,32 @@ visible = WorkspaceOf(webhook_endpoint.c.id)
 
 async def find_endpoint(work: UnitOfWork, workspace_id: Id, endpoint_id: Id) -> WebhookEndpoint:
     """An endpoint of a workspace. Raises NotFoundError."""
-    this = select(webhook_endpoint).where(
-        _endpoint.workspace_id == workspace_id, _endpoint.id == endpoint_id
-    )
-    row = await work.first(this, of=WebhookEndpoint)
+    row = await existing_endpoint(work, workspace_id, endpoint_id)
     if row is None:
         raise NotFoundError("endpoint")
     return row
 
 
-async def enabled_endpoint(
+async def existing_endpoint(
     work: UnitOfWork, workspace_id: Id, endpoint_id: Id
 ) -> WebhookEndpoint | None:
-    """An endpoint that may be sent to; None for one that is disabled or gone."""
+    """An endpoint of a workspace, even one that is disabled; None for one that is gone."""
     this = select(webhook_endpoint).where(
-        _endpoint.workspace_id == workspace_id, _endpoint.id == endpoint_id, _endpoint.enabled
+        _endpoint.workspace_id == workspace_id, _endpoint.id == endpoint_id
     )
     return await work.first(this, of=WebhookEndpoint)
+
+
+async def sees_endpoint(work: UnitOfWork, actor: Actor, endpoint_id: Id) -> bool:
+    """Whether an actor may read an endpoint, and so name it."""
+    if Scope.WEBHOOKS_READ not in actor.scopes:
+        return False
+    return await existing_endpoint(work, actor.workspace_id, endpoint_id) is not None
+
+
+def existing_endpoints(workspace_id: Id, endpoint_ids: Collection[Id]) -> Select[Id]:
+    """The ids of those of these endpoints that there are."""
+    return endpoints_of(workspace_id).where(_endpoint.id.in_(endpoint_ids))
 
 
 async def get_endpoint(work: UnitOfWork, actor: Actor, endpoint_id: Id) -> WebhookEndpointBody:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from models.automation.automations.rules.graph.kinds import NodeKind
 from models.automation.automations.rules.graph.shapes import Graph
 from models.automation.automations.rules.language.bindings import without_literals
 from models.automation.automations.rules.language.static_reads import secret_names
@@ -20,6 +21,7 @@ class Noun(StrEnum):
     AUTOMATION = "automation"
     CONNECTION = "connection"
     DATA_SOURCE = "data source"
+    ENDPOINT = "webhook endpoint"
     FORM = "form"
     MEMBER = "member"
     VIEW = "view"
@@ -49,12 +51,19 @@ NAMED_BY: Mapping[str, Noun] = {
     "automationIds": Noun.AUTOMATION,
     "connectionId": Noun.CONNECTION,
     "dataSourceId": Noun.DATA_SOURCE,
+    "endpointId": Noun.ENDPOINT,
     "formItemId": Noun.FORM,
     "viewId": Noun.VIEW,
     "assignees": Noun.MEMBER,
     "userIds": Noun.MEMBER,
 }
 """The keys of configs and triggers that hold references. The plural ones hold lists."""
+
+NAMED: Mapping[NodeKind, str] = {
+    NodeKind.HTTP_REQUEST: "connectionId",
+    NodeKind.SEND_WEBHOOK: "endpointId",
+}
+"""Parameters that only the config itself names: what a binding gives was checked by nobody."""
 
 _KEYS = frozenset({*NAMED_BY, "databaseId"})
 
@@ -74,11 +83,16 @@ def referenced_ids(graph: Graph, trigger_config: JsonObject) -> frozenset[Id]:
     return frozenset(found)
 
 
-def named_connections(graph: Graph) -> frozenset[Id]:
-    """The connections that nodes of a graph sign in through."""
-    named = (node.config.get("connectionId") for node in graph.nodes)
-    found = (parse_id(text) for text in named if isinstance(text, str))
-    return frozenset(one for one in found if one is not None)
+def named_by_author(graph: Graph) -> frozenset[tuple[Noun, Id]]:
+    """What the author of a graph must see to name it: connections and endpoints."""
+    found: set[tuple[Noun, Id]] = set()
+    for node in graph.nodes:
+        name = NAMED.get(node.kind)
+        text = None if name is None else node.config.get(name)
+        parsed = parse_id(text) if isinstance(text, str) else None
+        if name is not None and parsed is not None:
+            found.add((NAMED_BY[name], parsed))
+    return frozenset(found)
 
 
 def referenced_secrets(graph: Graph, trigger_config: JsonObject) -> frozenset[str]:

@@ -7,7 +7,7 @@ import pydantic
 from pydantic_core import ErrorDetails
 
 from models.automation.automations.rules.graph.call_checks import call_problems
-from models.automation.automations.rules.graph.catalog import Noun, ReferenceCatalog
+from models.automation.automations.rules.graph.catalog import NAMED, Noun, ReferenceCatalog
 from models.automation.automations.rules.graph.configs import CONFIGS, SwitchConfig
 from models.automation.automations.rules.graph.kinds import (
     NODE_KINDS,
@@ -42,10 +42,6 @@ STATIC = {
 """Parameters that take no bindings, because they decide how the run is executed."""
 
 
-NAMED = {NodeKind.HTTP_REQUEST: ("connectionId",)}
-"""Parameters that only the config itself names: what a binding gives was checked by nobody."""
-
-
 def node_problems(
     node: GraphNode, known: Mapping[str, object], catalog: ReferenceCatalog
 ) -> Iterator[str]:
@@ -57,9 +53,9 @@ def node_problems(
     for name in STATIC.get(kind, ()):
         if is_binding(given.get(name)):
             yield f"{_place(node, name)}: It cannot be a binding, since it decides the plan."
-    for name in NAMED.get(kind, ()):
-        if name in node.input or is_binding(given.get(name)):
-            yield f"{_place(node, name)}: It takes an id and no binding."
+    own = NAMED.get(kind)
+    if own is not None and (own in node.input or is_binding(given.get(own))):
+        yield f"{_place(node, own)}: It takes an id and no binding."
     yield from _parameter_problems(node, kind, given)
     yield from _expression_problems(node, kind, given)
     for path in braces(given):
@@ -80,8 +76,6 @@ def _missing(
     if kind is not NodeKind.ACTION:
         for path, message in missing(named, catalog):
             yield f"{_place(node, path)}: {message}"
-        if kind is NodeKind.SEND_WEBHOOK and isinstance(named.get("endpointId"), str):
-            yield f"{_place(node, 'endpointId')}: There is no such webhook endpoint; give a url."
     elif node.action_id is None:
         yield "actionId is required."
     elif not catalog.has(Noun.ACTION, node.action_id):

@@ -133,7 +133,12 @@ class SendEmailConfig(Input):
 
 
 class SendWebhookConfig(Input):
-    """Send one signed event to an endpoint of the workspace, or to a URL."""
+    """Send one event, signed by Standard Webhooks; the output is `{webhookId, status}`.
+
+    A webhook endpoint of the workspace that is named by its id gets it, signed with its own secret;
+    a URL gets it signed with the secret of the workspace. An endpoint that is disabled or deleted
+    is a failure.
+    """
 
     model_config = example(
         {

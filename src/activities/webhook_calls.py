@@ -1,0 +1,57 @@
+"""One call to a receiver of webhooks, signed by Standard Webhooks."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from models.core.base import JsonObject
+from models.messages.webhook_signing.rules import signed_headers
+from runtime.clock import utc_now
+from runtime.outbound.client import OutboundClient
+from runtime.outbound.messages import OutboundRequest, OutboundResponse
+
+SECONDS = 15
+"""What a receiver has to answer (decisions C16)."""
+MAX_ANSWER_BYTES = 64 * 1024
+"""Nothing of the answer is kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Receiver:
+    """Where calls go, and what they are signed with: two secrets while one is changed."""
+
+    url: str
+    secrets: Sequence[bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookCall:
+    """One event for one receiver; `subject` is the same for all attempts at it."""
+
+    receiver: Receiver
+    subject: str
+    event: JsonObject
+
+    @property
+    def message_id(self) -> str:
+        """What the receiver knows the event by."""
+        return f"msg_{self.subject}"
+
+    async def send(self, outbound: OutboundClient) -> OutboundResponse:
+        """Send it, signed now: the time is part of the signature.
+
+        Raises OutboundError when there is no answer.
+        """
+        body = json.dumps(self.event, ensure_ascii=False, separators=(",", ":")).encode()
+        now = int(utc_now().timestamp())
+        signed = signed_headers(self.receiver.secrets, self.message_id, now, body)
+        return await outbound.send(
+            OutboundRequest(
+                method="POST",
+                url=self.receiver.url,
+                headers={"Content-Type": "application/json", **signed},
+                body=body,
+                timeout_seconds=SECONDS,
+                max_bytes=MAX_ANSWER_BYTES,
+            )
+        )
