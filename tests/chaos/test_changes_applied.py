@@ -13,7 +13,7 @@ from models.workspace.changes.shapes import ApplyChanges, Operation
 from runtime.ids import new_id
 from tests.chaos.processes import Workers
 from tests.chaos.story import fetch
-from tests.support.engine import Engine
+from tests.support.engine import KEYS, Engine
 from tests.support.patience import eventually
 
 pytestmark = [pytest.mark.crash, pytest.mark.takes(seconds=25)]
@@ -34,7 +34,7 @@ async def test_a_killed_worker_applies_nothing_twice_and_loses_nothing(
     first = await workers.start()
     await first.ready()
     async with idle.database.transaction() as work:
-        await propose(work, idle.actor, change_id, operations)
+        await propose(work, idle.actor, KEYS, change_id, operations)
         body = ApplyChanges.model_validate({})
         await accept_application(work, idle.actor, change_id, new_id(), body)
 

@@ -75,10 +75,10 @@ class ChangePlans(Chunks):
         actor = await job_actor(work, job)
         operations = await self._asked(work, actor, job)
         if operations:
-            await propose_by_model(work, actor, job, operations)
+            await propose_by_model(work, actor, self._keys, job, operations)
         else:
             instruction, title = job.input["instruction"], job.input["title"]
-            await propose_by_rules(work, actor, job.id, instruction, title)
+            await propose_by_rules(work, actor, self._keys, job.id, instruction, title)
         return None
 
     async def _asked(self, work: UnitOfWork, actor: Actor, job: Job) -> Sequence[Operation]:

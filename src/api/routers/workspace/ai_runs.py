@@ -35,8 +35,8 @@ async def create_ai_run(request: ApiRequest, body: CreateAiRun) -> Data[ChangeSe
 
     The workspace's model plans where one is set, else rules do, and when the model gives no plan.
     """
-    actor, run_id = request.actor, request.new_id
-    planned = await planning.plan_run(request.work, actor, run_id, body)
+    actor, keys, run_id = request.actor, request.services.keys, request.new_id
+    planned = await planning.plan_run(request.work, actor, keys, run_id, body)
     if planned is not None:
         return Data(planned)
 

@@ -37,7 +37,12 @@ async def propose_changes(request: ApiRequest, body: ProposeChanges) -> Data[Cha
     """Propose changes; nothing of them is done until they are applied, within seven days."""
     return Data(
         await proposals.propose(
-            request.work, request.actor, request.new_id, body.operations, title=body.title
+            request.work,
+            request.actor,
+            request.services.keys,
+            request.new_id,
+            body.operations,
+            title=body.title,
         )
     )
 

@@ -34,6 +34,9 @@ class Operation(Input):
     `{"ref": "leads"}` in an input stands for the id of what the operation named `leads` makes,
     `leads.item` for its item, `leads.surface` for its surface, `leads.views.<key>` and
     `leads.fields.<key>` for the views and fields of a database.
+
+    Credentials in `auth` and headers are shown as `[redacted]`, and forgotten when the changes are
+    closed. A secret that is named is shown by its name.
     """
 
     kind: Annotated[OperationKind, Field(strict=False)]

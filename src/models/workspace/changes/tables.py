@@ -4,7 +4,14 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import ForeignKeyConstraint, Index, UniqueConstraint, text
+from sqlalchemy import (
+    CheckConstraint,
+    ForeignKeyConstraint,
+    Index,
+    LargeBinary,
+    UniqueConstraint,
+    text,
+)
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
@@ -25,7 +32,8 @@ class ChangeSource(StrEnum):
 class ChangeSet(SQLModel, table=True):
     """One change set. `outcomes` stand in the order of `operations`.
 
-    `names` are the ids of what its operations made, by the names others refer to.
+    `names` are the ids of what its operations made, by the names others refer to. The credentials
+    that stood in its operations are sealed, and gone when it is closed.
     """
 
     __tablename__ = "change_set"
@@ -34,6 +42,9 @@ class ChangeSet(SQLModel, table=True):
         ForeignKeyConstraint(["workspace_id"], ["workspace.id"]),
         one_of("status", ChangeStatus),
         one_of("source", ChangeSource),
+        CheckConstraint(
+            "sealed_credentials IS NULL OR completed_at IS NULL", name="closed_without_credentials"
+        ),
         Index("ix_change_set_workspace_id_created_at_id", "workspace_id", "created_at", "id"),
         Index(
             "ix_change_set_expires_at",
@@ -51,6 +62,7 @@ class ChangeSet(SQLModel, table=True):
     status: str
     operations: list[dict[str, Any]] = Field(sa_type=JSONB)
     outcomes: list[dict[str, Any]] = Field(sa_type=JSONB)
+    sealed_credentials: bytes | None = Field(default=None, sa_type=LargeBinary)
     names: dict[str, Any] = Field(sa_type=JSONB)
     rejected_reason: str | None = None
     created_by_user_id: Id

@@ -14,13 +14,14 @@ from models.workspace.changes.tables import ChangeSource
 from models.workspace.model_settings.queries import has_model
 from models.workspace.starters.drafts import plan_by_rules
 from models.workspace.starters.rules.operations import operations_of
+from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
 from runtime.errors import ValidationError
 from runtime.families import Family
 
 
 async def plan_run(
-    work: UnitOfWork, actor: Actor, run_id: Id, body: CreateAiRun
+    work: UnitOfWork, actor: Actor, keys: KeyRing, run_id: Id, body: CreateAiRun
 ) -> ChangeSetDetail | None:
     """A new run, or None when a model plans it: ask `plan_outcome`.
 
@@ -30,10 +31,10 @@ async def plan_run(
     if (body.instruction is None) == (body.operations is None):
         raise ValidationError.at("", "Either an instruction or operations must be given.")
     if body.operations is not None:
-        return await propose(work, actor, run_id, body.operations, title=body.title)
+        return await propose(work, actor, keys, run_id, body.operations, title=body.title)
     assert body.instruction is not None
     if not await has_model(work, actor.workspace_id):
-        return await propose_by_rules(work, actor, run_id, body.instruction, body.title)
+        return await propose_by_rules(work, actor, keys, run_id, body.instruction, body.title)
     asked = {"instruction": body.instruction, "title": body.title}
     summary = "Plan of a run"
     await accept_job(work, actor, Family.CHANGE_PLAN, run_id, run_id, summary=summary, input=asked)
@@ -41,13 +42,19 @@ async def plan_run(
 
 
 async def propose_by_rules(
-    work: UnitOfWork, actor: Actor, run_id: Id, instruction: str, title: str | None
+    work: UnitOfWork,
+    actor: Actor,
+    keys: KeyRing,
+    run_id: Id,
+    instruction: str,
+    title: str | None,
 ) -> ChangeSetDetail:
     """A run that builds what the instruction names."""
     operations = operations_of(plan_by_rules(instruction))
     return await propose(
         work,
         actor,
+        keys,
         run_id,
         operations,
         source=ChangeSource.RULES,
@@ -57,12 +64,13 @@ async def propose_by_rules(
 
 
 async def propose_by_model(
-    work: UnitOfWork, actor: Actor, job: Job, operations: Sequence[Operation]
+    work: UnitOfWork, actor: Actor, keys: KeyRing, job: Job, operations: Sequence[Operation]
 ) -> None:
     """A run of what the model planned. Raises `ValidationError` for operations that are wrong."""
     await propose(
         work,
         actor,
+        keys,
         job.id,
         operations,
         source=ChangeSource.MODEL,

@@ -4,7 +4,15 @@ from typing import Any
 
 import pytest
 
+from models.core.base import JsonObject
 from models.workspace.changes.notes import NOTES
+from models.workspace.changes.rules.credentials import (
+    HIDDEN,
+    Place,
+    credentials_in,
+    with_values,
+    without,
+)
 from models.workspace.changes.rules.kinds import RULES, OperationKind, Stake, stake_of
 from models.workspace.changes.rules.operations import check_operations
 from models.workspace.changes.rules.references import named_in, resolved
@@ -149,3 +157,44 @@ def test_nothing_is_built_on_what_is_not_there(
 )
 def test_how_a_change_set_ends(outcomes: list[Outcome], end: ChangeStatus) -> None:
     assert end_of(outcomes) is end
+
+
+_TOKEN = "the token"
+
+
+@pytest.mark.parametrize(
+    ("config", "place"),
+    [
+        ({"headers": {"authorization": _TOKEN, "Accept": "*/*"}}, ("headers", "authorization")),
+        ({"headers": {"X-API-Key": 7}}, ("headers", "X-API-Key")),
+        ({"auth": {"type": "bearer", "token": _TOKEN}}, ("auth", "token")),
+        (
+            {"auth": {"type": "literal", "value": {"type": "header", "name": "K", "value": "v"}}},
+            ("auth", "value", "value"),
+        ),
+        (
+            {"headers": {"Cookie": {"type": "template", "value": "a={{ trigger.a }}"}}},
+            ("headers", "Cookie", "value"),
+        ),
+        ({"auth": {"type": "expression", "value": "{'token': 'x'}"}}, ("auth", "value")),
+        ({"auth": {"type": "bearer", "token": {"type": "secret", "value": "name"}}}, None),
+        ({"auth": {"type": "secret", "value": "name"}}, None),
+        ({"auth": {"type": "bearer", "secretName": "name"}}, None),
+        ({"headers": {"Cookie": None, "X-Other": _TOKEN}}, None),
+    ],
+)
+def test_where_credentials_stand(config: JsonObject, place: Place | None) -> None:
+    given: JsonObject = {"graph": {"nodes": [{"kind": "http_request", "config": config}]}}
+    at = ("graph", "nodes", 0, "config")
+    found = credentials_in(OperationKind.CREATE_AUTOMATION, given)
+    assert [one for one, _ in found] == ([] if place is None else [(*at, *place)])
+    hidden = without(given, [one for one, _ in found])
+    assert credentials_in(OperationKind.CREATE_AUTOMATION, hidden) == [
+        (one, HIDDEN) for one, _ in found
+    ]
+    assert with_values(hidden, found) == given
+
+
+def test_a_record_may_have_fields_of_any_name() -> None:
+    given: JsonObject = {"data": {"auth": {"token": "x"}}}
+    assert credentials_in(OperationKind.CREATE_RECORD, given) == []

@@ -23,7 +23,7 @@ async def test_what_was_never_applied_expires_and_is_removed_later(space: Space)
     old, young = new_id(), new_id()
     async with space.database.transaction() as work:
         for one in (old, young):
-            await propose(work, space.actor, one, [PAGE])
+            await propose(work, space.actor, space.keys, one, [PAGE])
         waited = {"expires_at": change_set.c.expires_at - LIFETIME}
         await work.execute(update(change_set).where(change_set.c.id == old).values(waited))
     async with space.database.transaction() as work:

@@ -13,9 +13,9 @@ from models.messages.jobs.queries import job_actor
 from models.messages.jobs.tables import Job
 from models.workspace.changes.commands.execution import carry_out, named
 from models.workspace.changes.commands.proposals import hold_waiting, set_applying
+from models.workspace.changes.commands.sealing import opened
 from models.workspace.changes.queries import (
     apply_result,
-    read_operations,
     read_outcomes,
     stored_outcomes,
 )
@@ -81,7 +81,7 @@ async def applier(work: UnitOfWork, job: Job) -> Actor:
 async def apply_next(work: UnitOfWork, job: Job, keys: KeyRing) -> JsonObject | None:
     """Carry out the next operation that may be; None when there is none left."""
     row = await _held(work, job.subject_id)
-    operations, outcomes = read_operations(row), read_outcomes(row)
+    operations, outcomes = opened(keys, row), read_outcomes(row)
     approval = Approval(job.input["every"], frozenset(job.input["indexes"]))
     uses = _uses(operations)
     for index in range(job.progress.get("next", 0), len(operations)):
@@ -127,7 +127,7 @@ async def try_out(
 async def _tried_out(
     work: UnitOfWork, actor: Actor, keys: KeyRing, row: ChangeSet, body: ApplyChanges
 ) -> Sequence[Outcome]:
-    operations, before = read_operations(row), read_outcomes(row)
+    operations, before = opened(keys, row), read_outcomes(row)
     approval = Approval(body.approve_all, frozenset(body.approved_indexes or ()))
     uses, outcomes = _uses(operations), list(before)
     names = {name: Id(value) for name, value in row.names.items()}
@@ -195,6 +195,7 @@ async def _write(
     names: JsonObject,
 ) -> None:
     closed = status not in {ChangeStatus.APPLYING, ChangeStatus.AWAITING_APPROVAL}
+    ended = {"completed_at": work.now, "sealed_credentials": None} if closed else {}
     await work.execute(
         update(change_set)
         .where(change_set.c.id == change_id)
@@ -203,6 +204,6 @@ async def _write(
             status=status.value,
             names=names,
             updated_at=work.now,
-            completed_at=work.now if closed else None,
+            **ended,
         )
     )

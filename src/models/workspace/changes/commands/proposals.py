@@ -9,6 +9,7 @@ from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.core.lifecycle import commands as lifecycle
 from models.core.purging import MAX_ROWS, purge
+from models.workspace.changes.commands.sealing import sealed
 from models.workspace.changes.errors import BeingAppliedError, ClosedChangesError
 from models.workspace.changes.queries import (
     detail,
@@ -33,6 +34,7 @@ from models.workspace.changes.tables import (
     ChangeSource,
     change_set,
 )
+from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
 
 LIFETIME = timedelta(days=7)
@@ -42,6 +44,7 @@ LIFETIME = timedelta(days=7)
 async def propose(  # the parts of a proposal
     work: UnitOfWork,
     actor: Actor,
+    keys: KeyRing,
     change_id: Id,
     operations: Sequence[Operation],
     *,
@@ -51,6 +54,7 @@ async def propose(  # the parts of a proposal
 ) -> ChangeSetDetail:
     """Store a change set; nothing of it is done. Raises `ValidationError` below `operations`."""
     check_operations(operations)
+    operations, credentials = sealed(keys, change_id, operations)
     stored: list[JsonObject] = [
         one.model_dump(mode="json", by_alias=True, exclude_none=True) for one in operations
     ]
@@ -71,6 +75,7 @@ async def propose(  # the parts of a proposal
             instruction=instruction,
             status=CHANGE_LIFECYCLE.initial.value,
             operations=stored,
+            sealed_credentials=credentials,
             outcomes=stored_outcomes(outcomes),
             names={},
             created_by_user_id=actor.user_id,
@@ -121,6 +126,7 @@ async def reject(
         ChangeStatus.REJECTED,
         outcomes=stored_outcomes(outcomes),
         rejected_reason=reason,
+        sealed_credentials=None,
         updated_at=work.now,
     )
     return detail(await find_changes(work, actor, change_id), work.now)
@@ -136,7 +142,10 @@ async def expire_changes(work: UnitOfWork, limit: int = MAX_ROWS) -> int:
         .with_for_update(skip_locked=True)
     )
     ids = [row.id for row in await work.rows(old)]
-    return len(await lifecycle.finish(work, CHANGE_SETS, ids, ChangeStatus.EXPIRED))
+    ended = await lifecycle.finish(
+        work, CHANGE_SETS, ids, ChangeStatus.EXPIRED, sealed_credentials=None
+    )
+    return len(ended)
 
 
 async def purge_changes(work: UnitOfWork, before: datetime, limit: int = MAX_ROWS) -> int:

@@ -1,0 +1,52 @@
+"""The credentials of a change set: sealed while it waits, and gone when it is closed."""
+
+import json
+from collections.abc import Sequence
+
+from models.core.base import Id
+from models.core.problems import refuse
+from models.workspace.changes.queries import read_operations
+from models.workspace.changes.rules.credentials import HIDDEN, credentials_in, with_values, without
+from models.workspace.changes.shapes import Operation
+from models.workspace.changes.tables import ChangeSet
+from runtime.crypto import KeyRing
+from runtime.errors import Detail
+
+
+def sealed(
+    keys: KeyRing, change_id: Id, operations: Sequence[Operation]
+) -> tuple[list[Operation], bytes | None]:
+    """The operations without credentials, and those sealed; None when there are none.
+
+    Raises `ValidationError` for one that was copied from where it is shown hidden.
+    """
+    shown, taken, problems = [], [], []
+    for index, one in enumerate(operations):
+        found = credentials_in(one.kind, one.input)
+        for place, value in found:
+            taken.append([index, place, value])
+            if value == HIDDEN:
+                path = ".".join(map(str, ("operations", index, "input", *place)))
+                problems.append(Detail(path, "Give the value again, or name a secret."))
+        hidden = without(one.input, [place for place, _ in found])
+        shown.append(one.model_copy(update={"input": hidden}))
+    refuse(problems)
+    if not taken:
+        return shown, None
+    return shown, keys.seal(json.dumps(taken).encode(), _place(change_id))
+
+
+def opened(keys: KeyRing, row: ChangeSet) -> list[Operation]:
+    """The operations as they were proposed. Raises `UnreadableError`."""
+    operations = read_operations(row)
+    if row.sealed_credentials is None:
+        return operations
+    for index, place, value in json.loads(keys.unseal(row.sealed_credentials, _place(row.id))):
+        one = operations[index]
+        given = with_values(one.input, [(tuple(place), value)])
+        operations[index] = one.model_copy(update={"input": given})
+    return operations
+
+
+def _place(change_id: Id) -> str:
+    return f"change_set|{change_id}|sealed_credentials"
