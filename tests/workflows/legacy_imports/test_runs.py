@@ -77,6 +77,32 @@ async def test_every_kind_comes_in_and_goes_again(
     assert await left_of(admin, entry) == {}
 
 
+async def test_who_made_a_run_is_told_when_it_awaits_review_and_how_it_ends(
+    admin: Administrator,
+) -> None:
+    run = await admin.imported(whole({"Old": folders(1), "Older": folders(1)}))
+    await admin.decide(run["id"], "rollback", reason="Not yet.")
+    await admin.settled(run["id"])
+    broken = await admin.reviewed(b"no archive")
+    cancelled = await admin.reviewed(whole({"Old": folders(1)}))
+    await admin.decide(cancelled["id"], "cancel")
+    listed = await admin.client.get("/v1/notifications")
+    notices = listed.json()["data"]["notifications"]
+    assert {(one["kind"], one["workspaceId"]) for one in notices} == {
+        ("legacy_import", str(admin.space.id))
+    }
+    assert [(one["runId"], one["data"]["status"]) for one in reversed(notices)] == [
+        (run["id"], "awaiting_review"),
+        (run["id"], "completed"),
+        (run["id"], "rolled_back"),
+        (broken["id"], "failed"),
+        (cancelled["id"], "awaiting_review"),
+    ]
+    bodies = [one["body"] for one in reversed(notices)]
+    assert bodies[:2] == ["Old, Older"] * 2
+    assert bodies[3] == broken["errors"][0]
+
+
 async def test_a_run_goes_with_what_was_kept_of_its_bundle(
     admin: Administrator, engine: Engine
 ) -> None:

@@ -91,6 +91,25 @@ async def members_with(work: UnitOfWork, workspace_id: Id, role: Role) -> list[I
     return [row.user_id for row in rows]
 
 
+async def longest_workspace(
+    work: UnitOfWork, user_id: Id, apart_from: Collection[Id] = ()
+) -> Id | None:
+    """The workspace in which a user has been a member longest, deleted ones and these apart."""
+    member = workspace_member.c
+    found: Id | None = await work.scalar(
+        select(member.workspace_id)
+        .join(workspace, workspace.c.id == member.workspace_id)
+        .where(
+            member.user_id == user_id,
+            member.workspace_id.not_in(apart_from),
+            workspace.c.deleted_at.is_(None),
+        )
+        .order_by(member.created_at, member.workspace_id)
+        .limit(1)
+    )
+    return found
+
+
 _ROLES = PreparedStatement(
     select(workspace_member.c.user_id, workspace_member.c.role)
     .join(workspace, workspace.c.id == workspace_member.c.workspace_id)

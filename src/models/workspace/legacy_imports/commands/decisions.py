@@ -12,6 +12,7 @@ from models.core.base import Id
 from models.people.workspaces.queries import is_open_workspace
 from models.workspace.legacy_imports.commands import executions
 from models.workspace.legacy_imports.commands.moves import chosen_of, move, require
+from models.workspace.legacy_imports.notices import tell_maker
 from models.workspace.legacy_imports.queries import (
     entries_of,
     find_entry,
@@ -191,4 +192,6 @@ async def cancel(
         .values(stage=ImportStage.CANCELLED.value, updated_at=work.now)
     )
     await executions.cancel_execution(work, run)
+    if run.created_by_user_id != principal.user_id:
+        await tell_maker(work, run, LegacyImportStatus.CANCELLED, body.reason or "")
     return await get_run(work, run_id)

@@ -9,7 +9,7 @@ from models.core.base import Id
 from models.core.lifecycle import commands as lifecycle
 from models.workspace.legacy_imports.commands.executions import cancel_execution
 from models.workspace.legacy_imports.commands.releases import release
-from models.workspace.legacy_imports.notices import tell_imported
+from models.workspace.legacy_imports.notices import tell_maker, tell_owners
 from models.workspace.legacy_imports.queries import decisive, entries_of
 from models.workspace.legacy_imports.rules import (
     AT_ONCE_CANCELLED,
@@ -66,24 +66,19 @@ async def _enter(
     if status in END_WITH_DATA:
         done = [one for one in entries if one.stage == ImportStage.DONE]
         await release(work, run, done, keys)
-        await tell_imported(work, run, status, done)
+        await tell_owners(work, run, status, done)
     moved = await lifecycle.move(work, LEGACY_IMPORTS, run.id, status, **values)
     assert moved, f"no move leads from {run.status} to {status}"
+    await tell_maker(work, run, status)
     if status == LegacyImportStatus.CANCELLED:
         await cancel_execution(work, run)
 
 
 async def fail_run(work: UnitOfWork, run_id: Id, errors: Sequence[str]) -> None:
     """End an open run that cannot be imported, with the reasons."""
-    await lifecycle.move(
-        work,
-        LEGACY_IMPORTS,
-        run_id,
-        LegacyImportStatus.FAILED,
-        errors=list(errors),
-        completed_at=work.now,
-        updated_at=work.now,
-    )
+    run = await _locked(work, run_id)
+    if run is not None and run.status in RUN_LIFECYCLE.open:
+        await _close(work, run, LegacyImportStatus.FAILED, errors)
 
 
 async def abandon(work: UnitOfWork, run_id: Id, reason: str, *, cancelled: bool) -> bool:
@@ -104,15 +99,25 @@ async def abandon(work: UnitOfWork, run_id: Id, reason: str, *, cancelled: bool)
             )
             .values(rollback_state=RollbackState.FAILED.value, last_error=reason)
         )
-    return await lifecycle.move(
+    return await _close(work, run, end, [*run.errors, reason])
+
+
+async def _close(
+    work: UnitOfWork, run: LegacyImportRun, end: LegacyImportStatus, errors: Sequence[str]
+) -> bool:
+    """End a locked run out of its turn; False where no move leads there."""
+    moved = await lifecycle.move(
         work,
         LEGACY_IMPORTS,
-        run_id,
+        run.id,
         end,
-        errors=[*run.errors, reason],
+        errors=list(errors),
         completed_at=run.completed_at or work.now,
         updated_at=work.now,
     )
+    if moved:
+        await tell_maker(work, run, end, errors[-1])
+    return moved
 
 
 async def _locked(work: UnitOfWork, run_id: Id) -> LegacyImportRun | None:
