@@ -18,7 +18,7 @@ from cli.supervisor.state import StateDir
 from tests.support.forked import Forked, workspace
 from tests.support.patience import eventually
 
-_SECRET = "a secret of the chaos tests that is long enough to be one"
+SECRET = "a secret of the chaos tests that is long enough to be one"
 
 
 class Worker:
@@ -54,7 +54,7 @@ class Workers:
         self._environment = os.environ | {
             "DATABASE_URL": url,
             "TEMPORAL_ADDRESS": temporal_address,
-            "WORKSPACE_SECRET_KEY": _SECRET,
+            "WORKSPACE_SECRET_KEY": SECRET,
             "WORKSPACE_OUTBOUND_ALLOW": "127.0.0.0/8",
         }
 

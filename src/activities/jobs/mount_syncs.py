@@ -21,6 +21,7 @@ from models.sources.mounts.commands.syncs import ListedFolder
 from models.sources.mounts.rules import INTERRUPTED, MAX_ENTRIES
 from models.sources.mounts.tables import Mount
 from runtime.database import UnitOfWork
+from runtime.fault_injection import FaultPoint, inject_fault
 
 CHUNK_SECONDS = 3.0
 """Seconds after which a chunk asks for no further page."""
@@ -124,6 +125,7 @@ class MountSyncs(Chunks):
         listings = await keep_open(work, _listings(opened, root, folders, job.progress))
         entries = await syncs.record_listing(work, actor, root, job.id, listings)
         await syncs.advance_root(work, root, job.id, entries)
+        inject_fault(FaultPoint.AFTER_ENTRIES_BEFORE_COMMIT, job.id)
         left = listings[-1]
         going_on = not left.done
         return {

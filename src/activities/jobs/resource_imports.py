@@ -26,6 +26,7 @@ from models.sources.resource_imports.rules import MAX_ENTRIES, MAX_SKIPPED, impo
 from models.sources.resource_imports.tables import ImportedResourceRow
 from runtime.database import UnitOfWork
 from runtime.errors import PlatformError, UnsupportedError
+from runtime.fault_injection import FaultPoint, inject_fault
 from runtime.object_store import ObjectStore
 
 BATCH = 40
@@ -189,6 +190,7 @@ class _Import:
             await self._table(row)
         if tables and not others:
             await self._await_runs(tables)
+        inject_fault(FaultPoint.AFTER_CONTENTS_BEFORE_COMMIT, self._job.id)
         return self._progress
 
     async def _content(self, row: ImportedResourceRow, fetched: Fetched) -> None:

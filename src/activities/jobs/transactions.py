@@ -14,6 +14,7 @@ from models.messages.jobs.tables import Job
 from runtime.database import Database, UnitOfWork
 from runtime.errors import PlatformError
 from runtime.families import Family
+from runtime.fault_injection import FaultPoint, inject_fault
 
 DONE, MORE, FAILED = "done", "more", "failed"
 
@@ -50,6 +51,12 @@ class JobActivities:
     @activity.defn(name="advance_job")
     async def advance_job(self, job_id: str) -> str:
         """Do one chunk. Safe to repeat: progress moves in the transaction of its chunk."""
+        told = await self._advance(job_id)
+        if told == MORE:
+            inject_fault(FaultPoint.AFTER_CHUNK_BEFORE_REPLY, job_id)
+        return told
+
+    async def _advance(self, job_id: str) -> str:
         async with heartbeats(), self._database.transaction() as work:
             job = await hold_job(work, Id(job_id))
             if job is None:
