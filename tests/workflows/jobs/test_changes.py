@@ -2,19 +2,27 @@
 
 import asyncio
 from collections import Counter
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import delete, select, update
+from temporalio.testing import ActivityEnvironment
 
-from models.core.access.rules import Role, Scope
-from models.workspace.changes.commands.proposals import expire_changes
+from activities.maintenance.retention import Expired, RetentionActivities
+from models.core.access.rules import Principal, PrincipalType, Role, Scope
+from models.people.workspaces.tables import workspace_member
+from models.workspace.changes.commands.application import accept_application
+from models.workspace.changes.shapes import ApplyChanges
 from models.workspace.changes.tables import change_set
+from runtime.ids import new_id
+from runtime.object_store import ObjectStore
 from tests.support.client import Client
-from tests.support.engine import Engine
+from tests.support.engine import PERIODS, Engine
 from tests.support.items import children, make, read, refused, titles
+from tests.support.patience import eventually
 from tests.support.spaces import MakeSpace, Space
 
 pytestmark = [pytest.mark.usefixtures("engine"), pytest.mark.takes(seconds=20)]
@@ -36,6 +44,10 @@ async def apply(client: Client, space: Space, change: Json, **body: Any) -> Json
     path = f"{space.path}/ai/runs/{change['id']}/apply"
     result: Json = read(await client.post(path, json=body))
     return result
+
+
+def _session(user_id: UUID) -> Principal:
+    return Principal(type=PrincipalType.SESSION, id=user_id, user_id=user_id)
 
 
 def statuses(result: Json) -> list[str]:
@@ -183,6 +195,42 @@ async def test_a_change_set_is_seen_by_its_author_and_those_who_manage(
     assert refused(await stranger.post(f"{elsewhere}/apply", json={})) == (404, "not_found")
 
 
+async def test_an_application_that_cannot_go_on_lets_the_rest_wait_again(
+    client: Client, space: Space
+) -> None:
+    change = await propose(client, space, page("Page"), page("Other"))
+    user_id, _ = await space.member(Role.ADMIN)
+    async with space.database.transaction() as work:
+        leaving = replace(space.actor, principal=_session(user_id))
+        body = ApplyChanges.model_validate({})
+        await accept_application(work, leaving, UUID(change["id"]), new_id(), body)
+        gone = (
+            workspace_member.c.workspace_id == space.id,
+            workspace_member.c.user_id == user_id,
+        )
+        await work.execute(delete(workspace_member).where(*gone))
+    path = f"{space.path}/changes/{change['id']}"
+
+    async def waits_again() -> bool:
+        return bool(read(await client.get(path))["status"] == "awaiting_approval")
+
+    await eventually(waits_again, "a change set that may be applied again")
+    shown = read(await client.get(path))
+    assert (statuses(shown), await titles(client)) == (["pending", "pending"], [])
+    assert (await apply(client, space, change))["status"] == "applied"
+    assert await titles(client) == ["Page", "Other"]
+
+
+async def test_two_hundred_operations_are_tried_in_one_request(
+    client: Client, space: Space
+) -> None:
+    given = [page(f"Page {place}") for place in range(200)]
+    change = await propose(client, space, *given)
+    tried = await apply(client, space, change, dryRun=True)
+    assert (tried["status"], set(statuses(tried))) == ("planned", {"pending"})
+    assert (len(tried["results"]), await titles(client)) == (200, [])
+
+
 async def test_what_is_closed_stays_closed(client: Client, space: Space) -> None:
     change = await propose(client, space, page("Page"))
     run = f"{space.path}/ai/runs/{change['id']}"
@@ -202,7 +250,13 @@ async def test_what_waits_too_long_expires(client: Client, space: Space) -> None
     assert read(await client.get(run))["status"] == "expired"
     assert refused(await client.post(f"{run}/apply", json={})) == (409, "conflict")
     async with space.database.transaction() as work:
-        assert await expire_changes(work) >= 1
+        stored = select(change_set.c.status).where(change_set.c.id == change["id"])
+        assert await work.scalar(stored) == "planned"
+    sweep = RetentionActivities(space.database, ObjectStore("memory://"), PERIODS)
+    while await ActivityEnvironment().run(sweep.purge, Expired.JOBS):
+        pass
+    async with space.database.reading() as work:
+        assert await work.scalar(stored) == "expired"
     assert read(await client.get(run))["status"] == "expired"
 
 
