@@ -169,6 +169,7 @@ EXAMPLES: Mapping[str, Example] = {
     "cancel_legacy_import": Example(ids={"runId": "openImportId"}, body=lambda _: {}),
     "start_legacy_import": Example(ids={"runId": "approvedImportId"}, ends=True),
     "repeat_dry_run": Example(ids={"runId": "reviewedImportId"}, ends=True),
+    "release_legacy_import": Example(ids={"runId": "finishedImportId"}, ends=True),
     "roll_back_legacy_import": Example(
         ids={"runId": "failedImportId"}, body=lambda _: {"reason": "Not yet"}, ends=True
     ),

@@ -157,8 +157,10 @@ async def _legacy_imports(made: Furnished) -> None:
         "reviewedImport": (LegacyImportStatus.AWAITING_REVIEW, ImportStage.READY),
         "approvedImport": (LegacyImportStatus.APPROVED, ImportStage.READY),
         "failedImport": (LegacyImportStatus.FAILED, ImportStage.FAILED),
+        "finishedImport": (LegacyImportStatus.CANCELLED, ImportStage.DONE),
         "openImport": (LegacyImportStatus.UPLOADED, ImportStage.QUEUED),
     }
+    written = {LegacyImportStatus.FAILED, LegacyImportStatus.CANCELLED}
     async with made.space.database.transaction() as work:
         for name, (status, stage) in states.items():
             run_id, entry_id = uuid.uuid4(), uuid.uuid4()
@@ -172,7 +174,7 @@ async def _legacy_imports(made: Furnished) -> None:
                 "created_by_user_id": made.space.user_id,
                 "created_at": work.now,
                 "updated_at": work.now,
-                "completed_at": work.now if status == LegacyImportStatus.FAILED else None,
+                "completed_at": work.now if status in written else None,
             }
             entry = {
                 "id": entry_id,
@@ -183,7 +185,7 @@ async def _legacy_imports(made: Furnished) -> None:
                 "creates": True,
                 "selected": True,
                 "stage": stage.value,
-                "lifecycle_state": "hidden" if status == LegacyImportStatus.FAILED else "pending",
+                "lifecycle_state": "hidden" if status in written else "pending",
                 "rollback_state": "none",
                 "created_at": work.now,
                 "updated_at": work.now,

@@ -7,7 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID, uuid4
 
+from sqlalchemy import select, text
+
 from models.people.users.commands import make_platform_admin
+from models.people.workspaces.tables import workspace, workspace_member
+from models.workspace.bundles.tables import import_id_map
 from tests.support.bundles import bundle, line
 from tests.support.client import Client
 from tests.support.patience import ENOUGH
@@ -141,3 +145,39 @@ def folders(count: int) -> list[bytes]:
 def told(run: Json) -> str:
     """A run, for who reads why a test failed."""
     return json.dumps(run, indent=1)
+
+
+async def left_of(admin: Administrator, entry: dict[str, Any]) -> dict[str, int]:
+    """Rows of a workspace, whichever table they are in, and of the map of its ids."""
+    found = {}
+    async with admin.space.database.reading() as work:
+        tables = await work.rows(
+            text(
+                "SELECT table_name FROM information_schema.columns"
+                " WHERE column_name = 'workspace_id' AND table_schema = 'public'"
+            )
+        )
+        for row in tables:
+            if row.table_name in {"outbox", "request_log"}:
+                continue
+            count = text(f"SELECT count(*) FROM {row.table_name} WHERE workspace_id = :id")  # noqa: S608
+            number = await work.scalar(count, {"id": entry["targetWorkspaceId"]})
+            if number:
+                found[row.table_name] = number
+        for table, own in (
+            (workspace, workspace.c.id == UUID(entry["targetWorkspaceId"])),
+            (import_id_map, import_id_map.c.entry_id == UUID(entry["id"])),
+        ):
+            if await work.rows(select(table).where(own).limit(1)):
+                found[table.name] = 1
+    return found
+
+
+async def owners(admin: Administrator, entry: dict[str, Any]) -> list[UUID]:
+    async with admin.space.database.reading() as work:
+        rows = await work.rows(
+            select(workspace_member.c.user_id).where(
+                workspace_member.c.workspace_id == UUID(entry["targetWorkspaceId"])
+            )
+        )
+    return [row.user_id for row in rows]

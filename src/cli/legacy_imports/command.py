@@ -84,6 +84,17 @@ def cancel(
 
 
 @legacy_import.command()
+def release(
+    run: _RUN,
+    state_dir: STATE_DIR = Path(".state"),
+    url: URL = None,
+    api_key: API_KEY = None,
+) -> None:
+    """Let people see the workspaces that were finished before a run was cancelled."""
+    perform(_decide(run, "release", {}, (state_dir, url, api_key)))
+
+
+@legacy_import.command()
 def rollback(
     run: _RUN,
     reason: Annotated[str, typer.Option(help="Why.")],

@@ -7,9 +7,7 @@ import pytest
 from sqlalchemy import select, text, update
 
 from models.content.items.tables import item
-from models.people.workspaces.tables import workspace, workspace_member
 from models.workspace.bundles.registry import KINDS
-from models.workspace.bundles.tables import import_id_map
 from models.workspace.legacy_imports.purge import purge_legacy_imports
 from models.workspace.legacy_imports.tables import legacy_import_run
 from runtime.database import Database
@@ -20,6 +18,8 @@ from tests.support.legacy_imports import (
     Administrator,
     folder,
     folders,
+    left_of,
+    owners,
     told,
     whole,
 )
@@ -51,7 +51,7 @@ async def test_a_bundle_is_checked_reviewed_imported_and_seen(admin: Administrat
     assert verification["outcome"] == "equal"
     assert verification["counts"]["item"] == {"source": 7, "imported": 7, "found": 7}
     assert verification["samples"]["item"]["equal"] == 7
-    assert await _owners(admin, entry) == [admin.space.user_id]
+    assert await owners(admin, entry) == [admin.space.user_id]
 
 
 async def test_every_kind_comes_in_and_goes_again(
@@ -122,42 +122,6 @@ async def test_a_run_goes_with_what_was_kept_of_its_bundle(
     with pytest.raises(FileNotFoundError):
         await engine.store.size(f"unpacked-bundles/{run['id']}/contents")
     assert set(await left_of(admin, entry)) >= {"item", "workspace"}
-
-
-async def left_of(admin: Administrator, entry: dict[str, Any]) -> dict[str, int]:
-    """Rows of a workspace, whichever table they are in, and of the map of its ids."""
-    found = {}
-    async with admin.space.database.reading() as work:
-        tables = await work.rows(
-            text(
-                "SELECT table_name FROM information_schema.columns"
-                " WHERE column_name = 'workspace_id' AND table_schema = 'public'"
-            )
-        )
-        for row in tables:
-            if row.table_name in {"outbox", "request_log"}:
-                continue
-            count = text(f"SELECT count(*) FROM {row.table_name} WHERE workspace_id = :id")  # noqa: S608
-            number = await work.scalar(count, {"id": entry["targetWorkspaceId"]})
-            if number:
-                found[row.table_name] = number
-        for table, own in (
-            (workspace, workspace.c.id == UUID(entry["targetWorkspaceId"])),
-            (import_id_map, import_id_map.c.entry_id == UUID(entry["id"])),
-        ):
-            if await work.rows(select(table).where(own).limit(1)):
-                found[table.name] = 1
-    return found
-
-
-async def _owners(admin: Administrator, entry: dict[str, Any]) -> list[UUID]:
-    async with admin.space.database.reading() as work:
-        rows = await work.rows(
-            select(workspace_member.c.user_id).where(
-                workspace_member.c.workspace_id == UUID(entry["targetWorkspaceId"])
-            )
-        )
-    return [row.user_id for row in rows]
 
 
 async def test_what_is_blocked_is_not_approved_until_it_is_left_out(admin: Administrator) -> None:
@@ -302,25 +266,3 @@ async def test_an_object_that_is_not_there_fails_the_run(admin: Administrator) -
     run = await admin.settled(answer.json()["data"]["id"])
     assert run["status"] == "failed"
     assert "no object bundles/none.zip" in run["errors"][0]
-
-
-async def test_a_cancel_takes_back_what_is_not_finished(admin: Administrator) -> None:
-    run = await admin.reviewed(whole({"Old": folders(3)}))
-    run = await admin.decide(run["id"], "cancel", reason="Wrong one.")
-    assert (run["status"], run["cancellationReason"]) == ("cancelled", "Wrong one.")
-    assert run["canceledByUserId"] == str(admin.space.user_id)
-    assert await admin.decide(run["id"], "cancel") == run
-    refused = await admin.decide(run["id"], "approve", 409)
-    assert "is cancelled" in refused["message"]
-
-    run = await admin.reviewed(whole({"Old": folders(3)}))
-    await admin.decide(run["id"], "approve")
-    await admin.decide(run["id"], "start")
-    run = await admin.decide(run["id"], "cancel")
-    assert run["status"] == "cancelling"
-    run = await admin.settled(run["id"])
-    assert run["status"] == "cancelled", told(run)
-    (entry,) = run["workspaces"]
-    assert entry["stage"] == "cancelled"
-    if "targetWorkspaceId" in entry:
-        assert await left_of(admin, entry) == {}

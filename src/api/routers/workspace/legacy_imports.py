@@ -109,7 +109,7 @@ async def cancel_legacy_import(request: ApiRequest, body: CancelLegacyImport) ->
     """Cancel a run. A finished one stays as it is.
 
     What an import has not finished is taken back; workspaces that are whole stay hidden, until they
-    are rolled back.
+    are released or rolled back.
     """
     return Data(await decisions.cancel(request.work, request.principal, request.ids["runId"], body))
 
@@ -124,6 +124,18 @@ async def start_legacy_import(request: ApiRequest) -> Data[LegacyImport]:
 async def repeat_dry_run(request: ApiRequest) -> Data[LegacyImport]:
     """Check the selected workspaces of a run that awaits review once more."""
     return Data(await decisions.repeat_dry_run(request.work, request.ids["runId"]))
+
+
+@router.post(f"{RUN}/release", access=DECIDE, errors=[ConflictError])
+async def release_legacy_import(request: ApiRequest) -> Data[LegacyImport]:
+    """Let people see the workspaces that were finished before a run was cancelled.
+
+    They are `live` from then on. The status of the run stays as it is, and so does how long it can
+    be rolled back.
+    """
+    return Data(
+        await recovery.release_finished(request.work, request.ids["runId"], request.services.keys)
+    )
 
 
 @router.post(f"{RUN}/rollback", access=DECIDE, errors=[ConflictError])

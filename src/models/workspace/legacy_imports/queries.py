@@ -124,6 +124,15 @@ def holds_data(row: LegacyImportWorkspace) -> bool:
     return row.lifecycle_state in _WRITTEN
 
 
+def is_finished(row: LegacyImportWorkspace) -> bool:
+    """Whether a workspace is whole and verified, and still hidden."""
+    return (
+        row.stage == ImportStage.DONE
+        and row.lifecycle_state == LifecycleState.HIDDEN
+        and row.rollback_state == RollbackState.NONE
+    )
+
+
 def _shown(
     run: LegacyImportRun, rows: Sequence[LegacyImportWorkspace], now: datetime
 ) -> LegacyImport:

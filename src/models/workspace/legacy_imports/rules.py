@@ -142,6 +142,8 @@ REVERSIBLE = frozenset(
         _S.ROLLBACK_FAILED,
     }
 )
+RELEASED_IN = frozenset({_S.FAILED, _S.CANCELLED, _S.ROLLED_BACK, _S.ROLLBACK_FAILED})
+"""Where a workspace may be whole and verified, and yet hidden."""
 RETRIED_IN = frozenset({_S.IMPORTING, _S.VERIFYING, _S.COMPLETED_WITH_WARNINGS, _S.FAILED})
 WAITING = frozenset({_S.AWAITING_REVIEW, _S.APPROVED})
 """A person has the next move."""

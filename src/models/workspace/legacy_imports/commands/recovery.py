@@ -8,6 +8,8 @@ from models.core.access.rules import Principal
 from models.core.base import Id
 from models.workspace.legacy_imports.commands import executions
 from models.workspace.legacy_imports.commands.moves import chosen_of, move, require
+from models.workspace.legacy_imports.commands.releases import release
+from models.workspace.legacy_imports.notices import tell_owners
 from models.workspace.legacy_imports.queries import (
     entries_of,
     find_entry,
@@ -15,9 +17,11 @@ from models.workspace.legacy_imports.queries import (
     get_run,
     holds_data,
     is_expired,
+    is_finished,
 )
 from models.workspace.legacy_imports.rules import (
     MAX_ATTEMPTS,
+    RELEASED_IN,
     RETRIED_IN,
     REVERSIBLE,
     ImportStage,
@@ -32,6 +36,7 @@ from models.workspace.legacy_imports.tables import (
     LegacyImportRun,
     legacy_import_workspace,
 )
+from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError
 
@@ -68,6 +73,20 @@ async def retry_workspace(work: UnitOfWork, run_id: Id, entry_id: Id) -> LegacyI
         await executions.tell(work, run, "retry_workspace")
     else:
         await _go_on(work, run, LegacyImportStatus.IMPORTING, "retry")
+    return await get_run(work, run_id)
+
+
+async def release_finished(work: UnitOfWork, run_id: Id, keys: KeyRing) -> LegacyImport:
+    """Show the workspaces that were verified before a run was cancelled. Raises ConflictError."""
+    run = await find_run(work, run_id, lock=True)
+    require(run, RELEASED_IN, "released")
+    finished = [one for one in await entries_of(work, run_id) if is_finished(one)]
+    if not finished:
+        raise ConflictError(
+            f"The legacy import run is {run.status}, and no workspace of it is finished and hidden."
+        )
+    await release(work, run, finished, keys)
+    await tell_owners(work, run, LegacyImportStatus(run.status), finished)
     return await get_run(work, run_id)
 
 
