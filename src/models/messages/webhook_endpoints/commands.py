@@ -107,10 +107,8 @@ async def delete_endpoint(
     work: UnitOfWork, actor: Actor, endpoint_id: Id
 ) -> DeletedWebhookEndpoint:
     """Delete an endpoint; what is on its way to it is cancelled. Raises NotFoundError."""
-    this = _endpoint.workspace_id == actor.workspace_id, _endpoint.id == endpoint_id
-    deleted = await work.execute(delete(webhook_endpoint).where(*this))
-    if deleted.rowcount == 0:
-        raise NotFoundError("endpoint")
+    # The deliveries first, as an attempt holds its own when it writes to the endpoint. One that is
+    # made meanwhile finds no endpoint.
     pending = select(delivery.c.id).where(
         delivery.c.workspace_id == actor.workspace_id,
         delivery.c.target_id == endpoint_id,
@@ -118,6 +116,10 @@ async def delete_endpoint(
     )
     waiting = [row.id for row in await work.rows(pending.order_by(delivery.c.id))]
     await cancel_deliveries(work, actor.workspace_id, waiting)
+    this = _endpoint.workspace_id == actor.workspace_id, _endpoint.id == endpoint_id
+    deleted = await work.execute(delete(webhook_endpoint).where(*this))
+    if deleted.rowcount == 0:
+        raise NotFoundError("endpoint")
     return DeletedWebhookEndpoint(id=endpoint_id)
 
 
