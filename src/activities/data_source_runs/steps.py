@@ -35,6 +35,7 @@ from models.sources.data_source_runs.commands.targets import filled_fields
 from models.sources.data_source_runs.rules import DataSourceRunStatus, RunTrigger, Stage
 from models.sources.data_source_runs.tables import DataSourceRun
 from models.sources.data_sources.rules.configs import FieldMapping
+from models.sources.tabular.rules.options import MAX_SHEETS
 from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
 from runtime.database import Database
 from runtime.errors import PlatformError, UnavailableError
@@ -187,7 +188,8 @@ class DataSourceRunActivities:
         if run.plan["fields"]:
             return [FieldMapping.model_validate(one) for one in run.plan["fields"]]
         described = await table.describe(0, None)
-        await self._progress(run, sheetName=described["sheetName"])
+        sheets = [*described["sheets"]][:MAX_SHEETS]
+        await self._progress(run, sheetName=described["sheetName"], sheets=sheets)
         return [
             FieldMapping.model_validate(
                 {

@@ -13,6 +13,7 @@ from activities.jobs.provider_attempts import try_later_or_refuse
 from activities.jobs.transactions import Chunks
 from activities.providers.adapter import MAX_LISTED, RETRIED, Listing, ProblemKind, ProviderProblem
 from activities.providers.calls import Opened, Providers, asked
+from models.content.items.commands import check_parent
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.messages.jobs.queries import job_actor
@@ -128,6 +129,8 @@ class _Import:
             "counts": dict(job.progress["counts"]),
             "skipped": list(job.progress["skipped"]),
         }
+        self._parents: dict[Id | None, Id | None] = {}
+        """The items that the transaction has found below which rows have theirs."""
 
     async def begin_folder(self, row: ImportedResourceRow) -> JsonObject:
         """Make the folder; what is in it is listed next, unless people deleted it."""
@@ -179,6 +182,7 @@ class _Import:
                 await self._drop(row, f"The credential may not write a {row.kind}.")
             elif (known := await native.as_it_was(self._work, self._actor, row)) is not None:
                 self._count(known)
+                await self._sheets(row)
             else:
                 wanted.append(row)
         tables = [row for row in wanted if row.kind == ImportedKind.DATABASE]
@@ -197,8 +201,9 @@ class _Import:
         if fetched.problem is not None:
             await self._drop(row, fetched.problem)
             return
-        parent, work, actor = await self._parent_of(row), self._work, self._actor
+        work, actor = self._work, self._actor
         try:
+            parent = await self._parent_of(row)
             async with work.savepoint():
                 if fetched.blocks is not None:
                     outcome = await native.make_page(
@@ -214,9 +219,9 @@ class _Import:
 
     async def _table(self, row: ImportedResourceRow) -> None:
         try:
+            parent = await self._parent_of(row)
             async with self._work.savepoint():
                 if row.run_id is None:
-                    parent = await self._parent_of(row)
                     outcome = await databases.begin_database(
                         self._work, self._actor, self._job.id, row, parent
                     )
@@ -227,6 +232,15 @@ class _Import:
         else:
             if outcome is not None:
                 self._count(outcome)
+                await self._sheets(row)
+
+    async def _sheets(self, row: ImportedResourceRow) -> None:
+        """The other sheets of a workbook are to be imported, too, each into its own database."""
+        if row.kind != ImportedKind.DATABASE or row.sheet_name is not None:
+            return
+        named = await databases.sheets_beside(self._work, row)
+        room = max(MAX_ENTRIES - await rows.count_rows(self._work, row.root_id), 0)
+        await rows.record_sheets(self._work, row, named[:room])
 
     async def _await_runs(self, tables: list[ImportedResourceRow]) -> None:
         """Look for the ends of runs that an earlier chunk accepted, for a while."""
@@ -239,6 +253,17 @@ class _Import:
             await asyncio.sleep(0.1)
 
     async def _parent_of(self, row: ImportedResourceRow) -> Id | None:
+        """The item below which a new one is made. Raises what `check_parent` raises."""
+        if row.parent_id not in self._parents:
+            parent = await self._item_above(row)
+            if row.item_id is not None:
+                return parent
+            # It stays where it is until the transaction ends: one check is enough.
+            await check_parent(self._work, self._actor, parent)
+            self._parents[row.parent_id] = parent
+        return self._parents[row.parent_id]
+
+    async def _item_above(self, row: ImportedResourceRow) -> Id | None:
         if row.parent_id is None:
             parent = self._job.input["parentItemId"]
             return None if parent is None else Id(parent)

@@ -83,6 +83,22 @@ async def test_a_table_becomes_a_database(demo: Demo) -> None:
     assert (await demo.does("import", "customers"))["imported"] == counts(kept=1)
 
 
+async def test_each_sheet_of_a_workbook_becomes_a_database(demo: Demo) -> None:
+    made = await demo.does("import", "budget")
+    assert (made["item"]["title"], made["imported"]) == ("Budget.xlsx", counts(created=2))
+    listed = (await demo.client.get("/v1/items")).json()["data"]["items"]
+    titles = {one["title"]: one["targetId"] for one in listed if one["kind"] == "database"}
+    assert titles.keys() == {"Budget.xlsx", "Budget.xlsx · Customers"}
+    assert (await demo.does("import", "budget"))["imported"] == counts(unchanged=2)
+    path = f"/v1/databases/{titles['Budget.xlsx · Customers']}/records"
+    [first, *_] = (await demo.client.get(path)).json()["data"]["records"]
+    assert (
+        await demo.client.patch(f"/v1/records/{first['id']}", json={"title": "Ours"})
+    ).is_success
+    await demo.becomes(edition=2)
+    assert (await demo.does("import", "budget"))["imported"] == counts(updated=1, kept=1)
+
+
 async def test_a_file_has_a_name_that_leads_nowhere(demo: Demo) -> None:
     made = await demo.does("import", "hostile")
     path = f"{demo.space.path}/files/{made['item']['targetId']}"

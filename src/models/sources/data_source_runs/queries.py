@@ -130,6 +130,17 @@ async def get_import(work: UnitOfWork, actor: Actor, import_id: Id) -> Spreadshe
     return detail
 
 
+async def other_sheets(work: UnitOfWork, workspace_id: Id, run_id: Id) -> list[str]:
+    """The sheets of a workbook beside the one that a run has brought in."""
+    progress: JsonObject | None = await work.scalar(
+        select(data_source_run.c.progress).where(
+            data_source_run.c.workspace_id == workspace_id, data_source_run.c.id == run_id
+        )
+    )
+    found = progress or {}
+    return [name for name in found.get("sheets", []) if name != found.get("sheetName")]
+
+
 def _result(run: DataSourceRun, result: JsonObject) -> SpreadsheetImportResult:
     stats = run.stats
     written = ("rowsInserted", "rowsUpdated", "rowsUnchanged")

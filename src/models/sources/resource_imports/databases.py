@@ -7,7 +7,7 @@ from sqlalchemy import select
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.sources.data_source_runs.commands.imports import accept_import
-from models.sources.data_source_runs.queries import get_import
+from models.sources.data_source_runs.queries import get_import, other_sheets
 from models.sources.data_source_runs.rules import OPEN_RUN
 from models.sources.data_source_runs.shapes import ImportSpreadsheet
 from models.sources.data_source_runs.tables import data_source_run
@@ -19,6 +19,7 @@ from models.sources.resource_imports.native import (
     note,
 )
 from models.sources.resource_imports.rows import change
+from models.sources.resource_imports.rules import can_name_sheet
 from models.sources.resource_imports.tables import ImportedResourceRow
 from runtime.database import UnitOfWork
 from runtime.derived_ids import derived_id
@@ -49,6 +50,8 @@ async def begin_database(
             "capabilities": [],
         },
     }
+    if row.sheet_name is not None:
+        body["sheetName"] = row.sheet_name
     if row.item_id is None:
         if parent_item_id is not None:
             body["parentItemId"] = str(parent_item_id)
@@ -87,6 +90,14 @@ async def finish_database(
     outcome = Outcome.UPDATED if written or renamed else Outcome.UNCHANGED
     outcome = Outcome.CREATED if row.item_id is None else outcome
     return await note(work, row, outcome, item_id=item_id, local_state=state)
+
+
+async def sheets_beside(work: UnitOfWork, row: ImportedResourceRow) -> list[str]:
+    """The sheets of a workbook that the run of its row did not bring in."""
+    if row.run_id is None:
+        return []
+    named = await other_sheets(work, row.workspace_id, row.run_id)
+    return [name for name in named if can_name_sheet(name)]
 
 
 async def open_runs(work: UnitOfWork, run_ids: Sequence[Id | None]) -> Sequence[Id]:

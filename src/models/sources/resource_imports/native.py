@@ -5,7 +5,7 @@ from typing import Any
 
 from models.content.files.commands import discard_file, register_private_file
 from models.content.files.rules import Content
-from models.content.items.commands import change_item, check_parent, rename_item
+from models.content.items.commands import change_item, rename_item
 from models.content.items.many import create_items_for
 from models.content.items.queries import find_item, placement, target_of
 from models.content.items.tables import ItemRow
@@ -78,8 +78,7 @@ async def new_item(
     parent_item_id: Id | None,
     target_id: Id | None,
 ) -> Id:
-    """The item of a resource that was not imported before. Raises what `check_parent` raises."""
-    await check_parent(work, actor, parent_item_id)
+    """The item of a resource that was not imported before, below a parent that was checked."""
     kind = ImportedKind(row.kind).item_kind
     titles = [(target_id, row.resource_name)]
     [made] = await create_items_for(work, actor.workspace_id, parent_item_id, kind, titles)

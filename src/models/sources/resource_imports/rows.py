@@ -8,7 +8,7 @@ from sqlalchemy import bindparam, func, insert, select, update
 from models.core.base import Id
 from models.sources.external_resources.rules.resources import ProviderResource
 from models.sources.resource_imports.kinds import ImportedKind
-from models.sources.resource_imports.rules import imported_kind
+from models.sources.resource_imports.rules import imported_kind, sheet_label
 from models.sources.resource_imports.tables import ImportedResourceRow, imported_resource
 from runtime.database import UnitOfWork
 from runtime.ids import new_id
@@ -83,6 +83,7 @@ async def record_listed(
         select(imported_resource).where(
             imported_resource.c.root_id == folder.root_id,
             imported_resource.c.external_id.in_(list(given)),
+            imported_resource.c.sheet_name.is_(None),
         ),
         of=ImportedResourceRow,
     )
@@ -122,6 +123,50 @@ async def _renew(
             .values({name: bindparam(name) for name in names}),
             values,
         )
+
+
+async def record_sheets(
+    work: UnitOfWork, book: ImportedResourceRow, names: Sequence[str] = ()
+) -> None:
+    """The sheets of a workbook beside its first are to be imported: those known, and these."""
+    seen = {
+        "external_type": book.external_type,
+        "offered_revision": book.offered_revision,
+        "mime_type": book.mime_type,
+        "seen_by": book.seen_by,
+        "pending": True,
+        "updated_at": work.now,
+    }
+    known = await work.rows(
+        update(imported_resource)
+        .where(
+            imported_resource.c.root_id == book.root_id,
+            imported_resource.c.external_id == book.external_id,
+            imported_resource.c.sheet_name.is_not(None),
+        )
+        .values(seen)
+        .returning(imported_resource.c.sheet_name)
+    )
+    before = {row.sheet_name for row in known}
+    fresh = [
+        {
+            "id": new_id(),
+            "workspace_id": book.workspace_id,
+            "connection_id": book.connection_id,
+            "root_id": book.root_id,
+            "parent_id": book.parent_id,
+            "external_id": book.external_id,
+            "sheet_name": name,
+            "resource_name": sheet_label(book.resource_name, name),
+            "kind": ImportedKind.DATABASE.value,
+            "created_at": work.now,
+            **seen,
+        }
+        for name in dict.fromkeys(names)
+        if name not in before
+    ]
+    if fresh:
+        await work.execute(insert(imported_resource), fresh)
 
 
 async def pending_rows(work: UnitOfWork, root_id: Id, limit: int) -> Sequence[ImportedResourceRow]:

@@ -1,5 +1,10 @@
 """What a resource is imported as."""
 
+from models.sources.external_resources.rules.names import (
+    MAX_NAME,
+    identifier_problem,
+    shown_name,
+)
 from models.sources.external_resources.rules.resources import (
     Capability,
     ProviderResource,
@@ -12,6 +17,9 @@ MAX_ENTRIES = 10_000
 """Resources below an imported folder; what is beyond is left out, and the import says so."""
 MAX_SKIPPED = 100
 """Skipped resources that are named."""
+
+_BOOK_NAME = 120
+"""Characters of a workbook's name in that of a sheet's database."""
 
 MARKDOWN_TYPES = frozenset({"text/markdown", "text/x-markdown"})
 HTML_TYPES = frozenset({"text/html", "application/xhtml+xml"})
@@ -40,6 +48,16 @@ def imported_kind(resource: ProviderResource) -> ImportedKind | None:
             return ImportedKind.FILE
         case _:
             return None
+
+
+def sheet_label(book: str, sheet: str) -> str:
+    """The name of the database of a sheet; both names stay to be seen."""
+    return shown_name(f"{book[:_BOOK_NAME]} · {sheet}")
+
+
+def can_name_sheet(name: str) -> bool:
+    """Whether a sheet can be asked for by its name."""
+    return 0 < len(name) <= MAX_NAME and identifier_problem(name) is None
 
 
 def essence(mime_type: str | None) -> str:

@@ -18,6 +18,8 @@ class ImportedResourceRow(SQLModel, table=True):
     import left it: one that is like that still was changed by nobody. `revision` is that of what
     was imported, `offered_revision` that of what the provider shows. A row that is `pending` is
     still to be imported by the job `seen_by`; `run_id` is the run that brings in a table's rows.
+    The first sheet of a workbook has the row of the workbook, each other one a row with its
+    `sheet_name`.
     """
 
     __tablename__ = "imported_resource"
@@ -33,7 +35,14 @@ class ImportedResourceRow(SQLModel, table=True):
             ["workspace_id", "item_id"], ["item.workspace_id", "item.id"], ondelete="CASCADE"
         ),
         one_of("kind", ImportedKind),
-        Index("uq_imported_resource_root_id_external_id", "root_id", "external_id", unique=True),
+        Index(
+            "uq_imported_resource_root_id_external_id",
+            "root_id",
+            "external_id",
+            "sheet_name",
+            unique=True,
+            postgresql_nulls_not_distinct=True,
+        ),
         Index("ix_imported_resource_item_id", "item_id"),
         Index("ix_imported_resource_pending", "root_id", "id", postgresql_where=text("pending")),
         Index(
@@ -52,6 +61,7 @@ class ImportedResourceRow(SQLModel, table=True):
     parent_id: Id | None = None
     external_type: str
     external_id: str
+    sheet_name: str | None = None
     resource_name: str
     mime_type: str | None = None
     offered_revision: str | None = None

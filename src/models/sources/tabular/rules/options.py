@@ -10,6 +10,8 @@ from models.sources.tabular.rules.formats import Conventions
 
 MAX_FILE_BYTES = 50 * 1024 * 1024
 """Bytes of an imported spreadsheet."""
+MAX_SHEETS = 100
+"""Sheets of a workbook that are imported when the whole of it is."""
 MAX_ROWS = 1_000_000
 MAX_COLUMNS = 200
 MAX_CELL_BYTES = 32 * 1024
