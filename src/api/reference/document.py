@@ -15,6 +15,7 @@ from api.reference.kinds import ByKind
 from api.reference.schemas import Schema, describe, reached, ref, resolved, untitled
 from models.automation.actions.rules.configs import CONFIGS as ACTIONS
 from models.automation.actions.rules.configs import ActionKind
+from models.automation.automations.rules.graph.catalog import NAMED
 from models.automation.automations.rules.graph.configs import CONFIGS as NODES
 from models.automation.automations.rules.graph.node_checks import DECIDING, STATIC
 from models.automation.automations.rules.graph.shapes import Graph
@@ -121,10 +122,10 @@ def _named(models: Any) -> dict[str, type[BaseModel]]:
 def _fixed() -> dict[str, tuple[str, ...]]:
     """The keys of configs that take no binding."""
     nodes = {
-        model.__name__: (*STATIC.get(kind, ()), *DECIDING.get(kind, ()))
+        model.__name__: (*STATIC.get(kind, ()), *DECIDING.get(kind, ()), *NAMED.values())
         for kind, model in NODES.items()
     }
-    return nodes | {"SequenceConfig": ("steps",)}
+    return nodes | {"SequenceConfig": ("steps",), "ImportResourceConfig": (*NAMED.values(),)}
 
 
 def _with_kind(kind: ActionKind, config: Schema) -> Schema:

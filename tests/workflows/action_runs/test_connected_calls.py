@@ -2,10 +2,13 @@
 
 from typing import Any
 
+import pytest
+
 from models.core.base import Id
 from models.sources.connections.commands import create_connection, delete_connection
 from models.sources.connections.shapes import CreateConnection
-from tests.support.actions import act
+from runtime.errors import ValidationError
+from tests.support.actions import act, make
 from tests.support.endpoint import Serve, reply
 from tests.support.engine import KEYS, Engine
 
@@ -56,7 +59,7 @@ async def test_a_connection_that_a_binding_names_is_not_used(engine: Engine, ser
     endpoint = await serve(reply(200, {}))
     connection_id = await connect(engine, endpoint.url)
     bound = {"type": "expression", "value": f"'{connection_id}'"}
-    run = await act(engine, "http_request", url=endpoint.url, connectionId=bound)
-    assert run.status == "failed"
-    assert run.error == "connectionId takes an id and no binding."
+    with pytest.raises(ValidationError) as refused:
+        await make(engine, "http_request", url=endpoint.url, connectionId=bound)
+    assert [one.path for one in refused.value.details] == ["config.connectionId"]
     assert endpoint.requests == []

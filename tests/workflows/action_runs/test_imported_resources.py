@@ -2,10 +2,13 @@
 
 from typing import Any
 
+import pytest
+
 from models.core.base import Id
 from models.sources.connections.commands import create_connection
 from models.sources.connections.shapes import CreateConnection
-from tests.support.actions import act
+from runtime.errors import ValidationError
+from tests.support.actions import act, make
 from tests.support.engine import KEYS, Engine
 
 RESOURCE: dict[str, Any] = {
@@ -41,5 +44,5 @@ async def test_an_import_that_cannot_be_says_why(engine: Engine) -> None:
     )
     assert (run.status, "cannot be imported" in str(run.error)) == ("failed", True)
     bound = {"connectionId": {"type": "expression", "value": f"'{named['connectionId']}'"}}
-    refused = await act(engine, "import_resource", resource=RESOURCE, **bound)
-    assert refused.error == "connectionId takes an id and no binding."
+    with pytest.raises(ValidationError, match="It takes an id and no binding"):
+        await make(engine, "import_resource", resource=RESOURCE, **bound)

@@ -131,8 +131,9 @@ async def test_a_binding_names_no_endpoint(engine: Engine, serve: Serve) -> None
             with pytest.raises(ValidationError, match="It takes an id and no binding"):
                 await engine.publish(graph(bound))
     bound = {"type": "expression", "value": f"'{named}'"}
-    run = await act(engine, ActionKind.SEND_WEBHOOK, endpointId=bound, type="done")
-    assert run.error == "endpointId takes an id and no binding."
+    with pytest.raises(ValidationError) as refused:
+        await make(engine, ActionKind.SEND_WEBHOOK, endpointId=bound, type="done")
+    assert [one.path for one in refused.value.details] == ["config.endpointId"]
     assert receiver.requests == []
 
 

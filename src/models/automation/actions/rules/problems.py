@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from models.automation.actions.rules.configs import CONFIGS, ActionKind, parts_of
+from models.automation.automations.rules.graph.catalog import BY_ID_ONLY, NAMED
 from models.automation.automations.rules.graph.node_checks import model_problems
 from models.automation.automations.rules.language.bindings import (
     is_binding,
@@ -62,6 +63,9 @@ def _problems(kind: ActionKind, config: JsonObject) -> Iterator[tuple[str, str]]
         sends = part_kind is ActionKind.SEQUENCE or part_kind.value in SENDERS
         if not sends:
             yield from ((prefix + path, SECRETS_LEAVE) for path, _ in secrets_in(parameters))
+        for name in NAMED.values():
+            if is_binding(parameters.get(name)):
+                yield prefix + name, BY_ID_ONLY
         for path, message in model_problems(CONFIGS[part_kind], without_literals(parameters)):
             yield (prefix + path).rstrip("."), message
     yield from _conditions(config)

@@ -64,6 +64,7 @@ NAMED: Mapping[NodeKind, str] = {
     NodeKind.SEND_WEBHOOK: "endpointId",
 }
 """Parameters that only the config itself names: what a binding gives was checked by nobody."""
+BY_ID_ONLY = "It takes an id and no binding."
 
 _KEYS = frozenset({*NAMED_BY, "databaseId"})
 

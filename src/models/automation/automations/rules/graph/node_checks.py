@@ -7,7 +7,12 @@ import pydantic
 from pydantic_core import ErrorDetails
 
 from models.automation.automations.rules.graph.call_checks import call_problems
-from models.automation.automations.rules.graph.catalog import NAMED, Noun, ReferenceCatalog
+from models.automation.automations.rules.graph.catalog import (
+    BY_ID_ONLY,
+    NAMED,
+    Noun,
+    ReferenceCatalog,
+)
 from models.automation.automations.rules.graph.configs import CONFIGS, SwitchConfig
 from models.automation.automations.rules.graph.kinds import (
     NODE_KINDS,
@@ -55,7 +60,7 @@ def node_problems(
             yield f"{_place(node, name)}: It cannot be a binding, since it decides the plan."
     own = NAMED.get(kind)
     if own is not None and (own in node.input or is_binding(given.get(own))):
-        yield f"{_place(node, own)}: It takes an id and no binding."
+        yield f"{_place(node, own)}: {BY_ID_ONLY}"
     yield from _parameter_problems(node, kind, given)
     yield from _expression_problems(node, kind, given)
     for path in braces(given):
