@@ -32,6 +32,7 @@ from bench.floor_server import floor_route
 from bench.floor_workflows import floor_worker
 from bench.graphs import QUICK_CHAIN, outside_chain
 from bench.imports import import_rates, large_imports, neighbours
+from bench.integrations import browse_rate, import_of_files, mount_growth
 from bench.loops import loop_rates, node_costs
 from bench.pipeline import pipeline_times
 from bench.platform import Platform, running_platform
@@ -180,6 +181,18 @@ async def _experiments(m: Measuring) -> list[Figure]:
     return [await assignment_rate(m.platform, m.rounds, 2 * m.count)]
 
 
+async def _browses(m: Measuring) -> list[Figure]:
+    return await browse_rate(m.platform, m.rounds, m.count)
+
+
+async def _mounts(m: Measuring) -> list[Figure]:
+    return await mount_growth(m.platform, m.rounds)
+
+
+async def _resource_imports(m: Measuring) -> list[Figure]:
+    return await import_of_files(m.platform, m.rounds, m.scratch)
+
+
 async def _deliveries(m: Measuring) -> list[Figure]:
     return [await delivery_rate(m.platform, m.client, m.rounds, m.count)]
 
@@ -201,6 +214,9 @@ PARTS: Mapping[str, Part] = {
     "timers": Part("timers started a second", _timers, 20),
     "feeds": Part("tickets a second, and how soon a commit reaches clients", _feeds, 40),
     "experiments": Part("variants assigned a second", _experiments, 15),
+    "browses": Part("pages of a mirrored folder a second", _browses, 10),
+    "mounts": Part("recursive mounts of very many entries", _mounts, 20),
+    "resource-imports": Part("files imported from a bucket a second", _resource_imports, 20),
     "deliveries": Part("webhooks delivered a second", _deliveries, 20),
     "throughput": Part("runs of quick nodes completed a second", _throughput, 110),
     "idle": Part("one run alone, from trigger to end", _idle, 25),

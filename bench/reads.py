@@ -27,25 +27,25 @@ async def read_rates(
     platform: Platform, floor: httpx2.AsyncClient, rounds: Rounds, count: int
 ) -> list[Figure]:
     """Requests a second: one record by id, and a page of 30."""
-    database, record = await _table(platform)
+    database, record = await records_table(platform)
     workspace = {"workspace_id": platform.connection["workspaceId"]}
     one = Figure("GET a record vs a bare SELECT", "1/s", at_least=0.8)
     page = Figure("list 30 records vs a bare SELECT", "1/s", at_least=0.5)
     for _ in rounds:
         one.add(
-            await _rate(count, lambda: platform.http.get(f"/v1/records/{record}")),
-            await _rate(count, lambda: floor.get(f"/records/{record}")),
+            await rate(count, lambda: platform.http.get(f"/v1/records/{record}")),
+            await rate(count, lambda: floor.get(f"/records/{record}")),
         )
         page.add(
-            await _rate(count, lambda: platform.http.get(f"/v1/databases/{database}/records")),
-            await _rate(
+            await rate(count, lambda: platform.http.get(f"/v1/databases/{database}/records")),
+            await rate(
                 count, lambda: floor.get(f"/databases/{database}/records", params=workspace)
             ),
         )
     return [one, page]
 
 
-async def _table(platform: Platform) -> tuple[str, str]:
+async def records_table(platform: Platform) -> tuple[str, str]:
     path = f"/v1/workspaces/{platform.connection['workspaceId']}/databases"
     database = await platform.post(path, {"label": "Reads", "fields": FIELDS})
     for start in range(0, RECORDS, 500):
@@ -67,7 +67,7 @@ def _record(number: int) -> dict[str, Any]:
     return {"title": f"Record {number}", "data": data}
 
 
-async def _rate(count: int, call: Callable[[], Awaitable[httpx2.Response]]) -> float:
+async def rate(count: int, call: Callable[[], Awaitable[httpx2.Response]]) -> float:
     """Calls a second, a bounded number at once; a refused one ends the measurement."""
     room = asyncio.Semaphore(AT_ONCE)
 
