@@ -58,13 +58,6 @@ async def propose(  # the parts of a proposal
     stored: list[JsonObject] = [
         one.model_dump(mode="json", by_alias=True, exclude_none=True) for one in operations
     ]
-    outcomes = [
-        Outcome(
-            ResultStatus.PENDING,
-            needs_approval=stake_of(one.kind, one.input) is not Stake.NEVER_ASK,
-        )
-        for one in operations
-    ]
     made = await work.first(
         insert(change_set)
         .values(
@@ -76,7 +69,7 @@ async def propose(  # the parts of a proposal
             status=CHANGE_LIFECYCLE.initial.value,
             operations=stored,
             sealed_credentials=credentials,
-            outcomes=stored_outcomes(outcomes),
+            outcomes=stored_outcomes([_pending(one) for one in operations]),
             names={},
             created_by_user_id=actor.user_id,
             expires_at=work.now + LIFETIME,
@@ -88,6 +81,11 @@ async def propose(  # the parts of a proposal
     )
     assert made is not None
     return detail(made, work.now)
+
+
+def _pending(operation: Operation) -> Outcome:
+    stake = stake_of(operation.kind, operation.input)
+    return Outcome(ResultStatus.PENDING, needs_approval=stake is not Stake.NEVER_ASK)
 
 
 def _title(operations: Sequence[Operation], instruction: str | None) -> str:
