@@ -18,6 +18,7 @@ import pytest
 import pytest_asyncio
 
 from runtime.settings import Settings
+from tests.contract.catalogue import EXAMPLES
 from tests.contract.furnished import Furnished
 from tests.support.engine import running_engine
 from tests.support.exploring import examples
@@ -49,6 +50,9 @@ SAME_BODY = (
 # To call a webhook with DELETE deletes nothing, as the checks take for granted.
 LEFT_OUT = (*ENDING, "call_webhook_by_delete")
 
+OTHER_IDS = ("get_ai_run", "reject_ai_run", "apply_ai_run")
+"""Operations whose `runId` is that of no automation run."""
+
 CONFIGURATION = """
 [checks.positive_data_acceptance]
 # Cursors, dates in the past, references, and rules between keys: no schema can tell them.
@@ -68,7 +72,20 @@ def configuration(made: Furnished, document: str) -> str:
         f"phases.examples.enabled = {str(name not in SAME_BODY).lower()}"
         for name in broad_operations(document)
     ]
-    return "\n".join([CONFIGURATION, *lines, *broad, ""])
+    return "\n".join([CONFIGURATION, *lines, *broad, *_named_otherwise(made, document), ""])
+
+
+def _named_otherwise(made: Furnished, document: str) -> list[str]:
+    """Real ids for the operations whose parameter is that of another kind of thing elsewhere."""
+    operations = set(re.findall(r'"operationId":\s*"(\w+)"', document)) & set(OTHER_IDS)
+    return [
+        f'[[operations]]\ninclude-operation-id = "{name}"\n'
+        + "\n".join(
+            f'parameters."path.{parameter}" = "{made.ids[known]}"'
+            for parameter, known in EXAMPLES[name].ids.items()
+        )
+        for name in sorted(operations)
+    ]
 
 
 def broad_operations(document: str) -> list[str]:
