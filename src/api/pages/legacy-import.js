@@ -11,6 +11,10 @@ const AT_REST = [
 const CANCELLABLE = [
   "uploaded", "validating", "dry_running", "awaiting_review", "approved", "importing", "verifying",
 ];
+const RELEASABLE = ["failed", "cancelled", "rolled_back", "rollback_failed"];
+/** Whole, and yet hidden. */
+const isFinished = ({ stage, lifecycleState, rollbackState }) =>
+  stage === "done" && lifecycleState === "hidden" && rollbackState === "none";
 /** The sign and colour of each status and stage; all others are under way. */
 const SIGNS = {
   awaiting_review: "waiting", approved: "waiting", completed: "succeeded",
@@ -45,7 +49,7 @@ const stage = ([label, [does]], number) => {
 };
 
 const numbers = (counts) => Object.entries(counts)
-  .map(([kind, count]) => `${count.toLocaleString()} ${plain(kind)}`).join(", ");
+  .map(([kind, count]) => `${plain(kind)}: ${count.toLocaleString()}`).join(", ");
 
 function workspace(entry) {
   const { progress } = entry;
@@ -53,7 +57,7 @@ function workspace(entry) {
     { max: progress.total, value: progress.done, "aria-label": plain(progress.stage) });
   const retry = entry.stage === "failed" && entry.rollbackState === "none"
     && button("Retry", `${path}/workspaces/${entry.id}/retry`, () => ({}));
-  return section(entry.sourceName, element("p", {}, tagOf(entry.stage), bar),
+  return section(element("span", { class: "name" }, entry.sourceName), element("p", {}, tagOf(entry.stage), bar),
     pairs({
       counts: numbers(entry.counts),
       "goes to": entry.targetWorkspaceId && mono(entry.targetWorkspaceId),
@@ -112,6 +116,8 @@ function buttons() {
     status === "awaiting_review" && button("Approve", `${path}/approve`, () => ({})),
     status === "approved" && button("Start", `${path}/start`, () => ({})),
     CANCELLABLE.includes(status) && button("Cancel", `${path}/cancel`, () => ({})),
+    RELEASABLE.includes(status) && workspaces.some(isFinished)
+      && button("Release", `${path}/release`, () => ({})),
     AT_REST.includes(status) && holds && !partial
       && button("Roll back", `${path}/rollback`, () => reason(false)),
     AT_REST.includes(status) && partial
@@ -131,7 +137,8 @@ function show() {
 /** Buttons stay as they are while nothing else can be done: somebody may be about to press one. */
 function showAll() {
   show();
-  const now = [shown.status, ...shown.workspaces.map((one) => one.rollbackState)].join();
+  const now = [shown.status, ...shown.workspaces.map(
+    (one) => `${one.lifecycleState} ${one.rollbackState}`)].join();
   if (at("buttons").dataset.for !== now) {
     at("buttons").dataset.for = now;
     at("buttons").replaceChildren(...buttons());
