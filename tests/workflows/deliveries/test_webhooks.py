@@ -3,6 +3,7 @@
 import asyncio
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 import pytest
 from sqlalchemy import select, update
@@ -11,8 +12,10 @@ from standardwebhooks import Webhook, WebhookVerificationError
 from activities.deliveries.teller import Teller
 from models.core.base import Id
 from models.messages.deliveries import rules
+from models.messages.deliveries.commands import cancel_deliveries
 from models.messages.deliveries.rules import DeliveryChannel
 from models.messages.notifications.tables import notification
+from models.messages.webhook_endpoints import telling
 from models.messages.webhook_endpoints.tables import webhook_endpoint
 from models.messages.workspace_events.commands import append_event
 from models.messages.workspace_events.rules import EventType
@@ -131,6 +134,25 @@ async def test_tellers_at_once_tell_once(client: Client, space: Space, serve: Se
     log = await ended(client, space, endpoint, 20)
     assert len({one["eventId"] for one in log}) == len(log) == 20
     assert len({call.headers["webhook-id"] for call in receiver.requests}) == 20
+
+
+async def test_an_endpoint_that_does_not_answer_is_told_of_no_more_than_it_can_hold(
+    client: Client, space: Space, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(telling, "MOST_OPEN", 2)
+    receiver = await serve(reply(500))
+    endpoint = await create(client, space, receiver.url)
+    await happen(space, 2)
+    await tell(space)
+    await happen(space, 3)
+    await tell(space)
+    waiting = await deliveries(client, space, endpoint)
+    assert [one["status"] for one in waiting] == ["pending", "pending"]
+    async with space.database.transaction() as work:
+        await cancel_deliveries(work, space.id, [UUID(one["id"]) for one in waiting])
+    await tell(space)
+    found = await deliveries(client, space, endpoint)
+    assert len({one["eventId"] for one in found}) == 5
 
 
 @pytest.mark.usefixtures("_soon")

@@ -35,6 +35,11 @@ class Delivery(SQLModel, table=True):
         Index("ix_delivery_target_id", "workspace_id", "target_id", "created_at", "id"),
         Index("ix_delivery_completed_at", "completed_at"),
         Index(
+            "ix_delivery_open_target_id",
+            "target_id",
+            postgresql_where=text(f"status IN ({listed(OPEN_DELIVERY)})"),
+        ),
+        Index(
             "ix_delivery_open", "id", postgresql_where=text(f"status IN ({listed(OPEN_DELIVERY)})")
         ),
     )

@@ -6,11 +6,12 @@ place are written together, so an event becomes one delivery for each endpoint, 
 
 from collections.abc import Sequence
 
-from sqlalchemy import Uuid, bindparam, exists, func, select, update
+from sqlalchemy import ColumnElement, Uuid, bindparam, exists, func, select, update
 
 from models.core.base import Id, JsonObject
 from models.messages.deliveries.commands import NewDelivery, accept_deliveries
-from models.messages.deliveries.rules import DeliveryChannel
+from models.messages.deliveries.rules import OPEN_DELIVERY, DeliveryChannel
+from models.messages.deliveries.tables import delivery
 from models.messages.webhook_endpoints.tables import WebhookEndpoint, webhook_endpoint
 from models.messages.workspace_events.queries import events_between, head
 from models.messages.workspace_events.rules import EventType
@@ -24,6 +25,9 @@ MOST_EVENTS = 500
 """Events of one workspace in one turn."""
 MOST_WORKSPACES = 1_000
 """Workspaces that are looked at in one turn."""
+MOST_OPEN = 1_000
+"""Deliveries on their way to one endpoint. It is told of no more until some have ended, so that an
+endpoint that does not answer piles up places in the log, and not executions."""
 FIRST_WORKSPACE = Id(int=0)
 
 _endpoint = webhook_endpoint.c
@@ -64,6 +68,7 @@ async def tell(work: UnitOfWork, workspace_id: Id) -> int:
             _endpoint.workspace_id == workspace_id,
             _endpoint.enabled,
             _endpoint.told_until < until,
+            _has_room(),
         )
         .order_by(_endpoint.id)
         .with_for_update(skip_locked=True)
@@ -95,6 +100,18 @@ async def tell(work: UnitOfWork, workspace_id: Id) -> int:
         .values(told_until=func.greatest(_endpoint.told_until, events[-1].seq))
     )
     return len(events)
+
+
+def _has_room() -> ColumnElement[bool]:
+    """Whether fewer deliveries than MOST_OPEN are on their way to an endpoint."""
+    open_ones = (
+        select(delivery.c.id)
+        .where(delivery.c.target_id == _endpoint.id, delivery.c.status.in_(OPEN_DELIVERY))
+        .limit(MOST_OPEN)
+        .correlate(webhook_endpoint)
+        .subquery()
+    )
+    return select(func.count()).select_from(open_ones).scalar_subquery() < MOST_OPEN
 
 
 def payload_of(event: WorkspaceEvent) -> JsonObject:
