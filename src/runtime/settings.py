@@ -1,5 +1,6 @@
 """The platform's settings: environment variables, checked once, at the start of a process."""
 
+import re
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -142,11 +143,9 @@ class Settings(PushSettings, TemporalSettings):
     worker_memory_limit: int = Field(default=4096 * MIB, ge=0)
     """Bytes of address space of a worker process; 0 sets no limit."""
 
-    otel_endpoint: str | None = Field(
-        default=None, validation_alias="OTEL_EXPORTER_OTLP_ENDPOINT", pattern=r"^https?://"
-    )
+    otel_endpoint: str | None = Field(default=None, validation_alias="OTEL_EXPORTER_OTLP_ENDPOINT")
     """Base URL of an OTLP receiver (HTTP) that takes traces; without one nothing is traced."""
-    worker_metrics_address: str | None = Field(default=None, pattern=r"^[^\s]+:[0-9]{1,5}$")
+    worker_metrics_address: str | None = None
     """Where a worker serves the metrics of its Temporal SDK to Prometheus, as `host:port`."""
 
     log_format: Literal["json", "console"] = "json"
@@ -192,6 +191,20 @@ class Settings(PushSettings, TemporalSettings):
         if url.scheme not in {"http", "https"} or not url.hostname or url.query or url.fragment:
             raise ValueError("must be an http or https URL, such as https://workspace.example.com")
         return value.rstrip("/")
+
+    @field_validator("otel_endpoint")
+    @classmethod
+    def _is_receiver(cls, value: str | None) -> str | None:
+        if value is not None and not value.startswith(("http://", "https://")):
+            raise ValueError("must be an http or https URL, such as http://127.0.0.1:4318")
+        return value
+
+    @field_validator("worker_metrics_address")
+    @classmethod
+    def _is_address(cls, value: str | None) -> str | None:
+        if value is not None and not re.fullmatch(r"\S+:[0-9]{1,5}", value):
+            raise ValueError("must be host:port, such as 127.0.0.1:9464")
+        return value
 
     @field_validator("object_store")
     @classmethod

@@ -55,5 +55,6 @@ def test_every_table_of_a_run_refers_to_the_run() -> None:
         and not {"automation_run", "node_run", "action_run"}
         & {key.referred_table.name for key in table.foreign_key_constraints}
     }
-    of_data_sources = {"source_row", "staged_row"}
-    assert untied - of_data_sources <= {"notification", "record_change", "webhook_receipt"}
+    of_imports = {"source_row", "staged_row", "imported_resource"}
+    of_imports |= {"import_id_map", "legacy_import_workspace"}
+    assert untied - of_imports <= {"notification", "record_change", "webhook_receipt"}
