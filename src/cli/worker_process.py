@@ -16,7 +16,7 @@ import structlog
 from temporalio.worker import Interceptor, Worker
 
 from activities.deliveries.push.providers import pushers_of
-from activities.deliveries.teller import Teller
+from activities.deliveries.webhook_fan_out import WebhookFanOut
 from activities.maintenance.retention import Periods
 from activities.outbox.deliveries import ExecutionDeliveries
 from activities.outbox.relay import LIMITS, Relay
@@ -75,7 +75,7 @@ async def running_workers(
         parts.starts,
         replace(LIMITS, running=parts.running_cap),
     )
-    dispatcher, teller = Dispatcher(parts.database), Teller(parts.database)
+    dispatcher, fan_out = Dispatcher(parts.database), WebhookFanOut(parts.database)
 
     def wake() -> None:
         relay.wake()
@@ -100,7 +100,7 @@ async def running_workers(
                 await ensure_schedule(parts.client, schedule)
             listening = listen(libpq_url(database_url), wake)
             await stack.enter_async_context(
-                background(relay.run(), dispatcher.run(), teller.run(), listening)
+                background(relay.run(), dispatcher.run(), fan_out.run(), listening)
             )
         yield relay
 

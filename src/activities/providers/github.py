@@ -29,7 +29,6 @@ from activities.providers.contents import (
     link_to,
     media_type,
 )
-from activities.providers.first_names import FirstNames
 from activities.providers.paths import checked_path, name_of
 from activities.providers.web import (
     Web,
@@ -40,6 +39,7 @@ from activities.providers.web import (
     shown_text,
     text_of,
 )
+from activities.providers.whole_listings import FirstNames
 from activities.sources.links import linked
 from models.sources.external_resources.rules.resources import (
     Capability,

@@ -32,9 +32,9 @@ from activities.providers.contents import (
     link_to,
     media_type,
 )
-from activities.providers.first_names import FirstNames
 from activities.providers.paths import checked_path, name_of, parent_of
 from activities.providers.web import no_such_resource
+from activities.providers.whole_listings import FirstNames
 from models.sources.connections.configs import SftpConnection
 from models.sources.external_resources.rules.resources import (
     ProviderResource,

@@ -26,9 +26,9 @@ from activities.providers.contents import (
     link_to,
     media_type,
 )
-from activities.providers.first_names import FirstNames
 from activities.providers.paths import checked_path, name_of, parent_of, quoted
 from activities.providers.web import DOWNLOAD_SECONDS, Web, no_such_resource, sent
+from activities.providers.whole_listings import FirstNames
 from activities.providers.xml_records import Record, XmlRecords, first, has
 from models.sources.connections.configs import WebdavConnection
 from models.sources.external_resources.rules.resources import (

@@ -9,13 +9,13 @@ import pytest
 from sqlalchemy import select, update
 from standardwebhooks import Webhook, WebhookVerificationError
 
-from activities.deliveries.teller import Teller
+from activities.deliveries.webhook_fan_out import WebhookFanOut
 from models.core.base import Id
 from models.messages.deliveries import rules
 from models.messages.deliveries.commands import cancel_deliveries
 from models.messages.deliveries.rules import DeliveryChannel
 from models.messages.notifications.tables import notification
-from models.messages.webhook_endpoints import telling
+from models.messages.webhook_endpoints import fan_out
 from models.messages.webhook_endpoints.tables import webhook_endpoint
 from models.messages.workspace_events.commands import append_event
 from models.messages.workspace_events.rules import EventType
@@ -56,7 +56,7 @@ async def happen(
 
 async def tell(space: Space) -> None:
     """Tell now, and not within a second."""
-    await Teller(space.database).turn()
+    await WebhookFanOut(space.database).turn()
 
 
 async def deliveries(client: Client, space: Space, endpoint: Json, **query: str) -> list[Json]:
@@ -126,11 +126,11 @@ async def test_an_event_arrives_once_and_signed(client: Client, space: Space, se
     assert endpoint["secret"] not in (await client.get(f"{space.path}/webhook-endpoints")).text
 
 
-async def test_tellers_at_once_tell_once(client: Client, space: Space, serve: Serve) -> None:
+async def test_fan_outs_at_once_deliver_once(client: Client, space: Space, serve: Serve) -> None:
     receiver = await serve(reply(200))
     endpoint = await create(client, space, receiver.url)
     await happen(space, 20)
-    await asyncio.gather(*(Teller(space.database).turn() for _ in range(8)))
+    await asyncio.gather(*(WebhookFanOut(space.database).turn() for _ in range(8)))
     log = await ended(client, space, endpoint, 20)
     assert len({one["eventId"] for one in log}) == len(log) == 20
     assert len({call.headers["webhook-id"] for call in receiver.requests}) == 20
@@ -139,7 +139,7 @@ async def test_tellers_at_once_tell_once(client: Client, space: Space, serve: Se
 async def test_an_endpoint_that_does_not_answer_is_told_of_no_more_than_it_can_hold(
     client: Client, space: Space, serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(telling, "MOST_OPEN", 2)
+    monkeypatch.setattr(fan_out, "MOST_OPEN", 2)
     receiver = await serve(reply(500))
     endpoint = await create(client, space, receiver.url)
     await happen(space, 2)

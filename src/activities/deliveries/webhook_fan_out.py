@@ -1,22 +1,22 @@
-"""The teller: makes deliveries of what the endpoints of workspaces have not been told (ADR 0057).
+"""The fan-out: makes deliveries of the events that endpoints have not been sent (ADR 0057).
 
-Any number of tellers may run: each turn locks the endpoints it tells, and leaves the others.
+Any number may run: each turn locks the endpoints it serves, and leaves the others.
 """
 
 from typing_extensions import override
 
 from activities.poller import Poller
-from models.messages.webhook_endpoints.telling import (
+from models.messages.webhook_endpoints.fan_out import (
     FIRST_WORKSPACE,
     MOST_WORKSPACES,
-    tell,
+    make_deliveries,
     workspaces_behind,
 )
 from runtime.database import Database
 
 
-class Teller(Poller):
-    """Tells until it is stopped."""
+class WebhookFanOut(Poller):
+    """Makes deliveries until it is stopped."""
 
     def __init__(self, database: Database) -> None:
         super().__init__()
@@ -31,7 +31,7 @@ class Teller(Poller):
                 workspaces = await workspaces_behind(single, after)
             for workspace_id in workspaces:
                 async with self._database.transaction() as work:
-                    busy |= await tell(work, workspace_id) > 0
+                    busy |= await make_deliveries(work, workspace_id) > 0
             if len(workspaces) < MOST_WORKSPACES:
                 return busy
             after = workspaces[-1]

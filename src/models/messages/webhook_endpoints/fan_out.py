@@ -56,7 +56,7 @@ async def workspaces_behind(work: Work, after: Id = FIRST_WORKSPACE) -> Sequence
     return [row.workspace_id for row in await _BEHIND.rows(work, {"after": after})]
 
 
-async def tell(work: UnitOfWork, workspace_id: Id) -> int:
+async def make_deliveries(work: UnitOfWork, workspace_id: Id) -> int:
     """Make deliveries of what endpoints have not been told; how many events were looked at.
 
     To be called until it gives 0. Endpoints that another worker tells are left to it.
