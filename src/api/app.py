@@ -53,7 +53,8 @@ class WorkspaceApi(FastAPI):
     async def documentation(self) -> Documentation:
         """What clients and people read about the API.
 
-        It is made once, in a thread: it takes seconds, in which other requests are answered.
+        It is made for the first request that asks, in a thread: it takes a second, in which other
+        requests are answered, and which no start of a process has to wait for.
         """
         if self._documentation is None:
             self._documentation = asyncio.create_task(asyncio.to_thread(self._describe))
@@ -130,9 +131,7 @@ def _lifespan(owns_database: bool, background: Sequence[Background]) -> Any:
             stack.push_async_callback(services.request_log.stop)
             for run_beside in background:
                 await stack.enter_async_context(run_beside(services))
-            described = asyncio.create_task(app.documentation())
             yield
-            await described
 
     return lifespan
 
