@@ -37,13 +37,19 @@ _OWNING = "item_id"
 """A key of this name makes a row its item's, even where it may be null."""
 
 
-async def purge(work: UnitOfWork, table: Table, old: Select[Any], limit: int = MAX_ROWS) -> int:
+async def purge(
+    work: UnitOfWork,
+    table: Table,
+    old: Select[Any],
+    limit: int = MAX_ROWS,
+    heads_at_once: int = MAX_HEADS,
+) -> int:
     """Remove the rows whose ids `old` selects, the first of them first, with all that is theirs.
 
     Gives how many rows were removed or changed, at most `limit`; to be called until it is 0. Rows
     that another transaction holds are left for a later call.
     """
-    rows = await work.rows(old.limit(MAX_HEADS).with_for_update(skip_locked=True))
+    rows = await work.rows(old.limit(heads_at_once).with_for_update(skip_locked=True))
     if not rows:
         return 0
     removal = _Removal(work, limit)

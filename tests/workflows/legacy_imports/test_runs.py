@@ -8,6 +8,7 @@ from sqlalchemy import select, text, update
 
 from models.content.items.tables import item
 from models.workspace.bundles.registry import KINDS
+from models.workspace.legacy_imports.commands import rollbacks
 from models.workspace.legacy_imports.purge import purge_legacy_imports
 from models.workspace.legacy_imports.tables import legacy_import_run
 from runtime.database import Database
@@ -181,8 +182,10 @@ async def test_a_workspace_that_is_there_is_filled_and_emptied_again(
 
 
 async def test_what_was_changed_since_is_kept_and_goes_by_force(
-    admin: Administrator, database: Database
+    admin: Administrator, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # A kind is many batches, and is gone through until nothing in it can go.
+    monkeypatch.setattr(rollbacks, "_BATCH", 2)
     run = await admin.imported(whole({"Old": folders(5)}))
     (entry,) = run["workspaces"]
     async with database.transaction() as work:

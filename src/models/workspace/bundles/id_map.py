@@ -1,6 +1,6 @@
 """Reading and writing what became of the rows of a bundle."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import (
@@ -12,6 +12,7 @@ from sqlalchemy import (
     any_,
     cast,
     delete,
+    exists,
     func,
     literal,
     select,
@@ -82,6 +83,29 @@ def targets_of(entry_id: Id, source_kind: str) -> Select[Any]:
     """The ids that rows of a kind have got."""
     return select(import_id_map.c.target_id).where(
         import_id_map.c.entry_id == entry_id, import_id_map.c.source_kind == source_kind
+    )
+
+
+async def newest_targets(
+    work: UnitOfWork, entry_id: Id, source_kind: str, below: Id | None, limit: int
+) -> list[Id]:
+    """The ids that rows of a kind have got, the newest first, from below an id on."""
+    ids = targets_of(entry_id, source_kind)
+    if below is not None:
+        ids = ids.where(import_id_map.c.target_id < below)
+    rows = await work.rows(ids.order_by(import_id_map.c.target_id.desc()).limit(limit))
+    return [row.target_id for row in rows]
+
+
+async def forget_gone(work: UnitOfWork, entry_id: Id, kind: BundleKind, ids: Sequence[Id]) -> None:
+    """Forget those of these target ids whose rows are no longer in their table."""
+    await work.execute(
+        delete(import_id_map).where(
+            import_id_map.c.entry_id == entry_id,
+            import_id_map.c.source_kind == kind.name,
+            import_id_map.c.target_id == any_(literal(ids, ARRAY(Uuid))),
+            ~exists().where(kind.table.c.id == import_id_map.c.target_id),
+        )
     )
 
 

@@ -5,25 +5,29 @@ Then a workspace that the import made goes as a whole.
 """
 
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import asdict, dataclass
 
 from sqlalchemy import (
+    ARRAY,
     ColumnElement,
     ForeignKeyConstraint,
-    Select,
     Table,
+    Uuid,
     and_,
+    any_,
     exists,
     false,
     func,
+    literal,
     select,
 )
 
+from models.core.base import Id
 from models.core.bundles.kinds import BundleKind
-from models.core.purging import purge
+from models.core.purging import MAX_ROWS, purge
 from models.messages.workspace_events.commands import purge_events_of
 from models.people.workspaces.purge import purge_workspace
-from models.workspace.bundles.id_map import forget_ids, targets_of
+from models.workspace.bundles.id_map import forget_gone, forget_ids, newest_targets, targets_of
 from models.workspace.bundles.registry import KINDS
 from models.workspace.legacy_imports.commands.entries import Held, record
 from models.workspace.legacy_imports.rules import (
@@ -32,33 +36,36 @@ from models.workspace.legacy_imports.rules import (
     LifecycleState,
     RollbackState,
 )
+from models.workspace.legacy_imports.tables import LegacyImportWorkspace
 from runtime.database import UnitOfWork
 
 _REMOVED = tuple(kind for kind in reversed(KINDS) if kind.source_kind == kind.name)
 """The kinds whose rows are removed by their ids; those of others go with what they belong to."""
+_BATCH = 2_500
+"""Rows of a kind that one transaction removes, if little hangs on them."""
 _NAMED = 5
 """Rows of a kind that a warning names."""
 
 
 async def remove_batch(work: UnitOfWork, held: Held) -> int | None:
-    """Remove some rows of a held entry; how many, None when nothing is left to do."""
+    """Remove some rows of a held entry; how many, None when nothing is left to do.
+
+    The entry says how far it is, so a batch costs the same however many rows there were.
+    """
     entry = held.entry
     if not _is_due(held):
         return None
     if entry.target_workspace_id is None:
         await _conclude(work, held, gone=True)
         return None
-    place = int(entry.progress.get("kind", 0)) if entry.progress.get("stage") == "rollback" else 0
-    for number, kind in enumerate(_REMOVED[place:], place):
-        removed = await purge(work, kind.table, _removable(held, kind))
-        if removed:
-            await record(
-                work,
-                entry.id,
-                progress={"stage": "rollback", "kind": number},
-                **_running(held),
-            )
+    place = _Place.of(entry)
+    while place.kind < len(_REMOVED):
+        removed, following = await _remove_at(work, held, place)
+        if removed or following.below is not None:
+            progress = {"stage": "rollback", **asdict(following)}
+            await record(work, entry.id, progress=progress, **_running(held))
             return removed
+        place = following
     left = await _left(work, held)
     if entry.creates and not any(left.values()):
         removed = await purge_events_of(work, entry.target_workspace_id) or await purge_workspace(
@@ -68,6 +75,49 @@ async def remove_batch(work: UnitOfWork, held: Held) -> int | None:
             return removed
     await _conclude(work, held, gone=not any(left.values()), kept=await _names(work, held, left))
     return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """How far a rollback is: at which kind, below which id, and whether it is gone through again.
+
+    A row that others hang on is kept until they are gone, which may be later in the same kind.
+    """
+
+    kind: int = 0
+    below: str | None = None
+    again: bool = False
+
+    @classmethod
+    def of(cls, entry: LegacyImportWorkspace) -> "_Place":
+        told = entry.progress if entry.progress.get("stage") == "rollback" else {}
+        return cls(int(told.get("kind", 0)), told.get("below"), bool(told.get("again")))
+
+
+async def _remove_at(work: UnitOfWork, held: Held, place: _Place) -> tuple[int, _Place]:
+    """Remove what can go of a batch of one kind; how many rows, and where to go on."""
+    entry, kind = held.entry, _REMOVED[place.kind]
+    below = None if place.below is None else Id(place.below)
+    batch = await newest_targets(work, entry.id, kind.name, below, _BATCH)
+    if not batch:
+        if place.again:
+            return 0, _Place(place.kind)
+        if entry.creates and _by_force(held):
+            # What others added to a workspace that goes as a whole.
+            others = select(kind.table.c.id).where(*_can_go(held, kind))
+            removed = await purge(work, kind.table, others.order_by(kind.table.c.id.desc()))
+            return removed, _Place(place.kind if removed else place.kind + 1)
+        return 0, _Place(place.kind + 1)
+    some = kind.table.c.id == any_(literal(batch, ARRAY(Uuid)))
+    rows = select(kind.table.c.id).where(some, *_can_go(held, kind))
+    newest_first = rows.order_by(kind.table.c.id.desc())
+    removed = await purge(work, kind.table, newest_first, MAX_ROWS, _BATCH)
+    if removed:
+        await forget_gone(work, entry.id, kind, batch)
+    if removed >= MAX_ROWS:
+        # What is theirs was too much for one transaction.
+        return removed, place
+    return removed, _Place(place.kind, str(batch[-1]), place.again or removed > 0)
 
 
 def _is_due(held: Held) -> bool:
@@ -87,22 +137,14 @@ def _running(held: Held) -> dict[str, str]:
     return {"rollback_state": RollbackState.RUNNING.value} if rolling else {}
 
 
-def _removable(held: Held, kind: BundleKind) -> Select[Any]:
-    """The ids of rows of a kind that can go now, the newest first."""
+def _can_go(held: Held, kind: BundleKind) -> list[ColumnElement[bool]]:
+    """That a row of a kind is in the workspace of an entry and can go now."""
     table = kind.table
-    conditions = [_belongs(held, kind), *_holding(kind, by_force=_by_force(held))]
+    own = table.c.workspace_id == held.entry.target_workspace_id
+    conditions = [own, *_holding(kind, by_force=_by_force(held))]
     if not _by_force(held):
         conditions.append(~_is_changed(held, table))
-    return select(table.c.id).where(*conditions).order_by(table.c.id.desc())
-
-
-def _belongs(held: Held, kind: BundleKind) -> ColumnElement[bool]:
-    """Rows that were imported; by force, all of a workspace that the import made."""
-    entry, table = held.entry, kind.table
-    own = table.c.workspace_id == entry.target_workspace_id
-    if entry.creates and _by_force(held):
-        return own
-    return and_(own, table.c.id.in_(targets_of(entry.id, kind.name)))
+    return conditions
 
 
 def _is_changed(held: Held, table: Table) -> ColumnElement[bool]:
@@ -137,11 +179,16 @@ async def _left(work: UnitOfWork, held: Held) -> dict[str, int]:
     """How many rows of each kind are there still; in a workspace of its own, whoever made them."""
     left = {}
     for kind in _REMOVED:
-        own = kind.table.c.workspace_id == held.entry.target_workspace_id
-        if not held.entry.creates:
-            own = and_(own, kind.table.c.id.in_(targets_of(held.entry.id, kind.name)))
-        left[kind.name] = await work.scalar(select(func.count()).select_from(kind.table).where(own))
+        count = select(func.count()).select_from(kind.table).where(_is_left(held, kind))
+        left[kind.name] = await work.scalar(count)
     return left
+
+
+def _is_left(held: Held, kind: BundleKind) -> ColumnElement[bool]:
+    own = kind.table.c.workspace_id == held.entry.target_workspace_id
+    if held.entry.creates:
+        return own
+    return and_(own, kind.table.c.id.in_(targets_of(held.entry.id, kind.name)))
 
 
 async def _names(work: UnitOfWork, held: Held, left: dict[str, int]) -> list[str]:
@@ -150,9 +197,11 @@ async def _names(work: UnitOfWork, held: Held, left: dict[str, int]) -> list[str
     for kind in _REMOVED:
         if not left[kind.name]:
             continue
-        own = kind.table.c.workspace_id == held.entry.target_workspace_id
         rows = await work.rows(
-            select(kind.table.c.id).where(own).order_by(kind.table.c.id.desc()).limit(_NAMED)
+            select(kind.table.c.id)
+            .where(_is_left(held, kind))
+            .order_by(kind.table.c.id.desc())
+            .limit(_NAMED)
         )
         ids = ", ".join(str(row.id) for row in rows)
         told.append(
