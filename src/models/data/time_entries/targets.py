@@ -14,18 +14,20 @@ from models.data.databases.shapes import FieldShape
 from models.data.records.queries import records
 from models.data.records.tables import Record, record
 from models.data.time_entries.rules.kinds import TargetKind
-from models.people.workspaces.queries import workspace_name
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError, ValidationError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """A target, and the timer field of the record if one is meant."""
+    """A target, and the timer field of the record if one is meant.
+
+    The title is None for the workspace, whose name is read by the statement that writes the entry.
+    """
 
     kind: TargetKind
     id: Id
-    title: str
+    title: str | None = None
     item_id: Id | None = None
     database_id: Id | None = None
     field: FieldShape | None = None
@@ -42,7 +44,7 @@ async def find_target(
     if field_id is not None and kind is not TargetKind.DATABASE_RECORD:
         raise ValidationError.at("fieldId", "is for time spent on a record")
     if kind is TargetKind.WORKSPACE:
-        return await _workspace(work, actor, target_id)
+        return _workspace(actor, target_id)
     if target_id is None:
         raise ValidationError.at("targetId", f"must name the {kind.value.replace('_', ' ')}")
     if kind is TargetKind.ITEM:
@@ -50,11 +52,10 @@ async def find_target(
     return await _record(work, actor, target_id, field_id)
 
 
-async def _workspace(work: UnitOfWork, actor: Actor, target_id: Id | None) -> Target:
+def _workspace(actor: Actor, target_id: Id | None) -> Target:
     if target_id not in {None, actor.workspace_id}:
         raise NotFoundError("workspace")
-    name = await workspace_name(work, actor.workspace_id)
-    return Target(kind=TargetKind.WORKSPACE, id=actor.workspace_id, title=name)
+    return Target(kind=TargetKind.WORKSPACE, id=actor.workspace_id)
 
 
 async def _item(work: UnitOfWork, actor: Actor, item_id: Id) -> Target:

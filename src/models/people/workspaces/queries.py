@@ -1,8 +1,9 @@
 """Reading workspaces."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
-from sqlalchemy import ColumnElement, FromClause, Subquery, Uuid, and_, bindparam, select
+from sqlalchemy import ColumnElement, FromClause, ScalarSelect, Subquery, and_, select
 
 from models.core.access.rules import Principal, Role, Scope
 from models.core.base import Id
@@ -11,7 +12,6 @@ from models.people.workspaces.shapes import WorkspaceBody, WorkspaceEntry
 from models.people.workspaces.tables import Workspace, workspace
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
-from runtime.prepared_statement import PreparedStatement
 
 _MAX_LISTED = 1000
 
@@ -34,15 +34,9 @@ async def get_workspace(
     return entry(rows[0], principal, role)
 
 
-_NAME = PreparedStatement(
-    select(workspace.c.name).where(workspace.c.id == bindparam("id", type_=Uuid))
-)
-
-
-async def workspace_name(work: UnitOfWork, workspace_id: Id) -> str:
-    """What a workspace is called."""
-    (row,) = await _NAME.rows(work, {"id": workspace_id})
-    return str(row.name)
+def workspace_name_of(workspace_id: ColumnElement[Any]) -> ScalarSelect[Any]:
+    """The name of the workspace of a column of the enclosing statement."""
+    return select(workspace.c.name).where(workspace.c.id == workspace_id).scalar_subquery()
 
 
 async def plan_of(work: UnitOfWork, workspace_id: Id) -> Plan:

@@ -7,7 +7,7 @@ waits for the time of an entry hears when that has moved.
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Uuid, bindparam, literal, select, update
+from sqlalchemy import ColumnElement, Uuid, bindparam, func, literal, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from models.core.base import Id
@@ -31,6 +31,7 @@ from models.messages.events.commands import time_entry_completed
 from models.messages.notifications.commands import Notice, notify
 from models.messages.notifications.rules import NotificationKind
 from models.people.users.queries import display_name_of
+from models.people.workspaces.queries import workspace_name_of
 from runtime import outbox
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
@@ -179,9 +180,17 @@ async def tell_execution(work: UnitOfWork, workspace_id: Id, entry_id: Id) -> No
 # A new entry has not been paused.
 _GIVEN = [column for column in time_entry.columns if column is not _entry.pauses]
 _NO_VALUES = dict.fromkeys(column.name for column in _GIVEN)
+_VALUES = {column.name: bindparam(column.name, type_=column.type) for column in _GIVEN}
 _INSERT = PreparedStatement(
     upsert(time_entry)
-    .values({column.name: bindparam(column.name, type_=column.type) for column in _GIVEN})
+    .values(
+        {
+            **_VALUES,
+            "target_title_snapshot": func.coalesce(
+                _VALUES["target_title_snapshot"], workspace_name_of(_VALUES["workspace_id"])
+            ),
+        }
+    )
     .on_conflict_do_nothing()
     .returning(*_named(bindparam("_user_id", type_=Uuid))),
     TimeEntry,
