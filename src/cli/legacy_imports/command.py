@@ -1,27 +1,23 @@
 """`workspace legacy-import`: whole workspaces come in, each step by a command of its own."""
 
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Annotated, Any
-from urllib.parse import quote
 
 import typer
 
-from cli.console import aside, terminal
 from cli.rows.connection import API_KEY, STATE_DIR, URL, perform
 
 legacy_import = typer.Typer(
     name="legacy-import",
-    help="Bring whole workspaces in: upload, look, approve, start, roll back.",
+    help="Bring whole workspaces in: upload, look, approve, start, roll back."
+    " Exits with 1 when something failed or was refused.",
     no_args_is_help=True,
 )
 
-_RUNS = "/v1/admin/legacy-imports"
-_PIECE = 1 << 20
 _RUN = Annotated[str, typer.Argument(metavar="RUN", help="Id of the run.")]
-_STANDS = frozenset({"awaiting_review", "approved"})
-
-Place = tuple[Path, str | None, str | None]
+_WORKSPACE = Annotated[
+    str, typer.Argument(metavar="WORKSPACE", help="A workspace of the run: its id or its name.")
+]
 
 
 @legacy_import.command()
@@ -32,7 +28,19 @@ def upload(
     api_key: API_KEY = None,
 ) -> None:
     """Upload a bundle, wait until it is checked, and tell what an import would do."""
-    perform(_upload(file, (state_dir, url, api_key)))
+    from cli.legacy_imports.runs import upload_bundle
+
+    perform(upload_bundle(file, (state_dir, url, api_key)))
+
+
+@legacy_import.command(name="list")
+def list_newest(
+    state_dir: STATE_DIR = Path(".state"), url: URL = None, api_key: API_KEY = None
+) -> None:
+    """List the newest runs."""
+    from cli.legacy_imports.runs import list_runs
+
+    perform(list_runs((state_dir, url, api_key)))
 
 
 @legacy_import.command()
@@ -43,20 +51,61 @@ def show(
     api_key: API_KEY = None,
 ) -> None:
     """Follow a run until a person has the next move, or it has ended; then tell what it came to."""
-    perform(_decide(run, None, {}, (state_dir, url, api_key)))
+    from cli.legacy_imports.runs import show_run
+
+    perform(show_run(run, (state_dir, url, api_key)))
+
+
+@legacy_import.command()
+def select(
+    run: _RUN,
+    workspace: _WORKSPACE,
+    skip: Annotated[bool, typer.Option("--skip", help="Leave it out instead.")] = False,
+    into: Annotated[
+        str | None, typer.Option(metavar="ID", help="Import it into this workspace.")
+    ] = None,
+    new: Annotated[bool, typer.Option("--new", help="Import it into one of its own.")] = False,
+    state_dir: STATE_DIR = Path(".state"),
+    url: URL = None,
+    api_key: API_KEY = None,
+) -> None:
+    """Choose, before a run is approved, whether a workspace comes in, and where to."""
+    from cli.legacy_imports.runs import decide_workspace
+
+    if into is not None and new:
+        raise typer.BadParameter("--into and --new exclude each other.")
+    body: dict[str, Any] = {"selected": not skip}
+    if into is not None or new:
+        body["targetWorkspaceId"] = into
+    perform(decide_workspace(run, workspace, None, body, (state_dir, url, api_key)))
+
+
+@legacy_import.command()
+def check(
+    run: _RUN,
+    state_dir: STATE_DIR = Path(".state"),
+    url: URL = None,
+    api_key: API_KEY = None,
+) -> None:
+    """Repeat the dry run of what is selected."""
+    _decide(run, "dry-run", {}, (state_dir, url, api_key))
 
 
 @legacy_import.command()
 def approve(
     run: _RUN,
     note: Annotated[str | None, typer.Option(help="What is to be kept of the decision.")] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(metavar="WORKSPACE", help="Select this one and no other; repeatable."),
+    ] = None,
     state_dir: STATE_DIR = Path(".state"),
     url: URL = None,
     api_key: API_KEY = None,
 ) -> None:
     """Approve a run that was checked: it can then be started."""
     body = {} if note is None else {"note": note}
-    perform(_decide(run, "approve", body, (state_dir, url, api_key)))
+    _decide(run, "approve", body, (state_dir, url, api_key), only, "selectedWorkspaceIds")
 
 
 @legacy_import.command()
@@ -67,7 +116,21 @@ def start(
     api_key: API_KEY = None,
 ) -> None:
     """Import what was approved, and wait for the end. Ctrl-C leaves it going on."""
-    perform(_decide(run, "start", {}, (state_dir, url, api_key)))
+    _decide(run, "start", {}, (state_dir, url, api_key))
+
+
+@legacy_import.command()
+def retry(
+    run: _RUN,
+    workspace: _WORKSPACE,
+    state_dir: STATE_DIR = Path(".state"),
+    url: URL = None,
+    api_key: API_KEY = None,
+) -> None:
+    """Go on with a workspace whose import failed, from where it stopped."""
+    from cli.legacy_imports.runs import decide_workspace
+
+    perform(decide_workspace(run, workspace, "retry", {}, (state_dir, url, api_key)))
 
 
 @legacy_import.command()
@@ -80,7 +143,7 @@ def cancel(
 ) -> None:
     """Cancel a run; what it has not finished is taken back."""
     body = {} if reason is None else {"reason": reason}
-    perform(_decide(run, "cancel", body, (state_dir, url, api_key)))
+    _decide(run, "cancel", body, (state_dir, url, api_key))
 
 
 @legacy_import.command()
@@ -91,7 +154,7 @@ def release(
     api_key: API_KEY = None,
 ) -> None:
     """Let people see the workspaces that were finished before a run was cancelled."""
-    perform(_decide(run, "release", {}, (state_dir, url, api_key)))
+    _decide(run, "release", {}, (state_dir, url, api_key))
 
 
 @legacy_import.command()
@@ -101,70 +164,27 @@ def rollback(
     force: Annotated[
         bool, typer.Option("--force", help="Remove what was changed since as well.")
     ] = False,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(metavar="WORKSPACE", help="Take back this one and no other; repeatable."),
+    ] = None,
     state_dir: STATE_DIR = Path(".state"),
     url: URL = None,
     api_key: API_KEY = None,
 ) -> None:
     """Take back what a run has imported, within 30 days. What was changed since is kept."""
     body = {"reason": reason, "force": force}
-    perform(_decide(run, "rollback", body, (state_dir, url, api_key)))
+    _decide(run, "rollback", body, (state_dir, url, api_key), only, "workspaceIds")
 
 
-async def _upload(file: Path, place: Place) -> None:
-    from cli.api_client import api_client
-    from cli.rows.display import Display
+def _decide(
+    run: str,
+    what: str,
+    body: dict[str, Any],
+    place: tuple[Path, str | None, str | None],
+    only: list[str] | None = None,
+    key: str = "",
+) -> None:
+    from cli.legacy_imports.runs import decide
 
-    size = _size(file)
-    async with await api_client(*place) as client:
-        with Display(aside()) as display:
-
-            async def pieces() -> AsyncIterator[bytes]:
-                done = 0
-                with file.open("rb") as opened:
-                    while piece := opened.read(_PIECE):
-                        display.sent(done, size)
-                        yield piece
-                        done += len(piece)
-
-            headers = {"Content-Type": "application/octet-stream", "Content-Length": str(size)}
-            run = await client.call("POST", _RUNS, content=pieces(), headers=headers, timeout=3600)
-        await _watch(client, run)
-
-
-def _size(file: Path) -> int:
-    """The bytes of a file. Raises StartError when there is none."""
-    from cli.supervisor.errors import StartError
-
-    if not file.is_file():
-        raise StartError(f"There is no file {file}.")
-    return file.stat().st_size
-
-
-async def _decide(run_id: str, what: str | None, body: dict[str, Any], place: Place) -> None:
-    from cli.api_client import api_client
-
-    path = f"{_RUNS}/{quote(run_id, safe='')}"
-    async with await api_client(*place) as client:
-        if what is None:
-            run = await client.call("GET", path)
-        else:
-            run = await client.call("POST", f"{path}/{what}", json=body)
-        await _watch(client, run)
-
-
-async def _watch(client: Any, run: dict[str, Any]) -> None:
-    """Follow a run until nothing happens by itself any more, and tell what it came to."""
-    from cli.legacy_imports.display import WorkspaceBars
-    from cli.legacy_imports.report import tell
-    from cli.rows.following import follow
-
-    path = f"{_RUNS}/{run['id']}"
-    if run["status"] not in _STANDS:
-        with WorkspaceBars(aside()) as bars:
-            await follow(
-                client, path, run["pageUrl"], bars.run, lambda state: state["status"] in _STANDS
-            )
-        run = await client.call("GET", path)
-    tell(terminal(), run, client.base_url)
-    if run["status"] in {"failed", "rollback_failed"}:
-        raise typer.Exit(1)
+    perform(decide(run, what, body, place, only or (), key))

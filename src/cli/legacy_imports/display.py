@@ -8,6 +8,8 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 
 _ENDED = frozenset({"ready", "blocked", "done", "failed", "skipped", "cancelled"})
 
+_GOING_BACK = frozenset({"requested", "running"})
+
 
 class WorkspaceBars:
     """Bars that follow what the API says of a run."""
@@ -44,6 +46,9 @@ class WorkspaceBars:
         """A run is in this state."""
         self._show("run", "Legacy import", _words(state["status"]), None, None)
         for one in state["workspaces"]:
+            if one["rollbackState"] in _GOING_BACK:
+                self._show(one["id"], one["sourceName"], "taken back", None, None)
+                continue
             at = one.get("progress", {})
             total = at.get("total")
             done = total if one["stage"] in _ENDED else at.get("done")

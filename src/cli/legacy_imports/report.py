@@ -1,5 +1,6 @@
 """What a run has come to, in words."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from rich.console import Console
@@ -9,11 +10,11 @@ _SHOWN = 20
 
 def tell(console: Console, run: dict[str, Any], base_url: str) -> None:
     """Print a run: its state, and of each workspace the counts, warnings and errors."""
-    _line(console, f"Legacy import {run['id']} is {run['status'].replace('_', ' ')}.")
+    _line(console, f"Legacy import {run['id']}: {_words(run['status'])}.")
     for one in run["workspaces"]:
         chosen = "" if one["selected"] else ", not selected"
-        _line(console, f"  {one['sourceName']} ({one['id']}): {one['stage']}{chosen}")
-        _line(console, f"    {_numbers(one['counts']) or 'nothing yet'}")
+        _line(console, f"  {one['sourceName']} ({one['id']}): {_words(one['stage'])}{chosen}")
+        _line(console, f"    {_numbers(one['counts']) or 'no rows'}")
         if "lastError" in one:
             _line(console, f"    failed: {one['lastError']}")
         if one["rollbackState"] != "none":
@@ -25,20 +26,50 @@ def tell(console: Console, run: dict[str, Any], base_url: str) -> None:
     _listed(console, "error", [one for one in run["errors"] if one not in of_workspaces])
     _listed(console, "warning", run["warnings"])
     _line(console, f"Its page: {base_url}{run['pageUrl']}")
-    if following := _NEXT.get(run["status"]):
-        _line(console, f"Next: workspace legacy-import {following.format(run['id'])}")
+    for following in _next(run):
+        _line(console, f"Next: workspace legacy-import {following}")
 
 
-_NEXT = {
-    "awaiting_review": "approve {0}",
-    "approved": "start {0}",
-    "completed": "rollback {0} --reason WHY, within 30 days, to take it back",
-    "completed_with_warnings": "rollback {0} --reason WHY, within 30 days, to take it back",
-}
+def tell_list(console: Console, runs: list[dict[str, Any]]) -> None:
+    """Print runs, one a line."""
+    for run in runs:
+        names = ", ".join(one["sourceName"] for one in run["workspaces"]) or "no workspace yet"
+        _line(console, f"{run['id']}  {run['createdAt'][:16]}Z  {_words(run['status'])}: {names}")
+    if not runs:
+        _line(console, "There are no legacy imports. Next: workspace legacy-import upload BUNDLE")
+
+
+def _next(run: dict[str, Any]) -> Iterator[str]:
+    """What somebody can do now, as the ends of commands."""
+    own, status = run["id"], run["status"]
+    chosen = [one for one in run["workspaces"] if one["selected"]]
+    blocked = [one for one in chosen if one["stage"] == "blocked"]
+    if status == "awaiting_review":
+        for one in blocked[:_SHOWN]:
+            yield f"select {own} {one['id']} --skip, or mend the bundle and upload it again"
+        if not blocked and chosen:
+            yield f"approve {own}"
+    elif status == "approved":
+        yield f"start {own}"
+    for one in chosen[:_SHOWN]:
+        if one["stage"] == "failed" and one["rollbackState"] == "none":
+            yield f"retry {own} {one['id']}"
+        elif one["rollbackState"] == "partial":
+            yield f"rollback {own} --reason WHY --force, to remove what was kept too"
+            return
+        elif status == "cancelled" and one["lifecycleState"] == "hidden":
+            yield f"release {own}, or rollback {own} --reason WHY"
+            return
+    if "rollbackUntil" in run and status.startswith("completed"):
+        yield f"rollback {own} --reason WHY, until {run['rollbackUntil'][:10]}, to take it back"
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")
 
 
 def _numbers(counts: dict[str, int]) -> str:
-    return ", ".join(f"{count:,} {kind.replace('_', ' ')}" for kind, count in counts.items())
+    return ", ".join(f"{_words(kind)}: {count:,}" for kind, count in counts.items())
 
 
 def _listed(console: Console, what: str, notes: list[str]) -> None:

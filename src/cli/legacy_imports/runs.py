@@ -1,0 +1,127 @@
+"""Calling the API about a legacy import run, and following it until somebody has the next move."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import typer
+
+from cli.api_client import ApiClient, Json, api_client
+from cli.console import aside, terminal
+from cli.legacy_imports.display import WorkspaceBars
+from cli.legacy_imports.report import tell, tell_list
+from cli.rows.display import Display
+from cli.rows.following import GivenUpError, follow
+from cli.supervisor.errors import StartError
+
+Place = tuple[Path, str | None, str | None]
+"""State directory, URL and API key: where the platform is."""
+
+_RUNS = "/v1/admin/legacy-imports"
+_PIECE = 1 << 20
+_STANDS = frozenset({"awaiting_review", "approved"})
+_FAILED = frozenset({"failed", "rollback_failed"})
+_SHOWN = 20
+
+
+async def upload_bundle(file: Path, place: Place) -> None:
+    """Send a bundle and follow its dry run. Raises StartError when there is no such file."""
+    size = _size(file)
+    async with await api_client(*place) as client:
+        with Display(aside()) as display:
+
+            async def pieces() -> AsyncIterator[bytes]:
+                done = 0
+                with file.open("rb") as opened:
+                    while piece := opened.read(_PIECE):
+                        display.sent(done, size)
+                        yield piece
+                        done += len(piece)
+
+            headers = {"Content-Type": "application/octet-stream", "Content-Length": str(size)}
+            run = await client.call("POST", _RUNS, content=pieces(), headers=headers, timeout=3600)
+        await _watch(client, run)
+
+
+def _size(file: Path) -> int:
+    if not file.is_file():
+        raise StartError(f"There is no file {file}.")
+    return file.stat().st_size
+
+
+async def list_runs(place: Place) -> None:
+    """Tell of the newest runs."""
+    async with await api_client(*place) as client:
+        found = await client.call("GET", f"{_RUNS}?limit={_SHOWN}")
+        tell_list(terminal(), found["legacyImports"])
+
+
+async def show_run(run_id: str, place: Place) -> None:
+    """Follow a run, then tell of it."""
+    async with await api_client(*place) as client:
+        await _watch(client, await client.call("GET", _path(run_id)))
+
+
+async def decide(
+    run_id: str, what: str, body: Json, place: Place, only: Sequence[str] = (), key: str = ""
+) -> None:
+    """Call an operation of a run and follow it; `only` names workspaces, for `key` of the body."""
+    async with await api_client(*place) as client:
+        if only:
+            run = await client.call("GET", _path(run_id))
+            body = {**body, key: [_entry(run, name) for name in only]}
+        await _watch(client, await client.call("POST", f"{_path(run_id)}/{what}", json=body))
+
+
+async def decide_workspace(
+    run_id: str, workspace: str, what: str | None, body: Json, place: Place
+) -> None:
+    """Call an operation of one workspace of a run and follow the run; without `what`, update it."""
+    async with await api_client(*place) as client:
+        entry = _entry(await client.call("GET", _path(run_id)), workspace)
+        path = f"{_path(run_id)}/workspaces/{entry}"
+        method, path = ("PATCH", path) if what is None else ("POST", f"{path}/{what}")
+        await _watch(client, await client.call(method, path, json=body))
+
+
+def _path(run_id: str) -> str:
+    return f"{_RUNS}/{quote(run_id, safe='')}"
+
+
+def _entry(run: Json, named: str) -> str:
+    """The id of a workspace of a run, named by an id or its name. Raises StartError."""
+    found = [
+        one["id"]
+        for one in run["workspaces"]
+        if named in {one["id"], one["sourceWorkspaceId"], one["sourceName"]}
+    ]
+    if len(found) != 1:
+        why = "no workspace" if not found else f"{len(found)} workspaces"
+        raise StartError(f"The run has {why} {named}: `show` lists them with their ids.")
+    return str(found[0])
+
+
+async def _watch(client: ApiClient, run: dict[str, Any]) -> None:
+    """Follow a run until nothing happens by itself any more, and tell what it came to.
+
+    Exits with 1 when the run, its rollback or one of its workspaces has failed.
+    """
+    path = f"{_RUNS}/{run['id']}"
+    if run["status"] not in _STANDS:
+        try:
+            with WorkspaceBars(aside()) as bars:
+                await follow(
+                    client, path, run["pageUrl"], bars.run, lambda state: state["status"] in _STANDS
+                )
+        except asyncio.CancelledError:
+            raise GivenUpError(
+                f"The run goes on: workspace legacy-import show {run['id']}"
+            ) from None
+        run = await client.call("GET", path)
+    tell(terminal(), run, client.base_url)
+    lost = any(one["stage"] == "failed" for one in run["workspaces"])
+    rolled_back = run["status"] == "rolled_back"
+    if run["status"] in _FAILED or (lost and not rolled_back):
+        raise typer.Exit(1)
