@@ -15,6 +15,9 @@ SQLModel.metadata.naming_convention = {
 }
 metadata: MetaData = SQLModel.metadata
 
+# Rows are read and written, never validated: no process builds a validator for a table.
+SQLModel.model_config["defer_build"] = True
+
 Timestamp = DateTime(timezone=True)
 """The column type of every moment: `timestamptz`."""
 

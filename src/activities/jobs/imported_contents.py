@@ -2,7 +2,7 @@
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,12 +15,6 @@ from activities.providers.adapter import (
     ProviderProblem,
 )
 from activities.providers.calls import Opened, in_time
-from activities.providers.documents import (
-    UnreadableDocumentError,
-    html_blocks,
-    markdown_blocks,
-    text_blocks,
-)
 from models.content.files.commands import new_object_key
 from models.content.files.rules import Content, file_name, media_type
 from models.core.base import JsonObject
@@ -109,22 +103,28 @@ async def _fetch(
     return Fetched(content=content, digest=digest.hex())
 
 
-_READERS: Mapping[frozenset[str], Callable[[str], list[JsonObject]]] = {
-    HTML_TYPES: html_blocks,
-    MARKDOWN_TYPES: markdown_blocks,
-}
-
-
 async def _page(got: Downloaded, path: Path, size: int, digest: bytes) -> Fetched:
     mime_type = essence(got.mime_type)
     if mime_type not in PAGE_TYPES:
         return Fetched(problem=f"A document of the type {mime_type} cannot become a page.")
     if size > MAX_READ_BYTES:
         return Fetched(problem="The document is larger than 1 MiB.")
-    read = next((one for types, one in _READERS.items() if mime_type in types), text_blocks)
+    return await asyncio.to_thread(_blocks_of, path, mime_type, digest)
+
+
+def _blocks_of(path: Path, mime_type: str, digest: bytes) -> Fetched:
+    # The parsers are much to import, and few workers read a document.
+    from activities.providers import documents  # noqa: PLC0415
+
+    text = path.read_text("utf-8", "replace")
     try:
-        blocks = await asyncio.to_thread(lambda: read(path.read_text("utf-8", "replace")))
-    except UnreadableDocumentError as error:
+        if mime_type in HTML_TYPES:
+            blocks = documents.html_blocks(text)
+        elif mime_type in MARKDOWN_TYPES:
+            blocks = documents.markdown_blocks(text)
+        else:
+            blocks = documents.text_blocks(text)
+    except documents.UnreadableDocumentError as error:
         return Fetched(problem=str(error))
     return Fetched(blocks=blocks, digest=digest.hex())
 

@@ -1,6 +1,7 @@
 """The adapter of each provider; a provider adds its line here."""
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Callable, Mapping
 
 from activities.authorizations.tokens import Tokens
 from activities.providers import airtable, github, notion
@@ -12,34 +13,63 @@ from activities.providers.github import GithubAdapter
 from activities.providers.google_drive import GoogleDriveAdapter
 from activities.providers.http import HttpAdapter
 from activities.providers.notion import NotionAdapter
-from activities.providers.s3 import S3Adapter
-from activities.providers.sftp import SftpAdapter
 from activities.providers.webdav import WebdavAdapter
 from models.sources.connections.providers import ProviderName
 from runtime.outbound.client import OutboundClient
 from runtime.provider_settings import ProviderSettings
 
 
+class Adapters:
+    """The adapters of a worker, each made in a thread when it is needed first.
+
+    What some stand on takes long to import, and few workers ever need it.
+    """
+
+    def __init__(self, makers: Mapping[ProviderName, Callable[[], Adapter]]) -> None:
+        self._makers = makers
+        self._made: dict[ProviderName, Adapter] = {}
+
+    async def find(self, name: ProviderName) -> Adapter | None:
+        """The adapter of a provider, or nothing for one that has no resources."""
+        if name in self._makers and name not in self._made:
+            self._made[name] = await asyncio.to_thread(self._makers[name])
+        return self._made.get(name)
+
+
 def adapters_of(
     outbound: OutboundClient, tokens: Tokens, settings: Mapping[str, ProviderSettings]
-) -> Mapping[ProviderName, Adapter]:
+) -> Adapters:
     """The adapters of a worker. Whatever leaves the machine does so by the client."""
 
-    def at(name: ProviderName, api_url: str) -> str:
+    def signed_in(
+        make: Callable[[OutboundClient, str], Adapter], name: ProviderName, api_url: str = ""
+    ) -> Callable[[], Adapter]:
         known = settings.get(name.value)
-        return api_url if known is None else known.api_url or api_url
+        url = api_url if known is None else known.api_url or api_url
+        return lambda: AuthorizedAdapter(make(outbound, url), tokens)
 
-    signed_in = {
-        ProviderName.GITHUB: GithubAdapter(outbound, at(ProviderName.GITHUB, github.API)),
-        ProviderName.NOTION: NotionAdapter(outbound, at(ProviderName.NOTION, notion.API)),
-        ProviderName.AIRTABLE: AirtableAdapter(outbound, at(ProviderName.AIRTABLE, airtable.API)),
-        ProviderName.GOOGLE_DRIVE: GoogleDriveAdapter(outbound, at(ProviderName.GOOGLE_DRIVE, "")),
-    }
-    return {
-        ProviderName.DEMO: DemoAdapter(),
-        ProviderName.HTTP: HttpAdapter(outbound),
-        ProviderName.WEBDAV: WebdavAdapter(outbound),
-        ProviderName.S3: S3Adapter(outbound),
-        ProviderName.SFTP: SftpAdapter(outbound),
-        **{name: AuthorizedAdapter(one, tokens) for name, one in signed_in.items()},
-    }
+    return Adapters(
+        {
+            ProviderName.DEMO: DemoAdapter,
+            ProviderName.HTTP: lambda: HttpAdapter(outbound),
+            ProviderName.WEBDAV: lambda: WebdavAdapter(outbound),
+            ProviderName.S3: lambda: _s3(outbound),
+            ProviderName.SFTP: lambda: _sftp(outbound),
+            ProviderName.GITHUB: signed_in(GithubAdapter, ProviderName.GITHUB, github.API),
+            ProviderName.NOTION: signed_in(NotionAdapter, ProviderName.NOTION, notion.API),
+            ProviderName.AIRTABLE: signed_in(AirtableAdapter, ProviderName.AIRTABLE, airtable.API),
+            ProviderName.GOOGLE_DRIVE: signed_in(GoogleDriveAdapter, ProviderName.GOOGLE_DRIVE),
+        }
+    )
+
+
+def _s3(outbound: OutboundClient) -> Adapter:
+    from activities.providers.s3 import S3Adapter  # noqa: PLC0415  # botocore
+
+    return S3Adapter(outbound)
+
+
+def _sftp(outbound: OutboundClient) -> Adapter:
+    from activities.providers.sftp import SftpAdapter  # noqa: PLC0415  # asyncssh
+
+    return SftpAdapter(outbound)

@@ -12,10 +12,10 @@ from activities.providers.adapter import (
     ProviderAccess,
     ProviderProblem,
 )
+from activities.providers.adapters import Adapters
 from models.core.access.rules import Actor
 from models.core.base import Id
 from models.sources.connections.features import require_feature
-from models.sources.connections.providers import ProviderName
 from models.sources.connections.queries import (
     get_connection,
     named_connection,
@@ -66,7 +66,7 @@ class Opened:
 class Providers:
     """The adapters of a worker, and the keys that open connections."""
 
-    def __init__(self, keys: KeyRing, adapters: Mapping[ProviderName, Adapter]) -> None:
+    def __init__(self, keys: KeyRing, adapters: Adapters) -> None:
         self._keys = keys
         self._adapters = adapters
 
@@ -98,7 +98,7 @@ class Providers:
         if found is None:
             raise NotFoundError("connection")
         await require_feature(work, workspace_id, found.provider)
-        adapter = self._adapters.get(found.provider)
+        adapter = await self._adapters.find(found.provider)
         if adapter is None:
             raise UnsupportedError(f"A connection to {found.provider.value} has no resources.")
         access = ProviderAccess(

@@ -1,7 +1,6 @@
 """`workspace convert`: makes a bundle of what another product exported."""
 
 import zipfile
-from collections.abc import Callable, Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -9,21 +8,12 @@ from typing import Annotated
 import typer
 
 from cli.console import terminal
-from cli.convert.airtable import convert_base
-from cli.convert.bundle_file import BundleFile
-from cli.convert.notion import convert_export
 from cli.convert.report import Report
 
 
 class Product(StrEnum):
     NOTION = "notion"
     AIRTABLE = "airtable"
-
-
-_CONVERTERS: Mapping[Product, Callable[[Path, BundleFile], None]] = {
-    Product.NOTION: convert_export,
-    Product.AIRTABLE: convert_base,
-}
 
 
 def convert(
@@ -46,10 +36,15 @@ def convert(
 
     Nothing is asked of the network. Exits with 1 when the source cannot be read.
     """
+    from cli.convert.airtable import convert_base
+    from cli.convert.bundle_file import BundleFile
+    from cli.convert.notion import convert_export
+
+    converters = {Product.NOTION: convert_export, Product.AIRTABLE: convert_base}
     told = Report()
     try:
         with BundleFile(bundle, name or source.stem, f"{product}/1", told) as made:
-            _CONVERTERS[product](source, made)
+            converters[product](source, made)
     except (ValueError, KeyError, zipfile.BadZipFile) as error:
         bundle.unlink(missing_ok=True)
         terminal().print(f"{source} is no export of {product}: {error}", style="red")

@@ -13,8 +13,6 @@ from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element, ParseError, XMLPullParser
 
-from openpyxl.styles.numbers import BUILTIN_FORMATS
-
 _SHEET_BYTES = 256 * 1024
 _PART_BYTES = 2 * 1024 * 1024
 _WORKBOOK = "xl/workbook.xml"
@@ -23,6 +21,13 @@ _CELL = re.compile(r"([A-Z]{1,3})[0-9]+")
 _QUOTED = re.compile(r'"[^"]*"|\\.|_.|\*.|\[[^$\]][^\]]*\]')
 _LOCALE = re.compile(r"\[\$-[^\]]*\]")
 _CURRENCY = re.compile(r"[$€£¥]")
+_BUILT_IN = {
+    **dict.fromkeys(("9", "10"), "0%"),
+    **dict.fromkeys(("5", "6", "7", "8", "42", "44"), '"$"#,##0'),
+}
+"""The formats of numbers that no workbook writes down (ECMA-376-1, 18.8.30), as far as they are of
+a percentage or an amount.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +97,7 @@ def _part_of(archive: zipfile.ZipFile, sheet: str) -> str | None:
 
 def _formats(archive: zipfile.ZipFile) -> Sequence[str]:
     """The format of numbers of each style that a cell may have."""
-    written: dict[str, str] = {str(number): code for number, code in BUILTIN_FORMATS.items()}
+    written = dict(_BUILT_IN)
     for each in _elements(archive, "xl/styles.xml", "numFmt"):
         written[each.get("numFmtId", "")] = each.get("formatCode", "")
     styles = next(_elements(archive, "xl/styles.xml", "cellXfs"), None)
