@@ -26,10 +26,6 @@ CallableUrl = Annotated[
 ]
 
 
-SECRET_HEADERS = frozenset({"authorization", "cookie", "proxy-authorization", "x-api-key"})
-"""Headers whose values are credentials, in lower case."""
-
-
 def as_texts(value: Any) -> Any:
     """Numbers and truth values as text, nulls left out: what a header or a query can carry.
 

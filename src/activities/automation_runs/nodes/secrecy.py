@@ -1,9 +1,8 @@
 """Secrets in effects: they replace their marks in requests, and marks replace them in responses."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import pydantic
 
@@ -20,13 +19,12 @@ from models.automation.automations.rules.language.secret_marks import (
 )
 from models.automation.secrets.queries import secret_values
 from models.core.base import Id, JsonObject
-from models.core.http_inputs import SECRET_HEADERS
+from models.core.credentials import HIDDEN, credentials_in, hidden
 from runtime.crypto import KeyRing
 from runtime.database import Database
 from runtime.errors import PlatformError
 from runtime.redaction import Redaction
 
-REDACTED = "[redacted]"
 RECOGNIZABLE = 6
 """Characters that credentials have at least to be looked for in what comes back."""
 UNSAID = " What it said is not shown, because the call sends a secret."
@@ -47,7 +45,7 @@ class Secrecy:
         secrets = await self._named(outgoing)
         parameters = await self._signed_in(outgoing, revealed(outgoing.parameters, secrets))
         marks = {secret: SecretMark.of(name) for name, secret in secrets.items()}
-        redaction = Redaction({**dict.fromkeys(credentials(parameters), REDACTED), **marks})
+        redaction = Redaction({**dict.fromkeys(credentials(parameters), HIDDEN), **marks})
         if not redaction:
             return await effect(replace(outgoing, parameters=parameters))
         try:
@@ -126,7 +124,7 @@ def credentials(parameters: JsonObject) -> Iterator[str]:
     if given.get("type") == "basic":
         given["pair"] = f"{given.get('username')}:{given.get('password')}"
     values = [given.get(key) for key in ("token", "password", "value", "pair")]
-    for value in values + [value for _, value in _secret_headers(parameters)]:
+    for value in values + [one.value for one in credentials_in(_sent(parameters, _NAMED))]:
         if isinstance(value, str):
             # Behind the scheme of an Authorization header stands what is secret of it.
             parts = {value, value.partition(" ")[2]}
@@ -135,16 +133,16 @@ def credentials(parameters: JsonObject) -> Iterator[str]:
 
 def without_credentials(parameters: JsonObject) -> JsonObject:
     """Parameters as a run may show them."""
-    shown: dict[str, Any] = dict(parameters)
+    shown = {**parameters, **hidden(_sent(parameters, (*_NAMED, "url")))}
     if auth := shown.get("auth"):
         kind = auth.get("type") if isinstance(auth, dict) else None
         shown["auth"] = {"type": kind, "redacted": True}
-    hidden = {name: REDACTED for name, _ in _secret_headers(parameters)}
-    return {**shown, "headers": {**shown["headers"], **hidden}} if hidden else shown
+    return shown
 
 
-def _secret_headers(parameters: JsonObject) -> Iterator[tuple[str, Any]]:
-    headers = parameters.get("headers")
-    for name, value in headers.items() if isinstance(headers, dict) else ():
-        if name.lower() in SECRET_HEADERS:
-            yield name, value
+_NAMED = ("headers", "query")
+
+
+def _sent(parameters: JsonObject, keys: Collection[str]) -> JsonObject:
+    """These of the parameters, as far as they are there."""
+    return {key: parameters[key] for key in keys if key in parameters}

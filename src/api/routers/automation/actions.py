@@ -42,9 +42,7 @@ async def list_actions(
 @router.get(ACTION, access=READ)
 async def get_action(request: ApiRequest) -> Data[ActionDetail]:
     """Get an action."""
-    return Data(
-        await queries.get_action(request.work, request.actor.workspace_id, request.ids["actionId"])
-    )
+    return Data(await queries.get_action(request.work, request.actor, request.ids["actionId"]))
 
 
 @router.patch(ACTION, access=WRITE, errors=[ConflictError])

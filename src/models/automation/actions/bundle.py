@@ -1,5 +1,6 @@
 """Actions in a bundle."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import Select, select
@@ -7,10 +8,13 @@ from sqlalchemy import Select, select
 from models.automation.actions.rules.configs import ActionKind
 from models.automation.actions.rules.problems import checked_config
 from models.automation.actions.tables import action
+from models.automation.automations.rules.language.credentials import written
 from models.content.items.joins import live_item_of
 from models.core.base import Id
-from models.core.bundles.kinds import BundleKind, Row
+from models.core.bundles.kinds import BundleKind, ImportTarget, Row
 from models.core.bundles.rules import Stage
+from models.core.credentials import hidden, left_hidden
+from runtime.database import UnitOfWork
 from runtime.errors import ValidationError
 
 
@@ -26,6 +30,19 @@ def _problem(row: Row) -> str | None:
     return None
 
 
+def _shown(row: Row) -> Row:
+    return {**row, "config": hidden(row["config"], written)}
+
+
+async def _usable(work: UnitOfWork, target: ImportTarget, rows: Sequence[Row]) -> Sequence[Row]:
+    """The rows, switched off whose credentials are to be given first."""
+    del work, target
+    return [
+        {**row, "enabled": row["enabled"] and not left_hidden(row["config"], written)}
+        for row in rows
+    ]
+
+
 ACTIONS = BundleKind(
     name="action",
     stage=Stage.AUTOMATIONS,
@@ -35,5 +52,7 @@ ACTIONS = BundleKind(
     references={"item_id": "item"},
     contents=("config",),
     unique_key=True,
+    shown=_shown,
     check=_problem,
+    prepare=_usable,
 )

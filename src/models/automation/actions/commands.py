@@ -7,13 +7,15 @@ from sqlalchemy import insert, update
 from models.automation.actions.queries import find_action, get_action
 from models.automation.actions.references import check_named
 from models.automation.actions.rules.configs import ActionKind
-from models.automation.actions.rules.problems import checked_config, named_ids
+from models.automation.actions.rules.problems import check_given, checked_config, named_ids
 from models.automation.actions.shapes import ActionDetail, CreateAction, UpdateAction
 from models.automation.actions.tables import action
+from models.automation.automations.rules.language.credentials import written
 from models.content.items.commands import check_parent, create_item_for, rename_item, trash_item
 from models.content.items.rules import ItemKind
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
+from models.core.credentials import restored
 from models.core.keys import reserve_key
 from models.core.revisions import next_updated_at
 from runtime.database import UnitOfWork
@@ -32,6 +34,8 @@ async def create_action(
     """
     await check_parent(work, actor, parent_item_id)
     config = await _checked(work, actor, body.kind, body.config)
+    if body.enabled:
+        check_given(config)
     action_id = new_id()
     item_id = await create_item_for(
         work, actor, ItemKind.ACTION, action_id, body.label, parent_item_id=parent_item_id
@@ -49,7 +53,7 @@ async def create_action(
             updated_at=work.now,
         )
     )
-    return await get_action(work, actor.workspace_id, action_id)
+    return await get_action(work, actor, action_id)
 
 
 async def update_action(
@@ -61,14 +65,17 @@ async def update_action(
 ) -> ActionDetail:
     """Change what the body names; `expected` is the `updatedAt` last read.
 
-    Raises what `create_action` raises, and `ConflictError` when the action is no longer the one
-    that was read.
+    A credential that is given back as it is shown hidden stays. Raises what `create_action` raises,
+    and `ConflictError` when the action is no longer the one that was read.
     """
     found = await find_action(work, actor.workspace_id, action_id)
     changed: JsonObject = body.model_dump(exclude_unset=True)
     label = changed.pop("label", None)
     if "config" in changed:
-        changed["config"] = await _checked(work, actor, ActionKind(found.kind), body.config)
+        given = restored(body.config, found.config, written)
+        changed["config"] = await _checked(work, actor, ActionKind(found.kind), given)
+    if changed.get("enabled", found.enabled):
+        check_given(changed.get("config", found.config))
     if "key" in changed and body.key != found.key:
         await reserve_key(work, action, actor.workspace_id, body.key, body.key)
     this = (action.c.workspace_id == actor.workspace_id, action.c.id == action_id)
@@ -79,17 +86,17 @@ async def update_action(
     )
     if expected is not None:
         statement = statement.where(action.c.updated_at == expected)
-    written = await work.execute(statement)
-    if written.rowcount == 0:
+    changed_rows = await work.execute(statement)
+    if changed_rows.rowcount == 0:
         raise ConflictError("The action was changed since it was read. Read it again.")
     if label is not None:
         await rename_item(work, actor, found.item_id, label)
-    return await get_action(work, actor.workspace_id, action_id)
+    return await get_action(work, actor, action_id)
 
 
 async def delete_action(work: UnitOfWork, actor: Actor, action_id: Id) -> ActionDetail:
     """Put an action into the trash and return it as it was. Raises `NotFoundError`."""
-    found = await get_action(work, actor.workspace_id, action_id)
+    found = await get_action(work, actor, action_id)
     await trash_item(work, actor, found.item_id)
     return found
 
@@ -99,9 +106,10 @@ async def copy_action(
 ) -> ActionDetail:
     """A second action of the same config, disabled until somebody has looked at it.
 
-    Raises what `create_action` raises.
+    Its credentials are hidden from whoever may not change the first. Raises what `create_action`
+    raises.
     """
-    found = await get_action(work, actor.workspace_id, action_id)
+    found = await get_action(work, actor, action_id)
     body = CreateAction(label=title, kind=found.kind, config=found.config, enabled=False)
     return await create_action(work, actor, body, parent_item_id)
 

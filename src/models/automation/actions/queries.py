@@ -7,10 +7,12 @@ from sqlalchemy import Select, select
 
 from models.automation.actions.shapes import ActionDetail, ActionList
 from models.automation.actions.tables import action
+from models.automation.automations.rules.language.credentials import written
 from models.content.items.joins import ITEM, live_item_of
 from models.content.items.queries import closed_items, placement_of
-from models.core.access.rules import Actor, Level
+from models.core.access.rules import Actor, Level, Scope
 from models.core.base import Id, JsonObject
+from models.core.credentials import hidden
 from models.core.pagination import PageRequest
 from runtime.database import UnitOfWork
 from runtime.errors import NotFoundError
@@ -40,9 +42,25 @@ async def check_visible(work: UnitOfWork, actor: Actor, action_id: Id) -> None:
         raise NotFoundError("action")
 
 
-async def get_action(work: UnitOfWork, workspace_id: Id, action_id: Id) -> ActionDetail:
-    """An action. Raises `NotFoundError`."""
-    return ActionDetail.model_validate(await find_action(work, workspace_id, action_id))
+async def get_action(work: UnitOfWork, actor: Actor, action_id: Id) -> ActionDetail:
+    """An action as the actor may see it. Raises `NotFoundError`."""
+    return await _shown(work, actor, await find_action(work, actor.workspace_id, action_id))
+
+
+async def _shown(work: UnitOfWork, actor: Actor, row: ActionRow) -> ActionDetail:
+    """An action; its credentials are for those who may change it."""
+    detail = ActionDetail.model_validate(row)
+    config = hidden(row.config, written)
+    if config != row.config and not await may_edit(work, actor, row.id):
+        detail.config = config
+    return detail
+
+
+async def may_edit(work: UnitOfWork, actor: Actor, action_id: Id) -> bool:
+    """Whether the actor may change this action: by scope, and by level on its item."""
+    if Scope.ACTIONS_WRITE not in actor.scopes:
+        return False
+    return await visible.level(work, actor, action_id) >= Level.EDIT
 
 
 async def find_action(work: UnitOfWork, workspace_id: Id, action_id: Id) -> ActionRow:
@@ -61,7 +79,7 @@ async def list_actions(work: UnitOfWork, actor: Actor, page: PageRequest) -> Act
     )
     shown = await page.descending(work, statement, action.c.created_at, action.c.id, of=ActionRow)
     return ActionList(
-        actions=[ActionDetail.model_validate(row) for row in shown.items], cursor=shown.cursor
+        actions=[await _shown(work, actor, row) for row in shown.items], cursor=shown.cursor
     )
 
 

@@ -34,7 +34,11 @@ class UpdateAction(Input):
 
 
 class ActionDetail(Shape):
-    """An action; `config.kind` is its kind."""
+    """An action; `config.kind` is its kind.
+
+    Only who may edit it is shown the credentials in its config. Others are shown `[redacted]`; sent
+    back, it keeps them.
+    """
 
     id: Id
     workspace_id: Id

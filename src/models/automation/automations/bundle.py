@@ -9,6 +9,7 @@ from sqlalchemy import Select, select
 
 from models.automation.automations import graphs
 from models.automation.automations.rules.graph.shapes import Graph
+from models.automation.automations.rules.language.credentials import written
 from models.automation.automations.rules.triggers.configs import parse_trigger_config
 from models.automation.automations.shapes import VersionStatus
 from models.automation.automations.tables import automation, automation_graph, automation_version
@@ -17,6 +18,7 @@ from models.content.items.joins import live_item_of
 from models.core.base import Id
 from models.core.bundles.kinds import BundleKind, ImportTarget, Row
 from models.core.bundles.rules import USER, Stage
+from models.core.credentials import hidden
 from runtime.database import UnitOfWork
 from runtime.errors import ValidationError
 
@@ -81,6 +83,10 @@ def _problem(row: Row) -> str | None:
     return None
 
 
+def _shown(row: Row) -> Row:
+    return {**row, "graph": hidden(row["graph"], written)}
+
+
 async def _with_graph(work: UnitOfWork, target: ImportTarget, rows: Sequence[Row]) -> Sequence[Row]:
     """Store what versions do, which names what is in the target now."""
     made = []
@@ -132,6 +138,7 @@ VERSIONS = BundleKind(
         "restored_from_version_id": "automation_version",
     },
     contents=("trigger_config", "graph"),
+    shown=_shown,
     check=_problem,
     prepare=_with_graph,
 )

@@ -9,6 +9,8 @@ from sqlalchemy import insert, update
 from models.automation.automations import graphs, schedules, versions
 from models.automation.automations.queries import detail, summary
 from models.automation.automations.references import check_named
+from models.automation.automations.rules.graph.shapes import Graph
+from models.automation.automations.rules.language.credentials import written
 from models.automation.automations.rules.triggers.configs import parse_trigger_config
 from models.automation.automations.rules.triggers.kinds import TriggerKind
 from models.automation.automations.shapes import (
@@ -27,6 +29,7 @@ from models.content.items.commands import create_item_for, rename_item, trash_it
 from models.content.items.rules import ItemKind
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
+from models.core.credentials import restored
 from models.core.keys import reserve_key
 from models.core.revisions import next_updated_at
 from runtime.crypto import KeyRing
@@ -105,11 +108,12 @@ async def update_automation(
     if body.graph is not None or body.trigger_config is not None or body.trigger is not None:
         before = await _current(work, actor, owner)
         trigger_config = before.trigger_config
+        graph = _restored(body.graph, before.graph)
         if body.graph is not None:
             await check_named(work, actor, body.graph, before.graph)
         if body.trigger_config is not None or body.trigger not in {None, before.trigger}:
             trigger_config = _trigger(body.trigger, body.trigger_config)
-        content = Content(trigger_config, body.graph or before.graph)
+        content = Content(trigger_config, graph)
         await versions.write_draft(work, actor, owner, content)
     return await detail(work, actor, keys, automation_id)
 
@@ -175,8 +179,9 @@ async def validate(
     trigger_config = before.trigger_config
     if body.trigger_config is not None:
         trigger_config = _trigger(None, body.trigger_config)
+    graph = _restored(body.graph, before.graph)
     compiled = await graphs.compile_in(
-        work, actor.workspace_id, automation_id, trigger_config, body.graph or before.graph
+        work, actor.workspace_id, automation_id, trigger_config, graph
     )
     return AutomationValidation(valid=not compiled.issues, reference_issues=list(compiled.issues))
 
@@ -185,6 +190,15 @@ async def _current(work: UnitOfWork, actor: Actor, owner: LockedAutomation) -> C
     version_id = owner.draft_version_id or owner.published_version_id
     assert version_id is not None, "an automation always has a draft or a published version"
     return await versions.content_of(work, actor, owner.id, version_id)
+
+
+def _restored(given: Graph | None, before: Graph) -> Graph:
+    """The graph, if one is given; credentials that are shown hidden in it are those before."""
+    if given is None:
+        return before
+    whole = given.to_json()
+    found = restored(whole, before.to_json(), written)
+    return given if found is whole else Graph.model_validate(found)
 
 
 def _trigger(kind: TriggerKind | None, config: JsonObject | None) -> JsonObject:

@@ -1,7 +1,7 @@
 """Export and import of an automation as a JSON document.
 
-A document holds the content of one version, without secrets or runs. References keep their ids;
-who imports it maps them to ids of the new workspace.
+A document holds the content of one version, without secrets or runs; credentials are hidden.
+References keep their ids; who imports it maps them to ids of the new workspace.
 """
 
 from collections.abc import Mapping
@@ -15,6 +15,7 @@ from models.automation.automations.commands import create_automation
 from models.automation.automations.queries import summary
 from models.automation.automations.rules.graph.compiler import referenced_ids
 from models.automation.automations.rules.graph.shapes import Graph
+from models.automation.automations.rules.language.credentials import written
 from models.automation.automations.shapes import (
     AutomationDetail,
     CreateAutomation,
@@ -26,6 +27,7 @@ from models.content.items.joins import ITEM, live_items
 from models.content.items.queries import closed_items
 from models.core.access.rules import Actor
 from models.core.base import Id, Input, InputId, JsonObject, Label, Moment, Shape
+from models.core.credentials import hidden
 from models.core.inputs import read_part, within
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
@@ -91,7 +93,7 @@ async def export_automation(
         label=found.label,
         key=found.key,
         trigger_config=content.trigger_config,
-        graph=content.graph.to_json(),
+        graph=hidden(content.graph.to_json(), written),
         references=await _named(work, actor, content),
     )
 

@@ -16,6 +16,7 @@ from models.automation.automation_runs.rules import RunSource
 from models.automation.automation_runs.tables import automation_run
 from models.automation.automations.graphs import compile_in
 from models.automation.automations.rules.graph.shapes import Graph
+from models.automation.automations.rules.language.credentials import written
 from models.automation.automations.rules.webhook_secrets import webhook_secret_place
 from models.automation.automations.shapes import (
     AutomationDetail,
@@ -35,6 +36,7 @@ from models.content.items.joins import live_item_of
 from models.content.items.queries import closed_items, placement_of
 from models.core.access.rules import Actor, Level, Scope
 from models.core.base import Id
+from models.core.credentials import hidden
 from models.core.pagination import PageRequest
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
@@ -78,11 +80,11 @@ async def detail(
         read_graph(row.graph),
     )
     # Whoever knows the path may call the webhook.
-    shows_webhook = await _may_edit(work, actor, automation_id)
+    shows_webhook = await may_edit(work, actor, automation_id)
     return AutomationDetail(
         **dict(AutomationSummary.model_validate(row)),
         trigger_config=row.trigger_config,
-        graph=row.graph,
+        graph=row.graph if shows_webhook else hidden(row.graph, written),
         webhook_path=f"/v1/hooks/{row.webhook_token}" if shows_webhook else None,
         webhook_secret=(
             keys.unseal(row.sealed_webhook_secret, webhook_secret_place(automation_id)).decode()
@@ -93,7 +95,7 @@ async def detail(
     )
 
 
-async def _may_edit(work: UnitOfWork, actor: Actor, automation_id: Id) -> bool:
+async def may_edit(work: UnitOfWork, actor: Actor, automation_id: Id) -> bool:
     """Whether the actor may change this automation: by scope, and by level on its item."""
     if Scope.AUTOMATIONS_WRITE not in actor.scopes:
         return False
@@ -145,7 +147,7 @@ async def list_versions(
 async def version_detail(
     work: UnitOfWork, actor: Actor, automation_id: Id, version_id: Id
 ) -> AutomationVersionDetail:
-    """One version with its graph."""
+    """One version with its graph, as the actor may see it."""
     row = await work.first(
         select(automation_version, automation_graph.c.trigger_config, automation_graph.c.graph)
         .join(automation_graph, _graph_of(automation_version))
@@ -157,7 +159,10 @@ async def version_detail(
     )
     if row is None:
         raise NotFoundError("version")
-    return AutomationVersionDetail.model_validate(row)
+    detail = AutomationVersionDetail.model_validate(row)
+    if not await may_edit(work, actor, automation_id):
+        detail.graph = hidden(row.graph, written)
+    return detail
 
 
 def read_graph(content: dict[str, Any]) -> Graph:

@@ -111,7 +111,8 @@ class AutomationSummary(Shape):
 class AutomationDetail(AutomationSummary):
     """One automation with the graph of its draft, or of its published version without one.
 
-    Only who may edit it is shown its webhook.
+    Only who may edit it is shown its webhook, and the credentials that its requests have. Others
+    are shown `[redacted]`; sent back, it keeps them.
     """
 
     trigger_config: TriggerConfigJson

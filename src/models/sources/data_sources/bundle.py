@@ -9,8 +9,8 @@ from models.content.items.joins import live_item_of
 from models.core.base import Id
 from models.core.bundles.kinds import BundleKind, Row
 from models.core.bundles.rules import USER, Stage
+from models.core.credentials import hidden
 from models.sources.data_sources.rules.configs import CONFIGS, DataSourceKind
-from models.sources.data_sources.rules.secret_headers import shown_config
 from models.sources.data_sources.tables import data_source
 
 _SCHEDULE = "follows from the schedule"
@@ -25,7 +25,7 @@ def _rows(workspace_id: Id) -> Select[Any]:
 
 
 def _shown(row: Row) -> Row:
-    return {**row, "config": shown_config(row["config"])}
+    return {**row, "config": hidden(row["config"])}
 
 
 def _problem(row: Row) -> str | None:

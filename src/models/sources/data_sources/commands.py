@@ -33,7 +33,7 @@ from models.sources.data_sources.rules.configs import (
     named_connection,
 )
 from models.sources.data_sources.rules.connection_uses import check_use
-from models.sources.data_sources.rules.secret_headers import restored_config
+from models.sources.data_sources.rules.shown_credentials import restored_config
 from models.sources.data_sources.schedules import DATA_SOURCE_SCHEDULES
 from models.sources.data_sources.shapes import CreateDataSource, DataSourceDetail, UpdateDataSource
 from models.sources.data_sources.tables import data_source

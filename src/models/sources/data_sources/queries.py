@@ -10,10 +10,10 @@ from models.content.items.joins import ITEM, live_item_of
 from models.content.items.queries import closed_items, placement_of
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
+from models.core.credentials import hidden
 from models.core.pagination import PageRequest
 from models.core.schedules.shapes import PassedOver
 from models.sources.data_source_runs.queries import latest_runs
-from models.sources.data_sources.rules.secret_headers import shown_config
 from models.sources.data_sources.shapes import DataSourceDetail, DataSourceList
 from models.sources.data_sources.tables import data_source
 from runtime.database import UnitOfWork
@@ -131,7 +131,7 @@ async def _shown(
     latest = await latest_runs(work, workspace_id, [row.id for row in rows])
     details = [DataSourceDetail.model_validate(row) for row in rows]
     for detail, row in zip(details, rows, strict=True):
-        detail.config = shown_config(row.config)
+        detail.config = hidden(row.config)
         if row.schedule is not None:
             skipped = row.skipped_fires + row.joined_fires
             detail.passed_over = PassedOver(skipped=skipped, missed=row.missed_fires)

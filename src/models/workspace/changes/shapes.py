@@ -35,8 +35,8 @@ class Operation(Input):
     `leads.item` for its item, `leads.surface` for its surface, `leads.views.<key>` and
     `leads.fields.<key>` for the views and fields of a database.
 
-    Credentials in `auth` and headers are shown as `[redacted]`, and forgotten when the changes are
-    closed. A secret that is named is shown by its name.
+    Credentials in `auth`, headers and URLs are shown as `[redacted]`, and forgotten when the
+    changes are closed. A secret that is named is shown by its name.
     """
 
     kind: Annotated[OperationKind, Field(strict=False)]

@@ -5,14 +5,9 @@ from typing import Any
 import pytest
 
 from models.core.base import JsonObject
+from models.core.credentials import HIDDEN, Credential, Place, with_values
 from models.workspace.changes.notes import NOTES
-from models.workspace.changes.rules.credentials import (
-    HIDDEN,
-    Place,
-    credentials_in,
-    with_values,
-    without,
-)
+from models.workspace.changes.rules.credentials import operation_credentials
 from models.workspace.changes.rules.kinds import RULES, OperationKind, Stake, stake_of
 from models.workspace.changes.rules.operations import check_operations
 from models.workspace.changes.rules.references import named_in, resolved
@@ -178,6 +173,7 @@ _TOKEN = "the token"
         ),
         ({"auth": {"type": "expression", "value": "{'token': 'x'}"}}, ("auth", "value")),
         ({"auth": {"type": "bearer", "token": {"type": "secret", "value": "name"}}}, None),
+        ({"auth": {"type": "bearer", "token": {"ref": "made"}}}, None),
         ({"auth": {"type": "secret", "value": "name"}}, None),
         ({"auth": {"type": "bearer", "secretName": "name"}}, None),
         ({"headers": {"Cookie": None, "X-Other": _TOKEN}}, None),
@@ -186,15 +182,15 @@ _TOKEN = "the token"
 def test_where_credentials_stand(config: JsonObject, place: Place | None) -> None:
     given: JsonObject = {"graph": {"nodes": [{"kind": "http_request", "config": config}]}}
     at = ("graph", "nodes", 0, "config")
-    found = credentials_in(OperationKind.CREATE_AUTOMATION, given)
-    assert [one for one, _ in found] == ([] if place is None else [(*at, *place)])
-    hidden = without(given, [one for one, _ in found])
-    assert credentials_in(OperationKind.CREATE_AUTOMATION, hidden) == [
-        (one, HIDDEN) for one, _ in found
+    found = operation_credentials(OperationKind.CREATE_AUTOMATION, given)
+    assert [one.place for one in found] == ([] if place is None else [(*at, *place)])
+    hidden = with_values(given, [(one.place, one.shown) for one in found])
+    assert operation_credentials(OperationKind.CREATE_AUTOMATION, hidden) == [
+        Credential(one.place, HIDDEN) for one in found
     ]
-    assert with_values(hidden, found) == given
+    assert with_values(hidden, [(one.place, one.value) for one in found]) == given
 
 
 def test_a_record_may_have_fields_of_any_name() -> None:
     given: JsonObject = {"data": {"auth": {"token": "x"}}}
-    assert credentials_in(OperationKind.CREATE_RECORD, given) == []
+    assert operation_credentials(OperationKind.CREATE_RECORD, given) == []

@@ -12,9 +12,11 @@ from models.automation.automations.rules.language.bindings import (
     problems,
     without_literals,
 )
+from models.automation.automations.rules.language.credentials import written
 from models.automation.automations.rules.language.secret_marks import SECRETS_LEAVE, SENDERS
 from models.automation.automations.rules.language.static_reads import references, secrets_in
 from models.core.base import Id, JsonObject
+from models.core.credentials import GIVE_AGAIN, left_hidden
 from models.core.expressions.rules.errors import BindingError
 from models.core.expressions.rules.expressions import compile_expression
 from models.core.problems import refuse
@@ -52,6 +54,12 @@ def checked_config(kind: ActionKind, config: JsonObject) -> JsonObject:
         raise ValidationError.at("config", error.message) from None
     refuse(details)
     return {**config, "kind": kind.value}
+
+
+def check_given(config: JsonObject) -> None:
+    """Raises `ValidationError` for credentials that are hidden, and so cannot be sent."""
+    places = left_hidden(config, written)
+    refuse([Detail(".".join(map(str, ("config", *one))), GIVE_AGAIN) for one in places])
 
 
 def _problems(kind: ActionKind, config: JsonObject) -> Iterator[tuple[str, str]]:

@@ -4,9 +4,10 @@ import json
 from collections.abc import Sequence
 
 from models.core.base import Id
+from models.core.credentials import GIVE_AGAIN, with_values
 from models.core.problems import refuse
 from models.workspace.changes.queries import read_operations
-from models.workspace.changes.rules.credentials import HIDDEN, credentials_in, with_values, without
+from models.workspace.changes.rules.credentials import operation_credentials
 from models.workspace.changes.shapes import Operation
 from models.workspace.changes.tables import ChangeSet
 from runtime.crypto import KeyRing
@@ -22,13 +23,13 @@ def sealed(
     """
     shown, taken, problems = [], [], []
     for index, one in enumerate(operations):
-        found = credentials_in(one.kind, one.input)
-        for place, value in found:
-            taken.append([index, place, value])
-            if value == HIDDEN:
-                path = ".".join(map(str, ("operations", index, "input", *place)))
-                problems.append(Detail(path, "Give the value again, or name a secret."))
-        hidden = without(one.input, [place for place, _ in found])
+        found = operation_credentials(one.kind, one.input)
+        for each in found:
+            taken.append([index, each.place, each.value])
+            if each.value == each.shown:
+                path = ".".join(map(str, ("operations", index, "input", *each.place)))
+                problems.append(Detail(path, GIVE_AGAIN))
+        hidden = with_values(one.input, [(each.place, each.shown) for each in found])
         shown.append(one.model_copy(update={"input": hidden}))
     refuse(problems)
     if not taken:

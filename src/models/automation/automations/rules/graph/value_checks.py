@@ -6,12 +6,14 @@ from models.automation.automations.rules.graph.catalog import ReferenceCatalog
 from models.automation.automations.rules.graph.kinds import shorten
 from models.automation.automations.rules.graph.shapes import Graph, GraphNode
 from models.automation.automations.rules.graph.structure import Problem
+from models.automation.automations.rules.language.credentials import written
 from models.automation.automations.rules.language.secret_marks import (
     SECRETS_LEAVE,
     SENDERS,
     no_secret,
 )
 from models.automation.automations.rules.language.static_reads import node_references, secrets_in
+from models.core.credentials import GIVE_AGAIN, left_hidden
 
 
 def value_problems(graph: Graph, catalog: ReferenceCatalog) -> Iterator[Problem]:
@@ -22,6 +24,8 @@ def value_problems(graph: Graph, catalog: ReferenceCatalog) -> Iterator[Problem]
     """
     for node in graph.nodes:
         yield from ((node.id, message) for message in _secret_problems(node, catalog))
+        for place in left_hidden(node.parameters(), written):
+            yield node.id, f"{'.'.join(map(str, place))}: {GIVE_AGAIN}"
         if not graph.variables:
             continue
         read = node_references(node, "vars") or frozenset()

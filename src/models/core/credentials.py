@@ -1,0 +1,180 @@
+"""Credentials that are written into the configs of calls: where they stand, how they are shown.
+
+A value of `auth`, a header or query parameter with such a name, and what a URL has of them. Shown
+hidden, a config can be given back: what is still hidden is what is stored. Pure.
+"""
+
+import copy
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import unquote_plus
+
+HIDDEN = "[redacted]"
+GIVE_AGAIN = "The value is hidden: give it again, or name a secret."
+Place = tuple[str | int, ...]
+
+Written = Callable[[Any], Iterable[tuple[Place, Any]]]
+"""What is written out in a value, and where in it: itself, or less of one that only names it."""
+
+_WORD = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z0-9]+")
+_SECRET = frozenset(
+    {
+        *("authorization", "cookie", "credential", "credentials", "jwt", "passwd", "password"),
+        *("pwd", "secret", "session", "sessionid", "sig", "signature", "token"),
+        *("accesskey", "accesstoken", "apikey", "authkey", "authtoken", "secretkey"),
+    }
+)
+_KEY_TO = frozenset(
+    {
+        *("access", "account", "admin", "api", "app", "application", "auth", "client", "function"),
+        *("functions", "license", "master", "private", "secret", "server", "service"),
+        *("subscription", "user"),
+    }
+)
+"""What a key is to: an idempotency key is none of these."""
+_PAGING = frozenset(["continuation", "next", "page", "previous", "sync"])
+"""Whose token says where a listing goes on."""
+_AUTH_VALUES = frozenset({"token", "password", "value"})
+
+_USER = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*://)[^/?#@\s'\"]+@")
+_PARAMETER = re.compile(r"([?&])([^=&#\s]+)=(?!\{\{)([^&#]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Credential:
+    """A value that holds a credential, where it stands, and what is shown in its place."""
+
+    place: Place
+    value: Any
+    shown: Any = HIDDEN
+
+
+def is_credential(name: str) -> bool:
+    """Whether a header or parameter of this name holds a credential."""
+    words = [one.lower() for one in _WORD.findall(name)]
+    before = dict(zip(words[1:], words, strict=False))
+    if before.get("key") in _KEY_TO or words in (["key"], ["x", "key"]) or words[-1:] == ["auth"]:
+        return True
+    return not _SECRET.isdisjoint(words) and before.get("token") not in _PAGING
+
+
+def as_it_is(value: Any) -> Iterator[tuple[Place, Any]]:
+    """A value that says itself."""
+    if value is not None:
+        yield (), value
+
+
+def credentials_in(value: Any, written: Written = as_it_is) -> list[Credential]:
+    """The credentials anywhere in a JSON value."""
+    return list(_anywhere(value, (), written))
+
+
+def hidden(value: Any, written: Written = as_it_is) -> Any:
+    """The value as it is shown, with its credentials hidden."""
+    return with_values(value, [(one.place, one.shown) for one in credentials_in(value, written)])
+
+
+def restored(value: Any, stored: Any, written: Written = as_it_is) -> Any:
+    """The value, in which what is hidden is what is stored at the same place.
+
+    Elements of lists that have an `id` are the same when it is. What is stored nowhere stays
+    hidden.
+    """
+    known = {
+        (_lasting(stored, one.place), one.shown): one.value
+        for one in credentials_in(stored, written)
+        if one.value != one.shown
+    }
+    given = [
+        (one.place, known[key])
+        for one in credentials_in(value, written)
+        if (key := (_lasting(value, one.place), one.value)) in known
+    ]
+    return with_values(value, given)
+
+
+def left_hidden(value: Any, written: Written = as_it_is) -> list[Place]:
+    """The places of credentials that are hidden, and so are none."""
+    return [one.place for one in credentials_in(value, written) if one.value == one.shown]
+
+
+def with_values(value: Any, values: Sequence[tuple[Place, Any]]) -> Any:
+    """The value with these values at their places; a copy, if there are any."""
+    if not values:
+        return value
+    changed = copy.deepcopy(value)
+    for (*path, last), one in values:
+        part: Any = changed
+        for step in path:
+            part = part[step]
+        part[last] = one
+    return changed
+
+
+def hidden_url(url: str) -> str:
+    """The URL without its user and the values of parameters that are credentials."""
+    url = _USER.sub(rf"\1{HIDDEN}@", url)
+    return _PARAMETER.sub(_hidden_parameter, url)
+
+
+def _hidden_parameter(found: re.Match[str]) -> str:
+    mark, name, _ = found.groups()
+    return f"{mark}{name}={HIDDEN}" if is_credential(unquote_plus(name)) else found[0]
+
+
+def _anywhere(value: Any, at: Place, written: Written) -> Iterator[Credential]:
+    parts: Iterable[tuple[str | int, Any]] = ()
+    if isinstance(value, dict):
+        parts = value.items()
+    elif isinstance(value, list):
+        parts = enumerate(value)
+    for key, part in parts:
+        here = (*at, key)
+        if key in _NAMED:
+            yield from _named(part, here, _NAMED[key], written)
+        elif key == "url":
+            yield from _in_url(part, here, written)
+        else:
+            yield from _anywhere(part, here, written)
+
+
+_NAMED: Mapping[str | int, Callable[[str], bool]] = {
+    "auth": _AUTH_VALUES.__contains__,
+    "headers": is_credential,
+    "query": is_credential,
+}
+
+
+def _named(
+    given: Any, at: Place, holds: Callable[[str], bool], written: Written
+) -> Iterator[Credential]:
+    """The credentials among named values."""
+    for inside, values in written(given):
+        if not isinstance(values, dict):
+            # An expression that gives all of them, with who knows what in it.
+            if at[-1] != "query" and inside:
+                yield Credential((*at, *inside), values)
+            continue
+        for name, value in values.items():
+            if holds(name):
+                for further, one in written(value):
+                    yield Credential((*at, *inside, name, *further), one)
+
+
+def _in_url(given: Any, at: Place, written: Written) -> Iterator[Credential]:
+    for inside, text in written(given):
+        if isinstance(text, str) and ((shown := hidden_url(text)) != text or HIDDEN in text):
+            yield Credential((*at, *inside), text, shown)
+
+
+def _lasting(value: Any, place: Place) -> Place:
+    """A place by the ids of elements, which stay when others come before them."""
+    steps: list[str | int] = []
+    part = value
+    for step in place:
+        part = part[step]
+        has_id = isinstance(step, int) and isinstance(part, dict) and "id" in part
+        steps.append(f"id {part['id']}" if has_id else step)
+    return tuple(steps)
