@@ -39,13 +39,11 @@ class WorkspaceDrafts(Chunks):
         self._model = model
 
     @override
-    async def advance(self, work: UnitOfWork, job: Job) -> JsonObject | None:
-        if job.progress:
-            return None
+    async def advance(self, work: UnitOfWork, job: Job) -> None:
         plan = await self._asked(work, job)
         if plan is None:
             plan = draft_by_rules(job.input["description"], job.input["locale"])
-        return plan.model_dump(mode="json", by_alias=True)
+        job.progress.update(plan.model_dump(mode="json", by_alias=True))
 
     @override
     async def result(self, work: UnitOfWork, job: Job) -> JsonObject:

@@ -17,8 +17,8 @@ class StarterSeeds(Chunks):
         self._keys = keys
 
     @override
-    async def advance(self, work: UnitOfWork, job: Job) -> JsonObject | None:
-        return None if job.progress else await seed(work, job, self._keys)
+    async def advance(self, work: UnitOfWork, job: Job) -> None:
+        job.progress.update(await seed(work, job, self._keys))
 
     @override
     async def result(self, work: UnitOfWork, job: Job) -> JsonObject:

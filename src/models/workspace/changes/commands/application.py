@@ -79,11 +79,11 @@ async def applier(work: UnitOfWork, job: Job) -> Actor:
 
 
 async def apply_next(work: UnitOfWork, job: Job, keys: KeyRing) -> JsonObject | None:
-    """Carry out the next operation that may be; None when there is none left."""
+    """Carry out the next operation that may be; None when it was the last."""
     row = await _held(work, job.subject_id)
     operations, outcomes = opened(keys, row), read_outcomes(row)
     approval = Approval(job.input["every"], frozenset(job.input["indexes"]))
-    uses = _uses(operations)
+    uses, names, tried = _uses(operations), dict(row.names), False
     for index in range(job.progress.get("next", 0), len(operations)):
         one = operations[index]
         if not outcomes[index].held:
@@ -93,13 +93,15 @@ async def apply_next(work: UnitOfWork, job: Job, keys: KeyRing) -> JsonObject | 
         if waiting is not None:
             outcomes[index] = waiting
             continue
+        if tried:
+            await _write(work, row.id, outcomes, ChangeStatus.APPLYING, names)
+            return {"next": index}
         actor = await applier(work, job)
-        names = {name: Id(value) for name, value in row.names.items()}
-        outcomes[index], made = await _tried(work, actor, keys, one, names)
-        kept = {name: str(id_) for name, id_ in {**names, **made}.items()}
-        await _write(work, row.id, outcomes, ChangeStatus.APPLYING, kept)
-        return {"next": index + 1}
-    await _write(work, row.id, outcomes, end_of(outcomes), row.names)
+        known = {name: Id(value) for name, value in names.items()}
+        outcomes[index], made = await _tried(work, actor, keys, one, known)
+        names |= {name: str(id_) for name, id_ in made.items()}
+        tried = True
+    await _write(work, row.id, outcomes, end_of(outcomes), names)
     return None
 
 
