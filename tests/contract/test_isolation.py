@@ -26,7 +26,7 @@ from runtime.development_issuer import DevelopmentIssuer
 from tests.contract.callers import Callers
 from tests.contract.catalogue import EXAMPLES
 from tests.contract.furnished import Furnished
-from tests.contract.operations import Operation, call, example_body, operations
+from tests.contract.operations import Operation, call, called, example_body, operations
 from tests.contract.watching import checksum
 from tests.support.admins import admin_session
 from tests.support.client import Client
@@ -311,6 +311,34 @@ def _with(value: Any, path: tuple[Any, ...], leaf: str) -> Any:
         node = node[part]
     node[path[-1]] = leaf
     return changed
+
+
+# ---- what no operation takes
+
+
+WORDS = [
+    (one, name)
+    for one in OPERATIONS
+    for name in one.parameters
+    if name not in one.ids and one.access["credential"] != "none"
+]
+
+
+async def test_a_word_in_the_path_that_no_column_holds_names_nothing(
+    own: Furnished, issuer: DevelopmentIssuer
+) -> None:
+    for operation, name in WORDS:
+        answer = await call(_caller(own, operation, issuer), operation, own, ids={name: "%00"})
+        assert answer.status_code in {400, 404}, f"{operation.id}: {answer.text}"
+
+
+async def test_null_is_no_body(own: Furnished, issuer: DevelopmentIssuer) -> None:
+    null = {"content": b"null", "headers": {"Content-Type": "application/json"}}
+    for operation in PROTECTED:
+        if EXAMPLES[operation.id].body is not None:
+            caller, path = _caller(own, operation, issuer), called({}, operation, own)
+            answer = await caller.request(operation.method.upper(), path, **null)
+            assert answer.status_code == 400, f"{operation.id}: {answer.text}"
 
 
 # ---- and the caller who may

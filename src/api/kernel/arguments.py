@@ -78,6 +78,8 @@ def body_argument(
             raise ValidationError.at("", "The body is empty; send a JSON object.")
         raw = b"{}"
     value = _strict(raw)
+    if value is None:
+        raise ValidationError.at("", "The body is null; send a JSON object.")
     raw, echoed = take_echoes(operation, raw, value)
     try:
         return body.adapter.validate_json(raw), value, echoed

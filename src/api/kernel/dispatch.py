@@ -4,7 +4,7 @@ Starlette's router compares a path with one route after the other, here with ove
 one walks down a tree of segments (docs/adr/0025).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NoReturn
 
@@ -87,6 +87,8 @@ class Dispatch:
             refusal = _unserved(self._root, segments)
             if isinstance(refusal, UnknownMethodError):
                 raise refusal
+        if "\x00" in path and _names_nothing(operation, values):
+            raise NotFoundError("path")
         return operation, values
 
     def _add(self, route: Route) -> None:
@@ -117,6 +119,12 @@ def _walk(
         if found is not None:
             found[1].append(segment)
     return found
+
+
+def _names_nothing(operation: Operation, values: Mapping[str, str]) -> bool:
+    """Whether a word has a NUL: PostgreSQL has no such text. What is public knows its own words."""
+    words = [value for name, value in values.items() if name not in operation.ids]
+    return operation.access.credential != "none" and any("\x00" in word for word in words)
 
 
 def _unserved(root: _Node, segments: Sequence[str]) -> NotFoundError | UnknownMethodError:

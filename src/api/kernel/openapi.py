@@ -76,6 +76,13 @@ def _drop_defaults(described: dict[str, Any], schemas: dict[str, Any]) -> None:
         one.pop("default", None)
 
 
+def _never_null(content: dict[str, Any]) -> None:
+    """What may be an upload instead is optional to its endpoint, and never null in JSON."""
+    shapes = content["schema"].get("anyOf", [])
+    if {"type": "null"} in shapes:
+        content["schema"] = shapes[0]
+
+
 def _finish(route: Route, described: dict[str, Any]) -> None:
     operation = route.operation
     described["x-access"] = operation.access.document()
@@ -92,6 +99,7 @@ def _finish(route: Route, described: dict[str, Any]) -> None:
     described["parameters"] = sorted(parameters, key=lambda one: order[one["in"]])
     if operation.body is not None:
         described["requestBody"]["required"] = not operation.body.optional
+        _never_null(described["requestBody"]["content"]["application/json"])
     success = described["responses"][str(operation.status)]
     if operation.result is None:
         success["content"] = dict(route.responses[operation.status]["content"])
