@@ -1,11 +1,10 @@
 """Who gets which variant, and what a set of variants is (decisions C13). Pure."""
 
-import random
 import uuid
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from scipy.stats import binomtest, chi2_contingency, chisquare
+from scipy.stats import chisquare
 
 from models.people.experiments.figures import guardrail, sample_ratio, variant_body
 from models.people.experiments.rules import (
@@ -125,28 +124,3 @@ def test_units_that_are_not_shared_out_as_said_are_told() -> None:
     skewed = sample_ratio(HALVES, {"a": Counts(6_000), "b": Counts(4_000)})
     assert skewed is not None
     assert skewed.mismatch
-
-
-def test_the_figures_are_what_scipy_finds() -> None:
-    dice = random.Random(20260718)  # noqa: S311  # the same counts every time
-    found = set()
-    for _ in range(200):
-        splits = [dice.uniform(1, 50) for _ in range(dice.randint(2, 10))]
-        variants = [Variant(str(place), "", split) for place, split in enumerate(splits)]
-        counts = {one.id: Counts(dice.randint(4, 900)) for one in variants}
-        seen = [counts[one.id].exposures for one in variants]
-        ratio = sample_ratio(variants, counts)
-        expected = chisquare(seen, [sum(seen) * split / sum(splits) for split in splits])
-        assert ratio is not None
-        assert ratio.p_value == pytest.approx(float(expected.pvalue), abs=1e-6)
-        first, other = (Counts(size, 0, dice.randint(1, size // 2)) for size in seen[:2])
-        shown = variant_body(HALVES[0], other).error_interval
-        interval = binomtest(other.errors, other.exposures).proportion_ci(0.95, method="wilson")
-        assert shown is not None
-        assert (shown.low, shown.high) == pytest.approx(tuple(interval), abs=1e-6)
-        table = [[one.errors, one.exposures - one.errors] for one in (other, first)]
-        worse = other.errors / other.exposures > first.errors / first.exposures
-        breached = worse and float(chi2_contingency(table).pvalue) < 0.01
-        assert guardrail(HALVES, {"a": first, "b": other}).breached is breached
-        found.add(breached)
-    assert found == {True, False}

@@ -1,5 +1,6 @@
 """Reading experiments with their figures."""
 
+import asyncio
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from itertools import groupby
@@ -49,16 +50,14 @@ async def list_experiments(work: UnitOfWork, page: PageRequest) -> ExperimentLis
     newest = (experiment.c.created_at, experiment.c.id)
     shown = await page.descending(work, select(experiment), *newest, of=Experiment)
     counts = await _counts(work, shown.items)
-    return ExperimentList(
-        experiments=[_body(row, counts[row.id], work) for row in shown.items],
-        cursor=shown.cursor,
-    )
+    bodies = await _bodies(work, shown.items, counts)
+    return ExperimentList(experiments=bodies, cursor=shown.cursor)
 
 
 async def experiment_body(work: UnitOfWork, row: Experiment) -> ExperimentBody:
     """An experiment as the wire shows it."""
-    counts = await _counts(work, [row])
-    return _body(row, counts[row.id], work)
+    [body] = await _bodies(work, [row], await _counts(work, [row]))
+    return body
 
 
 def variants_of(row: Experiment) -> list[Variant]:
@@ -69,6 +68,16 @@ def variants_of(row: Experiment) -> list[Variant]:
 def status_of(row: Experiment, work: UnitOfWork) -> ExperimentStatus:
     """What an experiment is now."""
     return status_at(ExperimentStatus(row.status), row.started_at, row.ends_at, work.now)
+
+
+async def _bodies(
+    work: UnitOfWork, rows: Sequence[Experiment], counts: Mapping[Id, FiguresOf]
+) -> list[ExperimentBody]:
+    def read() -> list[ExperimentBody]:
+        return [_body(row, counts[row.id], work) for row in rows]
+
+    # In a thread: the first figures import SciPy, which takes half a second.
+    return await asyncio.to_thread(read)
 
 
 def _body(row: Experiment, counts: FiguresOf, work: UnitOfWork) -> ExperimentBody:
