@@ -155,7 +155,8 @@ class DataSourceRunActivities:
 
         counts["rows"] = request.skip
         grown = await table.fill(request, stage)
-        if run.trigger == RunTrigger.IMPORT and not (await self._read(run)):
+        may_be_empty = run.trigger != RunTrigger.IMPORT or "sourceId" in run.plan
+        if not may_be_empty and not (await self._read(run)):
             raise SourceProblem(ErrorKind.PARSE, "The file has no rows below its headers.")
         async with self._database.transaction() as work:
             await staging.analyze_staged_rows(work)
@@ -200,6 +201,7 @@ class DataSourceRunActivities:
                 }
             )
             for column in described["columns"]
+            if column["suggested_key"] not in run.plan.get("leftOut", ())
         ]
 
     @activity.defn(name="apply_rows")

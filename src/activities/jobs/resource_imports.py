@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from dataclasses import asdict
 from pathlib import Path
 
 from typing_extensions import override
@@ -22,7 +23,8 @@ from models.sources.external_resources.rules.resources import ProviderResource
 from models.sources.resource_imports import databases, native, rows
 from models.sources.resource_imports.commands import find_root
 from models.sources.resource_imports.kinds import ImportedKind
-from models.sources.resource_imports.native import Outcome
+from models.sources.resource_imports.outcomes import Outcome, PartCounts
+from models.sources.resource_imports.pages import make_page
 from models.sources.resource_imports.rules import MAX_ENTRIES, MAX_SKIPPED, imported_kind
 from models.sources.resource_imports.tables import ImportedResourceRow
 from runtime.database import UnitOfWork
@@ -206,16 +208,17 @@ class _Import:
             parent = await self._parent_of(row)
             async with work.savepoint():
                 if fetched.blocks is not None:
-                    outcome = await native.make_page(
+                    outcome, parts = await make_page(
                         work, actor, row, parent, fetched.blocks, fetched.digest
                     )
                 else:
                     assert fetched.content is not None, "what is no page is a file"
                     outcome = await native.make_file(work, actor, row, parent, fetched.content)
+                    parts = None
         except PlatformError as error:
             await self._drop(row, error.message, error)
         else:
-            self._count(outcome)
+            self._count(outcome, "blocks", parts)
 
     async def _table(self, row: ImportedResourceRow) -> None:
         try:
@@ -225,13 +228,14 @@ class _Import:
                     outcome = await databases.begin_database(
                         self._work, self._actor, self._job.id, row, parent
                     )
+                    done = None if outcome is None else (outcome, PartCounts())
                 else:
-                    outcome = await databases.finish_database(self._work, self._actor, row)
+                    done = await databases.finish_database(self._work, self._actor, row)
         except PlatformError as error:
             await self._drop(row, error.message, error)
         else:
-            if outcome is not None:
-                self._count(outcome)
+            if done is not None:
+                self._count(done[0], "rows", done[1])
                 await self._sheets(row)
 
     async def _sheets(self, row: ImportedResourceRow) -> None:
@@ -284,5 +288,10 @@ class _Import:
         if len(self._progress["skipped"]) < MAX_SKIPPED:
             self._progress["skipped"].append({"name": name, "reason": reason})
 
-    def _count(self, outcome: Outcome) -> None:
+    def _count(self, outcome: Outcome, kind: str = "", parts: PartCounts | None = None) -> None:
         self._progress["counts"][outcome.value] += 1
+        if parts is not None:
+            before = self._progress.get(kind, {})
+            self._progress[kind] = {
+                name: before.get(name, 0) + count for name, count in asdict(parts).items()
+            }

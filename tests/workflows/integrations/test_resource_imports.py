@@ -18,6 +18,26 @@ async def blocks(demo: Demo, made: Any) -> list[Any]:
     return list(answer.json()["data"]["blocks"])
 
 
+NOTHING = counts() | {"removed": 0}
+
+
+async def change(demo: Demo, database: str, record: str, **values: Any) -> str:
+    """Change a record, named by its title, as people do; gives its id."""
+    listed = await demo.client.get(f"/v1/databases/{database}/records")
+    [found] = [one["id"] for one in listed.json()["data"]["records"] if one["title"] == record]
+    if values:
+        answer = await demo.client.patch(f"/v1/records/{found}", json={"data": values})
+        assert answer.is_success, answer.text
+    return str(found)
+
+
+async def cells(demo: Demo, database: str) -> dict[str, Any]:
+    """City and orders of the records, by their titles."""
+    listed = await demo.client.get(f"/v1/databases/{database}/records")
+    records = listed.json()["data"]["records"]
+    return {one["title"]: (one["data"].get("city"), one["data"].get("orders")) for one in records}
+
+
 async def test_a_page_is_refreshed_until_people_change_it(demo: Demo) -> None:
     made = await demo.does("import", "travel")
     assert (made["item"]["kind"], made["imported"]) == ("page", counts(created=1))
@@ -31,8 +51,21 @@ async def test_a_page_is_refreshed_until_people_change_it(demo: Demo) -> None:
     path = f"/v1/surfaces/{made['item']['targetId']}/blocks"
     assert (await demo.client.post(path, json=added)).is_success
     await demo.becomes(edition=3)
-    assert (await demo.does("import", "travel"))["imported"] == counts(kept=1)
-    assert "Edition 2" in str(await blocks(demo, made))
+    before = await blocks(demo, made)
+    merged = await demo.does("import", "travel")
+    assert merged["imported"] == counts(updated=1)
+    assert merged["blocks"] == {**NOTHING, "updated": 1, "unchanged": len(before) - 2}
+    now = await blocks(demo, made)
+    assert [one["id"] for one in now] == [one["id"] for one in before], "each stays the block it is"
+    assert "Edition 3" in str(now)
+    assert "Ours" in str(now[-1])
+    mine = {"content": {"text": [{"text": "Our edition"}]}}
+    path = f"/v1/surfaces/{made['item']['targetId']}/blocks/{now[1]['id']}"
+    assert (await demo.client.patch(path, json=mine)).is_success
+    await demo.becomes(edition=4)
+    kept = await demo.does("import", "travel")
+    assert (kept["imported"], kept["blocks"]["kept"]) == (counts(kept=1), 1)
+    assert "Our edition" in str(await blocks(demo, made))
 
 
 async def test_a_folder_is_imported_with_what_is_in_it(demo: Demo) -> None:
@@ -72,15 +105,53 @@ async def test_a_table_becomes_a_database(demo: Demo) -> None:
     made = await demo.does("import", "customers")
     assert (made["item"]["kind"], made["imported"]) == ("database", counts(created=1))
     assert (await demo.does("import", "customers"))["imported"] == counts(unchanged=1)
+    assert made["rows"] == {**NOTHING, "created": 3}
+
+
+async def test_a_table_is_refreshed_around_what_people_changed(demo: Demo) -> None:
+    database = (await demo.does("import", "customers"))["item"]["targetId"]
+    ours = {"data": {"title": "Ours", "city": "Here"}}
+    assert (await demo.client.post(f"/v1/databases/{database}/records", json=ours)).is_success
+    await change(demo, database, "Ada Park", city="Potsdam")
+    await change(demo, database, "Chen Wei", city="Johor")
+    await change(demo, database, "Ben Okoro", title="Ben O.")
     await demo.becomes(edition=2)
-    assert (await demo.does("import", "customers"))["imported"] == counts(updated=1)
-    path = f"/v1/databases/{made['item']['targetId']}/records"
-    found = (await demo.client.get(path)).json()["data"]["records"]
-    assert len(found) == 4
-    renamed = {"title": "Ours"}
-    assert (await demo.client.patch(f"/v1/records/{found[0]['id']}", json=renamed)).is_success
+    second = await demo.does("import", "customers")
+    assert second["imported"] == counts(updated=1)
+    assert second["rows"] == {**NOTHING, "created": 1, "updated": 1, "unchanged": 2}
+    assert await cells(demo, database) == {
+        "Ada Park": ("Potsdam", 13),
+        "Ben O.": ("Lagos", 7),
+        "Chen Wei": ("Johor", 31),
+        "Added in edition 2": ("Berlin", 12),
+        "Ours": ("Here", None),
+    }
+    await change(demo, database, "Ada Park", orders=99)
+    gone = await change(demo, database, "Added in edition 2")
+    assert (await demo.client.delete(f"/v1/records/{gone}")).is_success
     await demo.becomes(edition=3)
-    assert (await demo.does("import", "customers"))["imported"] == counts(kept=1)
+    third = await demo.does("import", "customers")
+    assert third["rows"] == {**NOTHING, "created": 1, "unchanged": 2, "kept": 3}
+    found = await cells(demo, database)
+    assert found.keys() == {"Ada Park", "Ben O.", "Chen Wei", "Added in edition 3", "Ours"}
+    assert found["Ada Park"] == ("Potsdam", 99)
+
+
+async def test_a_row_that_is_gone_is_archived_until_it_is_back(demo: Demo) -> None:
+    database = (await demo.does("import", "customers"))["item"]["targetId"]
+    fields = (await demo.client.get(f"{demo.space.path}/databases/{database}")).json()["data"][
+        "fields"
+    ]
+    [city] = [one["id"] for one in fields if one["key"] == "city"]
+    assert (await demo.client.delete(f"/v1/databases/{database}/fields/{city}")).is_success
+    await demo.becomes(edition=3)
+    third = await demo.does("import", "customers")
+    assert third["rows"] == {**NOTHING, "created": 2, "updated": 1, "unchanged": 1, "removed": 1}
+    assert "Chen Wei" not in await cells(demo, database)
+    await demo.becomes(edition=2)
+    again = await demo.does("import", "customers")
+    assert again["rows"] == {**NOTHING, "updated": 2, "unchanged": 2, "removed": 1}
+    assert (await cells(demo, database))["Chen Wei"] == (None, 31), "no field comes back"
 
 
 async def test_each_sheet_of_a_workbook_becomes_a_database(demo: Demo) -> None:
@@ -96,7 +167,10 @@ async def test_each_sheet_of_a_workbook_becomes_a_database(demo: Demo) -> None:
         await demo.client.patch(f"/v1/records/{first['id']}", json={"title": "Ours"})
     ).is_success
     await demo.becomes(edition=2)
-    assert (await demo.does("import", "budget"))["imported"] == counts(updated=1, kept=1)
+    again = await demo.does("import", "budget")
+    assert (again["imported"], again["rows"]["kept"]) == (counts(updated=2), 0)
+    records = (await demo.client.get(path)).json()["data"]["records"]
+    assert "Ours" in {one["title"] for one in records}
 
 
 async def test_a_file_has_a_name_that_leads_nowhere(demo: Demo) -> None:

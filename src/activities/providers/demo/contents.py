@@ -114,9 +114,15 @@ JSON_FORM: dict[str, Any] = {
 
 
 def table(rows: Sequence[Sequence[str]], edition: int) -> list[list[str]]:
-    """The rows of a table; each edition after the first has one more."""
+    """The rows of a table.
+
+    Each edition after the first has one more, and a number that counts on; the third lacks a row.
+    """
     added = [[f"Added in edition {number}", *rows[1][1:]] for number in range(2, edition + 1)]
-    return [list(row) for row in (*rows, *added)]
+    kept = [list(row) for row in (rows if edition < 3 else rows[:-1])]
+    if kept[1][-1].isdigit():
+        kept[1][-1] = str(int(kept[1][-1]) + edition - 1)
+    return kept + added
 
 
 def csv_bytes(rows: Sequence[Sequence[str]], edition: int) -> bytes:

@@ -131,16 +131,6 @@ async def get_surface(work: UnitOfWork, actor: Actor, surface_id: Id) -> Surface
     return await detail(work, actor, found)
 
 
-async def version_on_item(work: UnitOfWork, workspace_id: Id, item_id: Id) -> int | None:
-    """The version of the surface of an item; None when there is none."""
-    version: int | None = await work.scalar(
-        select(surface.c.version).where(
-            surface.c.workspace_id == workspace_id, surface.c.item_id == item_id
-        )
-    )
-    return version
-
-
 async def blocks_of(work: UnitOfWork, workspace_id: Id, surface_id: Id) -> Sequence[Block]:
     """All blocks of a surface, in no order."""
     return await work.rows(

@@ -116,9 +116,11 @@ class StagedRow(SQLModel, table=True):
 class SourceRow(SQLModel, table=True):
     """The record that a row of a source became, by what identifies the row.
 
-    `source_id` is the data source, or the run that imported without one; `run_id` the last run that
-    wrote the record. A row that is gone from the source has `removed`. It refers to its record
-    without a constraint, as the history does.
+    `source_id` is the data source, the imported resource, or the run that imported without one;
+    `run_id` the last run that wrote the record. A row that is gone from the source has `removed`.
+    Of an imported resource it has `position`, `title` and `data`, too, as the source said them
+    last: where the record is otherwise, people changed it. It refers to its record without a
+    constraint, as the history does.
     """
 
     __tablename__ = "source_row"
@@ -135,10 +137,20 @@ class SourceRow(SQLModel, table=True):
     digest: bytes = Field(sa_type=BYTEA)
     run_id: Id
     removed: bool = False
+    position: int | None = Field(default=None, sa_type=BigInteger)
+    title: str | None = None
+    data: dict[str, Any] | None = Field(default=None, sa_type=JSONB(none_as_null=True))
 
 
 data_source_run = table_of(DataSourceRun)
 staged_row = table_of(StagedRow)
 source_row = table_of(SourceRow)
+
+
+def source_id_of(run: DataSourceRun) -> Id:
+    """What the rows of a run are known by: its data source, what an import renews, or the run."""
+    renewed = run.plan.get("sourceId")
+    return run.data_source_id or (run.id if renewed is None else Id(renewed))
+
 
 DATA_SOURCE_RUNS = WorkTable(data_source_run, RUN_LIFECYCLE)

@@ -124,6 +124,8 @@ async def _shown(work: UnitOfWork, actor: Actor, job: Job) -> ImportedResource |
     return ImportedResource(
         item=await get_item(work, actor.workspace_id, root.item_id),
         imported=ImportCounts.model_validate(known["counts"]),
+        rows=known.get("rows"),
+        blocks=known.get("blocks"),
         skipped=[SkippedResource.model_validate(one) for one in known["skipped"]],
         job=ImportJob.model_validate(job),
     )

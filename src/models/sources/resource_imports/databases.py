@@ -4,20 +4,21 @@ from collections.abc import Sequence
 
 from sqlalchemy import select
 
+from models.content.items.queries import target_of
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
-from models.sources.data_source_runs.commands.imports import accept_import
-from models.sources.data_source_runs.queries import get_import, other_sheets
+from models.data.databases.queries import load_schema
+from models.sources.data_source_runs.commands.imports import Renewed, accept_import
+from models.sources.data_source_runs.queries import other_sheets, run_in_workspace
 from models.sources.data_source_runs.rules import OPEN_RUN
 from models.sources.data_source_runs.shapes import ImportSpreadsheet
 from models.sources.data_source_runs.tables import data_source_run
 from models.sources.resource_imports.native import (
-    Outcome,
     current_item,
     keep_name,
-    local_state,
     note,
 )
+from models.sources.resource_imports.outcomes import Outcome, PartCounts
 from models.sources.resource_imports.rows import change
 from models.sources.resource_imports.rules import can_name_sheet
 from models.sources.resource_imports.tables import ImportedResourceRow
@@ -35,9 +36,10 @@ async def begin_database(
 ) -> Outcome | None:
     """Accept the run that brings the rows in; None while it is open.
 
-    Its id follows from the job, so that a repeated chunk accepts no second run. A database that
-    people changed since is kept. Raises what `accept_import` raises.
+    Its id follows from the job, so that a repeated chunk accepts no second run. What people changed
+    in the database stays, also that they removed fields. Raises what `accept_import` raises.
     """
+    left_out: Sequence[str] = ()
     body: JsonObject = {
         "label": row.resource_name,
         "kind": "connection",
@@ -57,39 +59,48 @@ async def begin_database(
             body["parentItemId"] = str(parent_item_id)
     else:
         placed = await current_item(work, actor, row.item_id)
-        if placed is None or await local_state(work, row, placed) != row.local_state:
+        if placed is None:
             return await note(work, row, Outcome.KEPT)
-        body |= {"targetDatabaseId": str(placed.target_id), "mode": "replace"}
+        body["targetDatabaseId"] = str(placed.target_id)
+        fields = (await load_schema(work, row.workspace_id, target_of(placed))).fields
+        left_out = [key for key in (row.local_state or "").split() if key not in fields]
     run_id = derived_id("resource-import", str(job_id), str(row.id))
-    await accept_import(work, actor, run_id, ImportSpreadsheet.model_validate(body))
+    renewed = Renewed(row.id, left_out)
+    await accept_import(work, actor, run_id, ImportSpreadsheet.model_validate(body), renewed)
     await change(work, row, run_id=run_id)
     return None
 
 
 async def finish_database(
     work: UnitOfWork, actor: Actor, row: ImportedResourceRow
-) -> Outcome | None:
-    """What the run of a row did; None while it is open.
+) -> tuple[Outcome, PartCounts] | None:
+    """What the run of a row did, also with its rows; None while it is open.
 
     Raises ValidationError for a run that failed.
     """
     assert row.run_id is not None, "it was accepted"
-    run = await get_import(work, actor, row.run_id)
+    run = await run_in_workspace(work, actor.workspace_id, row.run_id)
     if run.status in OPEN_RUN:
         return None
     if run.result is None:
         raise ValidationError(run.error or "The table could not be brought in.")
-    item_id = run.result.item_id
+    item_id, counts = Id(run.result["itemId"]), _counted(run.stats)
     placed = await current_item(work, actor, item_id)
     if placed is None:
-        return await note(work, row, Outcome.KEPT)
-    state = await local_state(work, row, placed)
+        return await note(work, row, Outcome.KEPT), PartCounts()
     renamed = await keep_name(work, actor, row, placed)
-    stats = run.stats
-    written = stats.rows_inserted + stats.rows_updated + stats.rows_removed
-    outcome = Outcome.UPDATED if written or renamed else Outcome.UNCHANGED
+    outcome = Outcome.UPDATED if renamed else counts.outcome
     outcome = Outcome.CREATED if row.item_id is None else outcome
-    return await note(work, row, outcome, item_id=item_id, local_state=state)
+    filled = {one["fieldKey"] for one in run.progress["mapping"]}
+    keys = " ".join(sorted({*filled, *(row.local_state or "").split()}))
+    return await note(work, row, outcome, item_id=item_id, local_state=keys), counts
+
+
+def _counted(stats: JsonObject) -> PartCounts:
+    """What a run counted; a row whose record stays away was counted as skipped."""
+    names = ("inserted", "updated", "unchanged", "removed", "kept")
+    counted = {name: stats[f"rows{name.capitalize()}"] for name in names}
+    return PartCounts(created=counted.pop("inserted"), **counted)
 
 
 async def sheets_beside(work: UnitOfWork, row: ImportedResourceRow) -> list[str]:

@@ -1,6 +1,5 @@
 """What an import makes of a resource, and refreshes unless people changed it since."""
 
-from enum import StrEnum
 from typing import Any
 
 from models.content.files.commands import discard_file, register_private_file
@@ -9,28 +8,14 @@ from models.content.items.commands import change_item, rename_item
 from models.content.items.many import create_items_for
 from models.content.items.queries import find_item, placement, target_of
 from models.content.items.tables import ItemRow
-from models.content.surfaces.commands.surfaces import create_surface, replace_surface
-from models.content.surfaces.queries import version_on_item
-from models.content.surfaces.rules.kinds import SurfaceKind
-from models.content.surfaces.shapes import ReplaceSurface
 from models.core.access.rules import Actor, Level
-from models.core.base import Id, JsonObject
-from models.data.records.queries.records import records_state
+from models.core.base import Id
 from models.sources.resource_imports.kinds import ImportedKind
+from models.sources.resource_imports.outcomes import Outcome
 from models.sources.resource_imports.rows import settle
 from models.sources.resource_imports.tables import ImportedResourceRow
 from runtime.database import UnitOfWork
 from runtime.ids import new_id
-
-
-class Outcome(StrEnum):
-    """What an import did with one resource."""
-
-    CREATED = "created"
-    UPDATED = "updated"
-    UNCHANGED = "unchanged"
-    KEPT = "kept"
-    """People changed what it was imported into, moved it out of reach, or deleted it."""
 
 
 async def current_item(work: UnitOfWork, actor: Actor, item_id: Id | None) -> ItemRow | None:
@@ -38,17 +23,6 @@ async def current_item(work: UnitOfWork, actor: Actor, item_id: Id | None) -> It
     if item_id is None or await placement.level(work, actor, item_id) < Level.EDIT:
         return None
     return await find_item(work, actor.workspace_id, item_id)
-
-
-async def local_state(work: UnitOfWork, row: ImportedResourceRow, placed: ItemRow) -> str:
-    """What an item is like now, so that a later import can tell whether anybody changed it."""
-    match ImportedKind(row.kind):
-        case ImportedKind.PAGE:
-            return str(await version_on_item(work, row.workspace_id, placed.id))
-        case ImportedKind.DATABASE:
-            return await records_state(work, row.workspace_id, target_of(placed))
-        case _:
-            return str(placed.target_id)
 
 
 async def keep_name(
@@ -100,32 +74,6 @@ async def make_folder(
     return await note(work, row, Outcome.UPDATED if renamed else Outcome.UNCHANGED)
 
 
-async def make_page(
-    work: UnitOfWork,
-    actor: Actor,
-    row: ImportedResourceRow,
-    parent_item_id: Id | None,
-    blocks: list[JsonObject],
-    digest: str,
-) -> Outcome:
-    """The page of a document, with these blocks."""
-    if row.item_id is None:
-        made = new_id()
-        item_id = await new_item(work, actor, row, parent_item_id, made)
-        content = {"blocks": blocks}
-        await create_surface(work, actor, item_id, SurfaceKind.PAGE, content, surface_id=made)
-        return await note(
-            work, row, Outcome.CREATED, item_id=item_id, digest=digest, local_state="1"
-        )
-    placed, same = await _refreshed(work, actor, row, digest)
-    if placed is None or same is not None:
-        return same or Outcome.KEPT
-    body = ReplaceSurface.model_validate({"blocks": blocks})
-    written = await replace_surface(work, actor, target_of(placed), body)
-    await keep_name(work, actor, row, placed)
-    return await note(work, row, Outcome.UPDATED, digest=digest, local_state=str(written.version))
-
-
 async def make_file(
     work: UnitOfWork,
     actor: Actor,
@@ -141,9 +89,11 @@ async def make_file(
         return await note(
             work, row, Outcome.CREATED, item_id=item_id, digest=digest, local_state=str(made)
         )
-    placed, same = await _refreshed(work, actor, row, digest)
+    placed, same = await refreshed(work, actor, row, digest)
     if placed is None or same is not None:
         return same or Outcome.KEPT
+    if str(placed.target_id) != row.local_state:
+        return await note(work, row, Outcome.KEPT)
     await _register(work, actor, made, content)
     await change_item(work, actor, placed.id, {"target_id": made})
     await discard_file(work, actor, target_of(placed))
@@ -162,7 +112,7 @@ async def _register(work: UnitOfWork, actor: Actor, file_id: Id, content: Conten
     )
 
 
-async def _refreshed(
+async def refreshed(
     work: UnitOfWork, actor: Actor, row: ImportedResourceRow, digest: str
 ) -> tuple[ItemRow | None, Outcome | None]:
     """The item to write to; or what became of it, where nothing is to be written."""
@@ -172,8 +122,6 @@ async def _refreshed(
     if digest == row.digest:
         renamed = await keep_name(work, actor, row, placed)
         return placed, await note(work, row, Outcome.UPDATED if renamed else Outcome.UNCHANGED)
-    if await local_state(work, row, placed) != row.local_state:
-        return placed, await note(work, row, Outcome.KEPT)
     return placed, None
 
 

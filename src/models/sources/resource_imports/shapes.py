@@ -26,6 +26,19 @@ class ImportCounts(Shape):
     kept: int = 0
 
 
+class ImportedParts(Shape):
+    """What became of the rows of tables, or of the blocks at the top of pages.
+
+    `kept` are those that people changed, where the source now says otherwise.
+    """
+
+    created: int = 0
+    updated: int = 0
+    unchanged: int = 0
+    removed: int = 0
+    kept: int = 0
+
+
 class SkippedResource(Shape):
     """A resource below the imported one that could not be, and why."""
 
@@ -45,11 +58,14 @@ class ImportJob(Shape):
 class ImportedResource(Shape):
     """What an import made, or is making while its job runs.
 
-    At most 100 resources are named in `skipped`.
+    `rows` and `blocks` are those of tables and pages that were read again, where any were. At most
+    100 resources are named in `skipped`.
     """
 
     item: ItemDetail
     imported: ImportCounts
+    rows: ImportedParts | None = None
+    blocks: ImportedParts | None = None
     skipped: list[SkippedResource]
     job: ImportJob
 

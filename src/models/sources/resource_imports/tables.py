@@ -1,8 +1,10 @@
 """The table of imported resources."""
 
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import ForeignKeyConstraint, Index, UniqueConstraint, text
+from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
 from models.core.base import Id
@@ -15,7 +17,8 @@ class ImportedResourceRow(SQLModel, table=True):
 
     What stands below an imported folder has its row as `root_id`, each resource once; the folder
     itself is its own root. `local_state` and `item_title` are what the item was like when the
-    import left it: one that is like that still was changed by nobody. `revision` is that of what
+    import left it: the file it places, the keys of the fields that rows fill. `blocks` are digests
+    of a page's (`block_merge.Written`). `revision` is that of what
     was imported, `offered_revision` that of what the provider shows. A row that is `pending` is
     still to be imported by the job `seen_by`; `run_id` is the run that brings in a table's rows.
     The first sheet of a workbook has the row of the workbook, each other one a row with its
@@ -71,6 +74,7 @@ class ImportedResourceRow(SQLModel, table=True):
     revision: str | None = None
     digest: str | None = None
     local_state: str | None = None
+    blocks: list[Any] | None = Field(default=None, sa_type=JSONB(none_as_null=True))
     run_id: Id | None = None
     seen_by: Id
     pending: bool

@@ -151,18 +151,6 @@ async def find_record(work: UnitOfWork, workspace_id: Id, record_id: Id) -> Reco
     return await work.first(statement, of=Record)
 
 
-async def records_state(work: UnitOfWork, workspace_id: Id, database_id: Id) -> str:
-    """How many records a database has and when one of them last changed, to be compared."""
-    last = func.max(record.c.updated_at).label("last")
-    counted = await work.first(
-        select(func.count().label("count"), last).where(
-            *records_of(workspace_id, database_id), record.c.deleted_at.is_(None)
-        )
-    )
-    assert counted is not None, "a count is one row"
-    return f"{counted.count} {counted.last}"
-
-
 async def load_schema_of(work: UnitOfWork, workspace_id: Id, record_id: Id) -> Schema:
     """The schema that types a record, in one statement. Raises `NotFoundError`."""
     parameters = {"workspace_id": workspace_id, "record_id": record_id}

@@ -37,6 +37,7 @@ from models.sources.data_source_runs.commands.comparison import (
     Comparison,
     identity_by_place,
 )
+from models.sources.data_source_runs.commands.merging import forget_replaced, unless_changed
 from models.sources.data_source_runs.tables import source_row, staged_row
 from models.sources.data_sources.rules.configs import RemovedRows
 from runtime.database import UnitOfWork
@@ -47,8 +48,9 @@ from runtime.schema import Timestamp
 class Application:
     """The compared rows of a run, who writes them, and the keys of the fields that rows fill.
 
-    `appended` rows are new ones, whatever the source had. The rows of a database that the run
-    `creates` are not remembered: no other run compares with them, and they go with it.
+    `appended` rows are new ones, whatever the source had. A run that `merges` leaves what people
+    changed, and remembers what the source said. The rows of another that `creates` its database are
+    not remembered: no other run compares with them, and they go with it.
     """
 
     rows: Comparison
@@ -56,6 +58,7 @@ class Application:
     keys: Sequence[str]
     appended: bool
     creates: bool
+    merges: bool = False
 
 
 async def insert_new(work: UnitOfWork, run: Application, count: int) -> None:
@@ -73,14 +76,16 @@ async def insert_new(work: UnitOfWork, run: Application, count: int) -> None:
             cast(null(), ARRAY(Text)).label("omitted"),
             cast(null(), Uuid).label("content_surface_id"),
             place.label("place"),
+            staged_row.c.position,
         )
         .where(run.rows.staged, staged_row.c.change.is_(None))
         .order_by(staged_row.c.position)
         .cte("given")
         .prefix_with("MATERIALIZED")
     )
-    known = _known(run, select(given.c.identity, given.c.id, given.c.digest))
-    also = [] if run.creates else [known]
+    named = (given.c.identity, given.c.id, given.c.digest)
+    known = _known(run, select(*named), given)
+    also = [] if run.creates and not run.merges else [known]
     await insert_from(work, run.actor, run.rows.schema, given, count, also)
 
 
@@ -95,8 +100,9 @@ async def update_changed(work: UnitOfWork, run: Application) -> int:
     found = select(staged_row.c.identity, staged_row.c.record_id, staged_row.c.digest).where(
         run.rows.staged, staged_row.c.change == UPDATED
     )
-    known = _known(run, found)
-    await work.execute(select(literal(1)).add_cte(known))
+    if run.merges:
+        await forget_replaced(work, run.rows)
+    await work.execute(select(literal(1)).add_cte(_known(run, found, staged_row)))
     return written
 
 
@@ -115,9 +121,18 @@ async def _hold(work: UnitOfWork, run: Application) -> None:
 
 def _changed(run: Application, now: datetime) -> Select[Any]:
     """The rows whose record is not as they say, as `update_from` takes them."""
-    title = staged_row.c.title if TITLE_KEY in run.keys else RECORD.title
+    titled = TITLE_KEY in run.keys
+    title: ColumnElement[str] = staged_row.c.title if titled else RECORD.title
     keys = literal([key for key in run.keys if key != TITLE_KEY], ARRAY(Text))
-    differing = _differing(keys)
+    archived: ColumnElement[bool] = literal(False, Boolean)
+    found = staged_row.join(
+        RECORD.id.table, and_(*run.rows.records, RECORD.id == staged_row.c.record_id)
+    )
+    if run.merges:
+        found = found.join(source_row, and_(*run.rows.known, source_row.c.record_id == RECORD.id))
+        title = unless_changed(RECORD.title, source_row.c.title, title)
+        archived = and_(RECORD.archived, source_row.c.removed.is_(False))
+    differing = _differing(keys, merges=run.merges)
     renamed = RECORD.title != title
     return (
         select(
@@ -127,43 +142,47 @@ def _changed(run: Application, now: datetime) -> Select[Any]:
             _with_title(differing.c.before, renamed, RECORD.title).label("before"),
             _with_title(differing.c.after, renamed, title).label("after"),
             title.label("title"),
-            staged_row.c.data,
+            (differing.c.whole if run.merges else staged_row.c.data).label("data"),
             keys.label("cleared"),
-            literal(False, Boolean).label("archived"),
+            archived.label("archived"),
             literal(run.actor.user_id, Uuid).label("updated_by_user_id"),
             literal(now, Timestamp).label("updated_at"),
             cast(null(), Timestamp).label("deleted_at"),
         )
-        .select_from(staged_row)
-        .join(RECORD.id.table, and_(*run.rows.records, RECORD.id == staged_row.c.record_id))
+        .select_from(found)
         .join(differing, true())
         .where(
             run.rows.staged,
             staged_row.c.change == UPDATED,
-            or_(renamed, RECORD.archived, differing.c.times > 0),
+            or_(renamed, RECORD.archived != archived, differing.c.times > 0),
         )
     )
 
 
-def _differing(keys: ColumnElement[Any]) -> FromClause:
-    """The values of these keys that a row says otherwise than its record: before and after."""
+def _differing(keys: ColumnElement[Any], *, merges: bool) -> FromClause:
+    """The values of these keys that become others: before and after, and all of them."""
     key = func.unnest(keys).table_valued("key").render_derived("filled")
     old, new = RECORD.data[key.c.key], staged_row.c.data[key.c.key]
+    if merges:
+        new = unless_changed(old, source_row.c.data[key.c.key], new)
+    differs = old.is_distinct_from(new)
     return (
         select(
-            _collected(key.c.key, old).label("before"),
-            _collected(key.c.key, new).label("after"),
-            func.count().label("times"),
+            _collected(key.c.key, old, differs).label("before"),
+            _collected(key.c.key, new, differs).label("after"),
+            _collected(key.c.key, new, true()).label("whole"),
+            func.count().filter(differs).label("times"),
         )
         .select_from(key)
-        .where(old.is_distinct_from(new))
         .lateral("differing")
     )
 
 
-def _collected(key: ColumnElement[Any], value: ColumnElement[Any]) -> ColumnElement[Any]:
+def _collected(
+    key: ColumnElement[Any], value: ColumnElement[Any], these: ColumnElement[bool]
+) -> ColumnElement[Any]:
     """The keys with their values, as an object."""
-    found = func.jsonb_object_agg(key, value).filter(value.is_not(None))
+    found = func.jsonb_object_agg(key, value).filter(value.is_not(None), these)
     return func.coalesce(found, literal({}, JSONB))
 
 
@@ -172,11 +191,11 @@ def _with_title(values: Any, renamed: Any, title: Any) -> Any:
     return values.op("||", return_type=JSONB())(case((renamed, named), else_=literal({}, JSONB)))
 
 
-def _known(run: Application, found: Select[Any]) -> CTE:
-    """The insertion of rows that the source has, with their records."""
+def _known(run: Application, found: Select[Any], said: FromClause) -> CTE:
+    """The insertion of rows that the source has, with their records; `said` has what it says."""
     identity, record_id, digest = found.selected_columns
     columns = ["workspace_id", "source_id", "identity", "record_id", "digest", "run_id", "removed"]
-    rows = run.rows
+    rows, kept = run.rows, ["position", "title", "data"] if run.merges else []
     selected = found.with_only_columns(
         literal(rows.schema.workspace_id, Uuid),
         literal(rows.source_id, Uuid),
@@ -185,12 +204,14 @@ def _known(run: Application, found: Select[Any]) -> CTE:
         digest,
         literal(rows.run_id, Uuid),
         literal(False, Boolean),
+        *(said.c[name] for name in kept),
     )
-    inserted = insert(source_row).from_select(columns, selected)
+    inserted = insert(source_row).from_select([*columns, *kept], selected)
     return inserted.on_conflict_do_update(
         index_elements=["workspace_id", "source_id", "identity"],
         set_={
-            name: inserted.excluded[name] for name in ("record_id", "digest", "run_id", "removed")
+            name: inserted.excluded[name]
+            for name in ("record_id", "digest", "run_id", "removed", *kept)
         },
     ).cte("known")
 

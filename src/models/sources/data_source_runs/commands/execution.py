@@ -10,14 +10,14 @@ from models.data.databases.queries import get_database
 from models.data.records.commands.bulk_events import emit_written
 from models.data.records.commands.upsert import hold_upserts
 from models.people.members.queries import role_of
-from models.sources.data_source_runs.commands import application, comparison
+from models.sources.data_source_runs.commands import application, comparison, merging
 from models.sources.data_source_runs.commands.application import Application
 from models.sources.data_source_runs.commands.comparison import SKIPPED, UNCHANGED, UPDATED
 from models.sources.data_source_runs.commands.endings import RunEnd, end_run
 from models.sources.data_source_runs.commands.staging import is_staged, unstage
 from models.sources.data_source_runs.commands.targets import open_target
 from models.sources.data_source_runs.rules import DataSourceRunStatus, exceeds_guard
-from models.sources.data_source_runs.tables import DataSourceRun
+from models.sources.data_source_runs.tables import DataSourceRun, source_id_of
 from models.sources.data_sources.rules.configs import FieldMapping, RemovedRows, WriteMode
 from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
 from runtime.database import UnitOfWork
@@ -64,13 +64,14 @@ async def apply_run(work: UnitOfWork, run: DataSourceRun) -> JsonObject:
     actor = await run_actor(work, run)
     mapping = [FieldMapping.model_validate(one) for one in run.progress["mapping"]]
     schema = await open_target(work, actor, run, mapping, run.progress["options"])
-    rows = comparison.Comparison(schema, run.id, run.data_source_id or run.id)
+    rows = comparison.Comparison(schema, run.id, source_id_of(run))
     applied = Application(
         rows,
         actor,
         [one.field_key for one in mapping],
         appended=WriteMode(run.plan["writeMode"]) is WriteMode.APPEND,
         creates=run.database_id is None,
+        merges="sourceId" in run.plan,
     )
     await hold_upserts(work, schema.database_id)
     if not await is_staged(work, run):
@@ -98,11 +99,12 @@ async def _compare_and_write(
     if not applied.appended:
         await comparison.make_unique(work, rows, keyed=bool(keys))
         await comparison.match_known(work, rows)
+    kept = await merging.match_changed(work, rows, applied.keys) if applied.merges else 0
     found = await comparison.count_changes(work, rows)
     if keys and found.get(None, 0) and not applied.appended:
         await comparison.match_keys(work, rows, keys)
         found = await comparison.count_changes(work, rows)
-    gone = await _removed(work, run, rows, mode)
+    gone = await _removed(work, run, applied, mode)
     removed = 0
     if gone is not None:
         # Before anything is inserted: a replacement takes what no row has, and that has no row yet.
@@ -124,17 +126,21 @@ async def _compare_and_write(
         "rowsRemoved": removed,
         "rowsSkipped": run.progress.get("skipped", 0) + found.get(SKIPPED, 0),
         "bytesFetched": run.progress.get("bytes", 0),
+        "rowsKept": kept,
     }
 
 
 async def _removed(
-    work: UnitOfWork, run: DataSourceRun, rows: comparison.Comparison, mode: WriteMode
+    work: UnitOfWork, run: DataSourceRun, applied: Application, mode: WriteMode
 ) -> tuple[Any, RemovedRows] | None:
     """Which records are removed and how; None when none are. Raises SourceProblem at the guard."""
     how = RemovedRows(run.plan["removedRows"])
     if mode is WriteMode.APPEND or (how is RemovedRows.KEEP and mode is WriteMode.UPSERT):
         return None
+    rows = applied.rows
     gone = comparison.gone_rows(rows)
+    if applied.merges:
+        gone = merging.gone_untouched(rows, applied.keys)
     if mode is WriteMode.REPLACE:
         gone = comparison.other_records(rows)
         how = RemovedRows.DELETE if how is RemovedRows.KEEP else how

@@ -2,7 +2,8 @@
 
 import base64
 import binascii
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic_core import to_json
@@ -50,7 +51,24 @@ _MODES: Mapping[ImportMode, WriteMode] = {
 }
 
 
-async def accept_import(work: UnitOfWork, actor: Actor, run_id: Id, body: ImportSpreadsheet) -> Id:
+@dataclass(frozen=True, slots=True)
+class Renewed:
+    """What an import brings in again and again, leaving what people changed there.
+
+    Columns that suggest a field of `left_out` are not read: people removed those fields.
+    """
+
+    source_id: Id
+    left_out: Sequence[str] = ()
+
+
+async def accept_import(
+    work: UnitOfWork,
+    actor: Actor,
+    run_id: Id,
+    body: ImportSpreadsheet,
+    renewed: Renewed | None = None,
+) -> Id:
     """Accept an import; gives its id, which is that of an earlier one with its `clientMutationId`.
 
     Raises `NotFoundError` for what the body names, `DeniedError` without edit access to the target
@@ -59,19 +77,7 @@ async def accept_import(work: UnitOfWork, actor: Actor, run_id: Id, body: Import
     """
     kind, config = await _source(work, actor, body)
     await _check_target(work, actor, body)
-    plan = {
-        "kind": kind.value,
-        "config": {**config, **_options(body)},
-        "label": body.label,
-        "fields": [one.model_dump(mode="json", by_alias=True) for one in body.fields],
-        "keyFields": body.key_fields,
-        "writeMode": _MODES[body.mode].value,
-        "removedRows": RemovedRows.DELETE.value
-        if body.mode is ImportMode.REPLACE
-        else RemovedRows.KEEP.value,
-        "removalGuardPercent": 100,
-        "parentItemId": None if body.parent_item_id is None else str(body.parent_item_id),
-    }
+    plan = _plan(body, kind, config, renewed)
     digest = fingerprint(to_json(plan)).hex()
     row = {
         "id": run_id,
@@ -89,6 +95,33 @@ async def accept_import(work: UnitOfWork, actor: Actor, run_id: Id, body: Import
         return await _earlier(work, actor, run_id, body.client_mutation_id, digest)
     await start_run(work, await find_run(work, run_id))
     return run_id
+
+
+def _plan(
+    body: ImportSpreadsheet, kind: DataSourceKind, config: JsonObject, renewed: Renewed | None
+) -> JsonObject:
+    """What the run does."""
+    plan: JsonObject = {
+        "kind": kind.value,
+        "config": {**config, **_options(body)},
+        "label": body.label,
+        "fields": [one.model_dump(mode="json", by_alias=True) for one in body.fields],
+        "keyFields": body.key_fields,
+        "writeMode": _MODES[body.mode].value,
+        "removedRows": RemovedRows.DELETE.value
+        if body.mode is ImportMode.REPLACE
+        else RemovedRows.KEEP.value,
+        "removalGuardPercent": 100,
+        "parentItemId": None if body.parent_item_id is None else str(body.parent_item_id),
+    }
+    if renewed is not None:
+        plan |= {
+            "sourceId": str(renewed.source_id),
+            "leftOut": list(renewed.left_out),
+            "writeMode": WriteMode.UPSERT.value,
+            "removedRows": RemovedRows.ARCHIVE.value,
+        }
+    return plan
 
 
 async def _source(

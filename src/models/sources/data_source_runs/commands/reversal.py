@@ -38,7 +38,12 @@ from models.messages.jobs.commands import accept_job
 from models.sources.data_source_runs.commands.targets import DENIED
 from models.sources.data_source_runs.queries import run_in_workspace
 from models.sources.data_source_runs.rules import REVERTIBLE, DataSourceRunStatus
-from models.sources.data_source_runs.tables import DataSourceRun, data_source_run, source_row
+from models.sources.data_source_runs.tables import (
+    DataSourceRun,
+    data_source_run,
+    source_id_of,
+    source_row,
+)
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError, NotFoundError
 from runtime.families import Family
@@ -120,7 +125,7 @@ async def _revert_records(
     reverted = await update_from(work, actor, schema, given)
     mine = (
         source_row.c.workspace_id == run.workspace_id,
-        source_row.c.source_id == (run.data_source_id or run.id),
+        source_row.c.source_id == source_id_of(run),
         source_row.c.run_id == run.id,
     )
     await derive_where(work, schema, RECORD.id.in_(select(source_row.c.record_id).where(*mine)))
@@ -136,7 +141,7 @@ def _changes(run: DataSourceRun) -> Select[Any]:
     """The changes that the run made, with the ids of their records."""
     return select(RECORD.id, CHANGE.id.label("change_id")).where(
         source_row.c.workspace_id == run.workspace_id,
-        source_row.c.source_id == (run.data_source_id or run.id),
+        source_row.c.source_id == source_id_of(run),
         source_row.c.run_id == run.id,
         RECORD.workspace_id == source_row.c.workspace_id,
         RECORD.id == source_row.c.record_id,

@@ -1,0 +1,141 @@
+"""Merging a page as people left it with its document as it is now. Pure.
+
+Three lists are compared, of the blocks at the top: what the import wrote last, what stands there
+now, and what the document says now. Where only one side changed, that side counts; where both
+did, people's blocks stay.
+"""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from difflib import SequenceMatcher
+from typing import NamedTuple
+
+from pydantic_core import to_json
+
+from models.core.base import JsonObject
+from models.sources.resource_imports.outcomes import PartCounts
+
+_COMPARED = 4_000_000
+"""Pairs of blocks that are compared with each other; lists beyond are one change as a whole."""
+
+
+class Written(NamedTuple):
+    """A block that an import wrote: digests of how the document said it, and how it is stored."""
+
+    said: str
+    stored: str
+
+
+class Taken(NamedTuple):
+    """A block of the merged page: one of the page, one of the document, or that in the place."""
+
+    here: int | None
+    said: int | None
+
+
+@dataclass(slots=True)
+class Merged:
+    """The blocks of the merged page, and of the document those that people's stand for."""
+
+    blocks: list[Taken] = field(default_factory=list)
+    kept: dict[int, str] = field(default_factory=dict)
+    counts: PartCounts = field(default_factory=PartCounts)
+
+
+def digest_of(block: JsonObject) -> str:
+    """What tells blocks apart: kind, content and what is nested in them, but no ids."""
+    return hashlib.sha256(to_json(_bare(block))).hexdigest()[:16]
+
+
+def _bare(block: JsonObject) -> list[object]:
+    content = sorted((block.get("content") or {}).items())
+    return [block["kind"], content, [_bare(one) for one in block.get("children") or ()]]
+
+
+def merge(before: Sequence[Written], here: Sequence[str], said: Sequence[str]) -> Merged:
+    """The page to write; `here` are digests of what is stored, `said` of what the document says."""
+    found = Merged()
+    counted = dict.fromkeys(("created", "updated", "unchanged", "removed", "kept"), 0)
+    for base, ours, theirs in _chunks(before, here, said):
+        same_here = [before[i].stored for i in base] == [here[i] for i in ours]
+        same_said = [before[i].said for i in base] == [said[i] for i in theirs]
+        if same_said:
+            found.blocks += [Taken(i, None) for i in ours]
+            found.kept |= {j: before[i].stored for i, j in zip(base, theirs, strict=True)}
+            counted["unchanged"] += len(theirs)
+        elif same_here:
+            found.blocks += _replaced(ours, theirs)
+            both = min(len(ours), len(theirs))
+            counted["updated"] += both
+            counted["created"] += len(theirs) - both
+            counted["removed"] += len(ours) - both
+        elif (added := _added(before, here, base, ours)) is not None:
+            leading = [i for i in ours if all(k in added for k in range(ours.start, i + 1))]
+            rest = [i for i in ours if i not in added]
+            found.blocks += [Taken(i, None) for i in leading]
+            found.blocks += _replaced(rest, theirs)
+            found.blocks += [Taken(i, None) for i in ours if i in added and i not in leading]
+            counted["updated"] += max(len(rest), len(theirs))
+        else:
+            found.blocks += [Taken(i, None) for i in ours]
+            found.kept |= dict.fromkeys(theirs, "")
+            counted["kept"] += max(len(theirs), 1)
+    found.counts = PartCounts(**counted)
+    return found
+
+
+def _replaced(ours: Sequence[int], theirs: Sequence[int]) -> list[Taken]:
+    """Blocks of the document in the places of those before them, as far as there are."""
+    places = [*ours, *[None] * len(theirs)]
+    return [Taken(place, j) for place, j in zip(places, theirs, strict=False)]
+
+
+def _added(
+    before: Sequence[Written], here: Sequence[str], base: range, ours: range
+) -> set[int] | None:
+    """The blocks that people added, where they did nothing else; None where they did."""
+    left = [before[i].stored for i in base]
+    added = set[int]()
+    for i in ours:
+        if left and here[i] == left[0]:
+            left.pop(0)
+        else:
+            added.add(i)
+    return None if left else added
+
+
+def _chunks(
+    before: Sequence[Written], here: Sequence[str], said: Sequence[str]
+) -> Iterator[tuple[range, range, range]]:
+    """The three lists in parts, each of blocks that are the same in all, or between such."""
+    to_here = _pairs([one.stored for one in before], here)
+    to_said = _pairs([one.said for one in before], said)
+    base = ours = theirs = 0
+    for i in range(len(before)):
+        if i not in to_here or i not in to_said:
+            continue
+        if (i, to_here[i], to_said[i]) != (base, ours, theirs):
+            yield range(base, i), range(ours, to_here[i]), range(theirs, to_said[i])
+        base, ours, theirs = i + 1, to_here[i] + 1, to_said[i] + 1
+        yield range(i, base), range(to_here[i], ours), range(to_said[i], theirs)
+    if (base, ours, theirs) != (len(before), len(here), len(said)):
+        yield range(base, len(before)), range(ours, len(here)), range(theirs, len(said))
+
+
+def _pairs(one: Sequence[str], other: Sequence[str]) -> dict[int, int]:
+    """Which of the first list are which of the second, in their order."""
+    start, most = 0, min(len(one), len(other))
+    while start < most and one[start] == other[start]:
+        start += 1
+    end = 0
+    while end < most - start and one[-1 - end] == other[-1 - end]:
+        end += 1
+    found = {i: i for i in range(start)}
+    found |= {len(one) - i: len(other) - i for i in range(1, end + 1)}
+    inner = one[start : len(one) - end], other[start : len(other) - end]
+    if len(inner[0]) * len(inner[1]) <= _COMPARED:
+        for block in SequenceMatcher(None, *inner, autojunk=False).get_matching_blocks():
+            for k in range(block.size):
+                found[start + block.a + k] = start + block.b + k
+    return found
