@@ -1,6 +1,7 @@
 """Furnished workspaces and the callers of the isolation matrix."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
 
 import pytest
 import pytest_asyncio
@@ -63,13 +64,22 @@ async def used(
         yield made
 
 
+Furnishing = Callable[[], Awaitable[Furnished]]
+
+
 @pytest_asyncio.fixture
-async def fresh(
+async def furnished(
     _app: FastAPI, contract: Contract, _watched_database: WatchedDatabase, keys: KeyRing
-) -> AsyncIterator[Furnished]:
-    """A workspace for one call that takes something away."""
-    async for made in _furnished(_app, contract, _watched_database, keys):
-        yield made
+) -> AsyncIterator[Furnishing]:
+    """Makes workspaces for calls that take something away: `made = await furnished()`."""
+    async with AsyncExitStack() as stack:
+
+        async def make() -> Furnished:
+            space = await make_space(_watched_database, keys)
+            client = await stack.enter_async_context(Client(_app, contract, space.token))
+            return await furnish(space, client)
+
+        yield make
 
 
 @pytest.fixture(scope="module")

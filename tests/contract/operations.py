@@ -20,6 +20,7 @@ class Operation:
     """One operation as the document describes it."""
 
     id: str
+    tag: str
     method: str
     path: str
     access: Mapping[str, Any]
@@ -44,6 +45,7 @@ def operations() -> list[Operation]:
     return [
         Operation(
             id=described["operationId"],
+            tag=described["tags"][0],
             method=method,
             path=path,
             access=described["x-access"],

@@ -6,8 +6,7 @@ about what is elsewhere and what is nowhere, and leaves every table as it was.
 
 import copy
 import uuid
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -25,6 +24,7 @@ from runtime.crypto import KeyRing
 from runtime.development_issuer import DevelopmentIssuer
 from tests.contract.callers import Callers
 from tests.contract.catalogue import EXAMPLES
+from tests.contract.conftest import Furnishing
 from tests.contract.furnished import Furnished
 from tests.contract.operations import Operation, call, called, example_body, operations
 from tests.contract.watching import checksum
@@ -33,7 +33,7 @@ from tests.support.client import Client
 from tests.support.spaces import make_space
 from tests.support.watched import WatchedDatabase
 
-pytestmark = pytest.mark.takes(seconds=60)
+pytestmark = pytest.mark.takes(seconds=30)
 
 OPERATIONS = [one for one in operations() if one.id in EXAMPLES]
 PROTECTED = [one for one in OPERATIONS if one.access["credential"] != "none"]
@@ -42,7 +42,6 @@ OF_PLATFORM = [one for one in PROTECTED if one.access["platformAdmin"]]
 OF_WORKSPACES = [one for one in PROTECTED if not one.access["platformAdmin"]]
 BY_KEY = [one for one in OF_WORKSPACES if one.access["credential"] != "session"]
 PLACED = [one for one in OF_WORKSPACES if one.ids]
-SCOPED = [(one, scope) for one in BY_KEY for scope in one.access["scopes"]]
 ON_ITEMS = [one for one in BY_KEY if one.access["resource"] and one.access["itemLevel"]]
 
 
@@ -53,23 +52,56 @@ def _short_streams(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("api.realtime.sse.LIFETIME_SECONDS", 0.5)
 
 
-def named(values: list[Any]) -> Any:
-    """Parametrize by operations, under their ids."""
-    return pytest.mark.parametrize("operation", values, ids=lambda one: one.id)
+def grouped(
+    values: Iterable[Operation], by: Callable[[Operation], str] = lambda one: one.tag
+) -> pytest.MarkDecorator:
+    """Parametrize by groups of operations: a group has one test, which names what fails."""
+    groups: dict[str, list[Operation]] = {}
+    for one in values:
+        groups.setdefault(by(one), []).append(one)
+    return pytest.mark.parametrize("group", groups.values(), ids=groups.keys())
 
 
 def test_every_operation_has_an_example() -> None:
     assert {one.id for one in operations()} == EXAMPLES.keys()
 
 
-@asynccontextmanager
-async def unchanged(made: Furnished) -> AsyncIterator[None]:
-    """What happens in the block leaves every table of the workspace as it was."""
-    before = made.checksum or await checksum(made.space.database, made.ids["workspaceId"])
-    made.checksum = None
-    yield
-    made.checksum = await checksum(made.space.database, made.ids["workspaceId"])
-    assert made.checksum == before
+Cell = Callable[[Operation], Awaitable[object]]
+
+
+async def each(group: Iterable[Operation], cell: Cell) -> None:
+    """Make the calls of every operation, and name those that fail."""
+    failures = [failure for one in group if (failure := await _failure(cell, one)) is not None]
+    if failures:
+        raise ExceptionGroup("not all answers are as they should be", failures)
+
+
+async def _failure(cell: Cell, operation: Operation) -> Exception | None:
+    try:
+        await cell(operation)
+    except Exception as failure:  # noqa: BLE001  # they are raised together
+        failure.add_note(f"This is what {operation.id} was answered.")
+        return failure
+    return None
+
+
+async def each_refused(made: Furnished, group: Sequence[Operation], cell: Cell) -> None:
+    """Make the calls of every operation: they leave every table of the workspace as it was."""
+    before = made.checksum or await _checksum(made)
+    await each(group, cell)
+    made.checksum = await _checksum(made)
+    if made.checksum == before:
+        return
+    for operation in group:
+        before = made.checksum
+        await _failure(cell, operation)
+        made.checksum = await _checksum(made)
+        assert made.checksum == before, f"{operation.id} changes rows"
+    pytest.fail("rows were changed, but not by the second call of any operation")
+
+
+async def _checksum(made: Furnished) -> str:
+    return await checksum(made.space.database, made.ids["workspaceId"])
 
 
 async def refused(
@@ -102,137 +134,170 @@ async def dead_tokens(
     return [None, "svc_sk_short", new_token(), *ends, closed.token]
 
 
-@named(PROTECTED)
+@grouped(PROTECTED)
 async def test_nobody_gets_in_without_a_valid_credential(
-    own: Furnished, operation: Operation, dead_tokens: list[str | None]
+    own: Furnished, group: Sequence[Operation], dead_tokens: list[str | None]
 ) -> None:
-    async with unchanged(own):
+    async def cell(operation: Operation) -> None:
         bodies = {
             await refused(own, own.client.with_token(token), operation, 401)
             for token in dead_tokens
         }
-    assert len(bodies) == 1
+        assert len(bodies) == 1
+
+    await each_refused(own, group, cell)
 
 
 # ---- callers from elsewhere
 
 
-@named([one for one in BY_KEY if one.ids])
+@grouped([one for one in BY_KEY if one.ids])
 async def test_a_key_of_another_workspace_finds_nothing(
-    own: Furnished, elsewhere: Furnished, operation: Operation
+    own: Furnished, elsewhere: Furnished, group: Sequence[Operation]
 ) -> None:
     stranger = own.client.with_token(elsewhere.space.token)
-    nowhere = {name: str(uuid.uuid4()) for name in operation.ids}
-    async with unchanged(own):
+
+    async def cell(operation: Operation) -> None:
         there = await refused(own, stranger, operation, 404)
-        assert await refused(own, stranger, operation, 404, ids=nowhere) == there
+        assert await refused(own, stranger, operation, 404, ids=_nowhere(operation)) == there
+
+    await each_refused(own, group, cell)
 
 
-@named([one for one in BY_KEY if one.ids])
+def _nowhere(operation: Operation) -> dict[str, str]:
+    return {name: str(uuid.uuid4()) for name in operation.ids}
+
+
+@grouped([one for one in BY_KEY if one.ids])
 async def test_a_member_who_was_removed_finds_nothing(
-    own: Furnished, callers: Callers, operation: Operation
+    own: Furnished, callers: Callers, group: Sequence[Operation]
 ) -> None:
     removed = await callers.removed()
-    async with unchanged(own):
-        await refused(own, removed, operation, 404)
+    await each_refused(own, group, lambda one: refused(own, removed, one, 404))
 
 
 # ---- callers whose credential is not enough
 
 
 @pytest.mark.parametrize(
-    ("operation", "scope"), SCOPED, ids=[f"{one.id}-{scope}" for one, scope in SCOPED]
+    "scope", sorted({scope for one in BY_KEY for scope in one.access["scopes"]})
 )
-async def test_every_scope_is_needed(
-    own: Furnished, callers: Callers, operation: Operation, scope: str
-) -> None:
+async def test_every_scope_is_needed(own: Furnished, callers: Callers, scope: str) -> None:
     key = await callers.key(one for one in Scope if one != scope)
-    async with unchanged(own):
-        body = await refused(own, key, operation, 403)
-    assert scope.encode() in body
+
+    async def cell(operation: Operation) -> None:
+        assert scope.encode() in await refused(own, key, operation, 403)
+
+    await each_refused(own, [one for one in BY_KEY if scope in one.access["scopes"]], cell)
 
 
-@named([one for one in BY_KEY if one.access.get("anyScope")])
+@grouped([one for one in BY_KEY if one.access.get("anyScope")], by=lambda one: one.id)
 async def test_one_of_several_scopes_is_needed(
-    own: Furnished, callers: Callers, operation: Operation
+    own: Furnished, callers: Callers, group: Sequence[Operation]
 ) -> None:
+    (operation,) = group
     key = await callers.key(one for one in Scope if one not in operation.access["anyScope"])
-    async with unchanged(own):
-        await refused(own, key, operation, 403)
+    await each_refused(own, group, lambda one: refused(own, key, one, 403))
 
 
-@named([one for one in BY_KEY if one.access["scopes"] or one.access.get("anyScope")])
+@grouped([one for one in BY_KEY if one.access["scopes"] or one.access.get("anyScope")])
 async def test_a_key_without_scopes_may_do_nothing(
-    own: Furnished, callers: Callers, operation: Operation
+    own: Furnished, callers: Callers, group: Sequence[Operation]
 ) -> None:
     key = await callers.key([])
-    async with unchanged(own):
-        await refused(own, key, operation, 403)
+    await each_refused(own, group, lambda one: refused(own, key, one, 403))
 
 
-@named([one for one in BY_KEY if one.access["scopes"]])
+def beyond_viewers(operation: Operation) -> bool:
+    """Whether a viewer lacks the scope or the level for it."""
+    lacking = set(operation.access["scopes"]) - set(ROLE_SCOPES[Role.VIEWER])
+    return bool(lacking) or operation.access["itemLevel"] not in {None, "view"}
+
+
+WITH_SCOPES = [one for one in BY_KEY if one.access["scopes"]]
+FOR_VIEWERS = [one for one in WITH_SCOPES if not beyond_viewers(one)]
+
+
+@grouped([one for one in WITH_SCOPES if beyond_viewers(one)])
 async def test_a_viewer_changes_nothing(
-    own: Furnished, callers: Callers, operation: Operation
+    own: Furnished, callers: Callers, group: Sequence[Operation]
 ) -> None:
     viewer = await callers.member(Role.VIEWER)
-    beyond = set(operation.access["scopes"]) - set(ROLE_SCOPES[Role.VIEWER])
-    if beyond or operation.access["itemLevel"] not in {None, "view"}:
-        async with unchanged(own):
-            await refused(own, viewer, operation, 403)
-    elif EXAMPLES[operation.id].private:
-        await refused(own, viewer, operation, 404)
-    elif operation.reads:
-        own.checksum = None
+    await each_refused(own, group, lambda one: refused(own, viewer, one, 403))
+
+
+@grouped([one for one in FOR_VIEWERS if EXAMPLES[one.id].private])
+async def test_what_is_anothers_is_not_there_for_a_viewer(
+    own: Furnished, callers: Callers, group: Sequence[Operation]
+) -> None:
+    viewer = await callers.member(Role.VIEWER)
+    await each_refused(own, group, lambda one: refused(own, viewer, one, 404))
+
+
+@grouped([one for one in FOR_VIEWERS if one.reads and not EXAMPLES[one.id].private])
+async def test_a_viewer_reads(own: Furnished, callers: Callers, group: Sequence[Operation]) -> None:
+    viewer = await callers.member(Role.VIEWER)
+
+    async def cell(operation: Operation) -> None:
         answer = await call(viewer, operation, own)
         assert answer.is_success, answer.text
 
-
-@named([one for one in PROTECTED if one.access["credential"] == "session"])
-async def test_a_key_is_no_session(own: Furnished, operation: Operation) -> None:
-    async with unchanged(own):
-        await refused(own, own.client, operation, 403)
+    own.checksum = None
+    await each(group, cell)
 
 
-@named(OF_PLATFORM)
-async def test_an_owner_is_no_platform_administrator(own: Furnished, operation: Operation) -> None:
-    nowhere = {name: str(uuid.uuid4()) for name in operation.ids}
-    async with unchanged(own):
-        there = await refused(own, own.client, operation, 403)
-        assert await refused(own, own.client, operation, 403, ids=nowhere) == there
+@grouped([one for one in PROTECTED if one.access["credential"] == "session"])
+async def test_a_key_is_no_session(own: Furnished, group: Sequence[Operation]) -> None:
+    await each_refused(own, group, lambda one: refused(own, own.client, one, 403))
 
 
-@named([one for one in OF_PLATFORM if one.ids])
-async def test_a_platform_administrator_is_told_of_unknown_ids(
-    own: Furnished, operation: Operation, issuer: DevelopmentIssuer
+@grouped(OF_PLATFORM)
+async def test_an_owner_is_no_platform_administrator(
+    own: Furnished, group: Sequence[Operation]
 ) -> None:
-    nowhere = {name: str(uuid.uuid4()) for name in operation.ids}
-    async with unchanged(own):
-        await refused(own, _caller(own, operation, issuer), operation, 404, ids=nowhere)
+    async def cell(operation: Operation) -> None:
+        there = await refused(own, own.client, operation, 403)
+        assert await refused(own, own.client, operation, 403, ids=_nowhere(operation)) == there
+
+    await each_refused(own, group, cell)
+
+
+@grouped([one for one in OF_PLATFORM if one.ids])
+async def test_a_platform_administrator_is_told_of_unknown_ids(
+    own: Furnished, group: Sequence[Operation], issuer: DevelopmentIssuer
+) -> None:
+    async def cell(operation: Operation) -> None:
+        caller = _caller(own, operation, issuer)
+        await refused(own, caller, operation, 404, ids=_nowhere(operation))
+
+    await each_refused(own, group, cell)
 
 
 # ---- items that are closed to the caller
 
 
-@named(ON_ITEMS)
+@grouped([one for one in ON_ITEMS if set(one.access["scopes"]) <= set(ROLE_SCOPES[Role.EDITOR])])
 async def test_a_restricted_item_is_not_there(
-    restricted: Furnished, outsiders: Callers, operation: Operation
+    restricted: Furnished, outsiders: Callers, group: Sequence[Operation]
 ) -> None:
     editor = await outsiders.member(Role.EDITOR)
-    resource = operation.access["resource"]
-    parameter = "".join(
-        word if place == 0 else word.title() for place, word in enumerate(resource.split("_"))
-    )
-    nowhere = {f"{parameter}Id": str(uuid.uuid4())}
-    if not set(operation.access["scopes"]) <= set(ROLE_SCOPES[Role.EDITOR]):
-        pytest.skip("an editor lacks the scope anyway")
-    async with unchanged(restricted):
+
+    async def cell(operation: Operation) -> None:
+        nowhere = {f"{_camel(operation.access['resource'])}Id": str(uuid.uuid4())}
         there = await refused(restricted, editor, operation, 404)
         assert await refused(restricted, editor, operation, 404, ids=nowhere) == there
 
+    await each_refused(restricted, group, cell)
 
-@named([one for one in ON_ITEMS if one.access["itemLevel"] != "view"])
+
+def _camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(word.title() for word in rest)
+
+
+@grouped([one for one in ON_ITEMS if one.access["itemLevel"] != "view"])
 async def test_a_grant_to_view_changes_nothing(
-    restricted: Furnished, outsiders: Callers, operation: Operation
+    restricted: Furnished, outsiders: Callers, group: Sequence[Operation]
 ) -> None:
     async def grant(user_id: uuid.UUID) -> None:
         roots = select(
@@ -247,50 +312,45 @@ async def test_a_grant_to_view_changes_nothing(
             await work.execute(insert(item_grant).from_select(list(item_grant.c), roots))
 
     granted = await outsiders.granted(grant)
-    async with unchanged(restricted):
-        await refused(restricted, granted, operation, 403)
+    await each_refused(restricted, group, lambda one: refused(restricted, granted, one, 403))
 
 
 # ---- ids that belong elsewhere
 
 
-SWAPS = [(one, name) for one in PLACED for name in one.ids]
-
-
-@pytest.mark.parametrize(
-    ("operation", "name"), SWAPS, ids=[f"{one.id}-{name}" for one, name in SWAPS]
-)
+@grouped(PLACED)
 async def test_an_id_in_the_path_from_elsewhere_is_an_unknown_one(
-    own: Furnished,
-    elsewhere: Furnished,
-    operation: Operation,
-    name: str,
-    issuer: DevelopmentIssuer,
+    own: Furnished, elsewhere: Furnished, group: Sequence[Operation], issuer: DevelopmentIssuer
 ) -> None:
-    caller = _caller(own, operation, issuer)
-    theirs = elsewhere.ids[EXAMPLES[operation.id].ids.get(name, name)]
-    async with unchanged(own):
-        foreign = await refused(own, caller, operation, 404, ids={name: theirs})
-        unknown = await refused(own, caller, operation, 404, ids={name: str(uuid.uuid4())})
-    assert foreign == unknown
+    async def cell(operation: Operation) -> None:
+        caller = _caller(own, operation, issuer)
+        for name in operation.ids:
+            theirs = elsewhere.ids[EXAMPLES[operation.id].ids.get(name, name)]
+            unknown = str(uuid.uuid4())
+            foreign = await refused(own, caller, operation, 404, ids={name: theirs})
+            assert foreign == await refused(own, caller, operation, 404, ids={name: unknown}), name
+
+    await each_refused(own, group, cell)
 
 
-@named([one for one in BY_KEY if EXAMPLES[one.id].body is not None])
+@grouped([one for one in BY_KEY if EXAMPLES[one.id].body is not None])
 async def test_an_id_in_the_body_from_elsewhere_is_an_unknown_one(
-    own: Furnished, elsewhere: Furnished, operation: Operation
+    own: Furnished, elsewhere: Furnished, group: Sequence[Operation]
 ) -> None:
-    sent = example_body(operation, own)
     names = {value: name for name, value in own.ids.items()}
-    example = EXAMPLES[operation.id]
-    for path, value in _leaves(sent):
-        name = names.get(value)
-        if name is None or name in example.unswapped:
-            continue
-        foreign = _with(sent, path, elsewhere.ids[name])
-        unknown = _with(sent, path, str(uuid.uuid4()))
-        async with unchanged(own):
+
+    async def cell(operation: Operation) -> None:
+        sent = example_body(operation, own)
+        for path, value in _leaves(sent):
+            name = names.get(value)
+            if name is None or name in EXAMPLES[operation.id].unswapped:
+                continue
+            foreign = _with(sent, path, elsewhere.ids[name])
+            unknown = _with(sent, path, str(uuid.uuid4()))
             answer = await refused(own, own.client, operation, 404, body=foreign)
             assert await refused(own, own.client, operation, 404, body=unknown) == answer, path
+
+    await each_refused(own, group, cell)
 
 
 def _leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], str]]:
@@ -352,23 +412,33 @@ def removes(operation: Operation) -> bool:
 SUCCEEDING = [one for one in OPERATIONS if not EXAMPLES[one.id].works]
 
 
-@named([one for one in SUCCEEDING if not removes(one)])
+@grouped([one for one in SUCCEEDING if not removes(one)])
 async def test_the_full_caller_succeeds(
-    used: Furnished, operation: Operation, issuer: DevelopmentIssuer
+    used: Furnished, group: Sequence[Operation], issuer: DevelopmentIssuer
 ) -> None:
-    await _succeeds(used, operation, issuer)
+    async def cell(operation: Operation) -> None:
+        answer = await call(_caller(used, operation, issuer), operation, used)
+        assert answer.status_code == operation.success, answer.text
+
+    await each(group, cell)
 
 
-@named([one for one in SUCCEEDING if removes(one)])
 async def test_the_full_caller_may_take_away(
-    fresh: Furnished, operation: Operation, issuer: DevelopmentIssuer
+    furnished: Furnishing, issuer: DevelopmentIssuer
 ) -> None:
-    await _succeeds(fresh, operation, issuer)
+    """One workspace after another: a call that misses what went before is made in the next."""
+    made = await furnished()
 
+    async def cell(operation: Operation) -> None:
+        nonlocal made
+        answer = await call(_caller(made, operation, issuer), operation, made)
+        if answer.status_code != operation.success:
+            made = await furnished()
+            answer = await call(_caller(made, operation, issuer), operation, made)
+        assert answer.status_code == operation.success, answer.text
 
-async def _succeeds(made: Furnished, operation: Operation, issuer: DevelopmentIssuer) -> None:
-    answer = await call(_caller(made, operation, issuer), operation, made)
-    assert answer.status_code == operation.success, answer.text
+    # What stands deeper comes first in the document's reverse order.
+    await each([one for one in reversed(SUCCEEDING) if removes(one)], cell)
 
 
 def _caller(made: Furnished, operation: Operation, issuer: DevelopmentIssuer) -> Client:
