@@ -13,7 +13,7 @@ from activities.language_model.asking import LanguageModel, found_object
 from models.workspace.model_settings.queries import Endpoint
 from runtime.outbound.client import OutboundClient
 from runtime.outbound_policy import OutboundPolicy
-from tests.support.endpoint import Serve, never, reply, serving
+from tests.support.endpoint import Script, Serve, never, reply, serving
 from tests.support.models import streamed
 
 pytestmark = pytest.mark.takes(seconds=8)
@@ -91,6 +91,32 @@ async def test_a_model_that_hangs_is_left(model: LanguageModel, serve: Serve) ->
     assert time.monotonic() - began < 5
     async with asyncio.timeout(5):
         await server.left.wait()
+
+
+def endless(piece: bytes, pause: float) -> Script:
+    """A stream that does not end."""
+
+    async def stream(writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n")
+        while True:
+            writer.write(piece)
+            await writer.drain()
+            await asyncio.sleep(pause)
+
+    return stream
+
+
+@pytest.mark.parametrize(
+    ("piece", "pause"), [(b": still here\n\n" * 8_000, 0), (b":\n\n", 0.05)], ids=["flood", "drip"]
+)
+async def test_a_stream_that_does_not_end_is_left(
+    model: LanguageModel, serve: Serve, piece: bytes, pause: float
+) -> None:
+    server = await serve(endless(piece, pause))
+    # What floods is left long before its time; what drips, when its time is over.
+    seconds = 1 if pause else 600
+    async with asyncio.timeout(60):
+        assert await model.ask(at(server.url, seconds=seconds), "You plan.", "A bakery") is None
 
 
 async def test_no_model_is_asked_at_a_private_address(serve: Serve) -> None:

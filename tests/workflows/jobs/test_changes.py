@@ -19,6 +19,7 @@ from models.workspace.changes.shapes import ApplyChanges
 from models.workspace.changes.tables import change_set
 from runtime.ids import new_id
 from runtime.object_store import ObjectStore
+from tests.contract.watching import checksum
 from tests.support.client import Client
 from tests.support.engine import PERIODS, Engine
 from tests.support.items import children, make, read, refused, titles
@@ -110,9 +111,12 @@ async def test_what_is_at_stake_is_approved_first(client: Client, space: Space) 
         {"kind": "update_item", "input": {"itemId": old["id"], "title": "Renamed"}},
         {"kind": "delete_item", "input": {"itemId": old["id"]}},
     )
-    tried = await apply(client, space, change, approveAll=True, dryRun=True)
+    before = await checksum(space.database, str(space.id))
+    tried = await apply(client, space, change, approveAll=True, approvedIndexes=[2], dryRun=True)
+    assert (tried["status"], statuses(tried)) == ("planned", ["pending"] * 3)
+    tried = await apply(client, space, change, approveAll=True, approvedIndexes=[], dryRun=True)
     assert (tried["status"], statuses(tried)) == ("planned", ["pending", "pending", "skipped"])
-    assert await titles(client) == ["Old"]
+    assert await checksum(space.database, str(space.id)) == before
 
     first = await apply(client, space, change)
     assert (first["status"], statuses(first)) == (
@@ -126,7 +130,7 @@ async def test_what_is_at_stake_is_approved_first(client: Client, space: Space) 
     assert (second["status"], counts(second)) == ("awaiting_approval", (2, 1, 0))
     assert await titles(client) == ["Renamed", "New"]
 
-    third = await apply(client, space, change, approvedIndexes=[2])
+    third = await apply(client, space, change, approvedIndexes=[2, 2, 0])
     assert (third["status"], counts(third)) == ("applied", (3, 0, 0))
     assert await titles(client) == ["New"]
     shown = read(await client.get(f"{space.path}/changes/{change['id']}"))
