@@ -30,6 +30,7 @@ async def pipeline_times(platform: Platform, rounds: Rounds, count: int) -> list
         database_url=platform.database_url,
         secret_key=state.secret_key(),
         object_store=(state.root / "objects").as_uri(),
+        rate_limit_key=0,
     )
     app = create_app(settings, background=())
     plain = plain_app(app.state.services)
