@@ -3,15 +3,18 @@
 import csv
 import io
 import json
+import re
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from cli.convert.bundle_file import BundleFile
+from cli.convert.relations import Side, add_relation
 from cli.convert.tables import Converted, Table, convert_table
 from models.core.keys import first_free, slug
-from models.data.databases.rules.fields import FieldSpec
+from models.data.databases.rules.fields import Option
 from models.data.databases.rules.kinds import FieldKind
 from runtime.ids import new_id
 
@@ -34,10 +37,14 @@ _KINDS: Mapping[str, FieldKind] = {
     "multipleSelects": FieldKind.MULTI_SELECT,
     "autoNumber": FieldKind.NUMBER,
     "count": FieldKind.NUMBER,
+    "createdTime": FieldKind.DATETIME,
+    "lastModifiedTime": FieldKind.DATETIME,
 }
+_COMPUTED = frozenset({"formula", "rollup"})
+_MOMENTS = frozenset({"date", "dateTime", "createdTime", "lastModifiedTime"})
 _AS_TEXT = {
-    "formula": "formulas come in as the text they last gave",
-    "rollup": "rollups come in as the text they last gave",
+    "formula": "formulas come in as what they last gave",
+    "rollup": "rollups come in as what they last gave",
     "multipleLookupValues": "lookups come in as the text they last gave",
     "count": "counts come in as the number they last gave",
     "autoNumber": "automatic numbers come in as plain numbers",
@@ -45,8 +52,8 @@ _AS_TEXT = {
     "multipleCollaborators": "collaborators come in as text",
     "createdBy": "collaborators come in as text",
     "lastModifiedBy": "collaborators come in as text",
-    "createdTime": "times of changes come in as text",
-    "lastModifiedTime": "times of changes come in as text",
+    "createdTime": "times of changes come in as plain times",
+    "lastModifiedTime": "times of changes come in as plain times",
     "multipleAttachments": "attachments come in as text: a CSV has their addresses alone",
     "barcode": "bar codes come in as text",
     "aiText": "texts of AI fields come in as plain text",
@@ -69,14 +76,16 @@ def convert_base(source: Path, bundle: BundleFile) -> None:
     read = {table["id"]: _read(files, table) for table in tables}
     for table in tables:
         _note(bundle, table)
+        if _csv_of(files, table) is None:
+            bundle.report.lose(f"{table['name']}: there is no CSV of it, so it has no records")
         made[table["id"]] = convert_table(bundle, _table(table, *read[table["id"]]), None)
-    taken = {own: set(one.keys) for own, one in made.items()}
     known: set[str] = set()
     for table in tables:
         for field in table["fields"]:
             if field["type"] == _LINK and field["id"] not in known:
-                known |= {field["id"], field.get("options", {}).get("inverseLinkFieldId", "")}
-                _relate(bundle, tables, table, field, made, taken, read[table["id"]])
+                inverse = _inverse(tables, table, field)
+                known |= {field["id"], *({inverse["id"]} if inverse else ())}
+                _relate(bundle, table, field, inverse, made, read[table["id"]])
 
 
 def _files(source: Path) -> Iterator[tuple[str, bytes]]:
@@ -93,31 +102,98 @@ def _files(source: Path) -> Iterator[tuple[str, bytes]]:
 
 def _read(files: Files, table: Mapping[str, Any]) -> tuple[list[str], list[list[str | None]]]:
     """Headers and rows of a table's CSV; none when it has no file."""
-    content = files.get(f"{table['name']}.csv", b"")
+    content = _csv_of(files, table) or b""
     rows = list(csv.reader(io.StringIO(content.decode("utf-8-sig"))))
     if not rows:
         return [field["name"] for field in table["fields"]], []
     headers = rows[0]
-    checkboxes = {field["name"] for field in table["fields"] if field["type"] == "checkbox"}
+    read = {field["name"]: _reader(field) for field in table["fields"]}
+    readers = [read.get(header, _as_it_is) for header in headers]
     return headers, [
-        [
-            _TRUE.get(value, value) if header in checkboxes else value or None
-            for header, value in zip(headers, [*row, *[""] * len(headers)], strict=False)
-        ]
+        [one(value) for one, value in zip(readers, [*row, *[""] * len(headers)], strict=False)]
         for row in rows[1:]
+        if row
     ]
+
+
+def _csv_of(files: Files, table: Mapping[str, Any]) -> bytes | None:
+    """The CSV of a table: by its name, or by that with the name of a view behind it."""
+    wanted = _letters(table["name"])
+    for view in ("", *(view.get("name", "") for view in table.get("views", ()))):
+        for name, content in files.items():
+            if name.endswith(".csv") and _letters(name[:-4]) == wanted + _letters(view):
+                return content
+    return None
+
+
+def _letters(name: str) -> str:
+    """A name without what no file may be called."""
+    return "".join(sign for sign in name.casefold() if sign.isalnum())
+
+
+def _as_it_is(text: str) -> str | None:
+    return text or None
+
+
+def _reader(field: Mapping[str, Any]) -> Callable[[str], str | None]:
+    """How the cells of a field are read: a CSV has them as the base shows them."""
+    kind, options = _type(field)
+    if kind == "checkbox":
+        return lambda text: _TRUE.get(text, text)
+    if kind in _MOMENTS:
+        day_first = (options.get("dateFormat") or {}).get("name") == "european"
+        return lambda text: _day(text.strip(), day_first=day_first)
+    return _as_it_is
+
+
+def _type(field: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
+    """The type of the values of a field and how they are written; of a computed one, its result."""
+    options = field.get("options") or {}
+    result = options.get("result")
+    if field["type"] in _COMPUTED and isinstance(result, Mapping) and result.get("type") in _KINDS:
+        return result["type"], result.get("options") or {}
+    return field["type"], options
+
+
+def _day(text: str, *, day_first: bool) -> str | None:
+    """A day or a moment, year first; what is written otherwise is as it is. Times are UTC."""
+    layouts = ("%d/%m/%Y",) if day_first else ("%m/%d/%Y",)
+    for layout in (*layouts, "%B %d, %Y"):
+        for behind in ("", " %I:%M%p", " %H:%M"):
+            try:
+                found = datetime.strptime(text, layout + behind).replace(tzinfo=UTC)
+            except ValueError:
+                continue
+            return found.isoformat() if behind else found.date().isoformat()
+    return text or None
 
 
 def _table(table: Mapping[str, Any], headers: list[str], rows: list[list[str | None]]) -> Table:
     kinds: dict[str, FieldKind | None] = dict.fromkeys(headers, FieldKind.TEXT)
+    options = {field["name"]: _options(field) for field in table["fields"]}
     title = None
     for field in table["fields"]:
-        kinds[field["name"]] = _KINDS.get(field["type"], FieldKind.LONG_TEXT)
+        kinds[field["name"]] = _KINDS.get(_type(field)[0], FieldKind.LONG_TEXT)
         if field["type"] == _LINK or field["type"] in _GONE:
             kinds[field["name"]] = None
         if field["id"] == table.get("primaryFieldId"):
             title = field["name"]
-    return Table(table["name"], headers, rows, kinds, title)
+    return Table(table["name"], headers, rows, kinds, title, options)
+
+
+def _options(field: Mapping[str, Any]) -> list[Option]:
+    """The choices of a field, as the base has them; their colors by the first word of each."""
+    taken: set[str] = set()
+    found = []
+    for place, choice in enumerate((field.get("options") or {}).get("choices") or ()):
+        name = str(choice.get("name") or "").strip()[:200]
+        if name:
+            key = first_free(slug(name, "option"), taken)
+            taken.add(key)
+            color = re.match(r"[a-z]*", str(choice.get("color") or ""))
+            shade = color[0] if color and color[0] else "gray"
+            found.append(Option(id=str(new_id()), key=key, name=name, color=shade, order=place))
+    return found
 
 
 def _note(bundle: BundleFile, table: Mapping[str, Any]) -> None:
@@ -129,54 +205,52 @@ def _note(bundle: BundleFile, table: Mapping[str, Any]) -> None:
             bundle.report.lose(f"{table['name']}: {told} are left out")
         elif field["type"] not in _KINDS and field["type"] != _LINK:
             bundle.report.lose(f"{table['name']}: fields of the kind {field['type']} are text")
-    views = [view for view in table.get("views", ()) if view.get("type") != "grid"]
-    bundle.report.lose(f"{table['name']}: views, of which a schema has the names alone", len(views))
+    views = len(table.get("views") or ())
+    bundle.report.lose(f"{table['name']}: views, of which a schema has the names alone", views)
+    described = sum(bool(one.get("description")) for one in (table, *table["fields"]))
+    bundle.report.lose(f"{table['name']}: descriptions", described)
+
+
+def _inverse(
+    tables: list[dict[str, Any]], table: Mapping[str, Any], field: Mapping[str, Any]
+) -> Mapping[str, Any] | None:
+    """The field that shows a link from the other side; the only one there, where none is named."""
+    options = field.get("options") or {}
+    links = [
+        (each, one)
+        for each in tables
+        for one in each["fields"]
+        if one["type"] == _LINK and one["id"] != field["id"]
+    ]
+    named = options.get("inverseLinkFieldId")
+    if named is not None:
+        return next((one for _, one in links if one["id"] == named), None)
+    back = [
+        one
+        for each, one in links
+        if each["id"] == options.get("linkedTableId")
+        and (one.get("options") or {}).get("linkedTableId") == table["id"]
+        and (one.get("options") or {}).get("inverseLinkFieldId") is None
+    ]
+    return back[0] if len(back) == 1 else None
 
 
 def _relate(  # both sides of a relation
     bundle: BundleFile,
-    tables: list[dict[str, Any]],
     table: Mapping[str, Any],
     field: Mapping[str, Any],
+    inverse: Mapping[str, Any] | None,
     made: Mapping[str, Converted],
-    taken: dict[str, set[str]],
     read: tuple[list[str], list[list[str | None]]],
 ) -> None:
     """Add a relation, the field that shows it from the other side, and its links."""
-    other_id = field.get("options", {}).get("linkedTableId")
+    other_id = str((field.get("options") or {}).get("linkedTableId"))
     if other_id not in made:
         bundle.report.lose(f"{table['name']}: links to tables of other bases")
         return
     own, other = made[table["id"]], made[other_id]
-    inverse_id = field["options"].get("inverseLinkFieldId")
-    named = next(
-        (one["name"] for each in tables for one in each["fields"] if one["id"] == inverse_id),
-        table["name"],
-    )
-    one, two = new_id(), new_id()
-    sides = (
-        (table["id"], own, field["name"], one, other, two),
-        (other_id, other, named, two, own, one),
-    )
-    for table_id, side, label, field_id, target, inverse in sides:
-        key = first_free(slug(label, "field"), taken[table_id] | {"title"})
-        taken[table_id].add(key)
-        settings = {
-            "databaseId": target.id,
-            "cardinality": "many",
-            "symmetric": False,
-            "onDelete": "unlink",
-            "inverseFieldId": str(inverse),
-        }
-        spec = FieldSpec(
-            id=field_id,
-            key=key,
-            label=label,
-            kind=FieldKind.RELATION,
-            settings=settings,
-            position=len(taken[table_id]) + 1000,
-        )
-        bundle.field(side.id, spec)
+    named = table["name"] if inverse is None else inverse["name"]
+    one = add_relation(bundle, Side(own, field["name"]), Side(other, named))
     _link(bundle, table["name"], field["name"], one, own, other, read)
 
 
@@ -202,3 +276,8 @@ def _link(  # both sides of a relation
                 bundle.report.lose(f"{table}: links of {header} to records that are not there")
             else:
                 bundle.link(field_id, str(record), target, number)
+        twice = sum(name.strip() in other.twice for name in names)
+        bundle.report.lose(
+            f"{table}: links of {header} by a title that several records have: the first has them",
+            twice,
+        )

@@ -79,9 +79,16 @@ class BundleFile:
         moment = self._now.isoformat()
         return {"createdAt": moment, "updatedAt": moment}
 
-    def item(self, kind: str, title: str, parent: str | None, target: str | None = None) -> str:
+    def item(
+        self,
+        kind: str,
+        title: str,
+        parent: str | None,
+        target: str | None = None,
+        own: str | None = None,
+    ) -> str:
         """An item below another, behind its siblings; its id. Parents come first."""
-        made = str(new_id())
+        made = own or str(new_id())
         self.row(
             "items.ndjson",
             "item",
@@ -96,10 +103,12 @@ class BundleFile:
         self._places[parent] += 1
         return made
 
-    def page(self, title: str, parent: str | None, blocks: Iterable[Block]) -> str:
+    def page(
+        self, title: str, parent: str | None, blocks: Iterable[Block], own: str | None = None
+    ) -> str:
         """A page with its blocks; the id of its item."""
         surface = str(new_id())
-        item = self.item("page", title, parent, surface)
+        item = self.item("page", title, parent, surface, own)
         self.surface(surface, "page", blocks, itemId=item)
         return item
 
@@ -124,16 +133,18 @@ class BundleFile:
             )
             self._blocks(surface, own, nested)
 
-    def database(self, own: str, key: str, label: str, parent: str | None) -> str:
+    def database(
+        self, own: str, key: str, label: str, parent: str | None, item_id: str | None = None
+    ) -> str:
         """A database with one view of all records; the id of its item."""
-        item = self.item("database", label, parent, own)
+        item = self.item("database", label, parent, own, item_id)
         self.row(
             "databases.ndjson",
             "database",
             id=own,
             itemId=item,
             key=self.free_key(key),
-            label=label[:200],
+            label=label[:200] or "Untitled",
             settings={},
             recordLayout=default_layout(),
             **self.dated(),
@@ -189,7 +200,7 @@ class BundleFile:
             **self.dated(),
         )
 
-    def link(self, field: UUID, record: str, target: str, place: int) -> None:
+    def link(self, field: UUID | str, record: str, target: str, place: int) -> None:
         """A relation of a record to another."""
         self.row(
             "relations.ndjson",

@@ -1,5 +1,6 @@
 """`workspace convert`: makes a bundle of what another product exported."""
 
+import csv
 import zipfile
 from enum import StrEnum
 from pathlib import Path
@@ -16,14 +17,16 @@ class Product(StrEnum):
     AIRTABLE = "airtable"
 
 
+_UNREADABLE = (ValueError, LookupError, TypeError, RuntimeError, csv.Error, zipfile.BadZipFile)
+"""What reading something that is no export raises."""
+
+
 def convert(
     product: Annotated[
         Product,
         typer.Argument(help="notion: a Markdown and CSV export. airtable: schema.json and CSVs."),
     ],
-    source: Annotated[
-        Path, typer.Argument(exists=True, help="The zip, or for airtable a directory.")
-    ],
+    source: Annotated[Path, typer.Argument(exists=True, help="The zip, or a directory.")],
     bundle: Annotated[Path, typer.Argument(help="The bundle to write.")],
     name: Annotated[
         str | None, typer.Option(help="Name of the workspace; else that of the source.")
@@ -38,14 +41,14 @@ def convert(
     """
     from cli.convert.airtable import convert_base
     from cli.convert.bundle_file import BundleFile
-    from cli.convert.notion import convert_export
+    from cli.convert.notion.conversion import convert_export
 
     converters = {Product.NOTION: convert_export, Product.AIRTABLE: convert_base}
     told = Report()
     try:
         with BundleFile(bundle, name or source.stem, f"{product}/1", told) as made:
             converters[product](source, made)
-    except (ValueError, KeyError, zipfile.BadZipFile) as error:
+    except _UNREADABLE as error:
         bundle.unlink(missing_ok=True)
         terminal().print(f"{source} is no export of {product}: {error}", style="red")
         raise typer.Exit(1) from None

@@ -1,45 +1,101 @@
 """Markdown as the blocks of a page: what products write when they export."""
 
 import re
-from collections.abc import Iterator
+import textwrap
+from collections.abc import Iterator, Sequence
 
 from cli.convert.bundle_file import Block
 
 _HEADING = re.compile(r"(#{1,6})\s+(.*)")
 _TO_DO = re.compile(r"[-*+]\s+\[([ xX])\]\s*(.*)")
-_BULLET = re.compile(r"[-*+]\s+(.*)")
+_BULLET = re.compile(r"[-*+](?:\s+(.*)|$)")
 _NUMBER = re.compile(r"[0-9]+[.)]\s+(.*)")
 _DIVIDER = re.compile(r"(-{3,}|\*{3,}|_{3,})")
-_IMAGE = re.compile(r"!\[([^\]]*)\]\(([^)]+)\)")
-_FENCE = "```"
+_ADDRESS = r"(?:[^()\s]|\([^()\s]*\))+"
+_IMAGE = re.compile(rf"!\[([^\]]*)\]\(({_ADDRESS})\)")
+_FENCE, _EQUATION = "```", "$$"
+_ASIDE, _DETAILS = ("<aside>", "</aside>"), ("<details>", "</details>")
+_SUMMARY = re.compile(r"\s*<summary>(.*?)</summary>\s*", re.DOTALL)
+_ICON = re.compile(r"(?P<icon>[^\w\s\[\]()*`'\"<>.,;:!?/\\&#%@+=$-]{1,8})(?:\s+|$)")
+_PICTURE = re.compile(r"<img [^>]*>\s*")
 _CELL = re.compile(r"(?<!\\)\|")
 _RULE = re.compile(r"[:\- |]+")
 _INLINE = re.compile(
+    r"(?<!\\)(?:"
     r"(?P<code>`(?P<c>[^`]+)`)|(?P<bold>\*\*(?P<b>.+?)\*\*|__(?P<b2>.+?)__)"
-    r"|(?P<strike>~~(?P<s>.+?)~~)|(?P<italic>\*(?P<i>[^*]+)\*)"
-    r"|(?P<link>\[(?P<t>[^\]]*)\]\((?P<u>[^)\s]+)\))"
+    r"|(?P<strike>~~(?P<s>.+?)~~)|(?P<italic>\*(?P<i>[^*]+)\*|\b_(?P<i2>[^_]+)_\b)"
+    rf"|(?P<link>!?\[(?P<t>[^\]]*)\]\((?P<u>{_ADDRESS})\)))"
 )
+_ESCAPED = re.compile(r"\\([\\`*_{}\[\]()#+.!|~<>$-])")
 _LONGEST = 10_000
 _MOST_SPANS = 500
+_DEEPEST = 12
+"""Levels of blocks; what is nested deeper stands on the last of them."""
+_LISTS = frozenset({"to_do", "bulleted_list_item", "numbered_list_item", "paragraph", "quote"})
 
 Span = dict[str, object]
 
 
-def blocks_of(text: str) -> Iterator[Block]:
-    """The blocks of a text; an image is a block of kind `image` with its address as `url`."""
-    lines = text.splitlines()
+def blocks_of(text: str) -> list[Block]:
+    """The blocks of a text; an image is a block of kind `image` with its address as `url`.
+
+    Spans keep the addresses of links as they are written.
+    """
+    return list(_blocks(text.expandtabs(4).splitlines(), _DEEPEST))
+
+
+def _blocks(lines: Sequence[str], levels: int) -> Iterator[Block]:
     place = 0
     while place < len(lines):
         line = lines[place].strip()
-        if line.startswith(_FENCE):
+        if not line:
+            place += 1
+        elif line.startswith(_FENCE):
             place, block = _code(lines, place)
+            yield block
+        elif line.startswith(_EQUATION):
+            place, block = _equation(lines, place)
+            yield block
+        elif line.startswith((_ASIDE[0], _DETAILS[0])):
+            place, block = _enclosed(lines, place, levels)
             yield block
         elif line.startswith("|") and place + 1 < len(lines) and _is_rule(lines[place + 1]):
             place, block = _table(lines, place)
             yield block
-        elif line:
-            yield _line(line)
-        place += 1
+        else:
+            place, found = _text(lines, place, levels)
+            yield from found
+
+
+def _text(lines: Sequence[str], place: int, levels: int) -> tuple[int, list[Block]]:
+    """A line, those that go on with it, and what is indented below it."""
+    kind, content, _ = _line(lines[place].strip())
+    words = [lines[place].strip()]
+    place += 1
+    if kind in {"paragraph", "quote"}:
+        while place < len(lines) and _goes_on(kind, lines[place]):
+            words.append(lines[place].strip())
+            place += 1
+        kind, content, _ = _line("\n".join(words))
+    end = place
+    while end < len(lines) and (not lines[end].strip() or lines[end].startswith("  ")):
+        end += 1
+    nested = textwrap.dedent("\n".join(lines[place:end])).splitlines()
+    below = list(_blocks(nested, levels - 1 if levels else 0))
+    if levels and kind in _LISTS:
+        return end, [(kind, content, below)]
+    return end, [(kind, content, ()), *below]
+
+
+def _goes_on(kind: str, line: str) -> bool:
+    """Whether a line is of the same paragraph or quote as the line above."""
+    plain = line.strip()
+    if not plain or line.startswith("  "):
+        return False
+    if kind == "quote":
+        return plain.startswith(">")
+    special = plain.startswith((_FENCE, _EQUATION, "|", "<", ">", "["))
+    return not special and _line(plain)[0] == "paragraph"
 
 
 def _line(line: str) -> Block:
@@ -50,69 +106,120 @@ def _line(line: str) -> Block:
     if _DIVIDER.fullmatch(line):
         return ("divider", {}, ())
     if found := _BULLET.fullmatch(line):
-        return ("bulleted_list_item", {"text": spans_of(found[1])}, ())
+        return ("bulleted_list_item", {"text": spans_of(found[1] or "")}, ())
     if found := _NUMBER.fullmatch(line):
         return ("numbered_list_item", {"text": spans_of(found[1])}, ())
     if line.startswith(">"):
-        return ("quote", {"text": spans_of(line[1:].strip())}, ())
+        words = "\n".join(one.removeprefix(">").strip() for one in line.split("\n"))
+        return ("quote", {"text": spans_of(words)}, ())
     if found := _IMAGE.fullmatch(line):
         return ("image", {"url": found[2], "caption": found[1][:2000]}, ())
     return ("paragraph", {"text": spans_of(line)}, ())
 
 
-def spans_of(text: str) -> list[Span]:
+def spans_of(text: str, marks: tuple[str, ...] = ()) -> list[Span]:
     """A line as pieces with marks and links; what is too much is cut off."""
     spans: list[Span] = []
     last = 0
     for found in _INLINE.finditer(text):
-        if found.start() > last:
-            spans.append({"text": text[last : found.start()][:_LONGEST]})
-        spans.append(_span(found))
+        spans += _plain(text[last : found.start()], marks)
+        spans += _marked(found, marks)
         last = found.end()
-    if last < len(text):
-        spans.append({"text": text[last:][:_LONGEST]})
+    spans += _plain(text[last:], marks)
     return spans[:_MOST_SPANS]
 
 
-def _span(found: re.Match[str]) -> Span:
+def _plain(text: str, marks: tuple[str, ...]) -> list[Span]:
+    words = _ESCAPED.sub(r"\1", text)[:_LONGEST]
+    return [{"text": words, **({"marks": list(marks)} if marks else {})}] if words else []
+
+
+def _marked(found: re.Match[str], marks: tuple[str, ...]) -> list[Span]:
     if found["link"]:
-        words = (found["t"] or found["u"])[:_LONGEST]
-        web = found["u"].startswith(("http://", "https://", "mailto:"))
-        return {"text": words, "link": found["u"]} if web else {"text": words}
+        inside = spans_of(found["t"], marks) or _plain(found["u"], marks)
+        return [{**span, "link": found["u"]} for span in inside]
+    if found["code"]:
+        return [{"text": found["c"][:_LONGEST], "marks": [*marks, "code"]}]
     for mark, names in (
-        ("code", ("c",)),
         ("bold", ("b", "b2")),
         ("strikethrough", ("s",)),
-        ("italic", ("i",)),
+        ("italic", ("i", "i2")),
     ):
         words = next((found[name] for name in names if found[name]), None)
         if words is not None:
-            return {"text": words[:_LONGEST], "marks": [mark]}
-    return {"text": found[0][:_LONGEST]}
+            return spans_of(words, marks if mark in marks else (*marks, mark))
+    return _plain(found[0], marks)
 
 
-def _code(lines: list[str], start: int) -> tuple[int, Block]:
-    """A fenced text, and the line it ends on."""
+def _code(lines: Sequence[str], start: int) -> tuple[int, Block]:
+    """A fenced text, and the line behind it."""
     end = start + 1
     while end < len(lines) and not lines[end].strip().startswith(_FENCE):
         end += 1
     language = lines[start].strip()[len(_FENCE) :].strip()[:50]
     content: dict[str, object] = {"code": "\n".join(lines[start + 1 : end])[:60_000]}
-    return end, ("code", content | ({"language": language} if language else {}), ())
+    return end + 1, ("code", content | ({"language": language} if language else {}), ())
+
+
+def _equation(lines: Sequence[str], start: int) -> tuple[int, Block]:
+    """A formula between two signs, on one line or on several, and the line behind it."""
+    first = lines[start].strip().removeprefix(_EQUATION)
+    end = start
+    words = [first.removesuffix(_EQUATION)]
+    if not (first.endswith(_EQUATION) and first != ""):
+        end = start + 1
+        while end < len(lines) and not lines[end].strip().endswith(_EQUATION):
+            words.append(lines[end])
+            end += 1
+        if end < len(lines):
+            words.append(lines[end].strip().removesuffix(_EQUATION))
+    return end + 1, ("equation", {"expression": "\n".join(words).strip()[:10_000]}, ())
+
+
+def _enclosed(lines: Sequence[str], start: int, levels: int) -> tuple[int, Block]:
+    """A callout or a toggle, and the line behind it."""
+    begin, finish = _ASIDE if lines[start].strip().startswith(_ASIDE[0]) else _DETAILS
+    end, depth = start, 0
+    while end < len(lines):
+        depth += lines[end].count(begin) - lines[end].count(finish)
+        if depth <= 0:
+            break
+        end += 1
+    inside = "\n".join(lines[start : end + 1]).strip().removeprefix(begin).removesuffix(finish)
+    if begin == _DETAILS[0]:
+        summary = _SUMMARY.match(inside)
+        rest = inside if summary is None else inside[summary.end() :]
+        words = spans_of("" if summary is None else summary[1].strip())
+        return end + 1, ("toggle", {"text": words}, _below(rest, levels))
+    words_of = _PICTURE.sub("", inside).strip()
+    icon = _ICON.match(words_of)
+    found = _below(words_of if icon is None else words_of[icon.end() :], levels)
+    content: dict[str, object] = {"text": []}
+    if icon is not None:
+        content["icon"] = icon["icon"]
+    if found and found[0][0] == "paragraph":
+        content["text"] = found[0][1]["text"]
+        found = [*found[0][2], *found[1:]]
+    return end + 1, ("callout", content, found)
+
+
+def _below(text: str, levels: int) -> list[Block]:
+    return list(_blocks(textwrap.dedent(text).splitlines(), max(levels - 1, 0)))
 
 
 def _is_rule(line: str) -> bool:
     return "-" in line and _RULE.fullmatch(line.strip()) is not None
 
 
-def _table(lines: list[str], start: int) -> tuple[int, Block]:
-    """A table of lines between bars, and the line it ends on."""
+def _table(lines: Sequence[str], start: int) -> tuple[int, Block]:
+    """A table of lines between bars, and the line behind it."""
     end = start
     rows = []
     while end < len(lines) and lines[end].strip().startswith("|"):
         if end != start + 1:
-            rows.append([part.strip() for part in _CELL.split(lines[end].strip().strip("|"))])
+            cells = lines[end].strip().removeprefix("|").removesuffix("|")
+            rows.append([part.strip() for part in _CELL.split(cells)])
         end += 1
     width = min(max(map(len, rows)), 50)
-    cells = [[spans_of(part) for part in [*row, *[""] * width][:width]] for row in rows[:500]]
-    return end - 1, ("table", {"rows": cells, "headerRow": True}, ())
+    cells_of = [[spans_of(part) for part in [*row, *[""] * width][:width]] for row in rows[:500]]
+    return end, ("table", {"rows": cells_of, "headerRow": True}, ())

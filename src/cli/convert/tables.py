@@ -1,11 +1,11 @@
 """Tables of another product as databases."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from cli.convert.bundle_file import BundleFile
 from models.core.keys import first_free, slug
-from models.data.databases.rules.fields import FieldSpec
+from models.data.databases.rules.fields import FieldSpec, Option
 from models.data.databases.rules.kinds import OPTION_KINDS, TITLE_KEY, FieldKind
 from models.sources.tabular.rules.columns import inferred_columns, profiles
 from models.sources.tabular.rules.conversion import MappedColumn, RowConversion
@@ -23,7 +23,9 @@ Row = Sequence[str | None]
 class Table:
     """A table to convert; `kinds` names the fields of columns, by their headers.
 
-    A column without a kind is looked at; one whose kind is None is left out.
+    A column without a kind is looked at; one whose kind is None is left out. `options` are the
+    choices of columns, by their headers, with the names of their colors. `records` are the ids of
+    the records of its rows.
     """
 
     label: str
@@ -31,6 +33,10 @@ class Table:
     rows: Sequence[Row]
     kinds: Mapping[str, FieldKind | None] | None = None
     title: str | None = None
+    options: Mapping[str, Sequence[Option]] = field(default_factory=dict)
+    records: Sequence[str] | None = None
+    item: str | None = None
+    database: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +48,11 @@ class Converted:
     records: Sequence[str | None]
     titles: Mapping[str, str]
     """Id of the first record of each title."""
+    twice: Collection[str]
+    """The titles that several records have."""
     fields: int
-    keys: frozenset[str]
+    keys: set[str]
+    """The keys of its fields; those that come later are added."""
 
 
 def convert_table(
@@ -57,26 +66,30 @@ def convert_table(
     `content_of` takes the number of a row, the database and the record, and gives the id of the
     surface it made for the record, if it did.
     """
-    database = str(new_id())
-    item = bundle.database(database, slug(table.label, "database"), table.label, parent)
+    database = table.database or str(new_id())
+    key = slug(table.label, "database")
+    item = bundle.database(database, key, table.label, parent, table.item)
     columns = _columns(table)
     conversion = RowConversion(columns, _CONVENTIONS)
     records: list[str | None] = []
     titles: dict[str, str] = {}
+    twice: set[str] = set()
     for number, row in enumerate(table.rows):
         made = conversion.convert(row)
         bundle.report.lose(f"{table.label}: values that do not fit their field", made.lost)
-        if made.skipped and not made.title:
+        own = str(new_id()) if table.records is None else table.records[number]
+        content = content_of(number, database, own)
+        if made.skipped and not made.title and content is None:
             records.append(None)
             continue
-        own = str(new_id())
-        bundle.record(database, own, made.title, made.data, content_of(number, database, own))
-        titles.setdefault(made.title, own)
+        bundle.record(database, own, made.title, made.data, content)
+        if titles.setdefault(made.title, own) != own:
+            twice.add(made.title)
         records.append(own)
     for spec in _grown(columns, conversion):
         bundle.field(database, spec)
-    keys = frozenset(one.spec.key for one in columns)
-    return Converted(database, item, records, titles, len(columns) + 1, keys)
+    keys = {one.spec.key for one in columns}
+    return Converted(database, item, records, titles, twice, len(columns) + 1, keys)
 
 
 def _columns(table: Table) -> list[MappedColumn]:
@@ -100,6 +113,7 @@ def _columns(table: Table) -> list[MappedColumn]:
             label=one.label or "Column",
             kind=kind,
             settings={"allowCreate": True} if kind in OPTION_KINDS else {},
+            options=tuple(table.options.get(one.label, ())) if kind in OPTION_KINDS else (),
             position=place + 1,
         )
         columns.append(MappedColumn(place, spec))
@@ -119,7 +133,10 @@ def _title_place(table: Table, keys: Sequence[str]) -> int | None:
 def _grown(columns: Sequence[MappedColumn], conversion: RowConversion) -> Iterator[FieldSpec]:
     """The fields, with the options that rows brought into being."""
     options = conversion.grown()
-    specs = [replace(one.spec, options=tuple(options.get(one.spec.key, ()))) for one in columns]
+    specs = [
+        replace(one.spec, options=(*one.spec.options, *options.get(one.spec.key, ())))
+        for one in columns
+    ]
     if not any(spec.title for spec in specs):
         yield FieldSpec(id=new_id(), key=TITLE_KEY, label="Title", kind=FieldKind.TEXT)
     yield from specs

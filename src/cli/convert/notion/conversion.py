@@ -1,0 +1,255 @@
+"""An export of Notion as a workspace: pages, databases and the files beside them."""
+
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from cli.convert.bundle_file import Block, BundleFile
+from cli.convert.notion.exports import Folder, id_of, opened_export, title_of
+from cli.convert.notion.pages import PageWriter, Place, Places
+from cli.convert.notion.sheets import (
+    Relation,
+    Sheet,
+    choices,
+    find_wholes,
+    heading,
+    read_sheet,
+    relations_of,
+    without_places,
+    without_properties,
+)
+from cli.convert.relations import Side, add_relation
+from cli.convert.tables import Converted, Table, convert_table
+from runtime.ids import new_id
+
+_DATE = re.compile(
+    r"@?(?P<day>[A-Z][a-z]+ [0-9]{1,2}, [0-9]{4})(?P<time> [0-9]{1,2}:[0-9]{2} [AP]M)?"
+    r"(?: \(.*\))?"
+)
+_UNTIL = " → "
+_LOST = (
+    "comments: an export has none",
+    "permissions: an export has none",
+    "views, filters and sorts of databases: an export has none",
+    "history: an export has none",
+    "columns beside each other: an export has them below each other",
+)
+
+
+def convert_export(source: Path, bundle: BundleFile) -> None:
+    """Add everything that an export has. Raises `ValueError` when it is none."""
+    with opened_export(source) as root:
+        if not (root.names or root.files):
+            raise ValueError("There is no page and no table in it.")
+        for what in _LOST:
+            bundle.report.lose(what)
+        _Conversion(bundle, root).write()
+
+
+class _Conversion:
+    def __init__(self, bundle: BundleFile, root: Folder) -> None:
+        self._bundle = bundle
+        self._root = root
+        self._items: dict[str, str] = {}
+        """Id of the item by the path of a page."""
+        self._sheets: dict[str, Sheet] = {}
+        """Table by its path."""
+        self._of_rows: set[str] = set()
+        """The paths of pages that are contents of records."""
+        self._places = Places()
+        self._pages = PageWriter(bundle, self._places)
+        self._made: dict[str, Converted] = {}
+        """What became of tables, by the ids of their databases."""
+
+    def write(self) -> None:
+        """Find everything first, for pages name what comes later; then write it."""
+        self._places.add_files(self._root)
+        self._find(self._root)
+        sheets = list(self._sheets.values())
+        find_wholes(sheets)
+        for one in sheets:
+            if one.whole is not None:
+                what = f"{one.label}: a view of {one.whole.label}, whose rows are there"
+                self._bundle.report.lose(what)
+        self._place(sheets)
+        relations = list(relations_of(sheets))
+        self._columns = {(one.sheet.database, one.place) for one in relations}
+        self._folder(self._root, None)
+        self._relate(relations)
+
+    def _find(self, folder: Folder) -> None:
+        for name, text in folder.tables.items():
+            sheet = read_sheet(name, text, folder.inside(name))
+            self._sheets[f"{folder.path}{name}"] = sheet
+            self._of_rows |= {f"{sheet.inside.path}{page}" for page in sheet.pages if page}
+        for inside in folder.folders.values():
+            self._find(inside)
+        for name in folder.pages:
+            if name not in folder.tables and f"{folder.path}{name}" not in self._of_rows:
+                item = self._items[f"{folder.path}{name}"] = str(new_id())
+                self._know(name, Place("item_link", {"itemId": item}, {"itemId": item}))
+
+    def _know(self, name: str, place: Place) -> None:
+        own = id_of(name)
+        if own is not None:
+            self._places.of_ids.setdefault(own, place)
+
+    def _place(self, sheets: Sequence[Sheet]) -> None:
+        """Say where tables and their rows are found."""
+        for sheet in sheets:
+            of = sheet.whole or sheet
+            shown = Place("database_view", {"databaseId": of.database}, {"itemId": of.item})
+            self._know(sheet.name, shown)
+            for page, record in zip(sheet.pages, sheet.records, strict=True):
+                if page is not None:
+                    named = {"recordId": record}
+                    self._know(page, Place("record_link", dict(named), dict(named)))
+
+    def _folder(self, folder: Folder, parent: str | None) -> None:
+        """Add what stands in a folder below an item."""
+        for name in folder.names:
+            path, inside = f"{folder.path}{name}", folder.inside(name)
+            if path in self._sheets:
+                self._table(self._sheets[path], parent)
+            elif path in self._items:
+                text = folder.pages[name]
+                blocks = self._page(text, folder.path)
+                title = heading(text, name)
+                self._folder(inside, self._bundle.page(title, parent, blocks, self._items[path]))
+            elif self._has_items(inside):
+                # Of a record, what stands below it has no other place.
+                self._folder(inside, self._bundle.item("folder", title_of(name), parent))
+        for name in folder.files:
+            path = f"{folder.path}{name}"
+            if path not in self._places.stored:
+                stored = self._bundle.stored_file(name, folder.files[name]())
+                self._bundle.item("file", name, parent, stored)
+
+    def _has_items(self, folder: Folder) -> bool:
+        """Whether anything in a folder becomes an item."""
+        return (
+            any(f"{folder.path}{name}" in self._items for name in folder.pages)
+            or any(self._sheets[f"{folder.path}{name}"].whole is None for name in folder.tables)
+            or any(f"{folder.path}{name}" not in self._places.stored for name in folder.files)
+            or any(self._has_items(inside) for inside in folder.folders.values())
+        )
+
+    def _page(self, text: str, folder: str) -> list[Block]:
+        first, _, rest = text.lstrip().partition("\n")
+        return self._pages.blocks(rest if first.startswith("# ") else text, folder)
+
+    def _table(self, sheet: Sheet, parent: str | None) -> None:
+        """Add a table as a database; the page of a row is the content of its record."""
+        report = self._bundle.report
+        if sheet.whole is not None:
+            return
+
+        def content_of(number: int, database: str, record: str) -> str | None:
+            page = sheet.pages[number]
+            if page is None:
+                return None
+            text = without_properties(sheet.inside.pages[page], sheet.headers)
+            blocks = self._pages.blocks(text, sheet.inside.path)
+            if not blocks:
+                return None
+            surface = str(new_id())
+            self._bundle.surface(surface, "record", blocks, databaseId=database, recordId=record)
+            return surface
+
+        made = convert_table(self._bundle, self._as_table(sheet), parent, content_of)
+        self._made[sheet.database] = made
+        report.lose(f"{sheet.label}: people, files, formulas and rollups come in as text")
+        left = sum(f"{sheet.inside.path}{name}" in self._items for name in sheet.inside.pages)
+        report.lose(f"{sheet.label}: pages of no row, such as templates, are pages below it", left)
+        self._folder(sheet.inside, made.item)
+
+    def _as_table(self, sheet: Sheet) -> Table:
+        """A table whose cells are read, without the columns that are relations."""
+        places = [
+            place
+            for place in range(len(sheet.headers))
+            if (sheet.database, place) not in self._columns
+        ]
+        titles = [
+            row[0].strip() or ("" if page is None else heading(sheet.inside.pages[page], page))
+            for row, page in zip(sheet.rows, sheet.pages, strict=True)
+        ]
+        rows = [
+            [title, *(_cell(row[place]) for place in places if place)]
+            for title, row in zip(titles, sheet.rows, strict=True)
+        ]
+        ends = sum(_is_span(row[place]) for row in sheet.rows for place in places if place)
+        self._bundle.report.lose(f"{sheet.label}: ends of spans of time", ends)
+        headers = [sheet.headers[place] for place in places]
+        kinds = {
+            header: kind
+            for place, header in enumerate(headers)
+            if place and (kind := choices([row[place] or "" for row in rows])) is not None
+        }
+        return Table(
+            sheet.label,
+            headers,
+            rows,
+            kinds,
+            title=headers[0],
+            records=sheet.records,
+            item=sheet.item,
+            database=sheet.database,
+        )
+
+    def _relate(self, relations: Sequence[Relation]) -> None:
+        """Add relations; two columns that say the same from both sides are one."""
+        left = list(relations)
+        while left:
+            own = left.pop(0)
+            back = {(target, record) for record, target in own.pairs}
+            inverse = next((one for one in left if _is_inverse(own, one, back)), None)
+            if inverse is not None:
+                left.remove(inverse)
+            other = own.sheet.label if inverse is None else inverse.label
+            sides = (
+                Side(self._made[own.sheet.database], own.label),
+                Side(self._made[own.target.database], other),
+            )
+            field = add_relation(self._bundle, *sides)
+            self._link(own, field)
+            self._bundle.report.lose(
+                f"{own.sheet.label}: rows of {own.label} that are not in the export", own.unknown
+            )
+
+    def _link(self, relation: Relation, field: object) -> None:
+        places: dict[str, int] = {}
+        for record, target in relation.pairs:
+            place = places[record] = places.get(record, -1) + 1
+            self._bundle.link(str(field), record, target, place)
+
+
+def _is_inverse(own: Relation, other: Relation, back: set[tuple[str, str]]) -> bool:
+    """Whether a column says the same as another, from the other side."""
+    return other.sheet is own.target and other.target is own.sheet and set(other.pairs) == back
+
+
+def _is_span(text: str) -> bool:
+    first, arrow, _ = text.partition(_UNTIL)
+    return bool(arrow) and _DATE.fullmatch(first.strip()) is not None
+
+
+def _cell(text: str) -> str | None:
+    """A cell; a date is written year first, of a span its beginning."""
+    plain = without_places(text.strip())
+    found = _DATE.fullmatch(plain.partition(_UNTIL)[0].strip())
+    if found is None:
+        return plain or None
+    try:
+        day = _moment(found["day"], "%B %d, %Y")
+        if not found["time"]:
+            return day.date().isoformat()
+        return _moment(found["day"] + found["time"], "%B %d, %Y %I:%M %p").isoformat()
+    except ValueError:
+        return plain
+
+
+def _moment(text: str, layout: str) -> datetime:
+    """An export says no time zone, unless in words: it is taken for UTC."""
+    return datetime.strptime(text, layout).replace(tzinfo=UTC)

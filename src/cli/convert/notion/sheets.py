@@ -1,0 +1,224 @@
+"""Tables of an export: their rows, the pages of rows, and which rows name others."""
+
+import csv
+import io
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from cli.convert.notion.exports import Folder, id_of, title_of
+from models.data.databases.rules.kinds import FieldKind
+from runtime.ids import new_id
+
+_NAMED = re.compile(
+    r"(?P<title>.*?) \((?P<place>(?:[^()\s]|\([^()\s]*\))*(?P<id>[0-9a-f]{32})[^()\s/]*)\)(?:, |$)",
+    re.DOTALL,
+)
+"""One page in the cell of a relation: its title and where it is."""
+
+_HEX = re.compile(r"[0-9a-f]{32}")
+_LONGEST_NAMES = 50_000
+_LONGEST_CHOICE = 50
+_MOST_CHOICES = 40
+
+csv.field_size_limit(1 << 30)
+
+
+@dataclass(slots=True)
+class Sheet:
+    """A table; `pages` has the name of the page of each row that has one."""
+
+    name: str
+    inside: Folder
+    headers: list[str]
+    rows: list[list[str]]
+    item: str = field(default_factory=lambda: str(new_id()))
+    database: str = field(default_factory=lambda: str(new_id()))
+    records: list[str] = field(default_factory=list)
+    pages: list[str | None] = field(default_factory=list)
+    whole: "Sheet | None" = None
+    """The table that this one shows a part of."""
+
+    @property
+    def label(self) -> str:
+        return title_of(self.name)
+
+
+@dataclass(slots=True)
+class Relation:
+    """What a column of a table says: pairs of a record and one that it names."""
+
+    sheet: Sheet
+    place: int
+    target: Sheet
+    pairs: list[tuple[str, str]]
+    unknown: int
+
+    @property
+    def label(self) -> str:
+        return self.sheet.headers[self.place]
+
+
+def read_sheet(name: str, text: str, inside: Folder) -> Sheet:
+    """A table with the pages of its rows."""
+    rows = list(csv.reader(io.StringIO(text)))
+    headers = rows[0] if rows else ["Name"]
+    width = len(headers)
+    cells = [[*row, *[""] * width][:width] for row in rows[1:] if row]
+    sheet = Sheet(name, inside, headers, cells)
+    sheet.records = [str(new_id()) for _ in cells]
+    sheet.pages = _matched(sheet)
+    return sheet
+
+
+def _matched(sheet: Sheet) -> list[str | None]:
+    """The page of each row: by its title, of several the one that says the same as the row does."""
+    told = {name: properties(text, sheet.headers) for name, text in sheet.inside.pages.items()}
+    titles: dict[str, list[str]] = {}
+    for name, text in sheet.inside.pages.items():
+        titles.setdefault(heading(text, name), []).append(name)
+    found: list[str | None] = [None] * len(sheet.rows)
+    rows = [_said(sheet.headers, row) for row in sheet.rows]
+    for number, row in enumerate(sheet.rows):
+        same = titles.get(row[0].strip())
+        if same:
+            own = rows[number].items()
+            best = max(same, key=lambda name: len(own & told[name].items()))
+            same.remove(best)
+            found[number] = best
+    # A title may be written otherwise, such as "Yesterday" for a day.
+    left = [name for names in titles.values() for name in names]
+    for number, said in enumerate(rows):
+        if found[number] is None and said:
+            equal = next((name for name in left if told[name] == said), None)
+            if equal is not None:
+                left.remove(equal)
+                found[number] = equal
+    return found
+
+
+def heading(text: str, name: str) -> str:
+    """The title of a page."""
+    first = text.lstrip().partition("\n")[0]
+    return first.removeprefix("#").strip() if first.startswith("#") else title_of(name)
+
+
+def properties(text: str, headers: Sequence[str]) -> Mapping[str, str]:
+    """What a page of a row says again of its row, by header."""
+    known = set(headers[1:])
+    told = {}
+    for line in _lines(text, headers):
+        header, _, value = line.partition(":")
+        if header in known:
+            told[header] = _comparable(value)
+    return {header: value for header, value in told.items() if value}
+
+
+def without_properties(text: str, headers: Sequence[str]) -> str:
+    """The page of a row without the lines that say again what stands in its table."""
+    told = len(list(_lines(text, headers)))
+    body = text.lstrip().partition("\n")[2]
+    return "\n".join(body.split("\n")[told:])
+
+
+def _lines(text: str, headers: Sequence[str]) -> Iterator[str]:
+    known = tuple(f"{header}:" for header in headers if header)
+    for line in text.lstrip().partition("\n")[2].split("\n"):
+        if line.strip() and not line.startswith(known):
+            return
+        yield line
+
+
+def _said(headers: Sequence[str], row: Sequence[str]) -> Mapping[str, str]:
+    pairs = zip(headers[1:], row[1:], strict=True)
+    return {header: told for header, cell in pairs if (told := _comparable(cell))}
+
+
+def _comparable(cell: str) -> str:
+    """A cell, in which pages are named by their ids: they are somewhere else from each page."""
+    plain = cell.strip()
+    return _NAMED.sub(r"\g<title> (\g<id>) ", plain).strip() if _may_name(plain) else plain
+
+
+def without_places(cell: str) -> str:
+    """A cell that names pages, with their titles alone."""
+    return _NAMED.sub(r"\g<title>, ", cell).strip().removesuffix(",") if _may_name(cell) else cell
+
+
+def _may_name(cell: str) -> bool:
+    """Whether a cell may name pages; a long text is one."""
+    return len(cell) <= _LONGEST_NAMES and _HEX.search(cell) is not None
+
+
+def find_wholes(sheets: Sequence[Sheet]) -> None:
+    """Say which tables are views of others: of the same rows, without pages of their own."""
+    for sheet in sheets:
+        if not sheet.rows or any(sheet.pages):
+            continue
+        titles = {row[0].strip() for row in sheet.rows}
+        for other in sheets:
+            if (
+                other is not sheet
+                and any(other.pages)
+                and set(sheet.headers) <= set(other.headers)
+                and sheet.headers[0] == other.headers[0]
+                and titles <= {row[0].strip() for row in other.rows}
+            ):
+                sheet.whole = other
+                break
+
+
+def relations_of(sheets: Sequence[Sheet]) -> Iterator[Relation]:
+    """The columns that name rows of tables, with whom they name."""
+    known = {
+        own: (sheet, record)
+        for sheet in sheets
+        for page, record in zip(sheet.pages, sheet.records, strict=True)
+        if page is not None and (own := id_of(page)) is not None
+    }
+    for sheet in sheets:
+        if sheet.whole is None:
+            for place in range(1, len(sheet.headers)):
+                found = _relation(sheet, place, known)
+                if found is not None:
+                    yield found
+
+
+def _relation(sheet: Sheet, place: int, known: Mapping[str, tuple[Sheet, str]]) -> Relation | None:
+    pairs, targets, unknown = [], set(), 0
+    for row, record in zip(sheet.rows, sheet.records, strict=True):
+        cell = row[place].strip()
+        if not cell:
+            continue
+        named = list(_NAMED.finditer(cell)) if _may_name(cell) else []
+        if "".join(one[0] for one in named) != cell:
+            return None
+        for one in named:
+            target = known.get(one["id"])
+            if target is None:
+                unknown += 1
+            else:
+                targets.add(target[0].database)
+                pairs.append((record, target[1], target[0]))
+    if len(targets) != 1:
+        return None
+    plain = list(dict.fromkeys((record, target) for record, target, _ in pairs))
+    return Relation(sheet, place, pairs[0][2], plain, unknown)
+
+
+def choices(cells: Sequence[str]) -> FieldKind | None:
+    """The kind of a column whose words come again and again; None for any other."""
+    said = [cell.strip() for cell in cells if cell.strip()]
+    lists = [[word.strip() for word in cell.split(",")] for cell in said]
+    words = [word for one in lists for word in one]
+    distinct = set(words)
+    if (
+        not words
+        or len(distinct) > min(_MOST_CHOICES, len(words) // 2)
+        or max(map(len, distinct)) > _LONGEST_CHOICE
+        or not all(any(sign.isalpha() for sign in word) for word in distinct)
+        or distinct <= {"Yes", "No"}
+    ):
+        return None
+    many = any(len(one) > 1 for one in lists)
+    return FieldKind.MULTI_SELECT if many else FieldKind.SELECT
