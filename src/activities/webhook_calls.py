@@ -13,7 +13,7 @@ from runtime.outbound.messages import OutboundRequest, OutboundResponse
 SECONDS = 15
 """What a receiver has to answer (decisions C16)."""
 MAX_ANSWER_BYTES = 64 * 1024
-"""Nothing of the answer is kept."""
+"""Nothing of the answer is kept, and what is more of it is not read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,5 +53,8 @@ class WebhookCall:
                 body=body,
                 timeout_seconds=SECONDS,
                 max_bytes=MAX_ANSWER_BYTES,
+                # A redirected POST may arrive as a GET: who moved must say so.
+                follow_redirects=False,
+                cut_body=True,
             )
         )

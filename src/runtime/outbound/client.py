@@ -3,6 +3,7 @@
 import asyncio
 import ssl
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
@@ -12,7 +13,11 @@ import httpx2
 from runtime.addresses import Address
 from runtime.outbound.backend import CheckedBackend
 from runtime.outbound.encoding import first_hop
-from runtime.outbound.errors import ConnectionFailedError, TooManyRedirectsError
+from runtime.outbound.errors import (
+    ConnectionFailedError,
+    ResponseTooLargeError,
+    TooManyRedirectsError,
+)
 from runtime.outbound.exchange import (
     Progress,
     Sink,
@@ -28,6 +33,16 @@ from runtime.outbound_policy import OutboundPolicy
 
 KEPT, KEPT_SECONDS = 4, 600.0
 """Connections of HTTP/2 that stay open, and for how long without a call."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How an answer is read: so many bytes of its body, and whether more of them are a failure."""
+
+    limit: int
+    follows: bool
+    cuts: bool
+    sink: Sink | None
 
 
 class OutboundClient:
@@ -90,35 +105,38 @@ class OutboundClient:
         subclasses of OutboundError; their messages hold no secret of the request.
         """
         hop = first_hop(request)
-        limit = min(request.max_bytes, self._policy.max_body_bytes)
+        reading = Reading(
+            min(request.max_bytes, self._policy.max_body_bytes),
+            follows=request.follow_redirects,
+            cuts=request.cut_body,
+            sink=sink,
+        )
         progress = Progress(hop.url.host)
         try:
             async with asyncio.timeout(request.timeout_seconds) as deadline:
-                return await self._follow(hop, limit, progress, sink)
+                return await self._follow(hop, reading, progress)
         except TimeoutError:
             if not deadline.expired():
                 raise
             raise progress.late() from None
 
-    async def _follow(
-        self, hop: Hop, limit: int, progress: Progress, sink: Sink | None
-    ) -> OutboundResponse:
+    async def _follow(self, hop: Hop, reading: Reading, progress: Progress) -> OutboundResponse:
         for _ in range(self._policy.max_redirects + 1):
             progress.host, progress.connected = hop.url.host, False
-            answer = await self._exchange(hop, limit, progress, sink)
+            answer = await self._exchange(hop, reading, progress)
             if isinstance(answer, OutboundResponse):
                 return answer
             hop = answer
         raise TooManyRedirectsError(progress.host, self._policy.max_redirects)
 
     async def _exchange(
-        self, hop: Hop, limit: int, progress: Progress, sink: Sink | None
+        self, hop: Hop, reading: Reading, progress: Progress
     ) -> OutboundResponse | Hop:
         try:
             core = core_request(hop, self._policy, progress)
             response = await self._pool.handle_async_request(core)
             try:
-                return await self._answer(hop, response, limit, sink)
+                return await self._answer(hop, response, reading)
             finally:
                 await response.aclose()
         except (
@@ -130,12 +148,13 @@ class OutboundClient:
             raise failure(error, progress, self._policy) from None
 
     async def _answer(
-        self, hop: Hop, response: httpcore2.Response, limit: int, sink: Sink | None
+        self, hop: Hop, response: httpcore2.Response, reading: Reading
     ) -> OutboundResponse | Hop:
         host = hop.url.host
         check_headers(response, host, self._policy.max_header_bytes)
         headers = _headers(response)
-        redirected = next_hop(hop, response.status, headers.get("location"))
+        location = headers.get("location") if reading.follows else None
+        redirected = next_hop(hop, response.status, location)
         if redirected is not None:
             return redirected
         body = bytearray()
@@ -143,7 +162,12 @@ class OutboundClient:
         async def keep(chunk: bytes) -> None:
             body.extend(chunk)
 
-        received = await read_body(response, host, limit, sink or keep)
+        try:
+            received = await read_body(response, host, reading.limit, reading.sink or keep)
+        except ResponseTooLargeError:
+            if not reading.cuts:
+                raise
+            received = reading.limit
         return OutboundResponse(
             status=response.status,
             headers=headers,

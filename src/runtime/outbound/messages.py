@@ -23,6 +23,9 @@ class OutboundRequest:
     `body`: bytes are sent as they are, None is no body, anything else is sent as JSON, unless the
     content type among the headers says otherwise: then text is sent as it is, and the fields of an
     object as a form if it says so.
+
+    Without `follow_redirects` a redirect is the answer. With `cut_body` a body that is larger than
+    `max_bytes` is left where it is, and is no failure.
     """
 
     method: str = "GET"
@@ -32,6 +35,8 @@ class OutboundRequest:
     body: Any = None
     timeout_seconds: float = 30
     max_bytes: int = 10 * MEBIBYTE
+    follow_redirects: bool = True
+    cut_body: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -171,6 +171,26 @@ async def test_it_is_tried_again_under_the_same_id(
     assert "failingSince" not in await shown(client, space, endpoint)
 
 
+async def test_only_the_status_of_an_answer_counts(
+    client: Client, space: Space, serve: Serve
+) -> None:
+    elsewhere = await serve(reply(200))
+    moved = await serve(reply(302, b"", location=elsewhere.url))
+    endless = await serve(reply(200, b"x" * 1_000_000))
+    endpoints = [await create(client, space, one.url) for one in (moved, endless)]
+    for endpoint in endpoints:
+        await post(client, space, endpoint, "test")
+    (log,) = await ended(client, space, endpoints[1])
+    assert (log["status"], log["attempts"], log["answerStatus"]) == ("delivered", 1, 200)
+
+    async def was_refused() -> bool:
+        (log,) = await deliveries(client, space, endpoints[0])
+        return (log["status"], log.get("answerStatus")) == ("pending", 302)
+
+    await eventually(was_refused, what="the answer of one that moved")
+    assert elsewhere.requests == []
+
+
 @pytest.mark.usefixtures("_soon")
 async def test_what_cannot_be_delivered_can_be_sent_again(
     client: Client, space: Space, serve: Serve

@@ -46,7 +46,7 @@ class WebhookEndpointList(Shape):
 
 
 class CreateWebhookEndpoint(Input):
-    """A new endpoint. Calls are POSTs, signed by Standard Webhooks."""
+    """A new endpoint. Calls are POSTs, signed by Standard Webhooks; redirects are not followed."""
 
     model_config = example(
         {"url": "https://hooks.example.com/workspace", "eventTypes": ["data_source.run"]}
