@@ -18,7 +18,7 @@ from models.data.databases.rules.kinds import FieldKind
 from models.sources.data_source_runs.notes import ERROR_NOTES, Subject
 from models.sources.data_sources.rules.configs import DataSourceKind
 from models.sources.tabular.rules.problems import ErrorKind
-from models.workspace.changes.rules.kinds import OperationKind
+from models.workspace.changes.rules.kinds import RULES, OperationKind, keys_of
 from tests.support.client import Client
 
 KNOWN = {
@@ -47,6 +47,14 @@ async def test_each_kind_has_a_page_with_an_example(client: Client, section: str
         assert example
         text = unescape(re.sub("<[^>]+>", "", example[1]))
         assert section == "expressions" or json.loads(text)
+
+
+async def test_the_input_of_a_change_is_told_by_the_names_of_its_ids(client: Client) -> None:
+    for kind in OperationKind:
+        page = unescape(re.sub("<[^>]+>", "", (await client.get(f"/docs/changes/{kind}")).text))
+        told = re.search(r"Input\s*(.*?)the keys of", page, re.DOTALL)
+        ids = re.findall(r"\w+", told[1]) if told else list(keys_of(RULES[kind].about))
+        assert [name for name in ids if name.endswith("Id")] == list(keys_of(RULES[kind].about))
 
 
 async def test_every_kind_of_error_says_what_to_do(client: Client) -> None:

@@ -1,7 +1,7 @@
 """The sections of the reference and their entries, read from the OpenAPI document."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +20,7 @@ from models.sources.authorizations.rules import OAUTH_PROVIDERS
 from models.sources.connections.providers import PROVIDERS, ProviderName
 from models.sources.data_source_runs.notes import NOTES, Subject
 from models.workspace.changes.notes import NOTES as OPERATIONS
-from models.workspace.changes.rules.kinds import RULES, OperationKind, stake_of
+from models.workspace.changes.rules.kinds import RULES, OperationKind, keys_of, stake_of
 
 _OWN_PAGE = frozenset({"Binding", "CelExpression", "Filter", "BoundFilter", "PartialConfig"})
 """Parts that have a section of their own, or nothing to show."""
@@ -188,12 +188,12 @@ class Reference:
     def _change(self, kind: OperationKind) -> Entry:
         note, rule = OPERATIONS[kind], RULES[kind]
         facts = [
-            ("At stake", f"`{stake_of(kind, note.example)}`, here"),
+            ("Stake of the example", f"`{stake_of(kind, note.example)}`"),
             ("Scope", f"`{rule.scope}`"),
         ]
         example = {"kind": kind.value, "input": note.example}
         if note.body is not None:
-            facts.append(("Input", f"ids, and the keys of `{note.body}` in the OpenAPI document"))
+            facts.append(("Input", _input(kind, note.body, keys_of(rule.about))))
         return Entry(kind.value, note.says, facts, (), example)
 
     def _of_union(self, union: str) -> list[Entry]:
@@ -252,6 +252,14 @@ def _parts(schema: Schema) -> Iterator[str]:
 _WRITTEN = frozenset(
     kind for kind in FieldKind if KIND_RULES[kind].check or kind is FieldKind.RELATION
 )
+
+
+def _input(kind: OperationKind, body: str, ids: Iterable[str]) -> str:
+    """What the input of an operation is made of: ids, and a body that the API knows too."""
+    each = "`records`, each with " if kind is OperationKind.CREATE_RECORDS else ""
+    return ", ".join(
+        [*(f"`{name}`" for name in ids), f"{each}the keys of `{body}` in the OpenAPI document"]
+    )
 
 
 def _function(one: Function) -> Entry:
