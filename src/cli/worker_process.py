@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import timedelta
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from temporalio.worker import Interceptor, Worker
 
 from activities.deliveries.push.providers import pushers_of
 from activities.deliveries.webhook_fan_out import WebhookFanOut
+from activities.heartbeats import HEARTBEAT_SECONDS
 from activities.maintenance.retention import Periods
 from activities.outbox.deliveries import ExecutionDeliveries
 from activities.outbox.relay import LIMITS, Relay
@@ -58,6 +60,8 @@ ACTIVITY_SLOTS = 100
 BULK_SLOTS = 4
 CACHED_WORKFLOWS = 500
 BEAT_SECONDS = 1.0
+BUILD = version("workspace-platform")
+"""What Temporal says of a worker. Without it, the SDK reads the code of every module for a hash."""
 STICKY_TIMEOUT = timedelta(seconds=5)
 """How long a workflow waits for the worker that has it in memory, before any other takes it."""
 
@@ -136,6 +140,7 @@ def _workers(
             workflows=WORKFLOWS,
             activities=activities[Queue.AUTOMATION],
             workflow_runner=workflow_runner(),
+            build_id=BUILD,
             max_concurrent_workflow_tasks=WORKFLOW_SLOTS,
             max_concurrent_local_activities=LOCAL_ACTIVITY_SLOTS,
             max_cached_workflows=CACHED_WORKFLOWS,
@@ -161,13 +166,14 @@ def _activity_worker(
     return Worker(
         parts.client,
         task_queue=queue,
+        build_id=BUILD,
         activities=activities,
         interceptors=interceptors,
         max_concurrent_activities=slots,
         graceful_shutdown_timeout=GRACE,
         # A cancelled activity learns of it with its next heartbeat.
-        max_heartbeat_throttle_interval=timedelta(seconds=2),
-        default_heartbeat_throttle_interval=timedelta(seconds=2),
+        max_heartbeat_throttle_interval=timedelta(seconds=HEARTBEAT_SECONDS),
+        default_heartbeat_throttle_interval=timedelta(seconds=HEARTBEAT_SECONDS),
         on_fatal_error=on_fatal_error,
     )
 
