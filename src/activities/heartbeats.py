@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 from temporalio import activity
 
-HEARTBEAT_SECONDS = 2.0
+HEARTBEAT_SECONDS = 1.0
 """A cancelled activity learns of it with a heartbeat, so this bounds how long it goes on."""
 
 

@@ -55,10 +55,12 @@ RESTART_PAUSE = timedelta(seconds=1)
 LONG_HISTORY = 4_000
 """Events from which on a part of a loop continues as new; Temporal suggests it a little later."""
 
-HEARTBEAT_TIMEOUT = timedelta(seconds=8)
-"""How long a regular activity may be silent before it counts as lost: four heartbeats.
+HEARTBEAT_TIMEOUT = timedelta(seconds=5)
+"""How long a regular activity may be silent before it counts as lost: five heartbeats.
 
-With what the next worker needs to begin, a killed one costs ten seconds at most.
+With what the next worker needs to begin, a killed one costs ten seconds at most. Shorter, it would
+take a worker that is only busy for a lost one: then a call is made twice, and a node without
+retries fails.
 """
 
 STEP_TIMEOUT = timedelta(hours=2)
@@ -70,6 +72,8 @@ ATTEMPT_TIMEOUT = timedelta(minutes=5)
 SWEEP_TIMEOUT = timedelta(minutes=5)
 SWEEP_RETRY = RetryPolicy(maximum_attempts=1)
 """A maintenance sweep is repeated by its schedule, not by a retry."""
+SWEEP_HEARTBEAT_TIMEOUT = timedelta(seconds=8)
+"""A sweep heartbeats with each row that it looks at; what a lost one did waits for the next."""
 
 PURGE_TIMEOUT = timedelta(minutes=5)
 """Start to close of one batch that is removed; its statements end long before."""

@@ -109,6 +109,14 @@ class Up:
 
         await eventually(is_replaced, what=f"the return of {name}")
 
+    async def working(self) -> None:
+        """Wait until a worker that took the place of a dead one is ready."""
+
+        async def is_working() -> bool:
+            return self.state.heartbeat.exists()
+
+        await eventually(is_working, what="a worker that is ready")
+
     def _pid(self, name: str) -> int:
         with suppress(FileNotFoundError, ValueError):
             return int(json.loads((self.state.pids / f"{name}.json").read_text())["pid"])

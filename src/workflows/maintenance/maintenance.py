@@ -8,7 +8,7 @@ from temporalio.types import MethodAsyncNoParam
 with workflow.unsafe.imports_passed_through():
     from activities.maintenance.reconciler import Reconciler
     from activities.maintenance.schedules import ScheduleMaintenance
-    from workflows.policies import HEARTBEAT_TIMEOUT, SWEEP_RETRY, SWEEP_TIMEOUT
+    from workflows.policies import SWEEP_HEARTBEAT_TIMEOUT, SWEEP_RETRY, SWEEP_TIMEOUT
 
 Sweep = MethodAsyncNoParam[Any, dict[str, int]]
 
@@ -31,7 +31,7 @@ async def _swept(sweep: Sweep, summary: str) -> dict[str, int]:
     return await workflow.execute_activity_method(
         sweep,
         start_to_close_timeout=SWEEP_TIMEOUT,
-        heartbeat_timeout=HEARTBEAT_TIMEOUT,
+        heartbeat_timeout=SWEEP_HEARTBEAT_TIMEOUT,
         retry_policy=SWEEP_RETRY,
         summary=summary,
     )
