@@ -1,15 +1,30 @@
 """A workspace with an item of every kind, a field of every kind and an action of every kind."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, get_args
 
+from models.automation.actions.rules.configs import CONFIGS as ACTION_CONFIGS
 from models.automation.actions.rules.configs import ActionKind
+from models.automation.automations.rules.graph.configs import CONFIGS as NODE_CONFIGS
+from models.automation.automations.rules.graph.kinds import NodeKind
+from models.automation.automations.rules.triggers.kinds import TriggerConfig, TriggerKind
 from models.content.items.rules import ItemKind
+from models.content.surfaces.rules.kinds import SurfaceKind
+from models.core.base import Input
 from models.data.databases.rules.kinds import FieldKind
 from models.data.views.rules.kinds import ViewKind
+from models.sources.data_sources.rules.configs import CONFIGS as SOURCE_CONFIGS
+from models.sources.data_sources.rules.configs import DataSourceKind
 from tests.contract.furnished import Furnished
 
 Json = dict[str, Any]
 
+POSTGRESQL: Json = {
+    "provider": "postgresql",
+    "label": "Shop",
+    "config": {"host": "db.example.com", "database": "shop", "user": "reader"},
+    "credentials": {"password": "a password"},
+}
 OPTIONS = [{"name": "Open", "key": "open"}, {"name": "Done", "key": "done"}]
 VALUES: dict[FieldKind, Any] = {
     FieldKind.TEXT: "words",
@@ -40,8 +55,10 @@ async def furnish_fully(made: Furnished) -> None:
     """What a furnished workspace lacks."""
     await _fields(made)
     await _items(made)
+    await _data_sources(made)
     await _actions(made)
     await _automation(made)
+    await _automations(made)
 
 
 async def _fields(made: Furnished) -> None:
@@ -130,23 +147,64 @@ async def _items(made: Furnished) -> None:
     await made.post(f"/v1/surfaces/{ids['surfaceId']}/blocks", blocks)
 
 
-async def _actions(made: Furnished) -> None:
-    ids = made.ids
-    database, record = {"databaseId": ids["wholeId"]}, {"recordId": ids["wholeRecordId"]}
-    configs: dict[ActionKind, Json] = {
-        ActionKind.RUN_AUTOMATION: {"automationId": ids["automationId"]},
-        ActionKind.CREATE_RECORD: {**database, "data": {"title": "x"}},
-        ActionKind.UPDATE_RECORD: {**record, "data": {"title": "y"}},
-        ActionKind.DELETE_RECORD: record,
-        ActionKind.QUERY_RECORDS: database,
-        ActionKind.HTTP_REQUEST: {"method": "GET", "url": "https://example.test"},
-        ActionKind.SEND_NOTIFICATION: {"userIds": [str(made.space.user_id)], "title": "Hi"},
-        ActionKind.SEND_EMAIL: {"to": ["a@example.test"], "subject": "Hi", "body": "there"},
-        ActionKind.TRANSFORM: {"output": {"a": 1}},
+def example(model: type[Input], ids: Mapping[str, str]) -> Json:
+    """The documented example of a config, whose ids are those of the workspace."""
+    extra = model.model_config.get("json_schema_extra")
+    given = extra["examples"][0] if isinstance(extra, dict) and "examples" in extra else {}
+    found: Json = _named(
+        given, {"databaseId": ids["wholeId"], "recordId": ids["wholeRecordId"]}, ids
+    )
+    return found
+
+
+def _named(given: Any, first: Mapping[str, str], ids: Mapping[str, str]) -> Any:
+    if isinstance(given, list):
+        return [_named(one, first, ids) for one in given]
+    if not isinstance(given, dict):
+        return given
+    return {
+        key: first.get(key) or ids.get(key) or one
+        if isinstance(one, str) and key.endswith("Id")
+        else _named(one, first, ids)
+        for key, one in given.items()
     }
-    for kind, config in configs.items():
-        body = {"label": kind.value, "kind": kind.value, "config": config}
+
+
+async def _actions(made: Furnished) -> None:
+    for kind, model in ACTION_CONFIGS.items():
+        body = {"label": kind.value, "kind": kind.value, "config": example(model, made.ids)}
         await made.post(f"{made.space.path}/actions", body)
+
+
+async def _data_sources(made: Furnished) -> None:
+    shop = await made.post(f"{made.space.path}/integrations/connections", POSTGRESQL)
+    for kind, model in SOURCE_CONFIGS.items():
+        config = example(model, made.ids)
+        if kind is DataSourceKind.SQL:
+            config["connectionId"] = shop["id"]
+        body = {"label": kind.value, "kind": kind.value, "config": config}
+        await made.post(f"{made.space.path}/data-sources", body)
+
+
+async def _automations(made: Furnished) -> None:
+    """Automations whose nodes and triggers name what the workspace has: each kind of both."""
+    nodes = [
+        {"id": kind.value, "kind": kind.value, "config": example(model, made.ids)}
+        for kind, model in NODE_CONFIGS.items()
+    ]
+    for node in nodes:
+        if node["kind"] == "action":
+            node["actionId"] = made.ids["actionId"]
+    graph = {"nodes": nodes, "edges": []}
+    models = {
+        kind: model
+        for model in get_args(get_args(TriggerConfig.__value__)[0])
+        for kind in get_args(model.model_fields["kind"].annotation)
+    }
+    for kind in TriggerKind:
+        config = {**example(models[kind], made.ids), "kind": kind.value}
+        body = {"label": kind.value, "triggerConfig": config, "graph": graph}
+        await made.post(f"{made.space.path}/automations", body)
 
 
 async def _automation(made: Furnished) -> None:
@@ -171,5 +229,10 @@ EVERYTHING: dict[str, set[str]] = {
     "item": {kind.value for kind in ItemKind},
     "field": {kind.value for kind in FieldKind},
     "view": {kind.value for kind in ViewKind},
+    "action": {kind.value for kind in ActionKind},
+    "data_source": {kind.value for kind in DataSourceKind},
+    "surface": {kind.value for kind in SurfaceKind},
+    "trigger": {kind.value for kind in TriggerKind},
+    "node": {kind.value for kind in NodeKind},
 }
 """Kinds of rows, and the kinds that such a workspace has of them."""

@@ -15,7 +15,7 @@ from models.core.bundles.kinds import BundleKind, ImportTarget, Row
 from models.core.bundles.rules import imported_text
 from models.core.keys import first_free
 from models.workspace.bundles.errors import BundleError, Fault
-from models.workspace.bundles.id_map import plan_ids
+from models.workspace.bundles.id_map import forget_sources, plan_ids
 from models.workspace.bundles.lines import read_rows
 from models.workspace.bundles.references import resolve
 from models.workspace.bundles.registry import KINDS
@@ -64,7 +64,9 @@ async def check_chunk(
     lines: Sequence[bytes],
     beside: Mapping[str, Sequence[Row]],
 ) -> Findings:
-    """What applying would leave out or change, once all ids are planned. Nothing is written.
+    """What applying would leave out or change, once all ids are planned.
+
+    The ids of rows that are left out are forgotten; nothing else is written.
 
     `beside` are the rows of the kinds that are looked at with others (`beside.load_beside`).
     """
@@ -73,8 +75,10 @@ async def check_chunk(
     for kind in kinds:
         if kind.judge is not None:
             kind.judge(found[kind.name], beside.get(kind.beside or "", ()), findings)
-        kept = await resolve(work, target, kind, found[kind.name], findings)
-        findings.rows[kind.name] += len(kept)
+        resolved = await resolve(work, target, kind, found[kind.name], findings)
+        # What names a row that is left out is left out as well, or loses it.
+        await forget_sources(work, target.entry_id, kind.name, resolved.left_out)
+        findings.rows[kind.name] += len(resolved.rows)
     return findings
 
 
@@ -88,9 +92,8 @@ async def apply_chunk(
     findings = Findings()
     found = read_rows(lines, kinds, findings)
     for kind in kinds:
-        rows: Sequence[Row] = await resolve(
-            work, target, kind, found[kind.name], findings, applying=True
-        )
+        resolved = await resolve(work, target, kind, found[kind.name], findings, applying=True)
+        rows: Sequence[Row] = resolved.rows
         if kind.unique_key:
             rows = await _with_free_keys(work, target, kind, rows)
         if kind.prepare is not None:

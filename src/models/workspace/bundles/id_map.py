@@ -79,6 +79,20 @@ async def forget_ids(work: UnitOfWork, entry_id: Id) -> None:
     await work.execute(delete(import_id_map).where(import_id_map.c.entry_id == entry_id))
 
 
+async def forget_sources(
+    work: UnitOfWork, entry_id: Id, source_kind: str, source_ids: Collection[str]
+) -> None:
+    """Forget what was planned for rows of a kind that are left out."""
+    if source_ids:
+        await work.execute(
+            delete(import_id_map).where(
+                import_id_map.c.entry_id == entry_id,
+                import_id_map.c.source_kind == source_kind,
+                import_id_map.c.source_id == any_(_ids(source_ids)),
+            )
+        )
+
+
 def targets_of(entry_id: Id, source_kind: str) -> Select[Any]:
     """The ids that rows of a kind have got."""
     return select(import_id_map.c.target_id).where(

@@ -1,6 +1,7 @@
 """Replacing the ids of a bundle by those of the workspace it goes to."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import ARRAY, Uuid, any_, literal, select
@@ -16,6 +17,14 @@ Ids = Mapping[str, Mapping[str, str]]
 """Source id → target id, by kind."""
 
 
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """Rows as they go into the table, and the source ids of those that are left out."""
+
+    rows: list[Row]
+    left_out: list[str]
+
+
 async def resolve(
     work: UnitOfWork,
     target: ImportTarget,
@@ -24,7 +33,7 @@ async def resolve(
     findings: Findings,
     *,
     applying: bool = False,
-) -> list[Row]:
+) -> Resolved:
     """The rows as they go into the table; what is left out or changed is a warning.
 
     When `applying`, a row may name one of its kind only if that is in the table or before it.
@@ -32,9 +41,15 @@ async def resolve(
     ids = await target_ids(work, target, _named(kind, rows))
     anything = {source: found for of_kind in ids.values() for source, found in of_kind.items()}
     resolver = _Resolver(target, kind, {**ids, "*": anything}, findings)
-    kept = [made for row in rows if (made := resolver.row(row)) is not None]
+    kept, left_out = [], []
+    for row in rows:
+        made = resolver.row(row)
+        if made is not None:
+            kept.append(made)
+        elif kind.source_kind == kind.name:
+            left_out.append(row[kind.identity].lower())
     there = await _there(work, target, kind, kept) if applying else None
-    return _in_order(kind, kept, there, findings)
+    return Resolved(_in_order(kind, kept, there, findings), left_out)
 
 
 def _named(kind: BundleKind, rows: Sequence[Row]) -> set[str]:

@@ -45,7 +45,8 @@ async def verify_sample(
     for kind in kinds:
         if kind.source_kind != kind.name:
             continue
-        told = await resolve(work, target, kind, found[kind.name][-SAMPLE:], Findings())
+        resolved = await resolve(work, target, kind, found[kind.name][-SAMPLE:], Findings())
+        told = resolved.rows
         if not told:
             continue
         names = {name for row in told for name in row}
