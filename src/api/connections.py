@@ -17,6 +17,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from api.kernel.middleware import complete, new_request_id
 from api.kernel.responses import error_response
+from api.realtime.sse import ABORT
 from api.websockets import BoundedSocket
 from runtime.errors import InvalidError, PlatformError, RateLimitedError, RequestTimeoutError
 
@@ -134,6 +135,7 @@ class BoundedConnection(HttpToolsProtocol):
     @override
     def on_message_begin(self) -> None:
         super().on_message_begin()
+        self.scope["extensions"] = {ABORT: self.transport.abort}  # type: ignore[dict-item]  # ours
         self._part = _Part.HEAD
 
     @override

@@ -70,9 +70,11 @@ class BoundedSocket(WebSocketsSansIOProtocol):
         """Write without waiting; a client that leaves too much unread is cut off."""
         if self.close_sent or self.transport.is_closing():
             return
-        self.transport.write(frames)
+        # Looked at before: however much comes at once, it was not left unread yet.
         if self.transport.get_write_buffer_size() > MOST_UNSENT:
             self.transport.abort()
+        else:
+            self.transport.write(frames)
 
     def close_with(self, code: int) -> None:
         """Begin to end the connection with a status code."""

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import suppress
 from datetime import datetime
 
@@ -16,6 +16,8 @@ from api.realtime.messages import Message
 from models.core.access.rules import Role
 from models.core.base import Id
 
+ABORT = "workspace.abort"
+"""Key of the extension by which a connection offers to be cut off."""
 LIFETIME_SECONDS = 3600.0
 """Then the client comes back with another ticket."""
 MOST_UNSENT = 1 << 20
@@ -24,6 +26,9 @@ MOST_UNSENT = 1 << 20
 
 class EventFeed(Feed):
     """A feed that a response takes its events from."""
+
+    cut_off: Callable[[], object] | None = None
+    """Ends the connection, whose response cannot end while its client reads nothing."""
 
     def __init__(self, workspace_id: Id, user_id: Id, role: Role, until: datetime) -> None:
         super().__init__(workspace_id, user_id, role, until)
@@ -34,10 +39,11 @@ class EventFeed(Feed):
 
     @override
     def offer(self, messages: Iterable[Message]) -> None:
-        for one in messages:
-            self._put(one.server_sent)
         if self._size > MOST_UNSENT:
             self.end(End.TOO_SLOW)
+            return
+        for one in messages:
+            self._put(one.server_sent)
 
     @override
     async def send(self, messages: Iterable[Message]) -> None:
@@ -51,6 +57,8 @@ class EventFeed(Feed):
     def close(self, why: End) -> None:
         self._given.set()
         self._taken.set()
+        if why is End.TOO_SLOW and self.cut_off is not None:
+            self.cut_off()
 
     def _put(self, event: bytes) -> None:
         self._waiting.append(event)

@@ -1,7 +1,9 @@
 """Realtime connections: who opens one, and what it is sent, over real sockets."""
 
 import asyncio
-from collections.abc import AsyncIterator
+import contextlib
+import socket
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Any
@@ -11,21 +13,20 @@ import httpx2
 import pytest
 import pytest_asyncio
 from fastapi import FastAPI
-from sqlalchemy import text, update
+from sqlalchemy import func, select, text, update
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from api.realtime.feed import End
-from api.realtime.messages import Message
-from api.realtime.sse import MOST_UNSENT, EventFeed
-from models.core.access.rules import Role
-from models.core.base import Id
+from models.core.access.rules import Principal, PrincipalType, Role
 from models.messages.realtime_tickets.commands import redeem
 from models.messages.realtime_tickets.errors import UnusableTicketError
 from models.messages.realtime_tickets.tables import realtime_ticket
-from runtime.clock import utc_now
+from models.messages.workspace_events.commands import append_event
+from models.messages.workspace_events.rules import EventType
 from runtime.crypto import fingerprint
 from runtime.development_issuer import DevelopmentIssuer
+from runtime.notifier import LOG_CHANNEL
 from runtime.settings import Settings
 from tests.support.client import Client, Contract
 from tests.support.feeds import listening, ticket
@@ -296,6 +297,9 @@ async def test_members_know_who_else_is_there(
 
 # ---- clients that do not behave
 
+SILENCE_MEGABYTES = 12
+"""What is sent while a client does not read."""
+
 
 async def test_who_sends_something_is_sent_away(server: Server, space: Space, session: str) -> None:
     async with listening(server, space, session) as listener:
@@ -304,11 +308,67 @@ async def test_who_sends_something_is_sent_away(server: Server, space: Space, se
             await listener.next()
 
 
-def test_a_client_that_does_not_read_is_let_go() -> None:
-    feed = EventFeed(Id(int=1), Id(int=2), Role.OWNER, utc_now())
-    message = Message(b"x" * 10_000, 1)
-    for _ in range(MOST_UNSENT // 10_000):
-        feed.offer([message])
-        assert feed.lasts()
-    feed.offer([message])
-    assert feed.over is End.TOO_SLOW
+@pytest.mark.parametrize("how", ["websocket", "event-stream"])
+async def test_who_reads_nothing_is_cut_off_and_others_go_on(
+    server: Server, space: Space, session: str, issuer: DevelopmentIssuer, how: str
+) -> None:
+    user_id, _ = await space.member(Role.VIEWER)
+    theirs = await space.session(user_id, issuer)
+    urls = [(await ticket(server, space, theirs))["url"] for _ in range(3)]
+    async with listening(server, space, session) as reader:
+        with contextlib.ExitStack() as stack:
+            silent = [stack.enter_context(silent_client(url, how)) for url in urls]
+            while await reader.present() != {str(space.user_id), str(user_id)}:
+                pass
+            # The kernel holds a few megabytes for each of them.
+            for _ in range(SILENCE_MEGABYTES * 2):
+                await log_half_a_megabyte(space)
+                for _ in range(10):
+                    await reader.until("workspace.updated")
+            received = [await asyncio.to_thread(rest_of, each) for each in silent]
+        seqs = [event["seq"] for event in reader.events]
+    for each in received:
+        assert len(each) < SILENCE_MEGABYTES * 1_000_000
+        assert not each.endswith(b"\r\n0\r\n\r\n"), "an answer that ends needs a client that reads"
+    async with space.database.reading() as work:
+        named = {"id": space.id, "first": seqs[0], "last": seqs[-1]}
+        between = text(
+            "SELECT seq FROM workspace_event WHERE workspace_id = :id"
+            " AND seq BETWEEN :first AND :last ORDER BY seq"
+        )
+        assert [row.seq for row in await work.rows(between, named)] == seqs
+
+
+@contextlib.contextmanager
+def silent_client(url: str, how: str) -> Iterator[socket.socket]:
+    """A client that opens a connection and does not read."""
+    place, path = url.removeprefix("ws://").split("/", 1)
+    host, port = place.split(":")
+    head = [f"GET /{path} HTTP/1.1", f"Host: {place}"]
+    if how == "websocket":
+        head += ["Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Version: 13"]
+        head += ["Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=="]
+    with socket.socket() as connection:
+        connection.connect((host, int(port)))
+        connection.sendall("\r\n".join([*head, "", ""]).encode())
+        connection.settimeout(ENOUGH)
+        yield connection
+
+
+def rest_of(connection: socket.socket) -> bytes:
+    """What a connection still gives until it ends."""
+    received = bytearray()
+    with contextlib.suppress(ConnectionError):
+        while piece := connection.recv(1 << 20):
+            received += piece
+    return bytes(received)
+
+
+async def log_half_a_megabyte(space: Space) -> None:
+    """Ten events of a log, of which the server is told."""
+    somebody = Principal(type=PrincipalType.SYSTEM, id=space.id, user_id=space.id)
+    words = {"words": "x" * 50_000}
+    async with space.database.transaction() as work:
+        for _ in range(10):
+            await append_event(work, somebody, space.id, EventType.WORKSPACE_UPDATED, words)
+        await work.execute(select(func.pg_notify(LOG_CHANNEL, str(space.id))))

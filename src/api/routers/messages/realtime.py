@@ -8,7 +8,7 @@ from starlette.responses import Response
 from api.kernel.event_streams import EventStream, with_keepalive
 from api.kernel.routing import Access, ApiRequest, Data, Router
 from api.realtime.door import MOST_SINCE, PATH, connection_url, open_feed, resumed_at
-from api.realtime.sse import EventFeed
+from api.realtime.sse import ABORT, EventFeed
 from models.core.access.rules import Scope
 from models.messages.realtime_tickets.commands import mint
 from models.messages.realtime_tickets.errors import TicketStoreError, UnusableTicketError
@@ -56,4 +56,5 @@ async def open_realtime_stream(
     after = resumed_at(request, since)
     services.streams.check()
     feed = await open_feed(services.database, services.hub, ticket, EventFeed)
+    feed.cut_off = request.scope.get("extensions", {}).get(ABORT)
     return EventStream(services.streams, with_keepalive(feed.events(services.hub, after)))
