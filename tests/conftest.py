@@ -17,6 +17,7 @@ from runtime.development_issuer import DevelopmentIssuer, ensure_issuer
 from runtime.provider_settings import ProviderSettings
 from runtime.settings import Settings
 from tests.support.client import Client, Contract
+from tests.support.document import DOCUMENT
 from tests.support.exploring import EXPLORE, FACTOR
 from tests.support.interruptions import past_interruptions
 from tests.support.postgres import migrated_database
@@ -145,9 +146,9 @@ def app(_app: FastAPI, database: WatchedDatabase) -> FastAPI:  # noqa: ARG001  #
 
 
 @pytest.fixture(scope="session")
-def contract(_app: FastAPI) -> Contract:
-    """The OpenAPI document answers are held against."""
-    return Contract(_app.openapi())
+def contract() -> Contract:
+    """The OpenAPI document answers are held against, as it is committed."""
+    return Contract(DOCUMENT)
 
 
 @pytest.fixture

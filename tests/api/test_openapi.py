@@ -3,7 +3,8 @@
 import json
 import re
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from api.openapi_file import openapi_text
 from api.routers import ROUTERS
 from models.core.access.rules import Level, Role, Scope
 from models.core.base import Input
+from tests.support.cells import cells
 from tests.support.client import Client
 from tests.support.document import DOCUMENT, TEXT
 from tests.support.spaces import Space
@@ -27,7 +29,13 @@ def _operations() -> Iterator[Any]:
             yield pytest.param(method.upper(), path, operation, id=operation["operationId"])
 
 
-every_operation = pytest.mark.parametrize(("method", "path", "operation"), list(_operations()))
+def every_operation(check: Callable[[str, str, Any], None]) -> None:
+    """Make a check of the method, the path and the description of each."""
+    with cells() as cell:
+        for path, methods in DOCUMENT["paths"].items():
+            for method, operation in methods.items():
+                with cell(operation["operationId"]):
+                    check(method.upper(), path, operation)
 
 
 BODIES = [
@@ -80,8 +88,11 @@ WITHOUT_SCOPE = {"resume_node", "list_share_links"}
 item sees who else does."""
 
 
-@every_operation
-def test_operations_declare_their_access(method: str, path: str, operation: dict[str, Any]) -> None:
+def test_operations_declare_their_access() -> None:
+    every_operation(_declares_its_access)
+
+
+def _declares_its_access(method: str, path: str, operation: dict[str, Any]) -> None:
     access = operation["x-access"]
     assert set(access) - {"anyScope"} == {
         "credential", "scopes", "itemLevel", "idempotent", "platformAdmin", "resource",
@@ -100,14 +111,17 @@ def test_operations_declare_their_access(method: str, path: str, operation: dict
         assert "requestBody" not in operation
 
 
-@every_operation
-def test_refusals_have_the_envelope(method: str, path: str, operation: dict[str, Any]) -> None:  # noqa: ARG001
+def test_refusals_have_the_envelope() -> None:
+    every_operation(_refuses_in_the_envelope)
+    assert "HTTPValidationError" not in DOCUMENT["components"]["schemas"]
+
+
+def _refuses_in_the_envelope(_method: str, _path: str, operation: dict[str, Any]) -> None:
     for status, response in operation["responses"].items():
         if status >= "400":
             assert response["content"] == {
                 "application/json": {"schema": {"$ref": "#/components/schemas/Error"}}
             }
-    assert "HTTPValidationError" not in DOCUMENT["components"]["schemas"]
 
 
 def _filled(path: str, space: Space) -> str:
@@ -115,39 +129,59 @@ def _filled(path: str, space: Space) -> str:
     return re.sub(r"{\w+Id}", str(uuid.uuid4()), path)
 
 
-@every_operation
-async def test_strangers_are_kept_out(
-    client: Client, space: Space, foreign: Space, method: str, path: str, operation: dict[str, Any]
-) -> None:
+@dataclass
+class Callers:
+    """Who calls operations of `space`: its owner, strangers, and keys that lack scopes."""
+
+    owner: Client
+    stranger: Client
+    removed: Client
+    space: Space
+    lacking: dict[frozenset[str], Client] = field(default_factory=dict)
+
+    async def without(self, scopes: Iterable[str]) -> Client:
+        """The owner's key with all other scopes."""
+        missing = frozenset(scopes)
+        if missing not in self.lacking:
+            token = await self.space.key([one for one in Scope if one not in missing])
+            self.lacking[missing] = self.owner.with_token(token)
+        return self.lacking[missing]
+
+    async def strangers_find_nothing(self, method: str, path: str, access: Any) -> None:
+        target = _filled(path, self.space)
+        assert (await self.owner.with_token(None).request(method, target)).status_code == 401
+        if "{workspaceId}" in path:
+            assert (await self.stranger.request(method, target)).status_code == 404
+            assert (await self.removed.request(method, target)).status_code == 404
+        elif access["resource"]:
+            assert (await self.stranger.request(method, target)).status_code == 404
+
+    async def scopes_are_needed(self, method: str, path: str, access: Any) -> None:
+        target = _filled(path, self.space)
+        if access["credential"] == "session":
+            assert (await self.owner.request(method, target)).status_code == 403
+            return
+        for scopes in [*([one] for one in access["scopes"]), access.get("anyScope", [])]:
+            if scopes:
+                denied = await (await self.without(scopes)).request(method, target)
+                assert denied.status_code == 403
+                assert all(scope in denied.json()["message"] for scope in scopes)
+        if access["platformAdmin"]:
+            assert (await self.owner.request(method, target)).status_code == 403
+        elif access["resource"]:
+            assert (await self.owner.request(method, target)).status_code == 404
+
+
+async def test_strangers_are_kept_out(client: Client, space: Space, foreign: Space) -> None:
     """The isolation matrix, as far as it needs no request body (reliability D0)."""
-    access = operation["x-access"]
-    if access["credential"] == "none":
-        return
-    target = _filled(path, space)
-    anonymous = await client.with_token(None).request(method, target)
-    assert anonymous.status_code == 401
-    stranger = client.with_token(foreign.token)
     user_id, removed = await space.member(Role.OWNER)
     await space.remove(user_id)
-    if "{workspaceId}" in path:
-        assert (await stranger.request(method, target)).status_code == 404
-        assert (await client.with_token(removed).request(method, target)).status_code == 404
-    elif access["resource"]:
-        assert (await stranger.request(method, target)).status_code == 404
-    if access["credential"] == "session":
-        assert (await client.request(method, target)).status_code == 403
-        return
-    if "anyScope" in access:
-        others = await space.key([s for s in Scope if s not in access["anyScope"]])
-        denied = await client.with_token(others).request(method, target)
-        assert denied.status_code == 403
-        assert all(scope in denied.json()["message"] for scope in access["anyScope"])
-    for scope in access["scopes"]:
-        others = client.with_token(await space.key([s for s in Scope if s != scope]))
-        denied = await others.request(method, target)
-        assert denied.status_code == 403
-        assert scope in denied.json()["message"]
-    if access["platformAdmin"]:
-        assert (await client.request(method, target)).status_code == 403
-    elif access["resource"]:
-        assert (await client.request(method, target)).status_code == 404
+    stranger = client.with_token(foreign.token)
+    callers = Callers(client, stranger, client.with_token(removed), space)
+    with cells() as cell:
+        for method, path, operation in (one.values for one in _operations()):
+            access = operation["x-access"]
+            with cell(operation["operationId"]):
+                if access["credential"] != "none":
+                    await callers.strangers_find_nothing(method, path, access)
+                    await callers.scopes_are_needed(method, path, access)

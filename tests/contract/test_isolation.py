@@ -7,6 +7,7 @@ about what is elsewhere and what is nowhere, and leaves every table as it was.
 import copy
 import uuid
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
@@ -29,6 +30,7 @@ from tests.contract.furnished import Furnished
 from tests.contract.operations import Operation, call, called, example_body, operations
 from tests.contract.watching import checksum
 from tests.support.admins import admin_session
+from tests.support.cells import cells
 from tests.support.client import Client
 from tests.support.spaces import make_space
 from tests.support.watched import WatchedDatabase
@@ -71,18 +73,10 @@ Cell = Callable[[Operation], Awaitable[object]]
 
 async def each(group: Iterable[Operation], cell: Cell) -> None:
     """Make the calls of every operation, and name those that fail."""
-    failures = [failure for one in group if (failure := await _failure(cell, one)) is not None]
-    if failures:
-        raise ExceptionGroup("not all answers are as they should be", failures)
-
-
-async def _failure(cell: Cell, operation: Operation) -> Exception | None:
-    try:
-        await cell(operation)
-    except Exception as failure:  # noqa: BLE001  # they are raised together
-        failure.add_note(f"This is what {operation.id} was answered.")
-        return failure
-    return None
+    with cells() as named:
+        for operation in group:
+            with named(operation.id):
+                await cell(operation)
 
 
 async def each_refused(made: Furnished, group: Sequence[Operation], cell: Cell) -> None:
@@ -94,7 +88,8 @@ async def each_refused(made: Furnished, group: Sequence[Operation], cell: Cell) 
         return
     for operation in group:
         before = made.checksum
-        await _failure(cell, operation)
+        with suppress(Exception):
+            await cell(operation)
         made.checksum = await _checksum(made)
         assert made.checksum == before, f"{operation.id} changes rows"
     pytest.fail("rows were changed, but not by the second call of any operation")

@@ -7,11 +7,16 @@ EXPLORE = "explore"
 FACTOR = 50
 
 
+def exploring() -> bool:
+    """Whether this is `make explore`."""
+    return settings.get_current_profile_name() == EXPLORE
+
+
 def examples(count: int, explored: int | None = None) -> int:
     """How many examples a test tries, which tries `count` in an ordinary run.
 
     What is dear tries `explored` in `make explore`, else it tries `FACTOR` times as many.
     """
-    if settings.get_current_profile_name() != EXPLORE:
+    if not exploring():
         return count
     return count * FACTOR if explored is None else explored

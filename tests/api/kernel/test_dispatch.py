@@ -6,9 +6,10 @@ from uuid import uuid4
 import pytest
 
 from api.kernel.dispatch import Dispatch, UnknownMethodError
-from api.kernel.routing import Access, Data, Route, Router
+from api.kernel.routing import Access, Data, Router
 from api.routers import ROUTERS
 from runtime.errors import NotFoundError
+from tests.support.cells import cells
 
 OPERATIONS = [route for router in ROUTERS for route in router.routes]
 
@@ -29,15 +30,16 @@ async def _nothing(*_: object) -> None:
     """Nobody asks for a lifespan here."""
 
 
-@pytest.mark.parametrize("route", OPERATIONS, ids=lambda route: route.operation_id)
-def test_every_operation_is_found(route: Route) -> None:
-    names = re.findall(r"{(\w+)}", route.path)
-    path = re.sub(r"{(\w+)}", r"the-\1", route.path)
-    operation, parameters = Dispatch(OPERATIONS, _nothing, _nothing).find(
-        route.operation.method, path
-    )
-    assert operation is route.operation
-    assert parameters == {name: f"the-{name}" for name in names}
+def test_every_operation_is_found() -> None:
+    dispatch = Dispatch(OPERATIONS, _nothing, _nothing)
+    with cells() as cell:
+        for route in OPERATIONS:
+            with cell(route.operation_id):
+                names = re.findall(r"{(\w+)}", route.path)
+                path = re.sub(r"{(\w+)}", r"the-\1", route.path)
+                operation, parameters = dispatch.find(route.operation.method, path)
+                assert operation is route.operation
+                assert parameters == {name: f"the-{name}" for name in names}
 
 
 @pytest.mark.parametrize(
