@@ -57,10 +57,14 @@ class WouldBlockError(Exception):
 
 
 class BoundedProcesses:
-    """At most `count` children, which import `modules` when they start."""
+    """At most `count` children, which import `modules` when they start.
 
-    def __init__(self, modules: Sequence[str], count: int = 2) -> None:
+    A call gets `seconds` of processor time.
+    """
+
+    def __init__(self, modules: Sequence[str], count: int = 2, seconds: float = SECONDS) -> None:
         self._modules = tuple(modules)
+        self._seconds = seconds
         self._free = threading.Semaphore(count)
         self._lock = threading.Lock()
         self._idle: list[_Child] = []
@@ -79,7 +83,7 @@ class BoundedProcesses:
         with self._free:
             child = self._take()
             try:
-                answer = child.ask(request)
+                answer = child.ask(request, self._seconds)
             except BaseException:
                 child.end()
                 raise
@@ -120,12 +124,12 @@ class _Child:
     def is_alive(self) -> bool:
         return self._process.poll() is None
 
-    def ask(self, request: bytes) -> bytes:
+    def ask(self, request: bytes, seconds: float) -> bytes:
         """Raises OverLimitError when the child ended, ran out of memory or does not answer."""
         deadline = time.monotonic() + PATIENCE_SECONDS
         try:
             self._socket.settimeout(PATIENCE_SECONDS)
-            send(self._socket, SECONDS, request)
+            send(self._socket, seconds, request)
             answer, given = receive(self._socket, deadline)
         except (OSError, EOFError):
             if self._failed():

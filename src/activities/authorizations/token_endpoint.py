@@ -107,6 +107,8 @@ class TokenEndpoint:
             body=body,
             timeout_seconds=SECONDS,
             max_bytes=MAX_BYTES,
+            # The body holds secrets, which are for this endpoint alone.
+            follow_redirects=False,
         )
 
     def _github_revocation(self, credentials: Mapping[str, str]) -> OutboundRequest:
@@ -123,6 +125,8 @@ class TokenEndpoint:
             body={"access_token": credentials[ACCESS_TOKEN]},
             timeout_seconds=SECONDS,
             max_bytes=MAX_BYTES,
+            # The body holds secrets, which are for this endpoint alone.
+            follow_redirects=False,
         )
 
 

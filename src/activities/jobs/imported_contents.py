@@ -116,14 +116,14 @@ def _blocks_of(path: Path, mime_type: str, digest: bytes) -> Fetched:
     # The parsers are much to import, and few workers read a document.
     from activities.providers import documents  # noqa: PLC0415
 
-    text = path.read_text("utf-8", "replace")
+    content = path.read_bytes()
     try:
         if mime_type in HTML_TYPES:
-            blocks = documents.html_blocks(text)
+            blocks = documents.html_document(content)
         elif mime_type in MARKDOWN_TYPES:
-            blocks = documents.markdown_blocks(text)
+            blocks = documents.markdown_document(content)
         else:
-            blocks = documents.text_blocks(text)
+            blocks = documents.text_document(content)
     except documents.UnreadableDocumentError as error:
         return Fetched(problem=str(error))
     return Fetched(blocks=blocks, digest=digest.hex())

@@ -1,18 +1,21 @@
 """Documents of providers as the blocks of a page: Markdown (CommonMark with tables), and HTML.
 
-Everything here blocks; it is for threads.
+There are documents that no parser of either ends with in good time, so both are read in processes
+of their own, which are bounded. Everything here blocks; it is for threads.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from bs4 import BeautifulSoup
 from markdown_it import MarkdownIt
 from markdown_it.tree import SyntaxTreeNode
 from markdownify import MarkdownConverter
 from pydantic import TypeAdapter, ValidationError
+from pydantic_core import from_json, to_json
 
 from models.content.surfaces.rules.urls import Link, WebUrl
 from models.core.base import JsonObject
+from runtime.bounded_processes import BoundedProcesses, OverLimitError
 
 MAX_BLOCKS = 4_000
 """Blocks of an imported page; the rest of a document is left out."""
@@ -28,8 +31,58 @@ _LINK: TypeAdapter[str] = TypeAdapter(Link)
 _URL: TypeAdapter[str] = TypeAdapter(WebUrl)
 
 
+SECONDS = 10.0
+"""Processor time of one document; 1 MiB of prose takes some two."""
+
+
 class UnreadableDocumentError(ValueError):
     """A document that cannot be read as one."""
+
+
+def html_document(content: bytes) -> list[JsonObject]:
+    """The blocks of an HTML document. Raises UnreadableDocumentError."""
+    return _read_elsewhere(answer_html, content)
+
+
+def markdown_document(content: bytes) -> list[JsonObject]:
+    """The blocks of a Markdown document. Raises UnreadableDocumentError."""
+    return _read_elsewhere(answer_markdown, content)
+
+
+def text_document(content: bytes) -> list[JsonObject]:
+    """The blocks of a plain text."""
+    return text_blocks(content.decode("utf-8", "replace"))
+
+
+def _read_elsewhere(answer: Callable[[bytes], bytes], content: bytes) -> list[JsonObject]:
+    try:
+        told = from_json(_processes.call(answer, content))
+    except OverLimitError:
+        raise UnreadableDocumentError("The document takes too long to be read.") from None
+    if "problem" in told:
+        raise UnreadableDocumentError(told["problem"])
+    blocks: list[JsonObject] = told["blocks"]
+    return blocks
+
+
+def answer_html(content: bytes) -> bytes:
+    """What `html_document` hears of its process."""
+    return _answer(html_blocks, content)
+
+
+def answer_markdown(content: bytes) -> bytes:
+    """What `markdown_document` hears of its process."""
+    return _answer(markdown_blocks, content)
+
+
+def _answer(read: Callable[[str], list[JsonObject]], content: bytes) -> bytes:
+    try:
+        return to_json({"blocks": read(content.decode("utf-8", "replace"))})
+    except UnreadableDocumentError as error:
+        return to_json({"problem": str(error)})
+
+
+_processes = BoundedProcesses([__name__], seconds=SECONDS)
 
 
 def html_blocks(html: str) -> list[JsonObject]:
@@ -151,10 +204,6 @@ def _table(node: SyntaxTreeNode) -> JsonObject:
     width = max((len(row) for row in rows), default=1)
     even = [row + [[] for _ in range(width - len(row))] for row in rows]
     return {"kind": "table", "content": {"rows": even or [[[]]], "headerRow": True}}
-
-
-def _cells(line: SyntaxTreeNode) -> list[list[JsonObject]]:
-    return [_words(_spans(cell))["text"] for cell in line.children[:_MOST_CELLS]]
 
 
 _Span = tuple[str, tuple[str, ...], str | None]

@@ -7,9 +7,13 @@ from activities.providers.adapter import ProblemKind, ProviderProblem
 
 MAX_TEXT = 64 * 1024
 """Characters of one element."""
+MAX_TOKEN = 256 * 1024
+"""Bytes in which no element begins or ends, and no text: a tag that goes on and on is read anew
+with each piece that arrives."""
 MAX_DEPTH = 32
 MAX_PARTS = 200
 """Elements in one record."""
+_PIECE = 64 * 1024
 
 Record = list[tuple[str, str]]
 """The local names of the elements in a record, in the order they end, and their texts."""
@@ -29,6 +33,7 @@ class XmlRecords:
         self._depth = 0
         self._text: list[str] = []
         self._length = 0
+        self._unread = 0
         self._parser = expat.ParserCreate(namespace_separator=" ")
         self._parser.buffer_text = True
         self._parser.StartElementHandler = self._start
@@ -38,13 +43,23 @@ class XmlRecords:
 
     def feed(self, chunk: bytes, *, last: bool = False) -> None:
         """Read on. Raises ProviderProblem."""
+        for start in range(0, len(chunk), _PIECE):
+            self._parse(chunk[start : start + _PIECE])
+        if last:
+            self._parse(b"", last=True)
+
+    def _parse(self, piece: bytes, *, last: bool = False) -> None:
+        self._unread += len(piece)
         try:
-            self._parser.Parse(chunk, last)
+            self._parser.Parse(piece, last)
         except expat.ExpatError:
             raise _malformed() from None
+        if self._unread > MAX_TOKEN:
+            raise _malformed()
 
     def _start(self, name: str, _attributes: object) -> None:
         self._depth += 1
+        self._unread = 0
         if self._depth > MAX_DEPTH:
             raise _malformed()
         self._text.clear()
@@ -53,6 +68,7 @@ class XmlRecords:
             self._record, self._within = [], self._depth
 
     def _end(self, name: str) -> None:
+        self._unread = 0
         if self._record is not None:
             if self._depth == self._within:
                 self._take(_local(name), self._record)
@@ -67,6 +83,7 @@ class XmlRecords:
 
     def _characters(self, text: str) -> None:
         self._length += len(text)
+        self._unread = 0
         if self._length > MAX_TEXT:
             raise _malformed()
         self._text.append(text)
