@@ -8,13 +8,19 @@ from typing_extensions import override
 from activities.jobs.open_transactions import keep_open
 from activities.jobs.provider_attempts import try_later_or_refuse
 from activities.jobs.transactions import Chunks
-from activities.providers.adapter import MAX_LISTED, RETRIED, Listing, ProblemKind, ProviderProblem
+from activities.providers.adapter import (
+    MAX_LISTED,
+    RETRIED,
+    Listing,
+    ProblemKind,
+    ProviderProblem,
+    Watched,
+)
 from activities.providers.calls import Opened, Providers, asked, in_time
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.messages.jobs.queries import job_actor
 from models.messages.jobs.tables import Job
-from models.sources.connections.providers import PROVIDERS
 from models.sources.external_resources.rules.resources import Capability, ProviderResource
 from models.sources.mounts.commands import syncs
 from models.sources.mounts.commands.syncs import ListedFolder
@@ -95,18 +101,20 @@ class MountSyncs(Chunks):
         self, work: UnitOfWork, job: Job, root: Mount, opened: Opened, resource: ProviderResource
     ) -> JsonObject | None:
         """End here where nothing is below the resource, or nothing has changed there."""
-        watched = Capability.WATCH in PROVIDERS[opened.connection.provider].capabilities
-        revision = resource.revision if watched else None
-        unchanged = revision is not None and revision == root.synced_revision
+        found = Watched(None)
+        if root.recursive and Capability.WATCH in resource.capabilities:
+            call = opened.adapter.watch(opened.access, resource, root.synced_revision)
+            found = await asked(work, call)
+        unchanged = root.synced_revision is not None and not found.changed
         if not root.recursive or unchanged:
-            await syncs.note_unchanged(work, root, job.id, resource, revision)
+            await syncs.note_unchanged(work, root, job.id, resource, found.mark)
             return _done(job, root.id)
         await syncs.begin_listing(work, root)
         return {
             "mountId": str(root.id),
             "created": job.progress.get("created", False),
             "resource": resource.to_json(),
-            "revision": revision,
+            "mark": found.mark,
             "folder": str(root.id),
             "cursor": None,
             "pages": 0,
@@ -120,7 +128,7 @@ class MountSyncs(Chunks):
         folders = await self._folders(work, root, job.progress)
         if not folders or root.truncated:
             resource = ProviderResource.model_validate(job.progress["resource"])
-            await syncs.finish_sync(work, root, job.id, resource, job.progress["revision"])
+            await syncs.finish_sync(work, root, job.id, resource, job.progress["mark"])
             return None
         listings = await keep_open(work, _listings(opened, root, folders, job.progress))
         entries = await syncs.record_listing(work, actor, root, job.id, listings)
@@ -156,8 +164,7 @@ async def _listings(
         listing = ListedFolder(folder, cursor=cursor)
         found.append(listing)
         while not listing.done and pages < CHUNK_PAGES and time.monotonic() < ends:
-            await _page(opened, root, listing)
-            pages += 1
+            pages += await _pages(opened, root, listing)
             if pages + before >= FOLDER_PAGES and folder is folders[0]:
                 listing.done = True
         if not listing.done or time.monotonic() >= ends or pages >= CHUNK_PAGES:
@@ -166,20 +173,24 @@ async def _listings(
     return found
 
 
-async def _page(opened: Opened, root: Mount, listing: ListedFolder) -> None:
+async def _pages(opened: Opened, root: Mount, listing: ListedFolder) -> int:
+    """List on; gives how many pages came."""
     asking = Listing(listing.folder.external_id, limit=MAX_LISTED, cursor=listing.cursor)
+    adapter = opened.adapter
     try:
-        page = await in_time(opened.adapter.browse(opened.access, asking))
+        found = await in_time(adapter.browse(opened.access, asking), adapter.listing_seconds)
     except ProviderProblem as problem:
         if listing.folder.id == root.id or problem.kind in {*RETRIED, ProblemKind.AUTH}:
             raise
         listing.missing = problem.kind is ProblemKind.GONE
         listing.problem = None if listing.missing else problem.message
         listing.done = True
-        return
-    listing.resources += page.resources[:MAX_LISTED]
-    listing.cursor = page.cursor
-    listing.done = page.cursor is None or len(listing.resources) > MAX_ENTRIES
+        return 1
+    for page in found.pages():
+        listing.resources += page.resources[:MAX_LISTED]
+        listing.cursor = page.cursor
+    listing.done = listing.cursor is None or len(listing.resources) > MAX_ENTRIES
+    return len(found.pages())
 
 
 def _mount_id(job: Job) -> Id:

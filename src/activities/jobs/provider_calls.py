@@ -63,11 +63,13 @@ async def _browse(
         limit=question["limit"],
         cursor=question["cursor"],
     )
-    page = await asked(work, opened.adapter.browse(opened.access, listing))
-    answer = _answer_of(page, listing.limit)
-    digest = question_digest(opened.connection, CallKind.BROWSE, question)
-    await mirror(work, opened.connection, user_id, digest, answer)
-    return answer
+    adapter = opened.adapter
+    found = await asked(work, adapter.browse(opened.access, listing), adapter.listing_seconds)
+    for page in found.pages():
+        digest = question_digest(opened.connection, CallKind.BROWSE, question)
+        await mirror(work, opened.connection, user_id, digest, _answer_of(page, listing.limit))
+        question = {**question, "cursor": page.cursor}
+    return _answer_of(found, listing.limit)
 
 
 def _answer_of(page: ResourcePage, limit: int) -> JsonObject:

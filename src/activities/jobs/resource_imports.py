@@ -13,7 +13,7 @@ from activities.jobs.open_transactions import keep_open
 from activities.jobs.provider_attempts import try_later_or_refuse
 from activities.jobs.transactions import Chunks
 from activities.providers.adapter import MAX_LISTED, RETRIED, Listing, ProblemKind, ProviderProblem
-from activities.providers.calls import Opened, Providers, asked
+from activities.providers.calls import Opened, Providers, asked, in_time
 from models.content.items.commands import check_parent
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
@@ -165,12 +165,14 @@ class _Import:
 
     async def _pages(self, folder: str) -> tuple[list[ProviderResource], str | None]:
         found, cursor = list[ProviderResource](), self._progress["cursor"]
+        adapter = self._opened.adapter
         for _ in range(CHUNK_PAGES):
             listing = Listing(folder, limit=MAX_LISTED, cursor=cursor)
-            page = await self._opened.adapter.browse(self._opened.access, listing)
-            found += page.resources[:MAX_LISTED]
-            cursor = page.cursor
-            if cursor is None:
+            asked_for = adapter.browse(self._opened.access, listing)
+            for page in (await in_time(asked_for, adapter.listing_seconds)).pages():
+                found += page.resources[:MAX_LISTED]
+                cursor = page.cursor
+            if cursor is None or len(found) >= CHUNK_PAGES * MAX_LISTED:
                 break
         return found, cursor
 

@@ -99,10 +99,18 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class ResourcePage:
-    """At most `limit` resources; without a cursor nothing follows."""
+    """At most `limit` resources; without a cursor nothing follows.
+
+    `ahead` are pages that follow and were given at once: the cursor of each leads to the next.
+    """
 
     resources: Sequence[ProviderResource]
     cursor: str | None = None
+    ahead: Sequence["ResourcePage"] = ()
+
+    def pages(self) -> Sequence["ResourcePage"]:
+        """This page, and those ahead."""
+        return [self, *self.ahead]
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,8 +137,19 @@ class Downloaded:
     unchanged: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """Whether anything at or below a resource is `changed`; `mark` is to ask with next time."""
+
+    mark: str | None
+    changed: bool = True
+
+
 class Adapter:
     """One provider. Every method raises ProviderProblem; no other error leaves one."""
+
+    listing_seconds = 25.0
+    """Seconds that `browse` may take; more where a listing comes as a whole."""
 
     async def check(self, access: ProviderAccess) -> None:
         """Whether the connection works: one small question that needs its credentials."""
@@ -146,10 +165,23 @@ class Adapter:
         """A resource as it is now, asked of the provider and of no cache.
 
         Only `external_type` and `external_id` of the given one are trusted. `revision` changes
-        whenever the content does; with the capability `watch` that of a folder changes with
-        everything below it, too. Raises GONE, or DENIED where the provider tells them apart.
+        whenever the content does. Raises GONE, or DENIED where the provider tells them apart.
         """
         raise NotImplementedError
+
+    async def watch(
+        self,
+        access: ProviderAccess,  # noqa: ARG002  # those that know better ask with it
+        resource: ProviderResource,
+        mark: str | None,
+    ) -> Watched:
+        """Whether anything at or below a described resource changed since a mark of this method.
+
+        Only resources with the capability `watch` are asked so. Unless an adapter knows better,
+        the revision of theirs changes with everything below.
+        """
+        revision = resource.revision
+        return Watched(revision, changed=revision is None or revision != mark)
 
     async def read(self, access: ProviderAccess, resource: ProviderResource) -> ReadContent:
         """The content of a described resource, at most MAX_READ_BYTES; a link where it has none."""

@@ -8,7 +8,6 @@ from typing import Any
 from typing_extensions import override
 
 from activities.providers.adapter import (
-    Adapter,
     Downloaded,
     Listing,
     ProblemKind,
@@ -18,7 +17,7 @@ from activities.providers.adapter import (
     ResourcePage,
     listed,
 )
-from activities.providers.authorized import bearer
+from activities.providers.authorized import TokenAdapter
 from activities.providers.contents import CONTENT, CSV, capabilities_of, content_of, link_to
 from activities.providers.csv_rows import Row, csv_text, write_csv
 from activities.providers.paths import checked_path
@@ -27,7 +26,6 @@ from models.sources.external_resources.rules.resources import (
     ProviderResource,
     ResourceSurfaceKind,
 )
-from runtime.outbound.client import OutboundClient
 
 API = "https://api.airtable.com"
 ADDRESS = "https://airtable.com"
@@ -36,12 +34,10 @@ PAGE_SIZE = "100"
 BASE, TABLE = "base", "table"
 
 
-class AirtableAdapter(Adapter):
+class AirtableAdapter(TokenAdapter):
     """A base is a folder of tables. Airtable says of neither when it was changed."""
 
-    def __init__(self, outbound: OutboundClient, api_url: str = API) -> None:
-        self._outbound = outbound
-        self._api_url = api_url
+    api_url = API
 
     @override
     async def check(self, access: ProviderAccess) -> None:
@@ -104,9 +100,6 @@ class AirtableAdapter(Adapter):
         columns = _columns(await _schema(web, base, table))
         await write_csv(path, columns, _rows(web, base, table))
         return Downloaded(resource.name, CSV)
-
-    def _web(self, access: ProviderAccess) -> Web:
-        return Web(self._outbound, self._api_url, bearer(access))
 
 
 async def _tables(web: Web, base: str) -> list[dict[str, Any]]:

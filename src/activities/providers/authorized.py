@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 from typing_extensions import override
 
@@ -19,12 +19,15 @@ from activities.providers.adapter import (
     ProviderProblem,
     ReadContent,
     ResourcePage,
+    Watched,
 )
+from activities.providers.web import Web
 from models.sources.authorizations.rules import ACCESS_TOKEN, is_stale
 from models.sources.external_resources.rules.forms import HostedForm
 from models.sources.external_resources.rules.resources import ProviderResource
 from runtime.clock import utc_now
 from runtime.outbound.authentication import authentication
+from runtime.outbound.client import OutboundClient
 from runtime.outbound.errors import OutboundError
 
 T = TypeVar("T")
@@ -50,6 +53,12 @@ class AuthorizedAdapter(Adapter):
         self, access: ProviderAccess, resource: ProviderResource
     ) -> ProviderResource:
         return await self._asked(access, lambda fresh: self._adapter.describe(fresh, resource))
+
+    @override
+    async def watch(
+        self, access: ProviderAccess, resource: ProviderResource, mark: str | None
+    ) -> Watched:
+        return await self._asked(access, lambda fresh: self._adapter.watch(fresh, resource, mark))
 
     @override
     async def read(self, access: ProviderAccess, resource: ProviderResource) -> ReadContent:
@@ -100,7 +109,19 @@ class AuthorizedAdapter(Adapter):
         return replace(access, credentials=found.credentials)
 
 
-def bearer(access: ProviderAccess) -> dict[str, str]:
-    """The header of a token: one that a user's authorization gave, or one that was given."""
-    token = access.credentials.get(ACCESS_TOKEN) or access.credentials["token"]
-    return authentication("bearer", token)
+class TokenAdapter(Adapter):
+    """An adapter that asks one API by HTTP, with a token; `headers` are said beside it."""
+
+    api_url: ClassVar[str]
+    web: ClassVar[type[Web]] = Web
+    headers: ClassVar[Mapping[str, str]] = {}
+
+    def __init__(self, outbound: OutboundClient, api_url: str = "") -> None:
+        self._outbound = outbound
+        self._api_url = api_url or self.api_url
+
+    def _web(self, access: ProviderAccess, api_url: str = "") -> Web:
+        """Requests with the token that a user's authorization gave, or one that was given."""
+        token = access.credentials.get(ACCESS_TOKEN) or access.credentials["token"]
+        headers = {**authentication("bearer", token), **self.headers}
+        return self.web(self._outbound, api_url or self._api_url, headers)

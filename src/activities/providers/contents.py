@@ -1,10 +1,12 @@
 """What a resource is and how its content is read, by the media type that a provider names."""
 
 import mimetypes
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
-from activities.providers.adapter import ReadContent
-from activities.providers.web import shown_text
+from activities.providers.adapter import Downloaded, ReadContent
+from activities.providers.web import Web, shown_text
 from models.sources.external_resources.rules.resources import (
     Capability,
     ProviderResource,
@@ -93,6 +95,18 @@ def content_of(resource: ProviderResource, mime_type: str, text: str) -> ReadCon
     else:
         form = _FORMATS.get(mime_type, ReadFormat.TEXT)
     return ReadContent(form, value, resource.revision, fallback_url=resource.canonical_url)
+
+
+async def fetch_file(
+    web: Web, resource: ProviderResource, url: str, path: Path, conditions: Mapping[str, str]
+) -> Downloaded:
+    """Write a file that has an ETag, unless it is the one known. Raises ProviderProblem."""
+    asked = {"If-None-Match": conditions["etag"]} if "etag" in conditions else {}
+    answer = await web.download(url, path, headers=asked)
+    etag, unchanged = answer.headers.get("etag"), answer.status == 304
+    validators = dict(conditions) if unchanged else {"etag": etag} if etag else {}
+    mime_type = media_type(resource.name, answer.content_type or resource.mime_type)
+    return Downloaded(resource.name, mime_type, validators, unchanged)
 
 
 def link_to(resource: ProviderResource) -> ReadContent:

@@ -3,12 +3,11 @@
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from typing_extensions import override
 
 from activities.providers.adapter import (
-    Adapter,
     Downloaded,
     Listing,
     ProblemKind,
@@ -18,7 +17,7 @@ from activities.providers.adapter import (
     ResourcePage,
     listed,
 )
-from activities.providers.authorized import bearer
+from activities.providers.authorized import TokenAdapter
 from activities.providers.contents import (
     CONTENT,
     MARKDOWN,
@@ -46,7 +45,6 @@ from models.sources.external_resources.rules.resources import (
     ProviderResource,
     ResourceSurfaceKind,
 )
-from runtime.outbound.client import OutboundClient
 from runtime.outbound.messages import OutboundResponse
 
 API = "https://api.github.com"
@@ -72,12 +70,26 @@ class _Place(NamedTuple):
         return f"{self.owner}/{self.name}"
 
 
-class GithubAdapter(Adapter):
+class _Github(Web):
+    @override
+    def refusal(self, answer: OutboundResponse) -> ProviderProblem:
+        """Too many requests are a 403 whose budget is used up, or that says how long to wait."""
+        spent = answer.headers.get("x-ratelimit-remaining") == "0"
+        if answer.status not in {403, 429} or not (spent or answer.retry_after is not None):
+            return refusal_of(answer)
+        seconds, reset = answer.retry_after, answer.headers.get("x-ratelimit-reset", "")
+        if seconds is None and reset.isascii() and reset.isdecimal() and len(reset) < 12:
+            seconds = max(0.0, int(reset) - time.time())
+        message = "GitHub is asked too often."
+        return ProviderProblem(ProblemKind.RATE_LIMITED, message, retry_after=seconds)
+
+
+class GithubAdapter(TokenAdapter):
     """Files are those of the default branch; a folder's revision is its tree."""
 
-    def __init__(self, outbound: OutboundClient, api_url: str = API) -> None:
-        self._outbound = outbound
-        self._api_url = api_url
+    api_url = API
+    web = _Github
+    headers: ClassVar[Mapping[str, str]] = {"Accept": JSON, "X-GitHub-Api-Version": "2022-11-28"}
 
     @override
     async def check(self, access: ProviderAccess) -> None:
@@ -168,31 +180,13 @@ class GithubAdapter(Adapter):
             made = _entry(place, {**entry, "path": _below(place, entry)})
             if made is not None:
                 page.take(made.external_id, made.external_type, made)
-        return ResourcePage([one for _, one in page.items], page.cursor)
+        return page.page(lambda _, one: one)
 
     async def _issue_text(self, web: Web, place: _Place) -> str:
         url = web.url("repos", place.owner, place.name, "issues", place.issue)
         told = await web.json(url)
         title, body = text_of(told.get("title")) or "", text_of(told.get("body")) or ""
         return shown_text(f"# {title}\n\n{body}\n")
-
-    def _web(self, access: ProviderAccess) -> Web:
-        headers = {**bearer(access), "Accept": JSON, "X-GitHub-Api-Version": "2022-11-28"}
-        return _Github(self._outbound, self._api_url, headers)
-
-
-class _Github(Web):
-    @override
-    def refusal(self, answer: OutboundResponse) -> ProviderProblem:
-        """Too many requests are a 403 whose budget is used up, or that says how long to wait."""
-        spent = answer.headers.get("x-ratelimit-remaining") == "0"
-        if answer.status not in {403, 429} or not (spent or answer.retry_after is not None):
-            return refusal_of(answer)
-        seconds, reset = answer.retry_after, answer.headers.get("x-ratelimit-reset", "")
-        if seconds is None and reset.isascii() and reset.isdecimal() and len(reset) < 12:
-            seconds = max(0.0, int(reset) - time.time())
-        message = "GitHub is asked too often."
-        return ProviderProblem(ProblemKind.RATE_LIMITED, message, retry_after=seconds)
 
 
 async def _paged(

@@ -9,7 +9,6 @@ from typing_extensions import override
 
 from activities.providers.adapter import (
     MAX_READ_BYTES,
-    Adapter,
     Downloaded,
     Listing,
     ProblemKind,
@@ -17,9 +16,10 @@ from activities.providers.adapter import (
     ProviderProblem,
     ReadContent,
     ResourcePage,
+    Watched,
     listed,
 )
-from activities.providers.authorized import bearer
+from activities.providers.authorized import TokenAdapter
 from activities.providers.contents import (
     CSV,
     HTML,
@@ -47,10 +47,10 @@ from models.sources.external_resources.rules.forms import HostedForm, NoFormErro
 from models.sources.external_resources.rules.google_forms import MIME_TYPE as FORM
 from models.sources.external_resources.rules.google_forms import google_form
 from models.sources.external_resources.rules.resources import (
+    Capability,
     ProviderResource,
     ResourceSurfaceKind,
 )
-from runtime.outbound.client import OutboundClient
 from runtime.outbound.messages import OutboundResponse
 
 API = "https://www.googleapis.com"
@@ -78,13 +78,26 @@ _LIMITS = frozenset({"rateLimitExceeded", "userRateLimitExceeded", "dailyLimitEx
 _TOO_LARGE = "exportSizeLimitExceeded"
 
 
-class GoogleDriveAdapter(Adapter):
+class _Google(Web):
+    @override
+    def refusal(self, answer: OutboundResponse) -> ProviderProblem:
+        """A 403 is a limit, or a document too large to be exported, if its reason says so."""
+        reasons = set(_reasons(json_of(answer))) if answer.status == 403 else set()
+        if reasons & _LIMITS:
+            message = "Google is asked too often."
+            kind = ProblemKind.RATE_LIMITED
+            return ProviderProblem(kind, message, retry_after=answer.retry_after)
+        if _TOO_LARGE in reasons:
+            message = "Google does not export a document that is so large."
+            return ProviderProblem(ProblemKind.TOO_LARGE, message)
+        return refusal_of(answer)
+
+
+class GoogleDriveAdapter(TokenAdapter):
     """Files of My Drive and of shared drives, whatever the account sees."""
 
-    def __init__(self, outbound: OutboundClient, api_url: str | None = None) -> None:
-        self._outbound = outbound
-        self._api_url = api_url or API
-        self._forms_url = api_url or FORMS_API
+    api_url = API
+    web = _Google
 
     @override
     async def check(self, access: ProviderAccess) -> None:
@@ -122,6 +135,24 @@ class GoogleDriveAdapter(Adapter):
         if made is None:
             raise no_such_resource()
         return made
+
+    @override
+    async def watch(
+        self, access: ProviderAccess, resource: ProviderResource, mark: str | None
+    ) -> Watched:
+        """By the log of changes (Drive API, "Retrieve changes"), which is of all that is seen."""
+        web = self._web(access)
+        url, everything = web.url("drive", "v3", "changes"), {"supportsAllDrives": "true"}
+        if mark is not None:
+            asked = {"pageToken": mark, "pageSize": "1", "includeItemsFromAllDrives": "true"}
+            told = await web.send(
+                url, query={**everything, **asked}, accepted=(200, 400, 403, 404, 410)
+            )
+            found = json_of(told) if told.status == 200 else None
+            if isinstance(found, dict) and found.get("changes") == []:
+                return Watched(text_of(found.get("newStartPageToken")) or mark, changed=False)
+        start = await web.json(f"{url}/startPageToken", query=everything)
+        return Watched(text_of(start.get("startPageToken")))
 
     @override
     async def read(self, access: ProviderAccess, resource: ProviderResource) -> ReadContent:
@@ -171,28 +202,11 @@ class GoogleDriveAdapter(Adapter):
             raise ProviderProblem(ProblemKind.UNSUPPORTED, str(error)) from None
 
     async def _form(self, access: ProviderAccess, resource: ProviderResource) -> OutboundResponse:
-        web = _Google(self._outbound, self._forms_url, bearer(access))
+        # One server of somebody's own speaks both.
+        web = self._web(access, FORMS_API if self._api_url == API else "")
         return await web.send(
             web.url("v1", "forms", resource.external_id), max_bytes=MAX_READ_BYTES
         )
-
-    def _web(self, access: ProviderAccess) -> Web:
-        return _Google(self._outbound, self._api_url, bearer(access))
-
-
-class _Google(Web):
-    @override
-    def refusal(self, answer: OutboundResponse) -> ProviderProblem:
-        """A 403 is a limit, or a document too large to be exported, if its reason says so."""
-        reasons = set(_reasons(json_of(answer))) if answer.status == 403 else set()
-        if reasons & _LIMITS:
-            message = "Google is asked too often."
-            kind = ProblemKind.RATE_LIMITED
-            return ProviderProblem(kind, message, retry_after=answer.retry_after)
-        if _TOO_LARGE in reasons:
-            message = "Google does not export a document that is so large."
-            return ProviderProblem(ProblemKind.TOO_LARGE, message)
-        return refusal_of(answer)
 
 
 def _reasons(told: Any) -> list[str]:
@@ -237,6 +251,8 @@ def _resource(told: Mapping[str, Any]) -> ProviderResource | None:
         own = mime_type.startswith(_OWN)
         kind = ResourceSurfaceKind.GENERIC if own else kind_of(mime_type)
     able = capabilities_of(kind)
+    if kind is ResourceSurfaceKind.FOLDER:
+        able = [*able, Capability.WATCH.value]
     if kind is ResourceSurfaceKind.GENERIC and mime_type not in _READ_AS:
         able = [one.value for one in SHOWN]
     parents = told.get("parents")

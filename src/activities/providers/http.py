@@ -20,11 +20,12 @@ from activities.providers.adapter import (
 from activities.providers.contents import (
     capabilities_of,
     content_of,
+    fetch_file,
     is_text,
     link_to,
     media_type,
 )
-from activities.providers.web import Web, object_of, objects, text_of
+from activities.providers.web import Web, object_of, objects, secret_of, text_of
 from models.sources.connections.configs import HttpConnection
 from models.sources.external_resources.rules.forms import HostedForm, NoFormError
 from models.sources.external_resources.rules.google_forms import MIME_TYPE as GOOGLE_FORM
@@ -39,7 +40,7 @@ from runtime.outbound.authentication import authentication
 from runtime.outbound.client import OutboundClient
 
 _KINDS = frozenset(one.value for one in ResourceSurfaceKind)
-_ABLE = frozenset(one.value for one in Capability) - {"watch", "search"}
+_ABLE = frozenset(one.value for one in Capability) - {"search"}
 _OPTIONAL = (
     "mimeType",
     "canonicalUrl",
@@ -108,15 +109,7 @@ class HttpAdapter(Adapter):
         conditions: Mapping[str, str],
     ) -> Downloaded:
         web = self._web(access)
-        asked = {"If-None-Match": conditions["etag"]} if "etag" in conditions else {}
-        answer = await web.download(self._content(web, resource), path, headers=asked)
-        etag = answer.headers.get("etag")
-        return Downloaded(
-            resource.name,
-            media_type(resource.name, answer.content_type or resource.mime_type),
-            dict(conditions) if answer.status == 304 else {"etag": etag} if etag else {},
-            unchanged=answer.status == 304,
-        )
+        return await fetch_file(web, resource, self._content(web, resource), path, conditions)
 
     @override
     async def form(self, access: ProviderAccess, resource: ProviderResource) -> HostedForm:
@@ -134,10 +127,9 @@ class HttpAdapter(Adapter):
 
     def _web(self, access: ProviderAccess) -> Web:
         config = HttpConnection.model_validate(access.config)
-        secret = access.credentials.get("secret", "")
-        if config.username is not None:
-            secret = f"{config.username}:{secret}"
-        headers = authentication(config.auth, secret, config.header_name)
+        headers = authentication(
+            config.auth, secret_of(access, config.username), config.header_name
+        )
         return Web(self._outbound, config.base_url, headers)
 
 

@@ -4,12 +4,11 @@ import asyncio
 import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from typing_extensions import override
 
 from activities.providers.adapter import (
-    Adapter,
     Downloaded,
     Listing,
     ProblemKind,
@@ -19,7 +18,7 @@ from activities.providers.adapter import (
     ResourcePage,
     listed,
 )
-from activities.providers.authorized import bearer
+from activities.providers.authorized import TokenAdapter
 from activities.providers.contents import CONTENT, CSV, MARKDOWN, content_of
 from activities.providers.csv_rows import Row, csv_text, write_csv
 from activities.providers.web import Web, no_such_resource, objects, shown_text, text_of
@@ -30,7 +29,6 @@ from models.sources.external_resources.rules.resources import (
     ProviderResource,
     ResourceSurfaceKind,
 )
-from runtime.outbound.client import OutboundClient
 
 API = "https://api.notion.com"
 VERSION = "2022-06-28"
@@ -44,12 +42,11 @@ _ID = re.compile(r"[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}")
 _ABLE = [one.value for one in (Capability.BROWSE, *CONTENT)]
 
 
-class NotionAdapter(Adapter):
+class NotionAdapter(TokenAdapter):
     """What an integration was given; at the top stands all of it, as Notion's search lists it."""
 
-    def __init__(self, outbound: OutboundClient, api_url: str = API) -> None:
-        self._outbound = outbound
-        self._api_url = api_url
+    api_url = API
+    headers: ClassVar[Mapping[str, str]] = {"Notion-Version": VERSION}
 
     @override
     async def check(self, access: ProviderAccess) -> None:
@@ -119,10 +116,6 @@ class NotionAdapter(Adapter):
             text = await _markdown(web, external_id)
             await asyncio.to_thread(path.write_text, text, "utf-8")
         return Downloaded(resource.name, mime_type, validators)
-
-    def _web(self, access: ProviderAccess) -> Web:
-        headers = {**bearer(access), "Notion-Version": VERSION}
-        return Web(self._outbound, self._api_url, headers)
 
 
 async def _search(web: Web, listing: Listing) -> ResourcePage:

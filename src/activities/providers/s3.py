@@ -5,6 +5,7 @@ calls.
 """
 
 import asyncio
+import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -24,11 +25,13 @@ from activities.providers.adapter import (
     ProviderProblem,
     ReadContent,
     ResourcePage,
+    Watched,
     listed,
 )
 from activities.providers.contents import (
     capabilities_of,
     content_of,
+    fetch_file,
     is_text,
     kind_of,
     link_to,
@@ -39,6 +42,7 @@ from activities.providers.web import Web, no_such_resource, refusal_of
 from activities.providers.xml_records import Record, XmlRecords, first
 from models.sources.connections.configs import S3Connection
 from models.sources.external_resources.rules.resources import (
+    Capability,
     ProviderResource,
     ResourceSurfaceKind,
 )
@@ -59,6 +63,10 @@ _SAYS = {
     ProblemKind.RATE_LIMITED: "The bucket's server is asked too often.",
     ProblemKind.INVALID: "The bucket is in another region than the connection says.",
 }
+
+
+WATCHED_PAGES, WATCHED_KEYS = 20, 1_000
+"""Pages of a listing that is compared, and the keys of one: S3 gives no more at once."""
 
 
 class S3Adapter(Adapter):
@@ -99,6 +107,22 @@ class S3Adapter(Adapter):
         return made
 
     @override
+    async def watch(
+        self, access: ProviderAccess, resource: ProviderResource, mark: str | None
+    ) -> Watched:
+        """By a digest of all keys below with their ETags, as far as a mount would list them."""
+        path, digest, cursor = checked_path(resource.external_id), hashlib.sha256(), None
+        below = f"{path}/" if path else ""
+        for _ in range(WATCHED_PAGES):
+            found = await self._list(access, below, cursor, WATCHED_KEYS, deep=True)
+            for _, record in found.records:
+                digest.update(f"{first(record, 'Key')}\0{first(record, 'ETag')}\0".encode())
+            cursor = found.cursor
+            if cursor is None:
+                return Watched(digest.hexdigest(), changed=digest.hexdigest() != mark)
+        return Watched(None)
+
+    @override
     async def read(self, access: ProviderAccess, resource: ProviderResource) -> ReadContent:
         mime_type = media_type(resource.name, resource.mime_type)
         if resource.external_type == "folder" or not is_text(mime_type):
@@ -115,20 +139,22 @@ class S3Adapter(Adapter):
         conditions: Mapping[str, str],
     ) -> Downloaded:
         web, url = self._signed(access, _key(access, checked_path(resource.external_id)))
-        asked = {"If-None-Match": conditions["etag"]} if "etag" in conditions else {}
-        answer = await web.download(url, path, headers=asked)
-        etag, unchanged = answer.headers.get("etag"), answer.status == 304
-        validators = dict(conditions) if unchanged else {"etag": etag} if etag else {}
-        mime_type = media_type(resource.name, answer.content_type or resource.mime_type)
-        return Downloaded(resource.name, mime_type, validators, unchanged)
+        return await fetch_file(web, resource, url, path, conditions)
 
     async def _list(
-        self, access: ProviderAccess, below: str, cursor: str | None, limit: int
+        self,
+        access: ProviderAccess,
+        below: str,
+        cursor: str | None,
+        limit: int,
+        *,
+        deep: bool = False,
     ) -> "_Listed":
-        """ListObjectsV2: the keys and common prefixes directly below a prefix."""
+        """ListObjectsV2: the keys and common prefixes directly below a prefix, or all keys."""
         prefix = _config(access).prefix
-        asked = {"list-type": "2", "delimiter": "/", "max-keys": str(limit)}
-        asked["prefix"] = prefix + below
+        asked = {"list-type": "2", "max-keys": str(limit), "prefix": prefix + below}
+        if not deep:
+            asked["delimiter"] = "/"
         if cursor is not None:
             asked["continuation-token"] = cursor
         web, url = self._signed(access, "", asked)
@@ -225,7 +251,7 @@ def _folder(path: str) -> ProviderResource | None:
         externalId=path,
         name=name_of(path),
         surfaceKind=kind.value,
-        capabilities=capabilities_of(kind),
+        capabilities=[*capabilities_of(kind), Capability.WATCH.value],
         parentExternalId=parent_of(path),
     )
 

@@ -34,7 +34,7 @@ from activities.providers.contents import (
 )
 from activities.providers.paths import checked_path, name_of, parent_of
 from activities.providers.web import no_such_resource
-from activities.providers.whole_listings import FirstNames
+from activities.providers.whole_listings import SECONDS, FirstNames
 from models.sources.connections.configs import SftpConnection
 from models.sources.external_resources.rules.resources import (
     ProviderResource,
@@ -52,6 +52,8 @@ _Attributes = asyncssh.SFTPAttrs
 
 class SftpAdapter(Adapter):
     """Folders and files below a directory. Links are not followed: they may lead anywhere."""
+
+    listing_seconds = SECONDS
 
     def __init__(self, outbound: OutboundClient) -> None:
         self._outbound = outbound
@@ -71,8 +73,7 @@ class SftpAdapter(Adapter):
                 if kind is not None:
                     page.take(name, kind, attributes)
         below = f"{parent}/" if parent else ""
-        made = [_resource(f"{below}{name}", one) for name, one in page.items]
-        return ResourcePage([one for one in made if one is not None], page.cursor)
+        return page.page(lambda name, one: _resource(f"{below}{name}", one))
 
     @override
     async def describe(

@@ -11,6 +11,7 @@ from activities.providers.adapter import (
     MAX_DOWNLOAD_BYTES,
     MAX_READ_BYTES,
     ProblemKind,
+    ProviderAccess,
     ProviderProblem,
 )
 from runtime.outbound.client import OutboundClient
@@ -210,6 +211,12 @@ def segment_of(text: str) -> str:
     if text in {"", ".", ".."}:
         raise no_such_resource()
     return quote(text, safe="")
+
+
+def secret_of(access: ProviderAccess, username: str | None) -> str:
+    """What a connection signs in with: its secret, after its user name if it has one."""
+    secret = access.credentials.get("secret", "")
+    return secret if username is None else f"{username}:{secret}"
 
 
 def no_such_resource() -> ProviderProblem:

@@ -21,14 +21,15 @@ from activities.providers.adapter import (
 from activities.providers.contents import (
     capabilities_of,
     content_of,
+    fetch_file,
     is_text,
     kind_of,
     link_to,
     media_type,
 )
 from activities.providers.paths import checked_path, name_of, parent_of, quoted
-from activities.providers.web import DOWNLOAD_SECONDS, Web, no_such_resource, sent
-from activities.providers.whole_listings import FirstNames
+from activities.providers.web import DOWNLOAD_SECONDS, Web, no_such_resource, secret_of, sent
+from activities.providers.whole_listings import SECONDS, FirstNames
 from activities.providers.xml_records import Record, XmlRecords, first, has
 from models.sources.connections.configs import WebdavConnection
 from models.sources.external_resources.rules.resources import (
@@ -55,7 +56,9 @@ class _Found(NamedTuple):
 
 
 class WebdavAdapter(Adapter):
-    """Folders and files by their paths. WebDAV has no pages: each is cut from the whole listing."""
+    """Folders and files by their paths. WebDAV has no pages: they are cut from whole listings."""
+
+    listing_seconds = SECONDS
 
     def __init__(self, outbound: OutboundClient) -> None:
         self._outbound = outbound
@@ -74,8 +77,7 @@ class WebdavAdapter(Adapter):
                 page.take(name_of(found.path), "folder" if found.folder else "file", found)
 
         await self._propfind(access, parent, 1, take)
-        resources = [self._resource(access, one) for _, one in page.items]
-        return ResourcePage([one for one in resources if one], page.cursor)
+        return page.page(lambda _, one: self._resource(access, one))
 
     @override
     async def describe(
@@ -105,12 +107,7 @@ class WebdavAdapter(Adapter):
         conditions: Mapping[str, str],
     ) -> Downloaded:
         url = _url(access, checked_path(resource.external_id))
-        asked = {"If-None-Match": conditions["etag"]} if "etag" in conditions else {}
-        answer = await self._web(access).download(url, path, headers=asked)
-        etag, unchanged = answer.headers.get("etag"), answer.status == 304
-        validators = dict(conditions) if unchanged else {"etag": etag} if etag else {}
-        mime_type = media_type(resource.name, answer.content_type or resource.mime_type)
-        return Downloaded(resource.name, mime_type, validators, unchanged)
+        return await fetch_file(self._web(access), resource, url, path, conditions)
 
     async def _found(self, access: ProviderAccess, path: str, depth: int) -> _Found:
         found: list[_Found] = []
@@ -175,10 +172,8 @@ class WebdavAdapter(Adapter):
 
     def _web(self, access: ProviderAccess) -> Web:
         config = WebdavConnection.model_validate(access.config)
-        secret = access.credentials.get("secret", "")
-        if config.username is not None:
-            secret = f"{config.username}:{secret}"
-        return Web(self._outbound, config.base_url, authentication(config.auth, secret))
+        headers = authentication(config.auth, secret_of(access, config.username))
+        return Web(self._outbound, config.base_url, headers)
 
 
 def _entry(parts: Record, root: str) -> _Found | None:

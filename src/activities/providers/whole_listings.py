@@ -1,15 +1,22 @@
 """Pages of a listing that its provider gives as a whole."""
 
+from collections.abc import Callable
 from heapq import heappush, heappushpop
 from typing import Generic, TypeVar
 
-from activities.providers.adapter import Listing
+from activities.providers.adapter import Listing, ResourcePage
+from models.sources.external_resources.rules.resources import ProviderResource
+
+PAGES = 20
+"""Pages that are cut from a listing at once: whoever goes on does not list all of it again."""
+SECONDS = 100.0
+"""Seconds of a listing as a whole; 100,000 entries take some twenty."""
 
 T = TypeVar("T")
 
 
 class _Latest(Generic[T]):
-    """A name by which the least of a heap is the last of a page."""
+    """A name by which the least of a heap is the last of those kept."""
 
     __slots__ = ("found", "name")
 
@@ -26,6 +33,7 @@ class FirstNames(Generic[T]):
 
     def __init__(self, listing: Listing) -> None:
         self._listing = listing
+        self._most = listing.limit * PAGES
         self._kept: list[_Latest[T]] = []
 
     def take(self, name: str, external_type: str, found: T) -> None:
@@ -36,21 +44,19 @@ class FirstNames(Generic[T]):
         if listing.cursor is not None and name <= listing.cursor:
             return
         one = _Latest(name, found)
-        if len(self._kept) <= listing.limit:
+        if len(self._kept) <= self._most:
             heappush(self._kept, one)
         else:
             heappushpop(self._kept, one)
 
-    @property
-    def items(self) -> list[tuple[str, T]]:
-        """The page: names and what they stand for."""
-        return [(one.name, one.found) for one in self._page()]
-
-    @property
-    def cursor(self) -> str | None:
-        """The last name of the page, when others follow."""
-        more = len(self._kept) > self._listing.limit
-        return self._page()[-1].name if more else None
-
-    def _page(self) -> list[_Latest[T]]:
-        return sorted(self._kept, reverse=True)[: self._listing.limit]
+    def page(self, made: Callable[[str, T], ProviderResource | None]) -> ResourcePage:
+        """The page that was asked for with those ahead; a cursor is the last name of its page."""
+        names, limit = sorted(self._kept, reverse=True), self._listing.limit
+        pages: list[ResourcePage] = []
+        for start in range(0, min(len(names), self._most), limit):
+            part = names[start : start + limit]
+            resources = [one for each in part if (one := made(each.name, each.found)) is not None]
+            more = len(names) > start + limit
+            pages.append(ResourcePage(resources, part[-1].name if more else None))
+        first = pages[0] if pages else ResourcePage([])
+        return ResourcePage(first.resources, first.cursor, pages[1:])

@@ -80,7 +80,18 @@ def limited(reason: str) -> bytes:
     return reply(403, {"error": {"code": 403, "errors": [{"reason": reason}]}})
 
 
+def changes(asked: Asked) -> bytes:
+    """Two changes so far; a mark of long ago is not known any more."""
+    mark = int(asked.query["pageToken"])
+    if mark < 0:
+        return reply(410, {"error": {"code": 410}})
+    told = [{"fileId": "doc"}] if mark < 2 else []
+    return reply(200, {"changes": told, "newStartPageToken": "2"})
+
+
 ROUTES = {
+    "GET /drive/v3/changes": changes,
+    "GET /drive/v3/changes/startPageToken": lambda _: reply(200, {"startPageToken": "2"}),
     "GET /drive/v3/about": lambda _: reply(200, {"user": {}}),
     "GET /drive/v3/files": files,
     "GET /drive/v3/files/([^/]+)": one_file,
@@ -100,6 +111,13 @@ async def server() -> AsyncIterator[ProviderServer]:
 @pytest.fixture
 def drive(outbound: OutboundClient, server: ProviderServer) -> GoogleDriveAdapter:
     return GoogleDriveAdapter(outbound, server.url)
+
+
+async def test_changes_are_seen_by_the_log_of_them(drive: GoogleDriveAdapter) -> None:
+    folder = await drive.describe(GIVEN, named("folder", "folder"))
+    assert "watch" in folder.capabilities
+    asked = [await drive.watch(GIVEN, folder, mark) for mark in (None, "1", "-1", "2")]
+    assert [(one.mark, one.changed) for one in asked] == [*[("2", True)] * 3, ("2", False)]
 
 
 async def test_files_are_listed_and_found(drive: GoogleDriveAdapter) -> None:

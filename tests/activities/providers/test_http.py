@@ -81,7 +81,7 @@ async def test_hostile_listings_are_made_fit(http: HttpAdapter, serve: Serve) ->
     shown = {one.external_id: one for one in page.resources}
     assert shown.keys() == {"ok", "able"}
     assert (shown["ok"].name, shown["ok"].canonical_url) == ("gpj.exe", None)
-    assert [one.value for one in shown["able"].capabilities] == ["read"]
+    assert [one.value for one in shown["able"].capabilities] == ["read", "watch"]
 
 
 @pytest.mark.parametrize("external_id", [".", ".."])

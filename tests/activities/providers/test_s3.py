@@ -101,6 +101,16 @@ async def test_contents_are_read(s3: S3Adapter, given: ProviderAccess, tmp_path:
     assert folder.surface_kind.value == "folder"
 
 
+async def test_a_folder_is_watched_with_all_below_it(s3: S3Adapter, given: ProviderAccess) -> None:
+    top, reports = named("folder", "x").model_copy(update={"external_id": ""}), "Reports"
+    folder = await s3.describe(given, named("folder", reports))
+    assert "watch" in folder.capabilities
+    first = await s3.watch(given, folder, None)
+    assert first.changed
+    assert not (await s3.watch(given, folder, first.mark)).changed
+    assert (await s3.watch(given, top, first.mark)).changed, "it has other keys"
+
+
 @pytest.mark.parametrize(
     ("external_type", "external_id", "kind"),
     [

@@ -196,6 +196,13 @@ async def test_many_children_are_bounded(dav: WebdavAdapter, serve: Serve) -> No
         "050001.txt",
         "050100.txt",
     ]
+    follows = [one for ahead in page.ahead for one in ahead.resources]
+    assert [len(page.ahead), follows[0].name, follows[-1].name, page.ahead[-1].cursor] == [
+        19,
+        "050101.txt",
+        "052000.txt",
+        "052000.txt",
+    ], "pages that follow come at once"
 
 
 async def test_the_password_is_in_no_message(serve: Serve, dav: WebdavAdapter) -> None:

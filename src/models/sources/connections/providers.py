@@ -74,7 +74,7 @@ PROVIDERS: Mapping[ProviderName, Provider] = MappingProxyType(
             "A server that is called with a token, a password or a header of its own.",
             HttpConnection,
             ("secret",),
-            (*_FILES, Capability.SEARCH, Capability.IMPORT_FORM),
+            (*_FILES, Capability.SEARCH, Capability.IMPORT_FORM, Capability.WATCH),
         ),
         ProviderName.POSTGRESQL: Provider(
             "PostgreSQL",
@@ -101,7 +101,7 @@ PROVIDERS: Mapping[ProviderName, Provider] = MappingProxyType(
             "Objects of a bucket, by the folders that their keys name.",
             S3Connection,
             ("accessKeyId", "secretAccessKey"),
-            _FILES,
+            (*_FILES, Capability.WATCH),
         ),
         ProviderName.SFTP: Provider(
             "SFTP",
@@ -132,7 +132,7 @@ PROVIDERS: Mapping[ProviderName, Provider] = MappingProxyType(
             "Folders, files, documents, sheets and forms.",
             GoogleDriveConnection,
             ("token",),
-            (*_FILES, Capability.SEARCH, Capability.IMPORT_FORM),
+            (*_FILES, Capability.SEARCH, Capability.IMPORT_FORM, Capability.WATCH),
         ),
     }
 )

@@ -212,7 +212,7 @@ async def finish_sync(
     root: Mount,
     job_id: Id,
     resource: ProviderResource,
-    revision: str | None,
+    mark: str | None,
 ) -> None:
     """The provider has shown all there is; entries that it did not show are stale.
 
@@ -232,7 +232,15 @@ async def finish_sync(
                 updated_at=work.now,
             )
         )
-    await note_unchanged(work, root, job_id, resource, revision)
+    if mark is not None and await _has_problems(work, root):
+        # What could not be listed is asked for again, although nothing changed.
+        mark = None
+    await note_unchanged(work, root, job_id, resource, mark)
+
+
+async def _has_problems(work: UnitOfWork, root: Mount) -> bool:
+    these = (mount.c.root_mount_id == root.id, mount.c.status == MountStatus.ERROR.value)
+    return await work.first(select(mount.c.id).where(*these).limit(1)) is not None
 
 
 async def note_unchanged(
@@ -240,7 +248,7 @@ async def note_unchanged(
     root: Mount,
     job_id: Id,
     resource: ProviderResource,
-    revision: str | None,
+    mark: str | None,
 ) -> None:
     """The mount is what the provider shows. Raises what `finish_sync` raises."""
     values: dict[str, Any] = {
@@ -248,7 +256,7 @@ async def note_unchanged(
         "error": None,
         "vanished_at": None,
         "last_synced_at": work.now,
-        "synced_revision": revision,
+        "synced_revision": mark,
         "sync_job_id": None,
         "resource": resource.to_json(),
     }
