@@ -335,6 +335,7 @@ async def test_segments_are_listed_and_created(admin: Client) -> None:
         {"field": "workspace.memberCount", "op": "contains", "value": "x"},
         {"field": "workspace.memberCount", "op": "gte", "value": "2"},
         {"field": "user.email", "op": "eq", "value": "x'; DROP TABLE experiment", "more": 1},
+        {"field": "attributes.a') IS NULL OR true --", "op": "eq", "value": True},
         {"field": "workspace.createdAt", "op": "within", "value": {"unit": "day"}},
         {"and": [{"field": "attributes.a", "op": "eq", "value": 1}] * 65},
     ],
@@ -363,6 +364,7 @@ RULES: list[tuple[Json, bool]] = [
     ({"field": "attributes.absent", "op": "ne", "value": True}, True),
     ({"not": {"field": "attributes.beta", "op": "eq", "value": True}}, False),
     ({"or": []}, False),
+    ({"field": "user.email", "op": "eq", "value": "x' OR '1'='1"}, False),
 ]
 
 

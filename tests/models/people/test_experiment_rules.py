@@ -41,6 +41,11 @@ def test_the_allocation_says_how_many_take_part_and_keeps_those_who_do() -> None
     assert not any(draw(EXPERIMENT, unit, 0, HALVES) for unit in UNITS[:1000])
 
 
+def test_a_unit_is_drawn_the_same_in_every_process_and_release() -> None:
+    drawn = "".join(str(draw(EXPERIMENT, unit, 60, HALVES) or "-") for unit in UNITS[:24])
+    assert drawn == "bb-babab-ab-a-bba-aab-b-"
+
+
 def test_experiments_share_units_out_independently() -> None:
     other = uuid.uuid4()
     same = sum(
