@@ -10,6 +10,7 @@ from sqlalchemy import select, update
 from standardwebhooks import Webhook, WebhookVerificationError
 
 from activities.deliveries.webhook_fan_out import WebhookFanOut
+from models.core.access.rules import Role
 from models.core.base import Id
 from models.messages.deliveries import rules
 from models.messages.deliveries.commands import cancel_deliveries
@@ -281,6 +282,31 @@ async def test_days_of_failure_disable_an_endpoint(
 
     await eventually(is_disabled, what="the end of an endpoint")
     assert len(await told_of_disabling(space)) == 1
+
+
+async def test_what_was_sent_is_shown_to_those_who_see_all(
+    client: Client, space: Space, serve: Serve
+) -> None:
+    receiver = await serve(reply(200))
+    endpoint = await create(client, space, f"{receiver.url}?key=canary-41&a=1")
+    path = f"{space.path}/webhook-endpoints/{endpoint['id']}"
+    await happen(space)
+    await tell(space)
+    (log,) = await ended(client, space, endpoint)
+    assert log["payload"]["data"] == {"number": 0}
+    _, token = await space.member(Role.EDITOR)
+    editor = client.with_token(token)
+    (seen,) = await deliveries(editor, space, endpoint)
+    assert seen == {**log, "payload": {key: log["payload"][key] for key in ("type", "timestamp")}}
+    listed = await editor.get(f"{space.path}/webhook-endpoints")
+    assert "canary-41" not in listed.text
+    url = (await shown(editor, space, endpoint))["url"]
+    assert url == f"{receiver.url}?key=[redacted]&a=1"
+    # Given back as it is shown, it stays; for another host it must be given.
+    kept = (await client.patch(path, json={"url": url})).json()["data"]
+    assert kept["url"] == f"{receiver.url}?key=canary-41&a=1"
+    other = {"url": "https://elsewhere.example.test/?key=[redacted]"}
+    assert (await client.patch(path, json=other)).status_code == 400
 
 
 async def test_a_deleted_endpoint_is_not_called(client: Client, space: Space, serve: Serve) -> None:

@@ -155,6 +155,12 @@ async def test_a_key_stays_with_its_origin(client: Client, space: Space) -> None
     answer = await client.put(path, json=elsewhere)
     assert refused(answer) == (400, "validation_error")
     assert "apiKey" not in read(await client.put(path, json={**elsewhere, "apiKey": None}))
+    keyed = {**elsewhere, "baseUrl": "https://two.example.com/v1?api_key=canary-5"}
+    shown = read(await client.put(path, json=keyed))["baseUrl"]
+    assert shown == "https://two.example.com/v1?api_key=[redacted]"
+    assert read(await client.put(path, json={**keyed, "baseUrl": shown}))["baseUrl"] == shown
+    moved = {**keyed, "baseUrl": shown.replace("two", "one")}
+    assert refused(await client.put(path, json=moved)) == (400, "validation_error")
 
 
 @pytest.mark.parametrize(

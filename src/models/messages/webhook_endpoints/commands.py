@@ -6,11 +6,17 @@ from sqlalchemy import delete, func, insert, select, update
 
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
+from models.core.credentials import GIVE_AGAIN, HIDDEN, hidden_url
 from models.core.revisions import next_updated_at
 from models.messages.deliveries.commands import NewDelivery, accept_deliveries, cancel_deliveries
 from models.messages.deliveries.rules import DeliveryChannel, DeliveryStatus
 from models.messages.deliveries.tables import delivery
-from models.messages.webhook_endpoints.queries import delivery_body, find_delivery, find_endpoint
+from models.messages.webhook_endpoints.queries import (
+    delivery_body,
+    endpoint_body,
+    find_delivery,
+    find_endpoint,
+)
 from models.messages.webhook_endpoints.rules import OVERLAP, TEST, DisabledReason, secret_place
 from models.messages.webhook_endpoints.shapes import (
     CreateWebhookEndpoint,
@@ -25,7 +31,7 @@ from models.messages.webhook_signing.rules import SECRET_BYTES, secret_text
 from models.messages.workspace_events.queries import head
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork, columns_of
-from runtime.errors import ConflictError, NotFoundError
+from runtime.errors import ConflictError, NotFoundError, ValidationError
 from runtime.ids import new_id
 from runtime.timestamps import wire_timestamp
 
@@ -75,19 +81,33 @@ async def create_endpoint(
 async def update_endpoint(
     work: UnitOfWork, actor: Actor, endpoint_id: Id, body: UpdateWebhookEndpoint
 ) -> WebhookEndpointBody:
-    """Change what the body names. Raises NotFoundError."""
+    """Change what the body names.
+
+    Raises NotFoundError, and ValidationError for a URL whose credentials are hidden.
+    """
     before = await find_endpoint(work, actor.workspace_id, endpoint_id)
     given = body.model_dump(exclude_unset=True)
     values: JsonObject = {
         name: value for name, value in given.items() if value is not None or name == "description"
     }
+    if body.url is not None:
+        values["url"] = _url(body.url, before)
     if body.enabled is True and not before.enabled:
         values |= {"disabled_at": None, "disabled_reason": None, "failing_since": None}
         values["told_until"] = await head(work, actor.workspace_id)
     if body.enabled is False and before.enabled:
         values |= {"disabled_at": work.now, "disabled_reason": DisabledReason.MANUAL.value}
     row = await _update(work, actor, endpoint_id, values)
-    return WebhookEndpointBody.model_validate(row)
+    return endpoint_body(row, actor)
+
+
+def _url(given: str, before: WebhookEndpoint) -> str:
+    """The URL; one that is given back as it is shown stays."""
+    if HIDDEN not in given:
+        return given
+    if given != hidden_url(before.url):
+        raise ValidationError.at("url", GIVE_AGAIN)
+    return before.url
 
 
 async def rotate_secret(
@@ -163,7 +183,8 @@ async def _send(  # the parts of a delivery
         key=key,
     )
     await accept_deliveries(work, [wanted])
-    return delivery_body(await find_delivery(work, actor.workspace_id, endpoint_id, wanted.id))
+    made = await find_delivery(work, actor.workspace_id, endpoint_id, wanted.id)
+    return delivery_body(made, actor)
 
 
 async def _enabled(work: UnitOfWork, actor: Actor, endpoint_id: Id) -> WebhookEndpoint:

@@ -7,8 +7,9 @@ from typing import Any
 from sqlalchemy import Select, select
 
 from models.core.access.queries import WorkspaceOf
-from models.core.access.rules import Actor, Scope
+from models.core.access.rules import MANAGERS, Actor, Scope
 from models.core.base import Id
+from models.core.credentials import hidden_url
 from models.core.pagination import PageRequest
 from models.messages.deliveries.rules import DeliveryChannel, DeliveryStatus
 from models.messages.deliveries.tables import Delivery, delivery
@@ -62,8 +63,15 @@ def existing_endpoints(workspace_id: Id, endpoint_ids: Collection[Id]) -> Select
 
 async def get_endpoint(work: UnitOfWork, actor: Actor, endpoint_id: Id) -> WebhookEndpointBody:
     """One endpoint, without its secret. Raises NotFoundError."""
-    row = await find_endpoint(work, actor.workspace_id, endpoint_id)
-    return WebhookEndpointBody.model_validate(row)
+    return endpoint_body(await find_endpoint(work, actor.workspace_id, endpoint_id), actor)
+
+
+def endpoint_body(row: WebhookEndpoint, actor: Actor) -> WebhookEndpointBody:
+    """An endpoint; what its URL has of credentials is for those who may change it."""
+    body = WebhookEndpointBody.model_validate(row)
+    if Scope.WEBHOOKS_WRITE not in actor.scopes:
+        body.url = hidden_url(row.url)
+    return body
 
 
 async def list_endpoints(work: UnitOfWork, actor: Actor, page: PageRequest) -> WebhookEndpointList:
@@ -72,7 +80,7 @@ async def list_endpoints(work: UnitOfWork, actor: Actor, page: PageRequest) -> W
     newest = (_endpoint.created_at, _endpoint.id)
     shown = await page.descending(work, own, *newest, of=WebhookEndpoint)
     return WebhookEndpointList(
-        endpoints=[WebhookEndpointBody.model_validate(row) for row in shown.items],
+        endpoints=[endpoint_body(row, actor) for row in shown.items],
         cursor=shown.cursor,
     )
 
@@ -95,7 +103,7 @@ async def list_deliveries(
     newest = (delivery.c.created_at, delivery.c.id)
     shown = await page.descending(work, sent, *newest, of=Delivery)
     return WebhookDeliveryList(
-        deliveries=[delivery_body(row) for row in shown.items], cursor=shown.cursor
+        deliveries=[delivery_body(row, actor) for row in shown.items], cursor=shown.cursor
     )
 
 
@@ -115,8 +123,14 @@ async def find_delivery(
     return row
 
 
-def delivery_body(row: Delivery) -> WebhookDeliveryBody:
-    """A delivery as the wire shows it."""
+def delivery_body(row: Delivery, actor: Actor) -> WebhookDeliveryBody:
+    """A delivery as the wire shows it.
+
+    An endpoint is told of what is hidden from some: what it was told is for those who see all.
+    """
+    payload = row.input
+    if actor.role not in MANAGERS:
+        payload = {"type": payload["type"], "timestamp": payload["timestamp"]}
     return WebhookDeliveryBody(
         id=row.id,
         endpoint_id=row.target_id,
@@ -128,7 +142,7 @@ def delivery_body(row: Delivery) -> WebhookDeliveryBody:
         answer_status=row.answer_status,
         error=row.error,
         error_code=row.error_code,
-        payload=row.input,
+        payload=payload,
         created_at=row.created_at,
         completed_at=row.completed_at,
     )

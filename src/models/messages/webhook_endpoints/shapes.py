@@ -17,7 +17,10 @@ EventTypes = Annotated[
 
 
 class WebhookEndpointBody(Shape):
-    """An endpoint without its secret; with no `eventTypes` it is told of every event."""
+    """An endpoint without its secret; with no `eventTypes` it is told of every event.
+
+    What its URL has of credentials is shown as `[redacted]` to those who may not change it.
+    """
 
     id: Id
     workspace_id: Id
@@ -77,7 +80,10 @@ class DeletedWebhookEndpoint(Shape):
 
 
 class WebhookDeliveryBody(Shape):
-    """An event on its way to an endpoint; the answer and the error are of the latest attempt."""
+    """An event on its way to an endpoint; the answer and the error are of the latest attempt.
+
+    Only owners and administrators are shown all of `payload`, others its `type` and `timestamp`.
+    """
 
     id: Id
     endpoint_id: Id

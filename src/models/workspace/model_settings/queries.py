@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from sqlalchemy import select
 
 from models.core.base import Id
+from models.core.credentials import hidden_url
 from models.workspace.model_settings.shapes import REDACTED, ModelSettingsBody
 from models.workspace.model_settings.tables import ModelSettings, model_settings
 from runtime.crypto import KeyRing
@@ -39,7 +40,7 @@ def shown(row: ModelSettings | None) -> ModelSettingsBody:
     return ModelSettingsBody(
         configured=True,
         enabled=row.enabled,
-        base_url=row.base_url,
+        base_url=hidden_url(row.base_url),
         model=row.model,
         api_key=None if row.sealed_api_key is None else REDACTED,
         timeout_seconds=row.timeout_seconds,
