@@ -243,8 +243,8 @@ class Database:
             self.notify_workers()
         if logs:
             self.notify_readers(logs)
-        for told in work.after_commit:
-            told()
+        for callback in work.after_commit:
+            callback()
 
     @asynccontextmanager
     async def statement(self) -> AsyncIterator[SingleStatement]:

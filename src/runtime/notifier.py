@@ -1,8 +1,8 @@
-"""NOTIFY and LISTEN between processes: tells after a commit that there is something to look at.
+"""NOTIFY and LISTEN between processes: that there is something to look at, after a commit.
 
-Workers are told that a commit left something for them to do: a row of the outbox, an event that an
+Workers hear that a commit left something for them to do: a row of the outbox, an event that an
 automation subscribes to, or a run that has ended and so makes room for another. Readers of the log
-of a workspace are told which log has grown. Whoever is told looks at the tables; a notification
+of a workspace hear which log has grown. Whoever is notified looks at the tables; a notification
 that is lost costs a second, because they also look once a second.
 """
 
@@ -20,7 +20,7 @@ LOG_CHANNEL = "workspace_log"
 RETRY_SECONDS = 1.0
 _MOST_AT_ONCE = 1000
 LOG_PAUSE_SECONDS = 0.02
-"""After readers were told, before they are told again: writers of very much tell them together."""
+"""After readers were notified, before they are again: writers of very much do so together."""
 
 
 class Notifier:
@@ -60,19 +60,19 @@ class Notifier:
 
     async def _send(self, connection: psycopg.AsyncConnection) -> None:
         loop = asyncio.get_running_loop()
-        told_at = 0.0
+        notified_at = 0.0
         while True:
             await self._due.wait()
             self._due.clear()
             workers, self._workers = self._workers, False
             if workers:
                 await connection.execute(f"NOTIFY {CHANNEL}")
-            wait = told_at + LOG_PAUSE_SECONDS - loop.time()
+            wait = notified_at + LOG_PAUSE_SECONDS - loop.time()
             if self._logs and wait > 0:
                 loop.call_later(wait, self._due.set)
                 continue
             grown, self._logs = sorted(self._logs), set()
-            told_at = loop.time() if grown else told_at
+            notified_at = loop.time() if grown else notified_at
             for first in range(0, len(grown), _MOST_AT_ONCE):
                 await connection.execute(
                     "SELECT pg_notify(%s, id) FROM unnest(%s::text[]) AS id",
@@ -91,13 +91,13 @@ async def listen_to_logs(
 ) -> None:
     """Call `grown` with the id of each workspace whose log has grown, reconnecting for ever.
 
-    `missed` is called whenever the listening begins: what was told before went unheard.
+    `missed` is called whenever the listening begins: what was sent before went unheard.
     """
     await _listen(url, LOG_CHANNEL, grown, missed)
 
 
 async def _listen(
-    url: str, channel: str, told: Callable[[str], None], begun: Callable[[], None]
+    url: str, channel: str, heard: Callable[[str], None], begun: Callable[[], None]
 ) -> None:
     while True:
         try:
@@ -105,7 +105,7 @@ async def _listen(
                 await connection.execute(f"LISTEN {channel}")
                 begun()
                 async for notification in connection.notifies():
-                    told(notification.payload)
+                    heard(notification.payload)
         except Exception as error:  # noqa: BLE001  # also a standby, where nobody can listen yet
             reason = type(error).__name__
             log.warning("a listener lost its connection", channel=channel, reason=reason)

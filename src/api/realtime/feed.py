@@ -36,7 +36,7 @@ class Feed(ABC):
         self.live = False
         """It has caught up: the hub sends what follows."""
         self.knows_presence = False
-        """It was told who else is connected."""
+        """It was sent who else is connected."""
         self.over: End | None = None
         """Why it has ended; then nothing more is sent."""
 

@@ -1,6 +1,6 @@
 """The hub of a process: reads the logs that its clients follow, and sends each what it may see.
 
-Any number of processes do so side by side. A hub is told by NOTIFY which log has grown, and looks
+Any number of processes do so side by side. NOTIFY says which log has grown, and looks
 at all of its logs once a second, because a notification may be lost. Every log is read once for all
 clients of its workspace, and who sees an item is asked once for all of them (docs/adr/0054).
 """

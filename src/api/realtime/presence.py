@@ -1,4 +1,4 @@
-"""Tells the clients of a workspace who else is connected to it, in this process or another."""
+"""Sends the clients of a workspace who else is connected to it, in this process or another."""
 
 import asyncio
 from collections.abc import Collection, Mapping
@@ -19,7 +19,7 @@ from runtime.telemetry import describe
 log = structlog.get_logger()
 
 PAUSE_SECONDS = 0.2
-"""Who comes and goes meanwhile is told together."""
+"""Who comes and goes meanwhile is published together."""
 MOST_NAMED = 100
 
 
@@ -31,15 +31,15 @@ class Presence:
         self._hub = hub
         self._process_id = new_id()
         self._said: frozenset[tuple[Id, Id]] = frozenset()
-        self._told: Mapping[Id, frozenset[Id]] = {}
+        self._published: Mapping[Id, frozenset[Id]] = {}
 
     async def run(self) -> None:
-        """Say and tell for ever."""
+        """Say and publish for ever."""
         while True:
             try:
                 await self._turn()
             except Exception as error:  # noqa: BLE001  # the next turn may go well
-                log.warning("presence_not_told", **describe(error))
+                log.warning("presence_not_published", **describe(error))
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._hub.presence_due.wait(), SAID_EVERY_SECONDS)
             await asyncio.sleep(PAUSE_SECONDS)
@@ -55,19 +55,19 @@ class Presence:
                 present = await present_in(work, places)
             self._said = here
             self._database.notify_readers({f"{self._hub.PRESENCE}{place}" for place in changed})
-            self._tell(present)
+            self._publish(present)
 
-    def _tell(self, present: Mapping[Id, Collection[Id]]) -> None:
+    def _publish(self, present: Mapping[Id, Collection[Id]]) -> None:
         for place, users in present.items():
             now = frozenset(users)
-            newcomers_only = now == self._told.get(place)
+            newcomers_only = now == self._published.get(place)
             message = _message(now)
             for feed in self._hub.feeds_of(place):
                 may = EventType.MEMBER_ADDED in feed.viewer.types
                 if may and not (newcomers_only and feed.knows_presence):
                     feed.knows_presence = True
                     feed.offer([message])
-        self._told = {place: frozenset(users) for place, users in present.items()}
+        self._published = {place: frozenset(users) for place, users in present.items()}
 
 
 def _message(users: Collection[Id]) -> Message:

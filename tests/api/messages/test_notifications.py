@@ -23,7 +23,7 @@ from tests.support.items import Json, read, refused
 from tests.support.spaces import MakeSpace, Space
 
 
-async def tell(
+async def notified(
     space: Space, count: int = 1, user_id: UUID | None = None, **facts: Any
 ) -> list[str]:
     """The ids of new notifications, newest first."""
@@ -73,7 +73,7 @@ INBOX = "/v1/notifications"
 
 async def test_one_shows_what_it_is_about(client: Client, space: Space) -> None:
     run_id = uuid4()
-    (id_,) = await tell(space, body="Words", run_id=run_id, actor_user_id=space.user_id)
+    (id_,) = await notified(space, body="Words", run_id=run_id, actor_user_id=space.user_id)
     (shown,) = read(await client.get(own(space)))["notifications"]
     created = shown.pop("createdAt")
     assert created.endswith("Z")
@@ -91,7 +91,7 @@ async def test_one_shows_what_it_is_about(client: Client, space: Space) -> None:
 
 
 async def test_they_are_listed_newest_first_page_by_page(client: Client, space: Space) -> None:
-    ids = await tell(space, 7)
+    ids = await notified(space, 7)
     assert await listed(client, own(space)) == await listed(client, INBOX) == ids
     found: list[str] = []
     query: dict[str, str] = {"limit": "3"}
@@ -116,7 +116,7 @@ async def test_bad_queries_are_refused(client: Client, space: Space, query: dict
 
 
 async def test_only_the_unread_are_listed_if_asked_for(client: Client, space: Space) -> None:
-    ids = await tell(space, 3)
+    ids = await notified(space, 3)
     await mark(client, own(space), notificationId=ids[1])
     assert await listed(client, own(space), unreadOnly="true") == [ids[0], ids[2]]
     assert await listed(client, own(space), unreadOnly="false") == ids
@@ -125,8 +125,8 @@ async def test_only_the_unread_are_listed_if_asked_for(client: Client, space: Sp
 
 async def test_nobody_sees_those_of_others(client: Client, space: Space, foreign: Space) -> None:
     user_id, token = await space.member(Role.GUEST)
-    (theirs,) = await tell(space, user_id=user_id)
-    (mine,) = await tell(space)
+    (theirs,) = await notified(space, user_id=user_id)
+    (mine,) = await notified(space)
     guest = client.with_token(token)
     assert await listed(client, own(space)) == [mine]
     assert await listed(guest, own(space)) == await listed(guest, INBOX) == [theirs]
@@ -143,8 +143,8 @@ async def test_nobody_sees_those_of_others(client: Client, space: Space, foreign
     assert await listed(guest, own(space), unreadOnly="true") == [theirs]
 
 
-async def test_reading_is_remembered_and_told_once(client: Client, space: Space) -> None:
-    ids = await tell(space, 3)
+async def test_reading_is_remembered_and_logged_once(client: Client, space: Space) -> None:
+    ids = await notified(space, 3)
     first = await mark(client, own(space), notificationIds=ids[:2])
     assert sorted(first["notificationIds"]) == sorted(ids[:2])
     again = await mark(client, own(space), notificationIds=ids[:2])
@@ -163,7 +163,7 @@ async def test_reading_is_remembered_and_told_once(client: Client, space: Space)
 
 
 async def test_all_of_a_workspace_are_read_at_once(client: Client, space: Space) -> None:
-    ids = await tell(space, 3)
+    ids = await notified(space, 3)
     await mark(client, own(space), notificationId=ids[0])
     # Ids beside `all` change nothing of it.
     answer = await mark(client, own(space), all=True, notificationId=ids[0])
@@ -207,7 +207,7 @@ async def test_a_body_that_does_not_say_which_is_refused(
 async def test_one_unknown_id_is_not_found_and_among_others_left_out(
     client: Client, space: Space
 ) -> None:
-    (id_,) = await tell(space)
+    (id_,) = await notified(space)
     unknown = str(uuid4())
     for path in (own(space), INBOX):
         for body in ({"notificationId": unknown}, {"notificationIds": [unknown, unknown]}):
@@ -219,7 +219,7 @@ async def test_one_unknown_id_is_not_found_and_among_others_left_out(
 
 
 async def test_what_is_read_can_be_archived(client: Client, space: Space) -> None:
-    ids = await tell(space, 4)
+    ids = await notified(space, 4)
     await mark(client, INBOX, notificationIds=ids[:3])
     archive = f"{INBOX}/archive"
     first = read(await client.post(archive, json={"notificationIds": [ids[0], ids[3]]}))
@@ -239,7 +239,7 @@ async def test_what_is_read_can_be_archived(client: Client, space: Space) -> Non
     assert [one["data"]["notificationIds"] for one in logged] == [[ids[0]], sorted(ids[1:3])]
 
 
-async def test_everybody_in_a_large_workspace_is_told(space: Space) -> None:
+async def test_everybody_in_a_large_workspace_is_notified(space: Space) -> None:
     """More people than one statement has parameters for."""
     ids = [new_id() for _ in range(6_000)]
     person = {"issuer": "many", "created_at": utc_now(), "updated_at": utc_now()}
@@ -254,13 +254,13 @@ async def test_everybody_in_a_large_workspace_is_told(space: Space) -> None:
         await work.execute(insert(workspace_member), [{"user_id": one, **member} for one in ids])
         for _ in range(2):
             assert await notify(work, space.id, ids, notice) == ids
-        told = select(func.count()).where(notification.c.workspace_id == space.id)
-        assert await work.scalar(told) == len(ids)
+        written = select(func.count()).where(notification.c.workspace_id == space.id)
+        assert await work.scalar(written) == len(ids)
         await transaction.rollback()
 
 
-async def test_marks_at_the_same_time_are_told_once(client: Client, space: Space) -> None:
-    ids = await tell(space, 3)
+async def test_marks_at_the_same_time_are_logged_once(client: Client, space: Space) -> None:
+    ids = await notified(space, 3)
     await asyncio.gather(
         *(mark(client, own(space), notificationIds=ids) for _ in range(5)),
         *(mark(client, INBOX, all=True) for _ in range(5)),
@@ -276,7 +276,7 @@ async def test_an_inbox_spans_workspaces_or_is_restricted_to_one(
     other = await workspace()
     async with other.database.transaction() as work:
         await add_member(work, other.id, space.user_id, Role.VIEWER)
-    (here,), (there,) = await tell(space), await tell(other, user_id=space.user_id)
+    (here,), (there,) = await notified(space), await notified(other, user_id=space.user_id)
     person = client.with_token(issuer.mint(space.email, "Test"))
     assert await listed(person, INBOX) == [there, here]
     assert await listed(client, INBOX) == [here]
@@ -308,7 +308,7 @@ async def test_a_workspace_that_is_not_the_callers_is_not_found(
 
 
 async def test_a_key_needs_the_scope(client: Client, space: Space) -> None:
-    await tell(space)
+    await notified(space)
     scopes = [scope for scope in Scope if scope is not Scope.WORKSPACE_READ]
     key = client.with_token(await space.key(scopes))
     assert refused(await key.get(own(space))) == (403, "denied")
@@ -320,7 +320,7 @@ async def test_a_key_needs_the_scope(client: Client, space: Space) -> None:
 
 
 async def test_a_replayed_call_is_answered_the_same(client: Client, space: Space) -> None:
-    ids = await tell(space, 2)
+    ids = await notified(space, 2)
     headers = {"Idempotency-Key": uuid4().hex}
     query = {"workspaceId": str(space.id)}
     for path in (f"{own(space)}/read", f"{INBOX}/read?workspaceId={space.id}"):
@@ -337,7 +337,7 @@ async def test_a_replayed_call_is_answered_the_same(client: Client, space: Space
 
 
 async def test_the_log_is_followed_by_its_sequence(client: Client, space: Space) -> None:
-    ids = await tell(space, 5)
+    ids = await notified(space, 5)
     for id_ in ids:
         await mark(client, own(space), notificationId=id_)
     logged = await events(client, space)

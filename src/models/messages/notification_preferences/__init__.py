@@ -1,1 +1,1 @@
-"""Notification preferences: by which channels a user wants to be told of what."""
+"""Notification preferences: by which channels a user wants to be notified of what."""

@@ -1,4 +1,4 @@
-"""Reading notification preferences, and who is told by what."""
+"""Reading notification preferences, and who is notified by what."""
 
 from typing import Any, Protocol
 
@@ -26,7 +26,7 @@ class Listener(Protocol):
 
 
 async def get_preferences(work: UnitOfWork, principal: Principal) -> Preferences:
-    """By which channels the caller is told of what."""
+    """By which channels the caller is notified of what."""
     own = _preference.user_id == principal.user_id
     choices = await work.scalar(select(_preference.choices).where(own))
     return Preferences(
@@ -39,14 +39,14 @@ async def get_preferences(work: UnitOfWork, principal: Principal) -> Preferences
     )
 
 
-def listeners(users: Select[Any]) -> Select[Any]:
+def listeners(roles: Select[Any]) -> Select[Any]:
     """The `Listener` for each user whose `user_id` and `role` these rows hold."""
-    told = users.subquery()
+    users = roles.subquery()
     devices = func.array_remove(func.array_agg(push_device.c.id), None).label("devices")
     return (
-        select(told.c.user_id, told.c.role, _preference.choices, devices)
-        .select_from(told)
-        .outerjoin(notification_preference, _preference.user_id == told.c.user_id)
-        .outerjoin(push_device, push_device.c.user_id == told.c.user_id)
-        .group_by(told.c.user_id, told.c.role, _preference.choices)
+        select(users.c.user_id, users.c.role, _preference.choices, devices)
+        .select_from(users)
+        .outerjoin(notification_preference, _preference.user_id == users.c.user_id)
+        .outerjoin(push_device, push_device.c.user_id == users.c.user_id)
+        .group_by(users.c.user_id, users.c.role, _preference.choices)
     )

@@ -28,7 +28,7 @@ Choices = Mapping[str, Mapping[str, bool]]
 
 
 def wants(choices: Choices | None, kind: NotificationKind, channel: NoticeChannel) -> bool:
-    """Whether a user with these choices is told of a kind by a channel."""
+    """Whether a user with these choices is notified of a kind by a channel."""
     chosen = (choices or {}).get(kind.value, {}).get(channel.value)
     if chosen is not None:
         return chosen

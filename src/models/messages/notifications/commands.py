@@ -62,7 +62,7 @@ async def notify(
 ) -> list[Id]:
     """Notify those of these users who are members; gives their ids, in order.
 
-    Nobody is told of what they did themselves, nor of an item they do not see. What a user does
+    Nobody is notified of what they did themselves, nor of an item they do not see. What a user does
     not want in the app is archived at once; by push and mail it goes where they want it.
     """
     return sorted(await notify_each(work, workspace_id, [(user_ids, notice)]))
@@ -78,14 +78,14 @@ async def notify_each(
         return set()
     found = await work.rows(listeners(roles_among(workspace_id, everybody)), of=Listener)
     members = {user.user_id: user for user in sorted(found, key=lambda user: user.user_id)}
-    told: list[tuple[Listener, dict[str, Any]]] = []
+    addressed: list[tuple[Listener, dict[str, Any]]] = []
     for user_ids, notice in meant:
         roles = {id_: Role(user.role) for id_, user in members.items() if id_ in user_ids}
         seeing = await viewers_of(work, workspace_id, notice.item_id, roles)
         users = [user for id_, user in members.items() if id_ in seeing]
-        told += [(user, _row(work, workspace_id, user, notice)) for user in users]
-    await _keep(work, told)
-    return {user.user_id for user, _ in told}
+        addressed += [(user, _row(work, workspace_id, user, notice)) for user in users]
+    await _keep(work, addressed)
+    return {user.user_id for user, _ in addressed}
 
 
 def _others(user_ids: Collection[Id], notice: Notice) -> set[Id]:
@@ -94,12 +94,12 @@ def _others(user_ids: Collection[Id], notice: Notice) -> set[Id]:
     return set(user_ids) - did
 
 
-async def _keep(work: UnitOfWork, told: Sequence[tuple[Listener, dict[str, Any]]]) -> None:
+async def _keep(work: UnitOfWork, addressed: Sequence[tuple[Listener, dict[str, Any]]]) -> None:
     """Write the notifications that are not there yet, and have them delivered."""
-    ids = [row["id"] for _, row in told]
+    ids = [row["id"] for _, row in addressed]
     known = await work.rows(select(_notification.id).where(_notification.id == any_(_uuids(ids))))
     there = {row.id for row in known}
-    fresh = {row["id"]: (user, row) for user, row in told if row["id"] not in there}
+    fresh = {row["id"]: (user, row) for user, row in addressed if row["id"] not in there}
     if not fresh:
         return
     rows = [row for _, row in fresh.values()]

@@ -26,7 +26,7 @@ ACTS = frozenset(
         NotificationKind.SHARE,
     }
 )
-"""Kinds that tell of what somebody has done: they themselves are not told."""
+"""What somebody has done: they themselves are not notified."""
 
 MAX_TITLE = 200
 

@@ -67,7 +67,7 @@ async def create_endpoint(
             disabled_at=None if body.enabled else work.now,
             disabled_reason=None if body.enabled else DisabledReason.MANUAL.value,
             sealed_secret=keys.seal(secret, secret_place(endpoint_id)),
-            told_until=await head(work, actor.workspace_id),
+            log_position=await head(work, actor.workspace_id),
             created_by_user_id=actor.user_id,
             created_at=work.now,
             updated_at=work.now,
@@ -94,7 +94,7 @@ async def update_endpoint(
         values["url"] = _url(body.url, before)
     if body.enabled is True and not before.enabled:
         values |= {"disabled_at": None, "disabled_reason": None, "failing_since": None}
-        values["told_until"] = await head(work, actor.workspace_id)
+        values["log_position"] = await head(work, actor.workspace_id)
     if body.enabled is False and before.enabled:
         values |= {"disabled_at": work.now, "disabled_reason": DisabledReason.MANUAL.value}
     row = await _update(work, actor, endpoint_id, values)

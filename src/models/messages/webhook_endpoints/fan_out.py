@@ -1,7 +1,8 @@
 """From the log of a workspace to deliveries for its endpoints (ADR 0057).
 
-An endpoint remembers up to where it was told. One turn is one transaction: deliveries and the new
-place are written together, so an event becomes one delivery for each endpoint, whatever dies.
+An endpoint remembers up to where the log became deliveries to it. One turn is one transaction:
+deliveries and the new place are written together, so an event becomes one delivery for each
+endpoint, whatever dies.
 """
 
 from collections.abc import Sequence
@@ -26,7 +27,7 @@ MOST_EVENTS = 500
 MOST_WORKSPACES = 1_000
 """Workspaces that are looked at in one turn."""
 MOST_OPEN = 1_000
-"""Deliveries on their way to one endpoint. It is told of no more until some have ended, so that an
+"""Deliveries on their way to one endpoint. It gets no more until some have ended, so that an
 endpoint that does not answer piles up places in the log, and not executions."""
 FIRST_WORKSPACE = Id(int=0)
 
@@ -42,7 +43,7 @@ _BEHIND = PreparedStatement(
         _endpoint.workspace_id > bindparam("after", type_=Uuid),
         exists().where(
             _event.workspace_id == _endpoint.workspace_id,
-            _event.seq > _endpoint.told_until,
+            _event.seq > _endpoint.log_position,
             _event.audience_user_id.is_(None),
         ),
     )
@@ -52,14 +53,14 @@ _BEHIND = PreparedStatement(
 
 
 async def workspaces_behind(work: Work, after: Id = FIRST_WORKSPACE) -> Sequence[Id]:
-    """The next workspaces with an endpoint that has not been told of everything, in order."""
+    """The next workspaces with an endpoint that lies behind its log, in order."""
     return [row.workspace_id for row in await _BEHIND.rows(work, {"after": after})]
 
 
 async def make_deliveries(work: UnitOfWork, workspace_id: Id) -> int:
-    """Make deliveries of what endpoints have not been told; how many events were looked at.
+    """Make deliveries of what endpoints have not been sent; how many events were looked at.
 
-    To be called until it gives 0. Endpoints that another worker tells are left to it.
+    To be called until it gives 0. Endpoints that another worker serves are left to it.
     """
     until = await head(work, workspace_id)
     held = (
@@ -67,7 +68,7 @@ async def make_deliveries(work: UnitOfWork, workspace_id: Id) -> int:
         .where(
             _endpoint.workspace_id == workspace_id,
             _endpoint.enabled,
-            _endpoint.told_until < until,
+            _endpoint.log_position < until,
             _has_room(),
         )
         .order_by(_endpoint.id)
@@ -79,7 +80,7 @@ async def make_deliveries(work: UnitOfWork, workspace_id: Id) -> int:
     events = await events_between(
         work,
         workspace_id,
-        min(endpoint.told_until for endpoint in endpoints),
+        min(endpoint.log_position for endpoint in endpoints),
         until,
         types=list(EventType),
         user_ids=[],
@@ -97,7 +98,7 @@ async def make_deliveries(work: UnitOfWork, workspace_id: Id) -> int:
     await work.execute(
         update(webhook_endpoint)
         .where(_endpoint.id.in_([one.id for one in endpoints]))
-        .values(told_until=func.greatest(_endpoint.told_until, events[-1].seq))
+        .values(log_position=func.greatest(_endpoint.log_position, events[-1].seq))
     )
     return len(events)
 
@@ -131,7 +132,7 @@ def payload_of(event: WorkspaceEvent) -> JsonObject:
 
 def _wants(endpoint: WebhookEndpoint, event: WorkspaceEvent) -> bool:
     chosen = not endpoint.event_types or event.type in endpoint.event_types
-    return chosen and event.seq > endpoint.told_until
+    return chosen and event.seq > endpoint.log_position
 
 
 def _delivery(endpoint: WebhookEndpoint, event: WorkspaceEvent) -> NewDelivery:

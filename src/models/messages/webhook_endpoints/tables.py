@@ -14,7 +14,7 @@ from runtime.schema import Timestamp, one_of, table_of
 class WebhookEndpoint(SQLModel, table=True):
     """A server that is told of events; without `event_types` of all of them.
 
-    Events up to `told_until` have become deliveries. `failing_since` is the first failure after
+    Events up to `log_position` have become deliveries. `failing_since` is the first failure after
     the last success.
     """
 
@@ -39,7 +39,7 @@ class WebhookEndpoint(SQLModel, table=True):
     sealed_secret: bytes = Field(sa_type=LargeBinary)
     sealed_previous_secret: bytes | None = Field(default=None, sa_type=LargeBinary)
     previous_secret_until: datetime | None = Field(default=None, sa_type=Timestamp)
-    told_until: int = Field(sa_type=BigInteger)
+    log_position: int = Field(sa_type=BigInteger)
     created_by_user_id: Id
     created_at: datetime = Field(sa_type=Timestamp)
     updated_at: datetime = Field(sa_type=Timestamp)

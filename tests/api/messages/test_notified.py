@@ -1,4 +1,4 @@
-"""Who is told of what others do: mentions, comments, assignments and shares."""
+"""Who gets a notification of what others do: mentions, comments, assignments and shares."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -17,19 +17,19 @@ pytestmark = pytest.mark.takes(seconds=15)
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """A member and what they are told."""
+    """A member and the notifications they get."""
 
     id: UUID
     client: Client
     space: Space
 
-    async def told(self) -> list[Json]:
+    async def notifications(self) -> list[Json]:
         """Their notifications, oldest first."""
         listed = read(await self.client.get(f"{self.space.path}/notifications"))
         return list(reversed(listed["notifications"]))
 
     async def kinds(self) -> list[str]:
-        return [one["kind"] for one in await self.told()]
+        return [one["kind"] for one in await self.notifications()]
 
 
 @pytest_asyncio.fixture
@@ -78,22 +78,25 @@ async def close(client: Client, item_id: str, *granted: UUID) -> None:
 # ---- comments on records
 
 
-async def test_a_comment_tells_whom_it_mentions_and_who_made_the_record(
+async def test_a_comment_notifies_whom_it_mentions_and_who_made_the_record(
     owner: Person, ada: Person, bob: Person, tasks: Json
 ) -> None:
     made = await record(owner.client, tasks)
     said = await comment(ada.client, made["id"], "Look", mentions=[str(bob.id), str(ada.id)])
-    (told,) = await bob.told()
-    assert told["kind"] == "mention"
-    assert told["title"] == "Test mentioned you on “Tea”"
-    assert told["body"] == "Look"
-    assert (told["recordId"], told["itemId"]) == (made["id"], tasks["itemId"])
-    assert (told["actorUserId"], told["data"]) == (str(ada.id), {"commentId": said["id"]})
+    (one,) = await bob.notifications()
+    assert one["kind"] == "mention"
+    assert one["title"] == "Test mentioned you on “Tea”"
+    assert one["body"] == "Look"
+    assert (one["recordId"], one["itemId"]) == (made["id"], tasks["itemId"])
+    assert (one["actorUserId"], one["data"]) == (
+        str(ada.id),
+        {"commentId": said["id"]},
+    )
     assert await owner.kinds() == ["comment"]
-    assert await ada.told() == [], "they wrote it"
+    assert await ada.notifications() == [], "they wrote it"
 
 
-async def test_an_answer_tells_those_in_the_thread(
+async def test_an_answer_notifies_those_in_the_thread(
     owner: Person, ada: Person, bob: Person, tasks: Json
 ) -> None:
     made = await record(owner.client, tasks)
@@ -106,7 +109,7 @@ async def test_an_answer_tells_those_in_the_thread(
     assert await owner.kinds() == ["comment"], "of the thread, not of its answers"
 
 
-async def test_a_changed_comment_tells_who_is_new_in_it(
+async def test_a_changed_comment_notifies_who_is_new_in_it(
     owner: Person, ada: Person, bob: Person, tasks: Json
 ) -> None:
     made = await record(owner.client, tasks)
@@ -119,7 +122,7 @@ async def test_a_changed_comment_tells_who_is_new_in_it(
     assert await ada.kinds() == await bob.kinds() == ["mention"]
 
 
-async def test_nobody_is_told_of_what_they_do_not_see(
+async def test_nobody_is_notified_of_what_they_do_not_see(
     owner: Person, ada: Person, bob: Person, tasks: Json
 ) -> None:
     made = await record(owner.client, tasks)
@@ -127,7 +130,7 @@ async def test_nobody_is_told_of_what_they_do_not_see(
     people = [str(ada.id), str(bob.id)]
     await comment(owner.client, made["id"], mentions=people)
     read(await owner.client.patch(f"/v1/records/{made['id']}", json={"data": {"who": people}}))
-    assert await ada.told() == []
+    assert await ada.notifications() == []
     assert await bob.kinds() == ["share", "mention", "assignment"]
 
 
@@ -139,16 +142,19 @@ def mention(*people: Person) -> Json:
     return {"kind": "paragraph", "content": {"text": [{"text": "Dear "}, *spans]}}
 
 
-async def test_a_block_tells_whom_it_mentions_once(owner: Person, ada: Person, bob: Person) -> None:
+async def test_a_block_notifies_whom_it_mentions(owner: Person, ada: Person, bob: Person) -> None:
     page = (await make(owner.client, "page", "Plan"))["item"]
     path = f"/v1/surfaces/{page['targetId']}"
     body = {"blocks": [mention(ada, owner)]}
     added = read(await owner.client.post(f"{path}/blocks", json=body), 201)
     (block,) = added["blocks"]
-    (told,) = await ada.told()
-    assert (told["kind"], told["title"]) == ("mention", "Test mentioned you on “Plan”")
-    assert told["data"] == {"surfaceId": page["targetId"], "blockId": block["id"]}
-    assert told["itemId"] == page["id"]
+    (one,) = await ada.notifications()
+    assert (one["kind"], one["title"]) == (
+        "mention",
+        "Test mentioned you on “Plan”",
+    )
+    assert one["data"] == {"surfaceId": page["targetId"], "blockId": block["id"]}
+    assert one["itemId"] == page["id"]
     content = mention(ada, bob)["content"]
     read(await owner.client.patch(f"{path}/blocks/{block['id']}", json={"content": content}))
     kept = {"id": block["id"], **mention(ada, bob)}
@@ -156,10 +162,10 @@ async def test_a_block_tells_whom_it_mentions_once(owner: Person, ada: Person, b
     assert await ada.kinds() == await bob.kinds() == ["mention"]
     read(await owner.client.put(path, json={"blocks": [kept, mention(ada)]}))
     assert await ada.kinds() == ["mention"] * 2
-    assert await owner.told() == []
+    assert await owner.notifications() == []
 
 
-async def test_an_item_made_with_content_tells_whom_that_mentions(
+async def test_an_item_made_with_content_notifies_whom_that_mentions(
     owner: Person, ada: Person
 ) -> None:
     content = {"blocks": [mention(ada)]}
@@ -174,11 +180,11 @@ async def test_a_mention_in_the_content_of_a_record_names_the_record(
     opened = read(await owner.client.post(f"/v1/records/{made['id']}/content-surface"))
     blocks = {"blocks": [mention(ada)]}
     read(await owner.client.post(f"/v1/surfaces/{opened['id']}/blocks", json=blocks), 201)
-    (told,) = await ada.told()
-    assert (told["recordId"], told["itemId"]) == (made["id"], tasks["itemId"])
+    (one,) = await ada.notifications()
+    assert (one["recordId"], one["itemId"]) == (made["id"], tasks["itemId"])
 
 
-async def test_a_comment_on_a_page_tells_those_who_commented(
+async def test_a_comment_on_a_page_notifies_those_who_commented(
     owner: Person, ada: Person, bob: Person
 ) -> None:
     page = (await make(owner.client, "page", "Plan"))["item"]
@@ -194,20 +200,23 @@ async def test_a_comment_on_a_page_tells_those_who_commented(
     await say(owner, parentCommentId=thread)
     assert await ada.kinds() == ["comment"] * 2
     assert await bob.kinds() == []
-    assert await owner.told() == []
+    assert await owner.notifications() == []
 
 
 # ---- assignments
 
 
-async def test_who_is_put_into_a_person_field_is_told(
+async def test_who_is_put_into_a_person_field_is_notified(
     owner: Person, ada: Person, bob: Person, tasks: Json
 ) -> None:
     made = await record(owner.client, tasks, data={"who": [str(ada.id), str(owner.id)]})
-    (told,) = await ada.told()
-    assert (told["kind"], told["title"]) == ("assignment", "Test assigned “Tea” to you")
-    assert (told["recordId"], told["itemId"]) == (made["id"], tasks["itemId"])
-    assert told["data"] == {"fieldKey": "who"}
+    (one,) = await ada.notifications()
+    assert (one["kind"], one["title"]) == (
+        "assignment",
+        "Test assigned “Tea” to you",
+    )
+    assert (one["recordId"], one["itemId"]) == (made["id"], tasks["itemId"])
+    assert one["data"] == {"fieldKey": "who"}
     path = f"/v1/records/{made['id']}"
     read(await owner.client.patch(path, json={"title": "Cake"}))
     both = [str(ada.id), str(bob.id)]
@@ -218,10 +227,10 @@ async def test_who_is_put_into_a_person_field_is_told(
     assert await ada.kinds() == ["assignment"] * 2
     read(await owner.client.delete(path))
     assert await ada.kinds() == ["assignment"] * 2
-    assert await owner.told() == [], "they did it"
+    assert await owner.notifications() == [], "they did it"
 
 
-async def test_records_written_at_once_tell_of_each(
+async def test_records_written_at_once_notify_of_each(
     owner: Person, ada: Person, tasks: Json
 ) -> None:
     creation = {"op": "create", "title": "T", "data": {"who": [str(ada.id)]}}
@@ -233,12 +242,15 @@ async def test_records_written_at_once_tell_of_each(
 # ---- shares
 
 
-async def test_who_is_granted_access_is_told(owner: Person, ada: Person, bob: Person) -> None:
+async def test_who_is_granted_access_is_notified(owner: Person, ada: Person, bob: Person) -> None:
     folder = await make_item(owner.client, "Plans")
     await close(owner.client, folder["id"], ada.id, owner.id)
-    (told,) = await ada.told()
-    assert (told["kind"], told["title"]) == ("share", "Test shared “Plans” with you")
-    assert told["itemId"] == folder["id"]
+    (one,) = await ada.notifications()
+    assert (one["kind"], one["title"]) == (
+        "share",
+        "Test shared “Plans” with you",
+    )
+    assert one["itemId"] == folder["id"]
     await close(owner.client, folder["id"], ada.id, bob.id)
     assert await ada.kinds() == await bob.kinds() == ["share"]
-    assert await owner.told() == []
+    assert await owner.notifications() == []
