@@ -1,4 +1,4 @@
-"""kill -9 of each process of `workspace up` with runs in flight (promises I2 and I4)."""
+"""kill -9 of each process of `workspace up` with work in flight (promises I2, I4, G13 and G14)."""
 
 import asyncio
 import logging
@@ -12,6 +12,8 @@ import pytest_asyncio
 
 from tests.chaos.caller import Caller
 from tests.chaos.processes import Up, running_up
+from tests.chaos.rows import ROWS, in_stage
+from tests.chaos.rows import judge as judge_rows
 from tests.chaos.story import PATIENCE, ended, judge, story
 from tests.support.engine import graph, node
 from tests.support.sink import Sink
@@ -77,6 +79,20 @@ async def test_the_call_of_a_killed_worker_is_made_anew_within_ten_seconds(
     # together are less than ten seconds.
     lost = killed + HEARTBEAT_TIMEOUT.total_seconds()
     assert sink.calls[1].at - max(lost, working) < 5
+
+
+async def test_postgresql_that_dies_while_rows_are_staged_and_applied_loses_and_doubles_none(
+    up: Up, caller: Caller
+) -> None:
+    rows = [{"name": f"c{n}", "price": n} for n in range(ROWS)]
+    accepted = asyncio.create_task(caller.bring_in({"label": "Rows", "kind": "inline"}, rows))
+    for stage in ("stage", "apply"):
+        await in_stage(up.database_url, stage)
+        pid = await up.kill("postgres")
+        await up.replaced("postgres", pid)
+    run_id = UUID((await accepted)["importId"])
+    assert caller.troubles, "nobody noticed the death"
+    await judge_rows(up.database_url, run_id)
 
 
 async def _call(caller: Caller, automation_id: str) -> None:

@@ -12,8 +12,9 @@ from typing import Any
 
 import httpx2
 import pytest
+from temporalio.client import Client
 
-from cli.supervisor.temporal import temporal_binary
+from runtime.families import Family
 from tests.support.engine import graph, node
 from tests.support.patience import ENOUGH, eventually
 from tests.support.runbook import BLOCKS
@@ -39,6 +40,7 @@ class Checkout:
         }
         self.environment.pop("DATABASE_URL", None)
         self.connection: Json = {}
+        self._temporal: Client | None = None
 
     async def sh(self, script: str) -> None:
         """Execute a block of the runbook to its end."""
@@ -58,6 +60,7 @@ class Checkout:
         try:
             await eventually(is_up, what="the start of the platform")
             self.connection = json.loads(published.read_text())
+            self._temporal = None
             yield self
         finally:
             process.send_signal(signal.SIGTERM)
@@ -108,13 +111,10 @@ class Checkout:
         await self.wait_for(run, "succeeded")
 
     async def _sweep(self) -> None:
-        arguments = ("schedule", "trigger", "-s", "maintenance/reconcile")
-        process = await asyncio.create_subprocess_exec(
-            temporal_binary(), *arguments,
-            env=self.environment | {"TEMPORAL_ADDRESS": self.connection["temporalAddress"]},
-            stdout=asyncio.subprocess.DEVNULL,
-        )  # fmt: skip
-        assert await process.wait() == 0
+        if self._temporal is None:
+            self._temporal = await Client.connect(self.connection["temporalAddress"])
+        schedule = Family.MAINTENANCE.workflow_id("reconcile")
+        await self._temporal.get_schedule_handle(schedule).trigger()
 
 
 @pytest.fixture
