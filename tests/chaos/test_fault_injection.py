@@ -17,7 +17,7 @@ from tests.support.sink import Sink
 pytestmark = [pytest.mark.crash, pytest.mark.takes(seconds=40)]
 
 FIRST_RUNS = 6
-MOST_RUNS = 120
+MOST_RUNS = 240
 POINTS = [
     FaultPoint.AFTER_COMMIT_BEFORE_START,
     FaultPoint.AFTER_START_BEFORE_MARK,

@@ -11,7 +11,7 @@ import pytest
 from tests.support.browser import Page
 from tests.support.endpoint import Serve, never, once, reply
 from tests.support.engine import Json, graph, node
-from tests.support.patience import eventually
+from tests.support.patience import ENOUGH, eventually
 from tests.support.server import Server
 from tests.support.spaces import Space
 
@@ -31,7 +31,7 @@ class Automations:
         """The id of a run that was just asked for."""
         headers = {"Authorization": f"Bearer {self.space.token}"}
         async with httpx2.AsyncClient(
-            base_url=self.server.url, headers=headers, trust_env=False
+            base_url=self.server.url, headers=headers, trust_env=False, timeout=ENOUGH
         ) as http:
             body = {"label": "Orders", "enabled": True, "graph": content, **fields}
             path = f"{self.space.path}/automations"

@@ -8,6 +8,7 @@ import httpx2
 import pytest
 
 from tests.support.browser import Page
+from tests.support.patience import ENOUGH
 from tests.support.server import Server
 from tests.support.spaces import Space
 
@@ -24,7 +25,9 @@ async def imported(server: Server, space: Space, content: bytes, file_format: st
         "fields": [],
     }
     headers = {"Authorization": f"Bearer {space.token}"}
-    async with httpx2.AsyncClient(base_url=server.url, headers=headers, trust_env=False) as http:
+    async with httpx2.AsyncClient(
+        base_url=server.url, headers=headers, trust_env=False, timeout=ENOUGH
+    ) as http:
         return (await http.post(f"{space.path}/imports", json=body)).json()["data"]
 
 

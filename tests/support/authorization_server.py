@@ -13,6 +13,8 @@ from typing import Any
 
 import httpx2
 
+from tests.support.patience import ENOUGH
+
 CLIENT_ID, CLIENT_SECRET = "platform", "client-secret-9a1f"
 ROOT = Path(__file__).parents[2]
 
@@ -25,12 +27,12 @@ class AuthorizationServer:
 
     async def seen(self) -> Any:
         """How many tokens were issued, which are in force, which were revoked."""
-        async with httpx2.AsyncClient() as client:
+        async with httpx2.AsyncClient(timeout=ENOUGH) as client:
             return (await client.get(f"{self.url}/seen")).json()
 
     async def consent(self, authorization_url: str) -> dict[str, str]:
         """What the provider sends a user back with."""
-        async with httpx2.AsyncClient() as client:
+        async with httpx2.AsyncClient(timeout=ENOUGH) as client:
             answer = await client.get(authorization_url)
         assert answer.status_code == 302, answer.text
         return dict(httpx2.URL(answer.headers["location"]).params)

@@ -47,7 +47,7 @@ class Listener:
 
 async def ticket(server: Server, space: Space, session: str) -> dict[str, Any]:
     """A ticket of a member's session."""
-    async with httpx2.AsyncClient(base_url=server.url) as client:
+    async with httpx2.AsyncClient(base_url=server.url, timeout=ENOUGH) as client:
         answer = await client.post(
             f"{space.path}/realtime/ticket", headers={"Authorization": f"Bearer {session}"}
         )

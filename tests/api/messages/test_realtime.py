@@ -62,7 +62,7 @@ async def session(space: Space, issuer: DevelopmentIssuer) -> str:
 @asynccontextmanager
 async def calling(server: Server, token: str) -> AsyncIterator[httpx2.AsyncClient]:
     headers = {"Authorization": f"Bearer {token}"}
-    async with httpx2.AsyncClient(base_url=server.url, headers=headers) as caller:
+    async with httpx2.AsyncClient(base_url=server.url, headers=headers, timeout=ENOUGH) as caller:
         yield caller
 
 

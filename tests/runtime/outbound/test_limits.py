@@ -17,6 +17,7 @@ from runtime.outbound.errors import (
 from runtime.outbound.messages import OutboundRequest
 from runtime.outbound_policy import Allowance, OutboundPolicy
 from tests.runtime.outbound.servers import Answer, Names, Serve, Server
+from tests.support.patience import ENOUGH
 
 KIB = 1024
 
@@ -105,7 +106,7 @@ async def test_what_is_too_large_is_given_up_early(
     with pytest.raises(ResponseTooLargeError):
         await local.send(OutboundRequest(url=server.url, max_bytes=100 * KIB))
     assert time.monotonic() - started < 10
-    await asyncio.wait_for(server.gone.wait(), 10)
+    await asyncio.wait_for(server.gone.wait(), ENOUGH)
 
 
 @pytest.mark.parametrize("answer", [trickle, interim, silence])
@@ -194,11 +195,11 @@ async def test_closed_and_filtered_ports_sound_the_same(names: Names) -> None:
 async def test_cancelling_closes_the_socket(serve: Serve, local: OutboundClient) -> None:
     server = await serve(trickle)
     call = asyncio.create_task(local.send(OutboundRequest(url=server.url)))
-    await asyncio.wait_for(server.reached.wait(), 60)
+    await asyncio.wait_for(server.reached.wait(), ENOUGH)
     call.cancel()
     with pytest.raises(asyncio.CancelledError):
         await call
-    await asyncio.wait_for(server.gone.wait(), 10)
+    await asyncio.wait_for(server.gone.wait(), ENOUGH)
 
 
 async def test_nothing_is_remembered_between_calls(serve: Serve, local: OutboundClient) -> None:

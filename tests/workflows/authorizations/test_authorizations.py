@@ -35,7 +35,7 @@ from tests.support.automations import read, refusal
 from tests.support.client import Client
 from tests.support.endpoint import Serve, reply
 from tests.support.engine import Engine
-from tests.support.patience import eventually
+from tests.support.patience import ENOUGH, eventually
 from tests.support.spaces import Space
 
 pytestmark = pytest.mark.takes(seconds=15)
@@ -267,7 +267,7 @@ async def test_what_is_not_accepted_any_more_is_authorized_anew(
 ) -> None:
     made = await connect(client, space, provider)
     old = await credentials(space, made["id"])
-    async with httpx2.AsyncClient() as http:
+    async with httpx2.AsyncClient(timeout=ENOUGH) as http:
         form = {
             "token": old["accessToken"],
             "client_id": CLIENT_ID,
@@ -315,7 +315,7 @@ async def test_a_real_openid_provider(client: Client, space: Space, settings: Se
         " time.sleep(600)"
     )
     async with process("-c", script) as url:
-        async with httpx2.AsyncClient() as http:
+        async with httpx2.AsyncClient(timeout=ENOUGH) as http:
             found = (await http.get(f"{url}/.well-known/openid-configuration")).json()
         known = {
             "authorizationUrl": found["authorization_endpoint"],
@@ -324,12 +324,12 @@ async def test_a_real_openid_provider(client: Client, space: Space, settings: Se
         }
         with registered(settings, **known):
             started = await start(client, space)
-            async with httpx2.AsyncClient() as http:
+            async with httpx2.AsyncClient(timeout=ENOUGH) as http:
                 agreed = await http.post(started["authorizationUrl"], data={"sub": "ann"})
             back = dict(httpx2.URL(agreed.headers["location"]).params)
             made = read(await client.post(f"{oauth(space)}/callback", json=back))
         kept = await credentials(space, made["id"])
-        async with httpx2.AsyncClient() as http:
+        async with httpx2.AsyncClient(timeout=ENOUGH) as http:
             asked = {"Authorization": f"Bearer {kept['accessToken']}"}
             told = await http.get(found["userinfo_endpoint"], headers=asked)
     assert told.json()["sub"] == "ann"
