@@ -226,6 +226,24 @@ async def test_the_feed_is_the_log_over_restarts(
     assert len(received) >= len(logged) - 6
 
 
+async def test_without_notifications_the_log_is_polled(
+    server: Server, space: Space, session: str
+) -> None:
+    async with listening(server, space, session) as listener:
+        async with space.database.transaction() as work:
+            hung_up = text(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                " WHERE datname = current_database() AND query LIKE 'LISTEN %'"
+            )
+            assert len(await work.rows(hung_up)) >= 1
+        for number in range(3):
+            await log_unheard(space, {"number": number})
+        for number in range(3):
+            await listener.until("workspace.updated", number=number)
+    seqs = [event["seq"] for event in listener.events]
+    assert seqs == sorted(set(seqs))
+
+
 # ---- who may see what
 
 
@@ -365,10 +383,15 @@ def rest_of(connection: socket.socket) -> bytes:
 
 
 async def log_half_a_megabyte(space: Space) -> None:
-    """Ten events of a log, of which the server is told."""
-    somebody = Principal(type=PrincipalType.SYSTEM, id=space.id, user_id=space.id)
-    words = {"words": "x" * 50_000}
+    """Ten events of a log, of which the server is notified."""
+    await log_unheard(space, {"words": "x" * 50_000}, count=10)
     async with space.database.transaction() as work:
-        for _ in range(10):
-            await append_event(work, somebody, space.id, EventType.WORKSPACE_UPDATED, words)
         await work.execute(select(func.pg_notify(LOG_CHANNEL, str(space.id))))
+
+
+async def log_unheard(space: Space, data: Json, count: int = 1) -> None:
+    """Events of a log, of which nobody is notified."""
+    somebody = Principal(type=PrincipalType.SYSTEM, id=space.id, user_id=space.id)
+    async with space.database.transaction() as work:
+        for _ in range(count):
+            await append_event(work, somebody, space.id, EventType.WORKSPACE_UPDATED, data)
