@@ -100,16 +100,26 @@ def target_of(space: Space) -> ImportTarget:
 
 
 async def bring_in(
-    database: Database, store: ObjectStore, contents: Contents, target: ImportTarget
+    database: Database,
+    store: ObjectStore,
+    contents: Contents,
+    target: ImportTarget,
+    *,
+    checked: bool = False,
 ) -> Findings:
-    """Plan, check and apply a workspace of a bundle; `rows` counts what is there afterwards."""
+    """Plan, check and apply a workspace of a bundle; `rows` counts what is there afterwards.
+
+    One that is to be `checked` is not applied when it has errors.
+    """
     findings = Findings()
     source = contents.manifest.workspaces[0].id
     beside = await load_beside(store, contents, source)
     async with database.transaction() as work:
         await plan_workspace(work, target, source)
-    for act in (plan_chunk, partial(check_chunk, beside=beside), apply_chunk):
+    for act in (plan_chunk, partial(check_chunk, beside=beside, checked=False), apply_chunk):
         findings.rows.clear()
+        if checked and act is apply_chunk and findings.errors:
+            return findings
         for step in steps():
             for path, part in contents.parts.items():
                 if not step.reads(path.removeprefix(home(source))):

@@ -23,6 +23,8 @@ def _rows(workspace_id: Id) -> Select[Any]:
 
 
 def _problem(row: Row) -> str | None:
+    if row["kind"] not in set(ActionKind):
+        return f"nothing is known of an action of the kind {row['kind'][:50]}"
     try:
         checked_config(ActionKind(row["kind"]), row["config"])
     except ValidationError as error:

@@ -7,6 +7,9 @@ from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
+from pydantic import TypeAdapter
+from pydantic import ValidationError as ShapeError
+
 from models.core.base import Id
 
 USER = "user"
@@ -42,6 +45,16 @@ def imported_text(entry_hex: str, source_id: str) -> str:
     own = source_id.replace("-", "")
     rest = hashlib.md5((entry_hex + own).encode(), usedforsecurity=False).hexdigest()
     return f"{source_id[:18]}-8{rest[:3]}-{rest[3:15]}"
+
+
+def shape_problem(shape: TypeAdapter[Any], value: Any, name: str) -> str | None:
+    """The first thing of a value that its shape does not allow, as the end of a sentence."""
+    try:
+        shape.validate_python(value)
+    except ShapeError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        return f"{'.'.join(map(str, (name, *first['loc'])))}: {first['msg']}"
+    return None
 
 
 def ids_in(value: Any) -> Iterator[str]:

@@ -3,18 +3,21 @@
 import re
 from typing import Any
 
+from pydantic import TypeAdapter
 from sqlalchemy import Select, select
 
 from models.content.items.joins import live_item_of
 from models.core.base import Id
 from models.core.bundles.kinds import BundleKind, Row
-from models.core.bundles.rules import Stage
+from models.core.bundles.rules import Stage, shape_problem
 from models.data.databases.rules.fields import Option
 from models.data.databases.rules.kinds import FieldKind
+from models.data.databases.rules.settings import read_settings
 from models.data.databases.tables import database, field
 
 KEY = re.compile(r"[a-z][a-z0-9_]{0,62}")
 _FILE = "databases.ndjson"
+_OPTIONS = TypeAdapter(list[Option])
 
 
 def live_databases(workspace_id: Any, *columns: Any) -> Select[Any]:
@@ -48,10 +51,15 @@ def _field_problem(row: Row) -> str | None:
         return f"nothing is known of a field of the kind {row['kind'][:50]}"
     if not KEY.fullmatch(row["key"]):
         return "the key of a field is no key"
-    try:
-        [Option(**option) for option in row["options"]]
-    except TypeError:
-        return "the options of a field are not options"
+    problem = shape_problem(_OPTIONS, row["options"], "options")
+    if problem is not None:
+        return problem
+    kind, keys = FieldKind(row["kind"]), {option["key"] for option in row["options"]}
+    problems = read_settings(kind, row["settings"], keys, "settings").problems
+    if problems:
+        return f"{problems[0].path}: {problems[0].message}"
+    if kind is FieldKind.RELATION and not row["settings"].get("inverseFieldId"):
+        return "settings.inverseFieldId: a relation has another side"
     return None
 
 

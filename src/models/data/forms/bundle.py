@@ -2,17 +2,20 @@
 
 from typing import Any
 
+from pydantic import TypeAdapter
 from sqlalchemy import Select, select
 
 from models.content.items.joins import ITEM, live_items
 from models.core.base import Id
 from models.core.bundles.kinds import BundleKind
-from models.core.bundles.rules import USER, Stage
+from models.core.bundles.rules import USER, Stage, shape_problem
 from models.data.databases.bundle import of_live_databases
+from models.data.forms.shapes import Questions
 from models.data.forms.tables import form, form_submission
 from models.data.records.bundle import live_records
 
 _FILE = "forms.ndjson"
+_QUESTIONS = TypeAdapter(Questions)
 
 
 def _forms(workspace_id: Id) -> Select[Any]:
@@ -38,6 +41,7 @@ FORMS = BundleKind(
     references={"item_id": "item", "database_id": "database", "created_by_user_id": USER},
     contents=("fields",),
     lists=("fields",),
+    check=lambda row: shape_problem(_QUESTIONS, row["fields"], "fields"),
 )
 
 SUBMISSIONS = BundleKind(

@@ -2,13 +2,16 @@
 
 from typing import Any
 
+from pydantic import TypeAdapter
 from sqlalchemy import Select
 
-from models.core.base import Id
+from models.core.base import Id, InputId
 from models.core.bundles.kinds import BundleKind
-from models.core.bundles.rules import Stage
+from models.core.bundles.rules import Stage, shape_problem
 from models.data.databases.bundle import of_live_databases
 from models.data.record_templates.tables import record_template
+
+_RELATIONS = TypeAdapter(dict[str, list[InputId]])
 
 
 def _rows(workspace_id: Id) -> Select[Any]:
@@ -23,4 +26,5 @@ RECORD_TEMPLATES = BundleKind(
     rows=_rows,
     references={"database_id": "database", "content_surface_id": "surface"},
     contents=("data", "relations"),
+    check=lambda row: shape_problem(_RELATIONS, row["relations"], "relations"),
 )

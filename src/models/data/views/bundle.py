@@ -2,19 +2,30 @@
 
 from typing import Any
 
+from pydantic import TypeAdapter
 from sqlalchemy import Select
 
 from models.content.items.joins import ITEM, live_items
 from models.core.base import Id
-from models.core.bundles.kinds import BundleKind
-from models.core.bundles.rules import USER, Stage
+from models.core.bundles.kinds import BundleKind, Row
+from models.core.bundles.rules import USER, Stage, shape_problem
 from models.data.databases.bundle import of_live_databases
+from models.data.views.rules.kinds import ViewKind
+from models.data.views.shapes import Manifest
 from models.data.views.tables import view
+
+_MANIFEST = TypeAdapter(Manifest)
 
 
 def _rows(workspace_id: Id) -> Select[Any]:
     placed = view.c.item_id.in_(live_items(workspace_id, ITEM.id))
     return of_live_databases(workspace_id, view).where(view.c.item_id.is_(None) | placed)
+
+
+def _problem(row: Row) -> str | None:
+    if row["kind"] not in set(ViewKind):
+        return f"nothing is known of a view of the kind {row['kind'][:50]}"
+    return shape_problem(_MANIFEST, row["manifest"], "manifest")
 
 
 VIEWS = BundleKind(
@@ -31,4 +42,5 @@ VIEWS = BundleKind(
     },
     needed=("item_id", "owner_user_id"),
     contents=("manifest",),
+    check=_problem,
 )

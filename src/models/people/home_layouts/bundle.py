@@ -2,12 +2,16 @@
 
 from typing import Any
 
+from pydantic import TypeAdapter
 from sqlalchemy import Select, select
 
 from models.core.base import Id
 from models.core.bundles.kinds import BundleKind
-from models.core.bundles.rules import USER, Stage
+from models.core.bundles.rules import USER, Stage, shape_problem
+from models.people.home_layouts.shapes import PlaceWidget
 from models.people.home_layouts.tables import home_layout
+
+_WIDGETS = TypeAdapter(list[PlaceWidget])
 
 
 def _rows(workspace_id: Id) -> Select[Any]:
@@ -24,5 +28,6 @@ HOME_LAYOUTS = BundleKind(
     needed=("user_id",),
     contents=("widgets",),
     lists=("widgets",),
+    check=lambda row: shape_problem(_WIDGETS, row["widgets"], "widgets"),
     order=("user_id",),
 )

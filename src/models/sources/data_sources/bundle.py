@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from pydantic import ValidationError as ShapeError
+from pydantic import TypeAdapter
 from sqlalchemy import Select, select
 
 from models.content.items.joins import live_item_of
 from models.core.base import Id
 from models.core.bundles.kinds import BundleKind, Row
-from models.core.bundles.rules import USER, Stage
+from models.core.bundles.rules import USER, Stage, shape_problem
 from models.core.credentials import hidden
 from models.sources.data_sources.rules.configs import CONFIGS, DataSourceKind
 from models.sources.data_sources.tables import data_source
@@ -29,12 +29,10 @@ def _shown(row: Row) -> Row:
 
 
 def _problem(row: Row) -> str | None:
-    try:
-        CONFIGS[DataSourceKind(row["kind"])].model_validate(row["config"])
-    except ShapeError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        return f"config.{'.'.join(map(str, first['loc']))}: {first['msg']}"
-    return None
+    if row["kind"] not in set(DataSourceKind):
+        return f"nothing is known of a data source of the kind {row['kind'][:50]}"
+    shape = TypeAdapter(CONFIGS[DataSourceKind(row["kind"])])
+    return shape_problem(shape, row["config"], "config")
 
 
 DATA_SOURCES = BundleKind(

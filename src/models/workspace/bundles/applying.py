@@ -63,15 +63,19 @@ async def check_chunk(
     kinds: Sequence[BundleKind],
     lines: Sequence[bytes],
     beside: Mapping[str, Sequence[Row]],
+    *,
+    checked: bool,
 ) -> Findings:
     """What applying would leave out or change, once all ids are planned.
 
     The ids of rows that are left out are forgotten; nothing else is written.
 
-    `beside` are the rows of the kinds that are looked at with others (`beside.load_beside`).
+    `beside` are the rows of the kinds that are looked at with others (`beside.load_beside`). Where
+    planning found no error, all lines are `checked`; else those that it refused are passed over.
     """
     findings = Findings()
-    found = read_rows(lines, kinds, findings, checked=True)
+    # What is wrong with lines has been told by planning.
+    found = read_rows(lines, kinds, Findings(), checked=checked)
     for kind in kinds:
         if kind.judge is not None:
             kind.judge(found[kind.name], beside.get(kind.beside or "", ()), findings)

@@ -65,7 +65,9 @@ def _problem(kind: str, value: dict[str, Any]) -> str | None:
     # Told by the place alone: what stands there is the user's.
     error = next(validator.iter_errors(value))
     path = ".".join(str(part) for part in error.instance_path)
-    return f"{path or 'a row'} does not follow the schema ({error.kind.name})."
+    lacking = getattr(error.kind, "property", None)
+    what = error.kind.name if lacking is None else f"{error.kind.name}: {lacking}"
+    return f"{path or 'a row'} does not follow the schema ({what})."
 
 
 @cache

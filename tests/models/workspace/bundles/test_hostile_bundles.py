@@ -50,6 +50,14 @@ def _with_size(archive: bytes, size: int) -> bytes:
     return archive[:place] + struct.pack("<L", size) + archive[place + 4 :]
 
 
+def _with_locator(archive: bytes, size: int) -> bytes:
+    """The archive whose 64-bit end says that, and whose own end does not."""
+    place = archive.rindex(b"PK\x05\x06")
+    record = struct.pack("<4sQHHLLQQQQ", b"PK\x06\x06", 44, 45, 45, 0, 0, 1, 1, size, 0)
+    locator = struct.pack("<4sLQL", b"PK\x06\x07", 0, place, 1)
+    return archive[:place] + record + locator + archive[place:]
+
+
 def _renamed(old: str, new: str) -> bytes:
     """An archive with a name that no library writes."""
     return zipped([TOLD, (old, ROWS)]).replace(old.encode(), new.encode())
@@ -97,6 +105,12 @@ HOSTILE: dict[str, tuple[bytes, Fault]] = {
     "other-format": (bundle(FILES, format="other"), Fault.MANIFEST),
     "other-version": (bundle(FILES, formatVersion=2), Fault.MANIFEST),
     "manifest-list": (zipped([("manifest.json", b"[]")]), Fault.MANIFEST),
+    "manifest-of-nothing": (
+        zipped([("manifest.json", b"[" + b"[]," * 1_000_001)]),
+        Fault.TOO_LARGE,
+    ),
+    "list-in-64": (_with_locator(bundle(FILES), 2**31), Fault.TOO_LARGE),
+    "tar-window": (b"\x28\xb5\x2f\xfd\x00\xf8" + bytes(64), Fault.NOT_AN_ARCHIVE),
     "manifest-deep": (zipped([("manifest.json", b"[" * 100_000)]), Fault.MANIFEST),
 }
 

@@ -69,11 +69,17 @@ def _check_directory(file: IO[bytes], size: int) -> None:
     if place < 0 or len(tail) - place < _END_SIZE:
         raise BundleError(Fault.NOT_AN_ARCHIVE, "The bundle is no whole zip archive.")
     (length,) = struct.unpack_from("<L", tail, place + 12)
-    if length == _IN_64:
-        length = _length_64(file, start + place)
+    # Where there is a locator, the reader believes what it leads to, whatever the end says.
+    if length == _IN_64 or _has_locator(file, start + place):
+        length = max(_length_64(file, start + place), length if length != _IN_64 else 0)
     file.seek(0)
     if length > MAX_DIRECTORY:
         raise BundleError(Fault.TOO_LARGE, "The bundle has too many files.")
+
+
+def _has_locator(file: IO[bytes], end: int) -> bool:
+    file.seek(max(0, end - _LOCATOR_SIZE))
+    return file.read(4) == _LOCATOR_64
 
 
 def _length_64(file: IO[bytes], end: int) -> int:

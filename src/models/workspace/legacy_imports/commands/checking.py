@@ -16,6 +16,7 @@ from models.workspace.legacy_imports.commands.entries import (
     told,
     without_none,
 )
+from models.workspace.legacy_imports.queries import find_entry_by_id
 from models.workspace.legacy_imports.rules import CHECKED, ImportStage, LegacyImportStatus
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
@@ -51,6 +52,12 @@ async def planned(work: UnitOfWork, held: Held, unread: Sequence[str]) -> None:
     findings.rows.clear()
     progress = {"stage": ImportStage.DRY_RUN.value, "done": 0, "findings": findings.to_json()}
     await record(work, held.entry.id, stage=ImportStage.DRY_RUN.value, progress=progress)
+
+
+async def is_clean(work: UnitOfWork, entry_id: Id) -> bool:
+    """Whether nothing is wrong with the lines of an entry, as far as it is planned and checked."""
+    entry = await find_entry_by_id(work, entry_id)
+    return entry is not None and not findings_of(entry).errors
 
 
 async def conclude(work: UnitOfWork, held: Held) -> None:
