@@ -14,7 +14,7 @@ class PushSettings(BaseSettings):
     """What a process needs to know of the providers that carry pushes."""
 
     vapid_private_key: SecretStr | None = None
-    """For Web Push: 32 bytes in base64url."""
+    """For Web Push: 32 bytes in base64url. After a comma those that it took the place of."""
     vapid_subject: str | None = None
     """Whom a push service may write to: `mailto:` an address, or a URL."""
 
@@ -41,7 +41,7 @@ class PushSettings(BaseSettings):
     @model_validator(mode="after")
     def _pushes_are_whole(self) -> "PushSettings":
         for variables, read in (
-            (("VAPID_PRIVATE_KEY", "VAPID_SUBJECT"), lambda: self.vapid),
+            (("VAPID_PRIVATE_KEY", "VAPID_SUBJECT"), lambda: self.vapid_keys),
             (("FCM_CREDENTIALS",), lambda: self.fcm),
             (("APNS_KEY", "APNS_KEY_ID", "APNS_TEAM_ID", "APNS_TOPIC"), lambda: self.apns),
         ):
@@ -55,12 +55,18 @@ class PushSettings(BaseSettings):
                 raise ValueError(f"{names}: {error}") from None
         return self
 
-    @cached_property
+    @property
     def vapid(self) -> VapidKey | None:
-        """The key for Web Push, if the operator has one."""
+        """The key for Web Push that browsers subscribe with, if the operator has one."""
+        return next(iter(self.vapid_keys), None)
+
+    @cached_property
+    def vapid_keys(self) -> tuple[VapidKey, ...]:
+        """That key, and older ones that browsers have subscribed with before."""
         if self.vapid_private_key is None or self.vapid_subject is None:
-            return None
-        return VapidKey.parse(self.vapid_private_key.get_secret_value(), self.vapid_subject)
+            return ()
+        scalars = self.vapid_private_key.get_secret_value().split(",")
+        return tuple(VapidKey.parse(one.strip(), self.vapid_subject) for one in scalars)
 
     @cached_property
     def fcm(self) -> FcmAccount | None:

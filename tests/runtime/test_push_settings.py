@@ -11,6 +11,7 @@ from runtime.settings import Settings, SettingsError, load_settings
 from tests.support.browsers import VAPID
 
 SCALAR = base64url.encode(bytes(range(1, 33)))
+OLDER = base64url.encode(bytes(range(2, 34)))
 SECRET = "a master secret that only tests use and that is long enough"
 
 
@@ -39,7 +40,7 @@ def test_they_are_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     key.write_bytes(ECKey.generate_key("P-256").as_pem(private=True))
     found = settings(
         monkeypatch,
-        VAPID_PRIVATE_KEY=SCALAR,
+        VAPID_PRIVATE_KEY=f"{SCALAR}, {OLDER}",
         VAPID_SUBJECT=VAPID.subject,
         FCM_CREDENTIALS=account,
         APNS_KEY=key,
@@ -49,10 +50,12 @@ def test_they_are_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     )
     assert found.vapid is not None
     assert found.vapid.public == VAPID.public
+    assert len({key.public for key in found.vapid_keys}) == 2
     assert found.fcm is not None
     assert found.apns is not None
     shown = repr((found.vapid, found.fcm, found.apns, found))
     assert SCALAR not in shown
+    assert OLDER not in shown
     assert "PRIVATE KEY" not in shown
 
 

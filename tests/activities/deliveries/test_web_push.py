@@ -20,6 +20,7 @@ from runtime.clock import utc_now
 from runtime.outbound.client import OutboundClient
 from runtime.outbound.errors import OutboundBlockedError
 from runtime.outbound_policy import OutboundPolicy
+from runtime.push_keys import VapidKey
 from tests.support.browsers import VAPID, Browser
 from tests.support.endpoint import Serve, reply, serving
 
@@ -94,6 +95,18 @@ async def test_answers_mean(
     assert (answer.end, answer.code, answer.status) == (end, code, status)
     assert answer.retry_after == (7.0 if end is None else None)
     assert endpoint.url not in repr(answer)
+
+
+async def test_older_keys_serve_those_who_subscribed_with_them(serve: Serve) -> None:
+    newer = VapidKey.parse(base64url.encode(bytes(range(2, 34))), VAPID.subject)
+    policy = OutboundPolicy.from_entries(("127.0.0.0/8",))
+    endpoint = await serve(reply(403), reply(201), reply(201), reply(401), reply(403))
+    async with OutboundClient(policy) as outbound:
+        web_push = WebPush(outbound, newer, VAPID)
+        ends = [(await web_push.push(push(Browser(endpoint.url).token))).end for _ in range(3)]
+    assert ends == ["delivered", "delivered", "failed"]
+    keys = [one.headers["authorization"].rpartition("k=")[2] for one in endpoint.requests]
+    assert keys == [newer.public, VAPID.public, newer.public, newer.public, VAPID.public]
 
 
 @pytest.mark.parametrize(

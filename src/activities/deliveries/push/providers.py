@@ -14,8 +14,8 @@ def pushers_of(
 ) -> dict[PushProvider, Pusher]:
     """Who carries pushes; APNs takes them by `http2` alone."""
     pushers: dict[PushProvider, Pusher] = {}
-    if settings.vapid is not None:
-        pushers[PushProvider.WEBPUSH] = WebPush(outbound, settings.vapid)
+    if settings.vapid_keys:
+        pushers[PushProvider.WEBPUSH] = WebPush(outbound, *settings.vapid_keys)
     if settings.fcm is not None:
         pushers[PushProvider.FCM] = Fcm(outbound, settings.fcm, settings.fcm_url)
     if settings.apns is not None:

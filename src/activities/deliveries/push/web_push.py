@@ -23,7 +23,7 @@ from models.messages.deliveries.rules import Answer
 from runtime import base64url
 from runtime.clock import utc_now
 from runtime.outbound.client import OutboundClient
-from runtime.outbound.messages import OutboundRequest
+from runtime.outbound.messages import OutboundRequest, OutboundResponse
 from runtime.push_keys import VapidKey
 
 SECONDS = 30
@@ -32,6 +32,8 @@ TOKEN_SECONDS = 12 * 3_600
 MAX_ANSWER_BYTES = 64 * 1024
 
 _POINT_BYTES, _SECRET_BYTES = 65, 16
+_OTHER_KEY = {401, 403}
+"""What a push service answers to another key than that of the subscription."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,27 +62,25 @@ class Subscription:
 
 
 class WebPush(Pusher):
-    """Pushes to browsers, by whatever push service each has chosen."""
+    """Pushes to browsers, by whatever push service each has chosen.
 
-    def __init__(self, outbound: OutboundClient, key: VapidKey) -> None:
+    A subscription takes only what is signed by the key it was made with (RFC 8292, 4.2); older keys
+    serve those who have not subscribed anew.
+    """
+
+    def __init__(self, outbound: OutboundClient, *keys: VapidKey) -> None:
         self._outbound = outbound
-        self._key = key
+        self._keys = keys
 
     @override
     async def push(self, push: Push) -> Answer:
         subscription = Subscription.parse(push.token)
         if subscription is None:
             return dead(None, "The token is no subscription to Web Push.")
-        response = await self._outbound.send(
-            OutboundRequest(
-                method="POST",
-                url=subscription.endpoint,
-                headers=self._headers(push, subscription.endpoint),
-                body=encrypted(_payload(push), subscription),
-                timeout_seconds=SECONDS,
-                max_bytes=MAX_ANSWER_BYTES,
-            )
-        )
+        for key in self._keys:
+            response = await self._send(push, subscription, key)
+            if response.status not in _OTHER_KEY:
+                break
         match response.status:
             case status if 200 <= status < 300:
                 return delivered(status)
@@ -91,19 +91,34 @@ class WebPush(Pusher):
             case status:
                 return refused(status, "push_service")
 
-    def _headers(self, push: Push, endpoint: str) -> Mapping[str, str]:
-        url = urlsplit(endpoint)
-        expires = int(utc_now().timestamp()) + TOKEN_SECONDS
-        token = self._key.token(f"{url.scheme}://{url.netloc}", expires)
-        return {
-            "Authorization": f"vapid t={token}, k={self._key.public}",
-            "Content-Encoding": "aes128gcm",
-            "Content-Type": "application/octet-stream",
-            "TTL": str(LIFETIME_SECONDS),
-            # A repetition replaces what the browser has not got yet.
-            "Topic": base64url.encode(push.id.bytes),
-            "Urgency": "high",
-        }
+    async def _send(
+        self, push: Push, subscription: Subscription, key: VapidKey
+    ) -> OutboundResponse:
+        return await self._outbound.send(
+            OutboundRequest(
+                method="POST",
+                url=subscription.endpoint,
+                headers=_headers(push, subscription.endpoint, key),
+                body=encrypted(_payload(push), subscription),
+                timeout_seconds=SECONDS,
+                max_bytes=MAX_ANSWER_BYTES,
+            )
+        )
+
+
+def _headers(push: Push, endpoint: str, key: VapidKey) -> Mapping[str, str]:
+    url = urlsplit(endpoint)
+    expires = int(utc_now().timestamp()) + TOKEN_SECONDS
+    token = key.token(f"{url.scheme}://{url.netloc}", expires)
+    return {
+        "Authorization": f"vapid t={token}, k={key.public}",
+        "Content-Encoding": "aes128gcm",
+        "Content-Type": "application/octet-stream",
+        "TTL": str(LIFETIME_SECONDS),
+        # A repetition replaces what the browser has not got yet.
+        "Topic": base64url.encode(push.id.bytes),
+        "Urgency": "high",
+    }
 
 
 def encrypted(payload: bytes, subscription: Subscription) -> bytes:
