@@ -95,7 +95,8 @@ class WorkspaceActivities:
                 now = await entries.hold_chunk(
                     work, entry_id, LegacyImportStatus.DRY_RUNNING, stage, number
                 )
-                found = await step(work, now.target(self._keys), chunk.kinds, lines)
+                kinds = importing.kinds_for(now.entry, chunk.kinds) if done else chunk.kinds
+                found = await step(work, now.target(self._keys), kinds, lines)
                 await entries.record_chunk(work, now, found, total=len(chunks.all), counted=False)
                 return found
 
@@ -134,7 +135,6 @@ class WorkspaceActivities:
                 )
                 kinds = importing.kinds_for(now.entry, chunk.kinds)
                 found = await apply_chunk(work, now.target(self._keys), kinds, lines)
-                await importing.hide(work, now, kinds)
                 await entries.record_chunk(work, now, found, total=len(chunks.all), counted=True)
                 return found
 

@@ -55,5 +55,6 @@ FILES = BundleKind(
         "deleted_at": "what is in the trash stays behind",
     },
     blobs=True,
+    hides=True,
     prepare=_prepare,
 )

@@ -37,4 +37,5 @@ ITEMS = BundleKind(
     contents=("metadata",),
     left_out={"deleted_at": "what is in the trash stays behind", "deleted_with": "as deleted_at"},
     order=("depth", "id"),
+    hides=True,
 )

@@ -23,7 +23,8 @@ class ImportTarget:
     """Where rows of a bundle go.
 
     `entry_id` is the entry of the import run, which gives rows their ids (`rules.imported_id`).
-    `user_id` stands in for people whom the platform does not know.
+    `user_id` stands in for people whom the platform does not know. `hidden` says that people see
+    the workspace already, so that what comes in is kept out of their sight until it is verified.
     """
 
     run_id: Id
@@ -31,6 +32,7 @@ class ImportTarget:
     workspace_id: Id
     user_id: Id
     keys: KeyRing
+    hidden: bool = False
 
 
 Prepare = Callable[[UnitOfWork, ImportTarget, Sequence[Row]], Awaitable[Sequence[Row]]]
@@ -89,6 +91,12 @@ class BundleKind:
     """Whether rows are files, whose bytes a bundle has too."""
     identity: str = "id"
     """The column by which other rows name one of these, if it is the primary key or a person's."""
+    hides: bool = False
+    """Whether rows are seen by themselves: `deleted_at` keeps them out of sight until an import is
+    verified. All others are seen through one of these."""
+    of_members: bool = False
+    """Whether rows are what somebody is or has as a member: no import changes those of a workspace
+    that is there."""
     identify: Identify | None = None
     """Gives rows their ids in the target, instead of `imported_id`."""
     prepare: Prepare | None = None

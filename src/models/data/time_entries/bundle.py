@@ -18,6 +18,7 @@ def _rows(workspace_id: Id) -> Select[Any]:
     return select(time_entry).where(
         time_entry.c.workspace_id == workspace_id,
         time_entry.c.status == EntryStatus.COMPLETED.value,
+        time_entry.c.deleted_at.is_(None),
         or_(time_entry.c.item_id.is_(None), seen),
     )
 
@@ -43,5 +44,7 @@ TIME_ENTRIES = BundleKind(
         "client_mutation_id": "makes a repeated call one, in the source alone",
         "mutation_digest": "as client_mutation_id",
         "update_mutation_id": "as client_mutation_id",
+        "deleted_at": "tells what an import has not shown yet",
     },
+    hides=True,
 )

@@ -31,6 +31,7 @@ class TimeEntry(SQLModel, table=True):
     count; `accumulated_paused_ms` is their length. `counted_ms` is what a completed entry adds to
     its timer field. `client_mutation_id` and `mutation_digest` are those of the call that made it,
     `update_mutation_id` that of its last update. `closed_at` is when it was decided that it ended.
+    An import that is not verified yet keeps its entries out of sight by `deleted_at`.
     """
 
     __tablename__ = "time_entry"
@@ -116,6 +117,7 @@ class TimeEntry(SQLModel, table=True):
     created_at: datetime = Field(sa_type=Timestamp)
     updated_at: datetime = Field(sa_type=Timestamp)
     closed_at: datetime | None = Field(default=None, sa_type=Timestamp)
+    deleted_at: datetime | None = Field(default=None, sa_type=Timestamp)
 
 
 time_entry = table_of(TimeEntry)

@@ -30,4 +30,5 @@ HOME_LAYOUTS = BundleKind(
     lists=("widgets",),
     check=lambda row: shape_problem(_WIDGETS, row["widgets"], "widgets"),
     order=("user_id",),
+    of_members=True,
 )

@@ -58,4 +58,5 @@ MEMBERS = BundleKind(
     order=("user_id",),
     identity="user_id",
     identify=_identify,
+    of_members=True,
 )

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic_core import to_json
-from sqlalchemy import ARRAY, Text, Uuid, cast, column, func, literal, select, type_coerce
+from sqlalchemy import ARRAY, Text, Uuid, cast, column, func, literal, select, type_coerce, update
 from sqlalchemy.dialects.postgresql import JSON
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.exc import DataError, IntegrityError
@@ -15,7 +15,7 @@ from models.core.bundles.kinds import BundleKind, ImportTarget, Row
 from models.core.bundles.rules import imported_text
 from models.core.keys import first_free
 from models.workspace.bundles.errors import BundleError, Fault
-from models.workspace.bundles.id_map import forget_sources, plan_ids
+from models.workspace.bundles.id_map import forget_sources, plan_ids, targets_of
 from models.workspace.bundles.lines import read_rows
 from models.workspace.bundles.references import resolve
 from models.workspace.bundles.registry import KINDS
@@ -102,10 +102,22 @@ async def apply_chunk(
             rows = await _with_free_keys(work, target, kind, rows)
         if kind.prepare is not None:
             rows = await kind.prepare(work, target, rows)
+        if kind.hides and target.hidden:
+            rows = [{**row, "deleted_at": work.now} for row in rows]
         if rows:
             await _insert(work, kind, rows)
         findings.rows[kind.name] += len(rows)
     return findings
+
+
+async def show(work: UnitOfWork, target: ImportTarget) -> None:
+    """Let people see the rows that were applied out of their sight."""
+    for kind in KINDS:
+        if kind.hides:
+            table = kind.table
+            own = table.c.id.in_(targets_of(target.entry_id, kind.name))
+            hidden = table.c.workspace_id == target.workspace_id, table.c.deleted_at.is_not(None)
+            await work.execute(update(table).where(own, *hidden).values(deleted_at=None))
 
 
 async def conclude(work: UnitOfWork, target: ImportTarget) -> None:

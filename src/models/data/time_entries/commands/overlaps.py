@@ -34,6 +34,7 @@ async def refuse_overlap(
             _entry.user_id == user_id,
             _entry.id != entry_id,
             _entry.status != EntryStatus.DISCARDED,
+            _entry.deleted_at.is_(None),
             _entry.started_at < end,
             func.coalesce(_entry.ended_at, now) > times.started_at,
             worked(work.now).op("&&")(spans_of(times, work.now)),

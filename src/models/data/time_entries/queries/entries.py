@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, Uuid, bindparam, or_, select, true
+from sqlalchemy import ColumnElement, Select, Uuid, and_, bindparam, or_, select
 
 from models.content.items import queries as items
 from models.core.access.placement import Placement
@@ -34,6 +34,7 @@ _OWN = PreparedStatement(
     select(_entry.user_id, _entry.item_id).where(
         _entry.workspace_id == bindparam("workspace_id", type_=Uuid),
         _entry.id == bindparam("id", type_=Uuid),
+        _entry.deleted_at.is_(None),
     )
 )
 
@@ -75,7 +76,9 @@ async def visible(
     if place is None:
         return None
     found = await _OWN.first(work, {"workspace_id": place.workspace_id, "id": entry_id})
-    if found is None or found.user_id == user_id:
+    if found is None:
+        return None
+    if found.user_id == user_id:
         return Placement(place.workspace_id, granted=Level.MANAGE)
     if found.item_id is None:
         return place
@@ -85,11 +88,12 @@ async def visible(
 
 def sees(actor: Actor) -> ColumnElement[bool]:
     """The condition that an actor sees an entry, as `visible` says."""
+    shown = _entry.deleted_at.is_(None)
     if actor.role in MANAGERS:
-        return true()
+        return shown
     by_role: ColumnElement[bool] = _entry.item_id.is_(None)
     seen = items.open_items(actor)
-    return or_(_entry.user_id == actor.user_id, by_role, _entry.item_id.in_(seen))
+    return and_(shown, or_(_entry.user_id == actor.user_id, by_role, _entry.item_id.in_(seen)))
 
 
 def named_entries(workspace_id: Id) -> Select[Any]:

@@ -6,6 +6,7 @@ from models.core.base import Id
 from models.people.workspaces.queries import is_open_workspace
 from models.workspace.bundles.applying import plan_workspace
 from models.workspace.bundles.id_map import forget_ids
+from models.workspace.bundles.registry import KINDS
 from models.workspace.legacy_imports.commands.entries import (
     EntryMovedError,
     Held,
@@ -16,6 +17,7 @@ from models.workspace.legacy_imports.commands.entries import (
     told,
     without_none,
 )
+from models.workspace.legacy_imports.commands.importing import kinds_for
 from models.workspace.legacy_imports.queries import find_entry_by_id
 from models.workspace.legacy_imports.rules import CHECKED, ImportStage, LegacyImportStatus
 from runtime.crypto import KeyRing
@@ -63,6 +65,12 @@ async def is_clean(work: UnitOfWork, entry_id: Id) -> bool:
 async def conclude(work: UnitOfWork, held: Held) -> None:
     """The workspace is checked: it is ready, or blocked by its errors."""
     findings = findings_of(held.entry)
+    coming = kinds_for(held.entry, KINDS)
+    for kind in KINDS:
+        rows = held.entry.source_counts.get(kind.name)
+        if rows and kind not in coming:
+            message = f"{kind.name}: those of the workspace that is there stay as they are."
+            findings.warn("of_members", message, rows)
     target = held.entry.target_workspace_id
     if target is not None and not await is_open_workspace(work, target):
         findings.refuse("target", "The workspace that it should go to does not exist any more.")

@@ -62,6 +62,7 @@ class Held:
             workspace_id=target_workspace(self.entry),
             user_id=self.run.created_by_user_id,
             keys=keys,
+            hidden=not self.entry.creates,
         )
 
 

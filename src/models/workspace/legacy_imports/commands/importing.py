@@ -1,12 +1,10 @@
-"""Making the workspace that an entry goes to, and hiding what comes into one that is there."""
+"""Making the workspace that an entry goes to, and going from stage to stage."""
 
 from collections.abc import Sequence
 
-from models.content.items.imports import hide_items
 from models.core.bundles.kinds import BundleKind
 from models.people.workspaces.commands import create_hidden_workspace
 from models.people.workspaces.queries import is_open_workspace
-from models.workspace.bundles.id_map import targets_of
 from models.workspace.legacy_imports.commands.entries import (
     Held,
     enter_stage,
@@ -19,9 +17,6 @@ from models.workspace.legacy_imports.rules import IMPORT_STAGES, ImportStage, Li
 from models.workspace.legacy_imports.tables import LegacyImportWorkspace
 from runtime.database import UnitOfWork
 from runtime.errors import ConflictError
-
-_ITEM = "item"
-_MEMBER = "member"
 
 
 async def make_workspace(work: UnitOfWork, held: Held) -> None:
@@ -44,14 +39,8 @@ async def make_workspace(work: UnitOfWork, held: Held) -> None:
 
 
 def kinds_for(entry: LegacyImportWorkspace, kinds: Sequence[BundleKind]) -> list[BundleKind]:
-    """What of these kinds comes in: who is in a workspace that is there, no import changes."""
-    return [kind for kind in kinds if entry.creates or kind.name != _MEMBER]
-
-
-async def hide(work: UnitOfWork, held: Held, kinds: Sequence[BundleKind]) -> None:
-    """Keep items out of sight that came into a workspace which people see."""
-    if not held.entry.creates and any(kind.name == _ITEM for kind in kinds):
-        await hide_items(work, target_workspace(held.entry), targets_of(held.entry.id, _ITEM))
+    """What of these kinds comes in: the members of a workspace that is there, no import changes."""
+    return [kind for kind in kinds if entry.creates or not kind.of_members]
 
 
 async def end_stage(work: UnitOfWork, held: Held) -> ImportStage:

@@ -4,10 +4,8 @@ from collections.abc import Sequence
 
 from sqlalchemy import update
 
-from models.content.items.imports import show_items
 from models.people.workspaces.commands import reveal_workspace
-from models.workspace.bundles.applying import conclude
-from models.workspace.bundles.id_map import targets_of
+from models.workspace.bundles.applying import conclude, show
 from models.workspace.legacy_imports.commands.entries import Held
 from models.workspace.legacy_imports.rules import LifecycleState
 from models.workspace.legacy_imports.tables import (
@@ -29,11 +27,12 @@ async def release(
     for one in entries:
         if one.lifecycle_state != LifecycleState.HIDDEN or one.target_workspace_id is None:
             continue
+        target = Held(run, one).target(keys)
         if one.creates:
             await reveal_workspace(work, one.target_workspace_id, run.created_by_user_id)
         else:
-            await show_items(work, one.target_workspace_id, targets_of(one.id, "item"))
-        await conclude(work, Held(run, one).target(keys))
+            await show(work, target)
+        await conclude(work, target)
         await work.execute(
             update(legacy_import_workspace)
             .where(legacy_import_workspace.c.id == one.id)

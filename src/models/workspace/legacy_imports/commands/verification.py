@@ -15,6 +15,7 @@ from models.workspace.bundles.lines import read_rows
 from models.workspace.bundles.references import resolve
 from models.workspace.bundles.registry import KINDS
 from models.workspace.legacy_imports.commands.entries import Held, record
+from models.workspace.legacy_imports.commands.importing import kinds_for
 from models.workspace.legacy_imports.rules import ImportStage, Outcome, is_within_tolerance
 from runtime.database import UnitOfWork
 
@@ -85,7 +86,7 @@ async def verify_counts(work: UnitOfWork, held: Held, samples: Sequence[Sample])
     """Count what is there, and say how the import of a workspace has ended."""
     entry = held.entry
     counts: dict[str, JsonObject] = {}
-    for kind in KINDS:
+    for kind in kinds_for(entry, KINDS):
         imported = entry.counts.get(kind.name, 0)
         source = entry.source_counts.get(kind.name)
         if not imported and not source:
