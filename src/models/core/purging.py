@@ -74,7 +74,7 @@ class _Removal:
                 continue
             named = select(*(element.column for element in key.elements)).where(condition)
             theirs = tuple_(*key.columns).in_(named)
-            if _is_owned(key):
+            if is_owned(key):
                 await self.remove(referring, theirs, above | {table.name})
             else:
                 columns = {column.name: None for column in key.columns if column.nullable}
@@ -108,7 +108,8 @@ def _unbound(table: Table) -> Iterator[tuple[Table, list[Column[Any]]]]:
             yield other, [other.c[name] for name in declared[table.name]]
 
 
-def _is_owned(key: ForeignKeyConstraint) -> bool:
+def is_owned(key: ForeignKeyConstraint) -> bool:
+    """Whether a row belongs to the one that its key names, and goes with it."""
     if key.ondelete is not None:
         return key.ondelete == "CASCADE"
     names = {column.name for column in key.columns}

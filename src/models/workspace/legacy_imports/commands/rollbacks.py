@@ -4,13 +4,14 @@ What somebody has changed since is kept, and with it what it hangs on, unless it
 Then a workspace that the import made goes as a whole.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import asdict, dataclass
 
 from sqlalchemy import (
     ARRAY,
     ColumnElement,
     ForeignKeyConstraint,
+    FromClause,
     Table,
     Uuid,
     and_,
@@ -19,12 +20,14 @@ from sqlalchemy import (
     false,
     func,
     literal,
+    or_,
     select,
 )
 
 from models.core.base import Id
 from models.core.bundles.kinds import BundleKind
-from models.core.purging import MAX_ROWS, purge
+from models.core.bundles.rules import Stage
+from models.core.purging import MAX_ROWS, is_owned, purge
 from models.messages.workspace_events.commands import purge_events_of
 from models.people.workspaces.purge import purge_workspace
 from models.workspace.bundles.id_map import forget_gone, forget_ids, newest_targets, targets_of
@@ -41,6 +44,7 @@ from runtime.database import UnitOfWork
 
 _REMOVED = tuple(kind for kind in reversed(KINDS) if kind.source_kind == kind.name)
 """The kinds whose rows are removed by their ids; those of others go with what they belong to."""
+_TABLES = tuple(kind.table for kind in KINDS)
 _BATCH = 2_500
 """Rows of a kind that one transaction removes, if little hangs on them."""
 _NAMED = 5
@@ -143,11 +147,31 @@ def _can_go(held: Held, kind: BundleKind) -> list[ColumnElement[bool]]:
     own = table.c.workspace_id == held.entry.target_workspace_id
     conditions = [own, *_holding(kind, by_force=_by_force(held))]
     if not _by_force(held):
-        conditions.append(~_is_changed(held, table))
+        conditions.append(~_is_kept(held, table, table))
     return conditions
 
 
-def _is_changed(held: Held, table: Table) -> ColumnElement[bool]:
+def _is_kept(held: Held, table: Table, rows: FromClause) -> ColumnElement[bool]:
+    """Whether a row was changed, or belongs to one that was."""
+    kept = [_is_changed(held, rows)]
+    for key in _keys_of(table):
+        above = key.referred_table.alias()
+        named = (
+            above.c[element.column.name] == rows.c[column.name]
+            for column, element in zip(key.columns, key.elements, strict=True)
+        )
+        kept.append(exists().where(*named, _is_kept(held, key.referred_table, above)))
+    return or_(*kept)
+
+
+def _keys_of(table: Table) -> Iterator[ForeignKeyConstraint]:
+    """The keys by which a row belongs to another that was imported."""
+    for key in table.foreign_key_constraints:
+        if key.referred_table is not table and key.referred_table in _TABLES and is_owned(key):
+            yield key
+
+
+def _is_changed(held: Held, table: FromClause) -> ColumnElement[bool]:
     if "updated_at" not in table.c:
         return false()
     changed = table.c.updated_at > held.entry.imported_at
@@ -166,6 +190,21 @@ def _holding(kind: BundleKind, *, by_force: bool) -> Iterator[ColumnElement[bool
                     for column, element in zip(key.columns, key.elements, strict=True)
                 )
             )
+    if kind.stage == Stage.SCHEMA and not by_force:
+        # Fields and views say what the rows of a database mean: they stay as long as one of them.
+        for key in _keys_of(kind.table):
+            yield from _without_others(kind.table, key, later)
+
+
+def _without_others(
+    table: Table, key: ForeignKeyConstraint, later: Collection[str]
+) -> Iterator[ColumnElement[bool]]:
+    """That no row of another table is left which belongs to the same."""
+    for other, others in _keys_to(key.referred_table):
+        if other is not table and other.name in later and is_owned(others):
+            beside = other.alias("beside")
+            pairs = zip(others.columns, key.columns, strict=True)
+            yield ~exists().where(*(beside.c[one.name] == table.c[two.name] for one, two in pairs))
 
 
 def _keys_to(table: Table) -> Iterator[tuple[Table, ForeignKeyConstraint]]:
