@@ -1,6 +1,6 @@
 """Counters of a workspace on the wire (decisions C16)."""
 
-from models.core.base import Moment, Nullable, Shape
+from models.core.base import Moment, Shape
 from models.people.workspaces.rules import Plan
 
 
@@ -30,19 +30,19 @@ class Activity(Shape):
 
 
 class Limits(Shape):
-    """How much of each counter the plan allows; null is as much as one likes, as on every plan."""
+    """How much of each counter the plan allows. What is not there is unlimited, as on all plans."""
 
-    members: Nullable[int] = None
-    items: Nullable[int] = None
-    databases: Nullable[int] = None
-    records: Nullable[int] = None
-    automations: Nullable[int] = None
-    files: Nullable[int] = None
-    file_bytes: Nullable[int] = None
-    webhook_endpoints: Nullable[int] = None
-    automation_runs: Nullable[int] = None
-    api_calls: Nullable[int] = None
-    webhook_deliveries: Nullable[int] = None
+    members: int | None = None
+    items: int | None = None
+    databases: int | None = None
+    records: int | None = None
+    automations: int | None = None
+    files: int | None = None
+    file_bytes: int | None = None
+    webhook_endpoints: int | None = None
+    automation_runs: int | None = None
+    api_calls: int | None = None
+    webhook_deliveries: int | None = None
 
 
 class Usage(Shape):
