@@ -94,15 +94,13 @@ async def _tickets(platform: Platform, figure: Figure, session: str, count: int)
     async def theirs() -> httpx2.Response:
         return await platform.http.get(path, headers=headers)
 
-    figure.add(await _rate(count, ours), await _rate(count, theirs))
-
-
-async def _rate(count: int, call: Callable[[], Awaitable[httpx2.Response]]) -> float:
-    (await call()).raise_for_status()
-    started = time.perf_counter()
+    spent = [0.0, 0.0]
     for _ in range(count):
-        (await call()).raise_for_status()
-    return count / (time.perf_counter() - started)
+        for side, call in enumerate((ours, theirs)):
+            started = time.perf_counter()
+            (await call()).raise_for_status()
+            spent[side] += time.perf_counter() - started
+    figure.add(count / spent[0], count / spent[1])
 
 
 async def _feeds(platform: Platform, rounds: Rounds, sessions: list[str]) -> list[Figure]:
@@ -117,7 +115,7 @@ async def _feeds(platform: Platform, rounds: Rounds, sessions: list[str]) -> lis
         ours = await _connected(platform, sessions, CLIENTS)
         floor = [await _client("127.0.0.1", floor_port, LINE) for _ in range(CLIENTS)]
         for _ in rounds:
-            ours_ms, floor_ms = await _times(change, ours), await _times(notify, floor)
+            ours_ms, floor_ms = await _times((change, ours), (notify, floor))
             reached.add(quantile(ours_ms, 0.5), quantile(floor_ms, 0.5))
             reached.tail([ms / 1000 for ms in ours_ms], [ms / 1000 for ms in floor_ms])
         ours += await _connected(platform, sessions, IDLE - CLIENTS)
@@ -130,18 +128,19 @@ async def _feeds(platform: Platform, rounds: Rounds, sessions: list[str]) -> lis
     return [reached, idle]
 
 
-async def _times(change: Callable[[], Awaitable[float]], clients: list[_Client]) -> list[float]:
-    """Milliseconds from changes until clients hear of them."""
-    times = []
+async def _times(*sides: tuple[Callable[[], Awaitable[float]], list[_Client]]) -> list[list[float]]:
+    """Milliseconds from changes until clients hear of them, on each side, in turns."""
+    times: list[list[float]] = [[] for _ in sides]
     for _ in range(CHANGES):
-        for client in clients:
-            client.heard_at = 0.0
-        began = await change()
-        async with asyncio.timeout(20):
-            while not all(client.heard_at for client in clients):
-                await asyncio.sleep(0.002)
-        times += [(client.heard_at - began) * 1000 for client in clients]
-        await asyncio.sleep(0.02)
+        for (change, clients), own in zip(sides, times, strict=True):
+            for client in clients:
+                client.heard_at = 0.0
+            began = await change()
+            async with asyncio.timeout(20):
+                while not all(client.heard_at for client in clients):
+                    await asyncio.sleep(0.002)
+            own += [(client.heard_at - began) * 1000 for client in clients]
+            await asyncio.sleep(0.02)
     return times
 
 
