@@ -7,10 +7,10 @@ from typing import Generic, TypeVar
 from activities.providers.adapter import Listing, ResourcePage
 from models.sources.external_resources.rules.resources import ProviderResource
 
-PAGES = 20
+PAGES = 50
 """Pages that are cut from a listing at once: whoever goes on does not list all of it again."""
 SECONDS = 100.0
-"""Seconds of a listing as a whole; 100,000 entries take some twenty."""
+"""Seconds of a listing as a whole: a folder of 100,000 entries is slow to read for some servers."""
 
 T = TypeVar("T")
 
