@@ -16,6 +16,7 @@ from models.core.access.rules import Role, Scope
 from tests.support.acting import acting
 from tests.support.client import Client
 from tests.support.items import Json, read, refused
+from tests.support.patience import ENOUGH
 from tests.support.spaces import Space
 
 ECHO = {"output": {"got": {"type": "trigger", "value": "a"}}}
@@ -59,21 +60,22 @@ async def test_a_run_is_answered_with_its_end(client: Client, space: Space) -> N
 async def test_a_run_that_takes_long_is_answered_as_it_stands(
     client: Client, space: Space, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    longest = action_runs.WAIT_SECONDS
     monkeypatch.setattr(action_runs, "WAIT_SECONDS", 0.3)
     path = await create(client, space)
     began = time.monotonic()
     run = read(await client.post(f"{path}/run", json={}))
-    assert 0.3 <= time.monotonic() - began < longest
+    assert time.monotonic() - began >= 0.3
     assert (run["status"], run.get("completedAt"), run.get("result")) == ("started", None, None)
     assert run["stepResults"]["main"]["status"] == "pending"
 
 
-async def test_who_does_not_wait_is_answered_at_once(client: Client, space: Space) -> None:
+async def test_who_does_not_wait_is_answered_at_once(
+    client: Client, space: Space, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(action_runs, "WAIT_SECONDS", 10 * ENOUGH)
     path = await create(client, space)
-    began = time.monotonic()
-    assert (await start(client, path))["status"] == "started"
-    assert time.monotonic() - began < action_runs.WAIT_SECONDS
+    async with asyncio.timeout(ENOUGH):
+        assert (await start(client, path))["status"] == "started"
 
 
 @pytest.mark.usefixtures("worker")

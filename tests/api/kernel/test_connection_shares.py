@@ -9,7 +9,7 @@ from sqlalchemy import func, select, text
 from api.kernel.connection_shares import ConnectionShares, CrowdError
 from models.data.databases.tables import database as database_table
 from tests.support.client import Client
-from tests.support.patience import eventually
+from tests.support.patience import ENOUGH, eventually
 from tests.support.spaces import Space
 
 MANY = 20
@@ -18,7 +18,11 @@ MANY = 20
 
 async def share_is_taken(space: Space) -> bool:
     """Whether as many transactions wait for another one as a caller may have."""
-    waiting = select(func.count()).select_from(text("pg_locks")).where(text("NOT granted"))
+    waiting = (
+        select(func.count())
+        .select_from(text("pg_stat_activity"))
+        .where(text("datname = current_database() AND wait_event_type = 'Lock'"))
+    )
     async with space.database.reading() as work:
         return bool(await work.scalar(waiting) >= space.database.connections // 2)
 
@@ -41,8 +45,8 @@ async def test_a_neighbour_is_answered_beside_many_that_wait_for_a_lock(
     async with space.database.transaction() as work:
         await work.execute(select(database_table.c.id).with_for_update())
         renaming = [asyncio.create_task(rename(number)) for number in range(MANY)]
-        await eventually(lambda: share_is_taken(space), 5)
-        async with asyncio.timeout(5):
+        await eventually(lambda: share_is_taken(space), "a lock that all of them wait for")
+        async with asyncio.timeout(ENOUGH):
             answer = await client.with_token(foreign.token).get(f"{foreign.path}/databases")
         assert answer.status_code == 200
     assert {(await one).status_code for one in renaming} == {200}
