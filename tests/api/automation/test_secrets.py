@@ -61,7 +61,7 @@ async def test_the_name_of_a_secret_is_an_identifier(
     assert (await client.put(f"{space.path}/secrets/{name}", json={"value": "x"})).is_success
 
 
-@pytest.mark.parametrize("name", ["1a", "a-b", "a.b", "x" * 64, "%C3%BC", "a%0A", "%00", "a%20b"])
+@pytest.mark.parametrize("name", ["1a", "a-b", "a.b", "x" * 64, "%C3%BC", "a%0A", "a%20b"])
 async def test_an_invalid_secret_name_is_refused(client: Client, space: Space, name: str) -> None:
     path = f"{space.path}/secrets/{name}"
     assert refusal(await client.put(path, json={"value": "x"})) == (400, "validation_error")

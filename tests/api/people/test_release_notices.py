@@ -121,7 +121,7 @@ async def test_what_names_no_channel_or_release_is_refused(client: Client, admin
         {"channel": "web", "releaseId": mobile, "all": True},
     ):
         assert refused(await client.post(ACK, json=body)) == (400, "validation_error")
-    for channel in ("tv", "WEB", "web%00"):
+    for channel in ("tv", "WEB"):
         answer = await client.get(f"/v1/me/whats-new/state/{channel}")
         assert refused(answer) == (400, "validation_error")
     assert "lastSeenReleaseId" not in (await news(client))["state"]
