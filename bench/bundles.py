@@ -20,6 +20,8 @@ from models.data.databases.rules.kinds import FieldKind
 from runtime.ids import new_id
 
 RECORDS = 20_000
+TOGETHER, EACH = 3, 3_000
+"""Workspaces that are imported at once, and the records of each."""
 FEW, VERY_MANY = 10_000, 1_000_000
 MEMORY = 300.0
 """MiB that the worker may take beside what it holds idle, whatever the number of records."""
@@ -34,10 +36,26 @@ async def bundle_rates(platform: Platform, rounds: Rounds, scratch: Path) -> lis
     """Records applied and verified a second, from the start to the end of an approved import."""
     rate = Figure(f"import of a bundle of {RECORDS} records vs COPY", "1/s", at_least=0.1)
     path = await asyncio.to_thread(_bundle, scratch / "bundle.zip", RECORDS)
+    rounds = rounds.shared_by(2)
     for _ in rounds:
         taken = await _imported(platform, path)
         rate.add(RECORDS / taken, RECORDS / await asyncio.to_thread(_copied, platform, RECORDS))
-    return [rate]
+    return [rate, await _together(platform, rounds, scratch)]
+
+
+async def _together(platform: Platform, rounds: Rounds, scratch: Path) -> Figure:
+    """Workspaces that come in at once against as many one after another, each a run of its own."""
+    growth = Figure(f"import of {TOGETHER} workspaces at once vs in turn", "s", at_most=1.0)
+    path = await asyncio.to_thread(_bundle, scratch / "each.zip", EACH)
+    for _ in rounds:
+        started = time.perf_counter()
+        for _ in range(TOGETHER):
+            await _imported(platform, path)
+        in_turn = time.perf_counter() - started
+        started = time.perf_counter()
+        await asyncio.gather(*(_imported(platform, path) for _ in range(TOGETHER)))
+        growth.add(time.perf_counter() - started, in_turn)
+    return growth
 
 
 async def large_bundles(platform: Platform, scratch: Path) -> list[Figure]:
