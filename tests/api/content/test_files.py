@@ -229,9 +229,7 @@ async def test_a_folder_in_the_trash_stops_the_files_in_it(client: Client, space
     folder_id = await place(space, str(new_id()), kind="folder")
     await place(space, made["fileId"], parent_item_id=folder_id)
     assert (await client.get(made["downloadUrl"])).status_code == 200
-    async with space.database.transaction() as work:
-        gone = update(item).where(item.c.id == folder_id)
-        await work.execute(gone.values(deleted_at=work.now))
+    assert (await client.delete(f"/v1/items/{folder_id}")).status_code == 200
     assert (await client.get(made["downloadUrl"])).status_code == 404
     assert (await client.get(f"{space.path}/files")).json()["data"]["files"] == []
 

@@ -163,22 +163,15 @@ restorable = PlacementOf(
 def closed_items(actor: Actor, level: Level = Level.VIEW) -> CTE:
     """Ids of the items on which this member is below a level, of the whole workspace.
 
-    In the trash or below it; for those who are no managers also what neither their role nor a
-    grant opens to that level (decisions C4).
+    In the trash; for those who are no managers also what neither their role nor a grant opens to
+    that level (decisions C4). Whatever is below an item went to the trash with it (`own_tree`).
+    Of neither set PostgreSQL expects more rows than there are items, as it does of a recursion:
+    so it looks ids up in a hash table of them, and does not compare each with all.
     """
     mine = item.c.workspace_id == actor.workspace_id
     if actor.role in MANAGERS:
-        closed = select(item.c.id).where(mine, item.c.deleted_at.is_not(None))
-        return _with_descendants(actor, closed.cte("closed", recursive=True))
-    return select(item.c.id).where(mine, item.c.id.not_in(open_items(actor, level))).cte("closed")
-
-
-def _with_descendants(actor: Actor, top: CTE) -> CTE:
-    return top.union(
-        select(_CHILD.c.id).where(
-            _CHILD.c.workspace_id == actor.workspace_id, _CHILD.c.parent_item_id == top.c.id
-        )
-    )
+        return select(item.c.id).where(mine, item.c.deleted_at.is_not(None)).cte("closed")
+    return select(item.c.id).where(mine).except_(open_items(actor, level)).cte("closed")
 
 
 def open_items(actor: Actor, level: Level = Level.VIEW) -> Select[Any]:
