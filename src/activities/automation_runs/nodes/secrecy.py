@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import pydantic
 
@@ -19,7 +20,7 @@ from models.automation.automations.rules.language.secret_marks import (
 )
 from models.automation.secrets.queries import secret_values
 from models.core.base import Id, JsonObject
-from models.core.credentials import HIDDEN, credentials_in, hidden
+from models.core.credentials import HIDDEN, Place, as_it_is, credentials_in, hidden
 from runtime.crypto import KeyRing
 from runtime.database import Database
 from runtime.errors import PlatformError
@@ -133,11 +134,17 @@ def credentials(parameters: JsonObject) -> Iterator[str]:
 
 def without_credentials(parameters: JsonObject) -> JsonObject:
     """Parameters as a run may show them."""
-    shown = {**parameters, **hidden(_sent(parameters, (*_NAMED, "url")))}
+    shown = {**parameters, **hidden(_sent(parameters, (*_NAMED, "url")), _unmarked)}
     if auth := shown.get("auth"):
         kind = auth.get("type") if isinstance(auth, dict) else None
         shown["auth"] = {"type": kind, "redacted": True}
     return shown
+
+
+def _unmarked(value: Any) -> Iterator[tuple[Place, Any]]:
+    """What is written out in a parameter: a mark only names a secret."""
+    if not isinstance(value, SecretMark):
+        yield from as_it_is(value)
 
 
 _NAMED = ("headers", "query")
