@@ -83,6 +83,9 @@ def as_refusal(error: Exception) -> PlatformError:
     """The refusal an exception amounts to; what nobody expected is logged and tells nothing."""
     if isinstance(error, PlatformError):
         return error
+    if isinstance(getattr(error, "orig", error), psycopg.errors.QueryCanceled):
+        _log.warning("statement_too_slow", **describe(error))
+        return UnavailableError("This took too long, and nothing of it was done; ask for less.")
     if isinstance(error, _UNREACHABLE):
         _log.warning("database_unavailable", **describe(error))
         return UnavailableError("The service cannot reach its database; try again soon.")

@@ -4,8 +4,11 @@ from uuid import uuid4
 
 import pytest
 from fastapi import FastAPI
+from sqlalchemy import text
+from sqlalchemy.exc import OperationalError
 
 from api.app import create_app
+from api.kernel.responses import as_refusal
 from runtime.settings import Settings
 from tests.support.client import Client, Contract
 from tests.support.spaces import Space
@@ -138,3 +141,13 @@ async def test_without_a_database_answers_are_503(
     assert (await alone.get("/healthz")).status_code == 200
     assert (await alone.with_token("svc_sk_typo").get("/v1/me")).status_code == 401
     assert (await client.get("/readyz")).json() == {"data": {"status": "ready"}}
+
+
+async def test_what_takes_too_long_is_not_called_unreachable(space: Space) -> None:
+    async with space.database.transaction() as work:
+        await work.execute(text("SET LOCAL statement_timeout = '1ms'"))
+        with pytest.raises(OperationalError) as slow:
+            await work.execute(text("SELECT pg_sleep(60)"))
+    refusal = as_refusal(slow.value)
+    assert refusal.status == 503
+    assert refusal.message.startswith("This took too long")
