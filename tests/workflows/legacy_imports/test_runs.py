@@ -7,13 +7,11 @@ import pytest
 from sqlalchemy import select, text, update
 
 from models.content.items.tables import item
-from models.workspace.bundles.registry import KINDS
 from models.workspace.legacy_imports.commands import rollbacks
 from models.workspace.legacy_imports.purge import purge_legacy_imports
 from models.workspace.legacy_imports.tables import legacy_import_run
 from runtime.database import Database
-from tests.contract.furnished import furnish
-from tests.support.bundles import bundle, exported
+from tests.support.bundles import bundle
 from tests.support.engine import Engine
 from tests.support.legacy_imports import (
     Administrator,
@@ -53,29 +51,6 @@ async def test_a_bundle_is_checked_reviewed_imported_and_seen(admin: Administrat
     assert verification["counts"]["item"] == {"source": 7, "imported": 7, "found": 7}
     assert verification["samples"]["item"]["equal"] == 7
     assert await owners(admin, entry) == [admin.space.user_id]
-
-
-async def test_every_kind_comes_in_and_goes_again(
-    admin: Administrator, workspace: MakeSpace, engine: Engine
-) -> None:
-    source = await workspace()
-    await furnish(source, admin.client.with_token(source.token))
-    run = await admin.imported(await exported(source, engine.store))
-    assert run["status"] in {"completed", "completed_with_warnings"}, told(run)
-    (entry,) = run["workspaces"]
-    for kind in KINDS:
-        if kind.name in entry["sourceCounts"] and entry["sourceCounts"][kind.name]:
-            assert entry["counts"].get(kind.name), kind.name
-    assert all(one["equal"] == one["rows"] for one in entry["verification"]["samples"].values()), (
-        told(run)
-    )
-    run = await admin.decide(run["id"], "rollback", reason="Not yet.")
-    assert run["status"] == "rolling_back"
-    run = await admin.settled(run["id"])
-    (entry,) = run["workspaces"]
-    assert (run["status"], entry["rollbackState"]) == ("rolled_back", "completed"), told(run)
-    assert (entry["lifecycleState"], run["targetCounts"]) == ("removed", {})
-    assert await left_of(admin, entry) == {}
 
 
 async def test_who_made_a_run_is_told_when_it_awaits_review_and_how_it_ends(

@@ -20,6 +20,7 @@ from runtime.outbox import outbox
 from tests.support.engine import Engine
 from tests.support.legacy_import_stories import accept, begin, small, until
 from tests.support.patience import eventually
+from workflows import policies
 
 pytestmark = pytest.mark.takes(seconds=30)
 
@@ -41,6 +42,18 @@ async def test_a_run_waits_for_its_review_without_any_timeout(skipping_engine: E
     async with engine.database.transaction() as work:
         await decisions.start(work, run_id)
     await until(engine, run_id, "completed")
+
+
+async def test_a_run_with_a_long_history_goes_on_as_another_execution(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(policies, "LONG_HISTORY", 12)
+    run_id = await begin(engine, await small(engine, 2))
+    await until(engine, run_id, "completed")
+    workflow_id = Family.LEGACY_IMPORT.workflow_id(run_id)
+    described = await engine.client.get_workflow_handle(workflow_id).describe()
+    first = described.raw_description.workflow_execution_info.first_run_id
+    assert first != described.run_id
 
 
 async def test_a_signal_that_is_lost_is_made_up_for(engine: Engine) -> None:
