@@ -3,7 +3,8 @@
 The tests under tests/chaos use it to prove that work which a process leaves behind is finished by
 another one. Nothing happens unless two environment variables are set: WORKSPACE_FAULT names points,
 separated by commas, and WORKSPACE_FAULT_MARKS names a directory. A point kills once: the file that
-it leaves in the directory lets every later process pass.
+it leaves in the directory lets every later process pass. WORKSPACE_FAULT_VICTIM names the pid file
+of another process that dies instead.
 """
 
 import os
@@ -65,7 +66,7 @@ def stage_of_import(stage: str) -> FaultPoint:
 
 
 def inject_fault(point: FaultPoint, subject_id: object) -> None:
-    """Kill this process with SIGKILL if the point is armed and has not killed yet.
+    """Kill this process, or the victim, with SIGKILL if the point is armed and has not killed yet.
 
     The id of what the process was working on is written to the point's mark.
     """
@@ -84,4 +85,11 @@ def _die(mark: Path, subject_id: str) -> None:
             file.write(subject_id)
     except FileExistsError:
         return
-    os.kill(os.getpid(), signal.SIGKILL)
+    os.kill(_victim(), signal.SIGKILL)
+
+
+def _victim() -> int:
+    pid_file = os.environ.get("WORKSPACE_FAULT_VICTIM")
+    if pid_file is None:
+        return os.getpid()
+    return int(Path(pid_file).read_text(encoding="ascii").split()[0])

@@ -7,7 +7,7 @@ import asyncio
 import multiprocessing
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 
@@ -51,6 +51,13 @@ class Forked:
         return self.exit_code
 
 
+def forked(target: Callable[..., None], *arguments: object) -> Forked:
+    """Start a function of a module in a process of its own."""
+    process = _forks.Process(target=target, args=arguments)
+    process.start()
+    return Forked(process)
+
+
 def workspace(
     arguments: Sequence[str],
     environment: Mapping[str, str],
@@ -65,9 +72,7 @@ def workspace(
     Without `err`, errors go where its output goes.
     """
     streams = (given, out, err or out)
-    process = _forks.Process(target=_run, args=(arguments, environment, streams, prepared))
-    process.start()
-    return Forked(process)
+    return forked(_run, arguments, environment, streams, prepared)
 
 
 def _run(
