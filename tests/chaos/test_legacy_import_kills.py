@@ -185,6 +185,9 @@ async def test_an_import_goes_on_when_a_worker_of_temporal_dies(
     armed["WORKSPACE_OBJECT_STORE"] = store
     # Each point kills once, so that one worker is left.
     started = [await workers.start(**armed) for _ in range(len(points) + 1)]
+    for worker in started:
+        # One that began later would suspect the run, and the third death would be the last.
+        await worker.ready()
     engine = Engine(idle.database, idle.client, idle.actor, ObjectStore(store))
 
     run_id = await accept(engine, whole({"Old": folders(ITEMS)}))

@@ -63,6 +63,9 @@ async def test_workers_that_die_at_every_stage_lose_and_double_no_row(
     armed["WORKSPACE_OBJECT_STORE"] = (tmp_path / "objects").as_uri()
     # Each point kills once, so that one worker is left.
     started = [await workers.start(**armed) for _ in range(len(POINTS) + 1)]
+    for worker in started:
+        # One that began later would suspect the run, and the third death would be the last.
+        await worker.ready()
     runs = [await _refresh(idle, pages) for _ in POINTS]
     for run_id in runs:
         await _ended(url, run_id)
