@@ -58,7 +58,7 @@ async def _examine(state: StateDir) -> Sequence[Finding]:
         if not connection:
             raise StartError(f"{state.root}: the platform is not up. Wait, or see {state.logs}.")
         findings.append(await _platform(connection["baseUrl"], state))
-        known = _known(connection, state)
+        known = _settings_of(connection, state)
     elif "DATABASE_URL" not in os.environ:
         raise StartError(
             f"No platform runs on {state.root}: start it with `workspace up`, or choose another"
@@ -71,7 +71,7 @@ async def _examine(state: StateDir) -> Sequence[Finding]:
     return [*findings, *[await check(settings) for check in checks]]
 
 
-def _known(connection: Mapping[str, str], state: StateDir) -> dict[str, Any]:
+def _settings_of(connection: Mapping[str, str], state: StateDir) -> dict[str, Any]:
     """The settings by which a running platform has its parts, unless the environment has them."""
     known: dict[str, Any] = {"state_dir": state.root}
     if "WORKSPACE_SECRET_KEY" not in os.environ:

@@ -25,9 +25,9 @@ def history(
 
     What it holds beyond that are ids, labels of nodes and small facts.
     """
-    from cli.replay.errors import told
+    from cli.replay.errors import reported_errors
 
-    with told():
+    with reported_errors():
         text = asyncio.run(_read(name, execution, state_dir, temporal_address))
     if output is None:
         typer.echo(text, nl=False)

@@ -22,7 +22,7 @@ log = structlog.get_logger()
 _AWAY = (psycopg.Error, DBAPIError, PoolTimeoutError)
 
 
-async def say_present(database: Database, queues: Sequence[Queue]) -> None:
+async def report_presence(database: Database, queues: Sequence[Queue]) -> None:
     """Say it again and again, and that the process ends when this is cancelled."""
     worker_id = new_id()
     try:

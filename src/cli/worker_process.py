@@ -27,7 +27,7 @@ from activities.suspects import SuspectInterceptor, Suspects
 from activities.triggers.dispatcher import Dispatcher
 from cli.maintenance_schedules import MAINTENANCE_SCHEDULES, ensure_schedule
 from cli.polling import require_polling
-from cli.presence import say_present
+from cli.presence import report_presence
 from cli.shutdown import DRAIN_SECONDS, background, until_stopped
 from cli.worker_activities import Parts, registrations_of
 from models.registrations import register_models
@@ -211,7 +211,7 @@ async def run_worker(
             providers=settings.providers,
             pushers=pushers_of(settings, outbound, http2),
         )
-        beside = background(_beat(heartbeat), say_present(database, queues))
+        beside = background(_beat(heartbeat), report_presence(database, queues))
         async with running_workers(parts, url, queues), beside:
             log.info("worker is ready", queues=[queue.value for queue in queues])
             try:

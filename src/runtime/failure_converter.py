@@ -32,13 +32,15 @@ class BriefFailureConverter(DefaultFailureConverter):
             failure.message = failure.message[:MESSAGE_LIMIT]
             failure.stack_trace = ""
             return
-        told = ApplicationError(_told(exception)[:MESSAGE_LIMIT], type=type(exception).__name__)
+        told = ApplicationError(
+            _description(exception)[:MESSAGE_LIMIT], type=type(exception).__name__
+        )
         super().to_failure(told, payload_converter, failure)
         frames = traceback.format_list(_own_frames(exception.__traceback__))
         failure.stack_trace = "".join(frames)[-STACK_LIMIT:]
 
 
-def _told(error: BaseException) -> str:
+def _description(error: BaseException) -> str:
     """The code or the class, what PostgreSQL calls it, and the place in our code."""
     name = error.code if isinstance(error, PlatformError) else type(error).__name__
     origin = getattr(error, "orig", None) or error

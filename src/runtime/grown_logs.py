@@ -19,7 +19,7 @@ class GrownLogs:
 
     def __init__(self, connection: psycopg.AsyncConnection[Any]) -> None:
         self._ids: set[str] = set()
-        connection.add_notice_handler(self._heard)
+        connection.add_notice_handler(self._on_notice)
 
     def begin(self) -> None:
         """A transaction begins; what one that was rolled back told of did not happen."""
@@ -31,7 +31,7 @@ class GrownLogs:
         self._ids.clear()
         return taken
 
-    def _heard(self, notice: psycopg.errors.Diagnostic) -> None:
+    def _on_notice(self, notice: psycopg.errors.Diagnostic) -> None:
         if notice.sqlstate == _GREW and notice.message_detail is not None:
             self._ids.add(notice.message_detail)
 

@@ -10,7 +10,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from cli.legacy_imports.command import legacy_import
-from cli.legacy_imports.report import tell
+from cli.legacy_imports.report import print_run
 from cli.main import app
 from tests.house.source import ROOT
 
@@ -43,7 +43,7 @@ def _told(status: str, **entry: Any) -> str:
     run = {"id": RUN, "status": status, "workspaces": [workspace], "pageUrl": "/p"}
     run |= {"errors": [], "warnings": [], "rollbackUntil": "2026-01-31T00:00:00.000Z"}
     file = io.StringIO()
-    tell(Console(file=file, highlight=False), run, "http://here")
+    print_run(Console(file=file, highlight=False), run, "http://here")
     return file.getvalue()
 
 

@@ -159,7 +159,7 @@ class ActionSteps:
                 return ENDED[row.status]
             context = await _context(work, header, step)
             if row.status is StepStatus.PENDING and not await beside_loop(
-                lambda: _wanted(step, context)
+                lambda: _condition_holds(step, context)
             ):
                 await step_writes.skip_step(work, header.run_id, step.id)
                 return StepReply(StepState.SKIPPED)
@@ -233,7 +233,7 @@ async def _context(work: UnitOfWork, header: ActionRunHeader, step: PlannedStep)
     )
 
 
-def _wanted(step: PlannedStep, context: BindingContext) -> bool:
+def _condition_holds(step: PlannedStep, context: BindingContext) -> bool:
     """Whether the step's condition holds. Raises NodeError when it says neither yes nor no."""
     if step.when is None:
         return True

@@ -80,7 +80,7 @@ class TokenEndpoint:
 
     async def _tokens(self, grant: Mapping[str, str], before: Mapping[str, str]) -> dict[str, str]:
         answer = await self._outbound.send(self._request(self._client.token_url, grant))
-        told = _told(answer)
+        told = _json_object(answer)
         # GitHub says 200 beside its errors.
         if "error" in told or answer.status in _REFUSED:
             raise NotAcceptedError
@@ -130,7 +130,7 @@ class TokenEndpoint:
         )
 
 
-def _told(answer: OutboundResponse) -> Mapping[str, Any]:
+def _json_object(answer: OutboundResponse) -> Mapping[str, Any]:
     """The object in an answer; empty when there is none, whatever its type says."""
     try:
         told = json.loads(answer.body)

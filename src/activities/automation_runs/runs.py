@@ -120,7 +120,7 @@ class OpenRun:
         pinned: JsonObject = self.header.options.get("pinned") or {}
         own = own_scopes(scope_key)
         if node_ids is not None:
-            known = self._known(node_ids, own)
+            known = self._cached_outputs(node_ids, own)
             if all(node_id in known or node_id in pinned for node_id in node_ids):
                 return known | pinned
         scopes = [*own, *earlier_scopes(scope_key, self.repeats)]
@@ -131,7 +131,7 @@ class OpenRun:
                 self.keep(row.node_id, row.scope_key, row.output)
         return {row.node_id: row.output for row in rows} | pinned
 
-    def _known(self, node_ids: Collection[str], scopes: Sequence[str]) -> dict[str, Any]:
+    def _cached_outputs(self, node_ids: Collection[str], scopes: Sequence[str]) -> dict[str, Any]:
         known = {}
         for node_id in node_ids:
             for scope in scopes:

@@ -17,7 +17,7 @@ class StepReply:
 
 
 @asynccontextmanager
-async def telling(
+async def reporting(
     counted: Callable[[], int], tell: Callable[[int], Awaitable[None]]
 ) -> AsyncIterator[None]:
     """While the block runs, tell once a second what is counted, if it has changed.

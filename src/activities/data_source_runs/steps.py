@@ -21,7 +21,7 @@ from activities.data_source_runs.inputs import (
     scratch,
     wanted_by,
 )
-from activities.data_source_runs.progress import StepReply, telling
+from activities.data_source_runs.progress import StepReply, reporting
 from activities.endings import CLOSED
 from activities.heartbeats import heartbeats
 from activities.sources.fetchers import Fetchers, Wanted
@@ -100,7 +100,7 @@ class DataSourceRunActivities:
                 return counts["bytes"] + bytes_in(directory)
 
             counts.update(pages=done.pages, bytes=done.bytes)
-            async with telling(received, partial(self._received, run)):
+            async with reporting(received, partial(self._received, run)):
                 fetched = await self._fetchers.fetch(wanted, access, directory, keep, done)
         if last is None or not fetched.unchanged:
             return False

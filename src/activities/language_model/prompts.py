@@ -48,11 +48,11 @@ def described(description: str, locale: str | None) -> str:
 
 def instructed(instruction: str, databases: Sequence[DatabaseDetail]) -> str:
     """The question for changes: what is asked for, and the databases there are."""
-    known = json.dumps([_known(one) for one in databases], ensure_ascii=False)
+    known = json.dumps([_described(one) for one in databases], ensure_ascii=False)
     return f"Databases of the workspace:\n{known}\n\nWhat is asked for:\n{instruction}"
 
 
-def _known(database: DatabaseDetail) -> JsonObject:
+def _described(database: DatabaseDetail) -> JsonObject:
     return {
         "databaseId": str(database.id),
         "itemId": str(database.item_id),

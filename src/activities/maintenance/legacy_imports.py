@@ -17,8 +17,8 @@ from activities.maintenance.families import (
     next_restart,
 )
 from models.workspace.legacy_imports.commands.executions import (
+    signal_execution,
     start_execution,
-    tell,
     workflow_id,
 )
 from models.workspace.legacy_imports.commands.steps import abandon
@@ -61,7 +61,7 @@ class LegacyImports(WorkFamily[RunRow]):
     @override
     async def restart(self, work: UnitOfWork, row: RunRow, found: Execution | None) -> None:
         if found is not None and found.status is WorkflowExecutionStatus.RUNNING:
-            await tell(work, row, "reconcile")
+            await signal_execution(work, row, "reconcile")
         else:
             await start_execution(work, row.id, row.execution, next_restart(found))
 

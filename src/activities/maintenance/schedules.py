@@ -56,13 +56,13 @@ class ScheduleMaintenance:
     async def _sweep(self, kind: ScheduleTable, counts: dict[str, int]) -> None:
         listed = await self._listed(kind.family)
         turn = int(activity.info().started_time.timestamp()) // TURN_SECONDS % TURNS
-        async for row in self._wanted(kind):
+        async for row in self._desired(kind):
             schedule_id = kind.family.workflow_id(row.id)
             found = listed.pop(schedule_id, None)
             with _one_at_a_time(schedule_id):
                 wanted = kind.read(row)
                 its_turn = row.id.int % TURNS == turn
-                if its_turn or _is_stale(wanted, utc_now()) or not _looks_right(wanted, found):
+                if its_turn or _is_stale(wanted, utc_now()) or not _matches(wanted, found):
                     await self._schedules.synchronize(schedule_id)
                     counts["synchronized"] += 1
         for schedule_id in listed:
@@ -80,14 +80,14 @@ class ScheduleMaintenance:
             listed[found.id] = found
         return listed
 
-    async def _wanted(self, kind: ScheduleTable) -> AsyncIterator[ScheduledRow]:
+    async def _desired(self, kind: ScheduleTable) -> AsyncIterator[ScheduledRow]:
         last: Id | None = None
-        while rows := await self._wanted_after(kind, last):
+        while rows := await self._desired_after(kind, last):
             for row in rows:
                 yield row
             last = rows[-1].id
 
-    async def _wanted_after(self, kind: ScheduleTable, last: Id | None) -> Sequence[ScheduledRow]:
+    async def _desired_after(self, kind: ScheduleTable, last: Id | None) -> Sequence[ScheduledRow]:
         async with self._database.transaction() as work:
             return await all_scheduled(work, kind, last, self._batch)
 
@@ -107,7 +107,7 @@ def _is_stale(wanted: DesiredSchedule, now: datetime) -> bool:
     return wanted.next_run_at != wanted.next_after(now)
 
 
-def _looks_right(wanted: DesiredSchedule, found: ScheduleListDescription | None) -> bool:
+def _matches(wanted: DesiredSchedule, found: ScheduleListDescription | None) -> bool:
     """As far as the list tells; a schedule that never fires again need not be there."""
     if found is None:
         return wanted.timing.timetable.next_after(utc_now()) is None

@@ -17,7 +17,7 @@ from activities.maintenance.families import (
     next_restart,
 )
 from models.data.time_entries.commands.ending import give_up, start_again
-from models.data.time_entries.commands.writes import tell_execution
+from models.data.time_entries.commands.writes import signal_execution
 from models.data.time_entries.tables import TIME_ENTRIES, time_entry
 from runtime.database import UnitOfWork
 from runtime.families import Family
@@ -59,7 +59,7 @@ class TimeEntries(WorkFamily[EntryRow]):
     @override
     async def restart(self, work: UnitOfWork, row: EntryRow, found: Execution | None) -> None:
         if found is not None and found.status is WorkflowExecutionStatus.RUNNING:
-            await tell_execution(work, row.workspace_id, row.id)
+            await signal_execution(work, row.workspace_id, row.id)
         else:
             await start_again(work, row.workspace_id, row.id, next_restart(found))
 

@@ -124,7 +124,7 @@ def _claim_statement() -> Select[Any]:
         .returning(*outbox.c)
         .cte("claimed")
     )
-    left = _left(lines, chosen)
+    left = _waiting_starts(lines, chosen)
     return (
         select(*claimed.c, *left.c)
         .select_from(left.outerjoin(claimed, true()))
@@ -192,7 +192,7 @@ def _chosen(lines: CTE) -> CTE:
     )
 
 
-def _left(lines: CTE, chosen: CTE) -> Subquery:
+def _waiting_starts(lines: CTE, chosen: CTE) -> Subquery:
     """Whether starts were left, and what they wait for; one row."""
     capped = lines.c.place > lines.c.room
     left = (lines.c.intent == Intent.START) & lines.c.id.not_in(select(chosen.c.id))

@@ -82,7 +82,7 @@ class ExecutionDeliveries:
     async def signal(self, row: Outbox) -> None:
         """Signal an execution; one that has ended has nothing left to hear."""
         handle = self._client.get_workflow_handle(row.request["workflowId"])
-        with _unless_gone():
+        with _ignoring_not_found():
             await handle.signal(
                 row.request["signal"], args=row.request["arguments"], rpc_timeout=START_TIMEOUT
             )
@@ -90,7 +90,7 @@ class ExecutionDeliveries:
     async def cancel(self, row: Outbox) -> None:
         """Cancel an execution; one that never started or has ended needs none."""
         handle = self._client.get_workflow_handle(_workflow_id(row))
-        with _unless_gone():
+        with _ignoring_not_found():
             await handle.cancel(rpc_timeout=START_TIMEOUT)
 
 
@@ -99,7 +99,7 @@ def _workflow_id(row: Outbox) -> str:
 
 
 @contextlib.contextmanager
-def _unless_gone() -> Iterator[None]:
+def _ignoring_not_found() -> Iterator[None]:
     try:
         yield
     except RPCError as error:

@@ -116,14 +116,16 @@ class Schedules:
         Temporal drops what is due between its last look and an update: none is made idly.
         """
         schedule = schedule_of(wanted, self._route)
-        same = _parts(found, await self._texts(found)) == _parts(schedule, _given(schedule))
+        same = _parts(found, await self._texts(found)) == _parts(
+            schedule, _encoded_arguments(schedule)
+        )
         return None if same else ScheduleUpdate(schedule)
 
     async def _texts(self, described: Schedule) -> Sequence[Any]:
-        return await self._client.data_converter.decode(_given(described))
+        return await self._client.data_converter.decode(_encoded_arguments(described))
 
 
-def _given(schedule: Schedule) -> list[Any]:
+def _encoded_arguments(schedule: Schedule) -> list[Any]:
     """The argument and the summary of the workflow, which Temporal keeps encoded."""
     action = schedule.action
     assert isinstance(action, ScheduleActionStartWorkflow), "Temporal knows no other action"

@@ -54,7 +54,7 @@ def next_page(
             return {"query": {param: str(found.cursor)}}
         case "link_header":
             url = linked(response.headers.get("link", ""), "next", response.final_url)
-            return None if url is None else {"url": _at_home(url, config["url"])}
+            return None if url is None else {"url": _on_origin(url, config["url"])}
     return None
 
 
@@ -67,7 +67,7 @@ def _number(asked: JsonObject, param: Any) -> int:
         ) from None
 
 
-def _at_home(url: str, home: str) -> str:
+def _on_origin(url: str, home: str) -> str:
     """The URL, if it is on the origin that the config names: what authenticates there goes along.
 
     Raises SourceProblem for any other.

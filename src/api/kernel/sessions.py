@@ -65,10 +65,10 @@ class SessionVerifier:
         try:
             claims = self._claims_of(token, await self._keys.current())
         except InvalidKeyIdError:
-            claims = await self._second_look(token)
+            claims = await self._claims_by_new_keys(token)
         return self._session(claims)
 
-    async def _second_look(self, token: str) -> dict[str, Any]:
+    async def _claims_by_new_keys(self, token: str) -> dict[str, Any]:
         try:
             return self._claims_of(token, await self._keys.refetched())
         except InvalidKeyIdError:

@@ -188,7 +188,7 @@ class Hub:
             self._end_what_is_over(everywhere=everywhere)
             try:
                 if self._rooms and (due or everywhere):
-                    await self._look(None if everywhere else due)
+                    await self._read_logs(None if everywhere else due)
             except Exception as error:  # noqa: BLE001  # the next look may go well
                 log.warning("feeds_not_read", **describe(error))
                 await asyncio.sleep(POLL_SECONDS)
@@ -204,7 +204,7 @@ class Hub:
             elif feed.until <= now:
                 feed.end(End.WITHDRAWN)
 
-    async def _look(self, due: Collection[Id] | None) -> None:
+    async def _read_logs(self, due: Collection[Id] | None) -> None:
         """Read the logs of these workspaces, or of all that have grown, and send what is new."""
         rooms = {id_: room for id_, room in self._rooms.items() if room.position is not None}
         async with self._database.reading() as work:

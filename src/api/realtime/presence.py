@@ -9,7 +9,7 @@ import structlog
 from api.realtime.hub import Hub
 from api.realtime.messages import Message
 from models.core.base import Id
-from models.messages.presence.commands import SAID_EVERY_SECONDS, say_present
+from models.messages.presence.commands import SAID_EVERY_SECONDS, report_presence
 from models.messages.presence.queries import present_in
 from models.messages.workspace_events.rules import EventType
 from runtime.database import Database
@@ -51,7 +51,7 @@ class Presence:
         places = {place for place, _ in here}
         if here or self._said:
             async with self._database.transaction() as work:
-                await say_present(work, self._process_id, here)
+                await report_presence(work, self._process_id, here)
                 present = await present_in(work, places)
             self._said = here
             self._database.notify_readers({f"{self._hub.PRESENCE}{place}" for place in changed})

@@ -8,7 +8,7 @@ from rich.console import Console
 _SHOWN = 20
 
 
-def tell(console: Console, run: dict[str, Any], base_url: str) -> None:
+def print_run(console: Console, run: dict[str, Any], base_url: str) -> None:
     """Print a run: its state, and of each workspace the counts, warnings and errors."""
     _line(console, f"Legacy import {run['id']}: {_words(run['status'])}.")
     for one in run["workspaces"]:
@@ -30,7 +30,7 @@ def tell(console: Console, run: dict[str, Any], base_url: str) -> None:
         _line(console, f"Next: workspace legacy-import {following}")
 
 
-def tell_list(console: Console, runs: list[dict[str, Any]]) -> None:
+def print_list(console: Console, runs: list[dict[str, Any]]) -> None:
     """Print runs, one a line."""
     for run in runs:
         names = ", ".join(one["sourceName"] for one in run["workspaces"]) or "no workspace yet"

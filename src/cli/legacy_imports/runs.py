@@ -11,7 +11,7 @@ import typer
 from cli.api_client import ApiClient, Json, api_client
 from cli.console import aside, terminal
 from cli.legacy_imports.display import WorkspaceBars
-from cli.legacy_imports.report import tell, tell_list
+from cli.legacy_imports.report import print_list, print_run
 from cli.rows.display import Display
 from cli.rows.following import GivenUpError, follow
 from cli.supervisor.errors import StartError
@@ -55,7 +55,7 @@ async def list_runs(place: Place) -> None:
     """Tell of the newest runs."""
     async with await api_client(*place) as client:
         found = await client.call("GET", f"{_RUNS}?limit={_SHOWN}")
-        tell_list(terminal(), found["legacyImports"])
+        print_list(terminal(), found["legacyImports"])
 
 
 async def show_run(run_id: str, place: Place) -> None:
@@ -120,7 +120,7 @@ async def _watch(client: ApiClient, run: dict[str, Any]) -> None:
                 f"The run goes on: workspace legacy-import show {run['id']}"
             ) from None
         run = await client.call("GET", path)
-    tell(terminal(), run, client.base_url)
+    print_run(terminal(), run, client.base_url)
     lost = any(one["stage"] == "failed" for one in run["workspaces"])
     rolled_back = run["status"] == "rolled_back"
     if run["status"] in _FAILED or (lost and not rolled_back):

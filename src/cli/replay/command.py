@@ -65,14 +65,14 @@ def replay(
 
     Exits with 1 when one of them diverges, and with 2 when there is none to judge.
     """
-    from cli.replay.errors import sdk_unheard, told
+    from cli.replay.errors import reported_errors, sdk_logs_muted
     from cli.replay.gate import Recent
 
     if bool(name) == (since is not None):
         raise typer.BadParameter("Name one execution, or say --since.")
     if debug and since is not None:
         raise typer.BadParameter("--debug is for one execution: name it instead of --since.")
-    with told(), sdk_unheard():
+    with reported_errors(), sdk_logs_muted():
         if since is not None:
             wanted = Recent(_period(since), workflow_type, limit, parallel)
             passed = asyncio.run(_gate(state_dir, temporal_address, wanted))
@@ -99,14 +99,14 @@ async def _named(
 
 async def _judge(histories: "list[WorkflowHistory]") -> bool:
     from cli.replay.divergence import explain
-    from cli.replay.report import tell
+    from cli.replay.report import print_verdict
     from cli.replay.verdicts import replay as replay_one
     from cli.replay.verdicts import require_judged
 
     verdicts = []
     for history in histories:
         verdict = await replay_one(history)
-        tell(verdict, await explain(history) if verdict.failed else None)
+        print_verdict(verdict, await explain(history) if verdict.failed else None)
         verdicts.append(verdict)
     require_judged(verdicts)
     return not any(verdict.failed for verdict in verdicts)
@@ -114,7 +114,7 @@ async def _judge(histories: "list[WorkflowHistory]") -> bool:
 
 async def _debug(histories: "list[WorkflowHistory]") -> bool:
     from cli.replay.debugging import LeftError, debug
-    from cli.replay.report import tell
+    from cli.replay.report import print_verdict
 
     passed = True
     for history in histories:
@@ -123,7 +123,7 @@ async def _debug(histories: "list[WorkflowHistory]") -> bool:
         except LeftError:
             complain("Left before the end: nothing was judged.")
             return False
-        tell(verdict, divergence)
+        print_verdict(verdict, divergence)
         passed = passed and not verdict.failed
     return passed
 
@@ -132,7 +132,7 @@ async def _gate(state_dir: Path, address: str | None, wanted: "Recent") -> bool:
     from cli.replay.divergence import explain
     from cli.replay.executions import Chosen, fetch, temporal_of
     from cli.replay.gate import replay_recent
-    from cli.replay.report import summarise, tell
+    from cli.replay.report import print_verdict, summarise
     from cli.replay.verdicts import require_judged
 
     client = await temporal_of(state_dir, address)
@@ -143,7 +143,7 @@ async def _gate(state_dir: Path, address: str | None, wanted: "Recent") -> bool:
     failed = [verdict for verdict in verdicts if verdict.failed]
     for verdict in failed[:_EXPLAINED]:
         history = await fetch(client, Chosen(verdict.workflow_id, verdict.execution_id))
-        tell(verdict, await explain(history))
+        print_verdict(verdict, await explain(history))
     for verdict in failed[_EXPLAINED:]:
         terminal().print(f"also fails: {verdict.workflow_id} ({verdict.execution_id})")
     summarise(verdicts)

@@ -17,7 +17,7 @@ from temporalio.worker import (
 from typing_extensions import override
 
 from cli.replay.divergence import Divergence, Trace, divergence, traced
-from cli.replay.report import tell_divergence
+from cli.replay.report import print_divergence
 from cli.replay.verdicts import Verdict, judged
 
 SKIPPED = ["temporalio.*", "asyncio.*", "concurrent.*", "contextlib", "types"]
@@ -44,7 +44,7 @@ async def debug(history: WorkflowHistory) -> tuple[Verdict, Divergence | None]:
         sys.settrace(None)
         left = isinstance(trace.error, BdbQuit)
         if removed.reason in _TROUBLE and not left:
-            tell_divergence(divergence(history, trace))
+            print_divergence(divergence(history, trace))
             _post_mortem(trace)
 
     failure = await traced(history, trace, [_Stopping()], debug=True, at_end=at_end)

@@ -19,7 +19,7 @@ class HistoryUnavailableError(Exception):
 
 
 @contextmanager
-def told() -> Iterator[None]:
+def reported_errors() -> Iterator[None]:
     """Say why there is no history to judge, and exit with code 2."""
     try:
         yield
@@ -33,7 +33,7 @@ def told() -> Iterator[None]:
 
 
 @contextmanager
-def sdk_unheard() -> Iterator[None]:
+def sdk_logs_muted() -> Iterator[None]:
     """Keep what the SDK logs to itself: what a workflow raises is part of the verdict."""
     logger = logging.getLogger("temporalio")
     level = logger.level

@@ -11,7 +11,7 @@ from itertools import islice
 
 from temporalio.client import Client, WorkflowExecution, WorkflowHistory
 
-from cli.replay.errors import HistoryUnavailableError, sdk_unheard
+from cli.replay.errors import HistoryUnavailableError, sdk_logs_muted
 from cli.replay.executions import Chosen, fetch, recent
 from cli.replay.verdicts import Outcome, Verdict, execution_id, replay_all
 
@@ -77,7 +77,7 @@ async def _histories(
 def replay_texts(texts: list[tuple[str, str]]) -> list[Verdict]:
     """The same in a process of its own; histories travel as JSON."""
     histories = [WorkflowHistory.from_json(name, text) for name, text in texts]
-    with sdk_unheard():
+    with sdk_logs_muted():
         return asyncio.run(replay_all(histories))
 
 

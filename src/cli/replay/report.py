@@ -23,37 +23,37 @@ The code of this checkout cannot carry on what was recorded. If an earlier build
 for executions that began with it; `--debug` stops where it is raised."""
 
 
-def tell(verdict: Verdict, divergence: Divergence | None) -> None:
+def print_verdict(verdict: Verdict, divergence: Divergence | None) -> None:
     """What became of one replay, and what to do about it."""
     ended = "is still open" if verdict.ended is None else f"ended as {verdict.ended}"
-    _say(f"{verdict.workflow_type}  {verdict.workflow_id}  ({verdict.execution_id})")
+    _print(f"{verdict.workflow_type}  {verdict.workflow_id}  ({verdict.execution_id})")
     if verdict.outcome is Outcome.SKIPPED:
-        _say(f"skipped: {verdict.reason}.")
+        _print(f"skipped: {verdict.reason}.")
     elif not verdict.failed:
-        _say(f"replays: {verdict.events} events, {ended}.")
+        _print(f"replays: {verdict.events} events, {ended}.")
     elif verdict.workflow_type not in KNOWN:
-        _say(GONE.format(type=verdict.workflow_type))
+        _print(GONE.format(type=verdict.workflow_type))
     else:
         what = "diverges" if verdict.outcome is Outcome.DIVERGES else "raises"
-        _say(f"{what}: {verdict.events} events, {ended}.")
+        _print(f"{what}: {verdict.events} events, {ended}.")
         if divergence is not None:
-            tell_divergence(divergence)
-        _say(ADVICE if verdict.outcome is Outcome.DIVERGES else RAISED)
+            print_divergence(divergence)
+        _print(ADVICE if verdict.outcome is Outcome.DIVERGES else RAISED)
 
 
-def tell_divergence(divergence: Divergence) -> None:
+def print_divergence(divergence: Divergence) -> None:
     """Where the two sides part."""
     if divergence.recorded is not None:
         step = divergence.recorded
-        _say(f"  recorded      event {step.event_id}: {step.words()}")
+        _print(f"  recorded      event {step.event_id}: {step.words()}")
     if divergence.raised:
-        _say(f"  the code      raises: {divergence.raised}")
+        _print(f"  the code      raises: {divergence.raised}")
     elif divergence.asked is not None:
-        _say(f"  the code now  asks for: {divergence.asked.words()}")
+        _print(f"  the code now  asks for: {divergence.asked.words()}")
     elif divergence.recorded is not None:
-        _say("  the code now  does not ask for it")
+        _print("  the code now  does not ask for it")
     for place in divergence.places:
-        _say(f"  at            {place}")
+        _print(f"  at            {place}")
 
 
 def summarise(verdicts: Sequence[Verdict]) -> None:
@@ -75,5 +75,5 @@ def summarise(verdicts: Sequence[Verdict]) -> None:
     terminal().print(table)
 
 
-def _say(text: str) -> None:
+def _print(text: str) -> None:
     terminal().print(text, markup=False, soft_wrap=True)

@@ -34,7 +34,7 @@ def import_file(  # noqa: PLR0917  # options of a command line
     url: URL = None,
     api_key: API_KEY = None,
 ) -> None:
-    """Import a spreadsheet, show how far it has come, and tell what came in.
+    """Import a spreadsheet, show how far it has come, and print what came in.
 
     All rows come in or none. Ctrl-C cancels it. Exits with 1 when it fails.
     """
@@ -65,7 +65,7 @@ async def _import(
     from cli.api_client import api_client
     from cli.rows.display import Display
     from cli.rows.following import cancelling, follow_rows
-    from cli.rows.outcome import require_success, tell
+    from cli.rows.outcome import print_outcome, require_success
     from cli.rows.upload import size_of_spreadsheet, upload
 
     size = size_of_spreadsheet(file)
@@ -91,7 +91,7 @@ async def _import(
         markup=False,
         soft_wrap=True,
     )
-    tell(console, run, client.base_url)
+    print_outcome(console, run, client.base_url)
     console.print(f"Undo: workspace import --undo {run['id']}", markup=False, soft_wrap=True)
 
 

@@ -18,7 +18,7 @@ def require_success(run: dict[str, Any], base_url: str) -> None:
     raise StartError(f"{reason}\nIts page: {base_url}{run['pageUrl']}")
 
 
-def tell(console: Console, run: dict[str, Any], base_url: str) -> None:
+def print_outcome(console: Console, run: dict[str, Any], base_url: str) -> None:
     """Print the counts of a run that has succeeded."""
     stats = run["stats"]
     counts = {name: stats[f"rows{name.capitalize()}"] for name in _COUNTS}

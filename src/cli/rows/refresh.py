@@ -20,7 +20,7 @@ def refresh(
     url: URL = None,
     api_key: API_KEY = None,
 ) -> None:
-    """Refresh a data source, show how far it has come, and tell what changed.
+    """Refresh a data source, show how far it has come, and print what changed.
 
     Ctrl-C cancels it: nothing has changed then. Exits with 1 when it fails.
     """
@@ -33,7 +33,7 @@ async def _refresh(
     from cli.api_client import api_client
     from cli.rows.display import Display
     from cli.rows.following import cancelling, follow_rows
-    from cli.rows.outcome import require_success, tell
+    from cli.rows.outcome import print_outcome, require_success
 
     async with await api_client(*place) as client:
         source = f"{client.workspace}/data-sources/{quote(data_source, safe='')}"
@@ -44,4 +44,4 @@ async def _refresh(
                 await follow_rows(client, run["id"], display)
                 run = await client.call("GET", path)
     require_success(run, client.base_url)
-    tell(console, run, client.base_url)
+    print_outcome(console, run, client.base_url)

@@ -37,15 +37,17 @@ class Supervisor:
         self._ready.setdefault(service.name, asyncio.Event())
         child = await self._spawn(service)
         if not await self._becomes_ready(child):
-            raise StartError(f"{service.name} did not start. {service.damage()}{self._told(child)}")
-        self._keepers[service.name] = asyncio.create_task(self._keep(child))
+            raise StartError(
+                f"{service.name} did not start. {service.damage()}{self._log_tail(child)}"
+            )
+        self._keepers[service.name] = asyncio.create_task(self._keep_running(child))
 
     async def run_once(self, service: Service) -> None:
         """Run a process that ends by itself. Raises StartError when it fails."""
         child = await self._spawn(service)
         code = await child.wait()
         if code != 0:
-            raise StartError(f"{service.name} failed. {self._told(child)}")
+            raise StartError(f"{service.name} failed. {self._log_tail(child)}")
         self._children.pop(service.name)
         self._status.set(service.name, "done")
 
@@ -65,7 +67,7 @@ class Supervisor:
         for child in self._children.values():
             child.kill()
 
-    def _told(self, child: Child) -> str:
+    def _log_tail(self, child: Child) -> str:
         log = self._state.log(child.service.name)
         return f"The end of {log}:\n{tail(log, since=child.log_begin)}"
 
@@ -75,7 +77,7 @@ class Supervisor:
         self._children[service.name] = child
         return child
 
-    async def _keep(self, child: Child) -> None:
+    async def _keep_running(self, child: Child) -> None:
         delay = _FIRST_DELAY
         service = child.service
         ended = ""

@@ -98,7 +98,7 @@ class MailClient:
         """Hand a mail over. Raises the subclasses of OutboundError; they hold no secret."""
         smtp = self._client()
         try:
-            with _told(self.server.host):
+            with _translated_errors(self.server.host):
                 content = _content(mail, self.server)
                 async with asyncio.timeout(self._seconds):
                     await smtp.connect(sock=await self._connected())
@@ -173,7 +173,7 @@ class MailClient:
 
 
 @contextmanager
-def _told(host: str) -> Iterator[None]:
+def _translated_errors(host: str) -> Iterator[None]:
     """Our error for one of aiosmtplib's; its text stays behind, for it may quote what was sent."""
     try:
         yield

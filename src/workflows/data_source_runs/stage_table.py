@@ -39,7 +39,7 @@ class StageTable:
         for stage in Stage:
             state = self._states.get(stage)
             shown = "-" if state is None else f"{MARKS[state]} {state}"
-            lines.append(f"| {stage} | {shown} | {_told(self._counts.get(stage, {}))} |")
+            lines.append(f"| {stage} | {shown} | {_in_words(self._counts.get(stage, {}))} |")
         return "\n".join(lines)
 
     def _show(self, state: str) -> None:
@@ -47,5 +47,5 @@ class StageTable:
         workflow.set_current_details(self.markdown())
 
 
-def _told(counts: Mapping[str, int]) -> str:
+def _in_words(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{count:,} {name}" for name, count in counts.items()) or "-"

@@ -83,11 +83,11 @@ def unexpected(response: OutboundResponse) -> NodeError:
         f"The server answered {response.status}.",
         retryable=not 400 <= response.status < 500 or response.retryable,
         retry_after=None if wait is None else min(wait, MAX_RETRY_AFTER),
-        quoted=_said(response),
+        quoted=_excerpt(response),
     )
 
 
-def _said(response: OutboundResponse) -> str:
+def _excerpt(response: OutboundResponse) -> str:
     """The beginning of a response body, if it is text."""
     if not (response.is_json or response.content_type == "text/plain"):
         return ""

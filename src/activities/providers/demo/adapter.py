@@ -46,7 +46,7 @@ class DemoAdapter(Adapter):
     async def browse(self, access: ProviderAccess, listing: Listing) -> ResourcePage:
         config, parent = _config(access), listing.parent_external_id
         if parent is not None:
-            _found(config, parent)
+            _readable_fixture(config, parent)
         start = _offset(listing.cursor)
         page = list(islice(_matching(config, listing), start, start + listing.limit + 1))
         shown = [_resource(config, one) for one in page[: listing.limit]]
@@ -58,12 +58,12 @@ class DemoAdapter(Adapter):
         self, access: ProviderAccess, resource: ProviderResource
     ) -> ProviderResource:
         config = _config(access)
-        return _resource(config, _found(config, resource.external_id))
+        return _resource(config, _readable_fixture(config, resource.external_id))
 
     @override
     async def read(self, access: ProviderAccess, resource: ProviderResource) -> ReadContent:
         config = _config(access)
-        found = _found(config, resource.external_id)
+        found = _readable_fixture(config, resource.external_id)
         shown = _resource(config, found)
         if found.format is None or found.holds is None:
             address = shown.canonical_url
@@ -81,7 +81,7 @@ class DemoAdapter(Adapter):
         conditions: Mapping[str, str],
     ) -> Downloaded:
         config = _config(access)
-        found = _found(config, resource.external_id)
+        found = _readable_fixture(config, resource.external_id)
         if found.holds is None or found.mime_type is None:
             raise ProviderProblem(ProblemKind.UNSUPPORTED, "The resource has no content.")
         validators = {"revision": _revision(config, found)}
@@ -94,7 +94,7 @@ class DemoAdapter(Adapter):
     @override
     async def form(self, access: ProviderAccess, resource: ProviderResource) -> HostedForm:
         config = _config(access)
-        found = _found(config, resource.external_id)
+        found = _readable_fixture(config, resource.external_id)
         if found.kind is not ResourceSurfaceKind.FORM or found.holds is None:
             raise ProviderProblem(ProblemKind.UNSUPPORTED, "The resource is no form.")
         document = json.loads(found.holds(config.edition))
@@ -105,7 +105,7 @@ def _config(access: ProviderAccess) -> DemoConnection:
     return DemoConnection.model_validate(access.config)
 
 
-def _found(config: DemoConnection, external_id: str) -> Fixture:
+def _readable_fixture(config: DemoConnection, external_id: str) -> Fixture:
     found = fixture(external_id, config.generated)
     if found is None or found.gone or external_id in config.vanished:
         raise ProviderProblem(ProblemKind.GONE, "The provider has no such resource.")

@@ -30,16 +30,16 @@ def answer_query(connection: Connection, query: DatabaseQuery, path: Path) -> No
     except KeyboardInterrupt:
         return
     except SourceProblem as problem:
-        answer = _told(problem)
+        answer = _problem_fields(problem)
     except MemoryError:
         message = "The rows of the query take more memory than there is for them. Ask for less."
-        answer = _told(SourceProblem(ErrorKind.TOO_LARGE, message))
+        answer = _problem_fields(SourceProblem(ErrorKind.TOO_LARGE, message))
     # Whoever has heard the answer ends the process.
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     connection.send_bytes(to_json(answer))
 
 
-def _told(problem: SourceProblem) -> dict[str, object]:
+def _problem_fields(problem: SourceProblem) -> dict[str, object]:
     return {"kind": problem.kind, "message": problem.message, "final": not problem.retryable}
 
 

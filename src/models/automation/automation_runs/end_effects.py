@@ -94,7 +94,7 @@ async def _log_failure(work: UnitOfWork, run: EndedRun, node_id: str | None) -> 
 
 async def _fail(work: UnitOfWork, run: EndedRun, node_id: str | None) -> None:
     known = await _failed_run(work, run.id)
-    await _tell(work, run, known)
+    await _notify_author(work, run, known)
     chain = (*run.chain, run.id)
     if run.source == RunSource.FAILURE or is_too_long(chain):
         return
@@ -157,7 +157,7 @@ async def _failed_run(work: UnitOfWork, run_id: Id) -> _FailedRun:
     return known
 
 
-async def _tell(work: UnitOfWork, run: EndedRun, known: _FailedRun) -> None:
+async def _notify_author(work: UnitOfWork, run: EndedRun, known: _FailedRun) -> None:
     """Notify the person who made the version that failed."""
     if known.created_by_user_id is None:
         return

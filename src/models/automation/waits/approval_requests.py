@@ -28,15 +28,15 @@ class Request:
 
 async def ask(work: UnitOfWork, request: Request) -> None:
     """Notify everybody who may decide."""
-    await _tell(work, request, "asked")
+    await _notify_approvers(work, request, "asked")
 
 
 async def remind(work: UnitOfWork, request: Request, number: int) -> bool:
     """Notify those who have not decided again. Returns False when the wait is over."""
-    return await _tell(work, request, f"reminded/{number}")
+    return await _notify_approvers(work, request, f"reminded/{number}")
 
 
-async def _tell(work: UnitOfWork, request: Request, occasion: str) -> bool:
+async def _notify_approvers(work: UnitOfWork, request: Request, occasion: str) -> bool:
     row = await find_wait(work, request.key)
     if row is None or row.outcome is not None:
         return False

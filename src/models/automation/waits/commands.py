@@ -104,7 +104,7 @@ async def publish_event(work: UnitOfWork, actor: Actor, body: PublishEvent) -> i
         data=body.data,
         event_id=str(new_id()),
     )
-    await _keep(work, actor, body, response)
+    await _store(work, actor, body, response)
     by_resolution: dict[str, Resolution] = {}
     waits = await _waits_for(work, actor.workspace_id, body.event_key)
     passed = await beside_loop(
@@ -209,7 +209,7 @@ def _check_size(data: JsonObject) -> None:
         raise ValidationError.at("data", f"It is larger than {DATA_LIMIT // 1024} KiB.")
 
 
-async def _keep(work: UnitOfWork, actor: Actor, body: PublishEvent, response: Response) -> None:
+async def _store(work: UnitOfWork, actor: Actor, body: PublishEvent, response: Response) -> None:
     """Keep the event if a run is open, and delete events older than every open run."""
     event, run = automation_event.c, automation_run.c
     oldest = await work.scalar(

@@ -96,11 +96,11 @@ async def replace_access(
                 ]
             )
         )
-    await _tell_shared(work, actor, item_id, set(user_ids) - {row.user_id for row in gone})
+    await _notify_shared(work, actor, item_id, set(user_ids) - {row.user_id for row in gone})
     return await item_access(work, actor, item_id)
 
 
-async def _tell_shared(work: UnitOfWork, actor: Actor, item_id: Id, user_ids: set[Id]) -> None:
+async def _notify_shared(work: UnitOfWork, actor: Actor, item_id: Id, user_ids: set[Id]) -> None:
     """Notify those who have a grant on the item now, and had none before."""
     if not user_ids:
         return

@@ -123,7 +123,7 @@ async def change_item(
     return row
 
 
-async def copy_looks(work: UnitOfWork, actor: Actor, root_id: Id, copies: FromClause) -> None:
+async def copy_appearance(work: UnitOfWork, actor: Actor, root_id: Id, copies: FromClause) -> None:
     """Give items what others look like, and who sees them by their mode.
 
     `copies` has columns `old` and `new` of item ids. All but the copy of `root_id` get the

@@ -41,7 +41,7 @@ def home_of(row: Surface) -> Home:
     )
 
 
-async def tell_mentioned(
+async def notify_mentioned(
     work: UnitOfWork, actor: Actor, home: Home, contents: Mapping[Id, JsonObject]
 ) -> None:
     """Notify those whom blocks mention, each once of a block, however often that is written."""
@@ -74,7 +74,9 @@ async def tell_mentioned(
     await notify_each(work, actor.workspace_id, notices)
 
 
-async def tell_of_comment(work: UnitOfWork, actor: Actor, home: Home, made: SurfaceComment) -> None:
+async def notify_of_comment(
+    work: UnitOfWork, actor: Actor, home: Home, made: SurfaceComment
+) -> None:
     """Notify those who have commented before: in the thread, or at all when this begins one."""
     place = await item_of_target(work, actor.workspace_id, home.item_id, home.database_id)
     if place is None:

@@ -8,7 +8,7 @@ from sqlalchemy import ColumnElement, Executable, insert, select, update
 from models.core.access.placement import Placement, level_on
 from models.core.access.rules import Actor, Level
 from models.core.base import Id
-from models.data.record_comments.notices import tell_of_comment, tell_of_mentions
+from models.data.record_comments.notices import notify_of_comment, notify_of_mentions
 from models.data.record_comments.queries import comment_detail, of_record
 from models.data.record_comments.shapes import (
     CreateRecordComment,
@@ -53,7 +53,7 @@ async def create_comment(
         .returning(record_comment)
     )
     made = await _written(work, statement)
-    await tell_of_comment(work, actor, made)
+    await notify_of_comment(work, actor, made)
     return comment_detail(made)
 
 
@@ -84,7 +84,7 @@ async def update_comment(
         return comment_detail(held)
     changed = await _change(work, actor, place, {**values, "updated_at": work.now})
     if "mentions" in values:
-        await tell_of_mentions(work, actor, changed)
+        await notify_of_mentions(work, actor, changed)
     return comment_detail(changed)
 
 

@@ -27,7 +27,7 @@ class _Subject(Protocol):
     created_by_user_id: Id | None
 
 
-async def tell_of_comment(work: UnitOfWork, actor: Actor, made: RecordComment) -> None:
+async def notify_of_comment(work: UnitOfWork, actor: Actor, made: RecordComment) -> None:
     """Notify whom a new comment mentions, and those who follow: of the thread, or the record.
 
     A record is followed by who made it, a thread by those who wrote in it.
@@ -53,7 +53,7 @@ async def tell_of_comment(work: UnitOfWork, actor: Actor, made: RecordComment) -
     )
 
 
-async def tell_of_mentions(work: UnitOfWork, actor: Actor, changed: RecordComment) -> None:
+async def notify_of_mentions(work: UnitOfWork, actor: Actor, changed: RecordComment) -> None:
     """Notify those whom a changed comment mentions, and who have not been told of it before."""
     if changed.mentions:
         subject = await _subject(work, actor, changed.record_id)

@@ -34,13 +34,13 @@ async def emit_changes(
     `rows` are the records as they are now.
     """
     changed = [one for one in planned if one.kind is not None]
-    if not changed or not await is_heard(work, actor, schema):
+    if not changed or not await has_subscriber(work, actor, schema):
         return
     for first in range(0, len(changed), CHUNK):
         await keep_changes(work, actor, schema, changed[first : first + CHUNK], rows)
 
 
-async def is_heard(work: UnitOfWork, actor: Actor, schema: Schema) -> bool:
+async def has_subscriber(work: UnitOfWork, actor: Actor, schema: Schema) -> bool:
     """Whether any automation subscribes to what this actor changes in the database."""
     here = schema.workspace_id, schema.database_id
     return await has_record_subscriber(work, *here, system=_is_system(actor))

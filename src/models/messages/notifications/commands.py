@@ -84,7 +84,7 @@ async def notify_each(
         seeing = await viewers_of(work, workspace_id, notice.item_id, roles)
         users = [user for id_, user in members.items() if id_ in seeing]
         addressed += [(user, _row(work, workspace_id, user, notice)) for user in users]
-    await _keep(work, addressed)
+    await _store(work, addressed)
     return {user.user_id for user, _ in addressed}
 
 
@@ -94,7 +94,7 @@ def _others(user_ids: Collection[Id], notice: Notice) -> set[Id]:
     return set(user_ids) - did
 
 
-async def _keep(work: UnitOfWork, addressed: Sequence[tuple[Listener, dict[str, Any]]]) -> None:
+async def _store(work: UnitOfWork, addressed: Sequence[tuple[Listener, dict[str, Any]]]) -> None:
     """Write the notifications that are not there yet, and have them delivered."""
     ids = [row["id"] for _, row in addressed]
     known = await work.rows(select(_notification.id).where(_notification.id == any_(_uuids(ids))))

@@ -22,7 +22,9 @@ _rows = (
 )
 
 
-async def say_present(work: UnitOfWork, process_id: Id, present: Collection[tuple[Id, Id]]) -> None:
+async def report_presence(
+    work: UnitOfWork, process_id: Id, present: Collection[tuple[Id, Id]]
+) -> None:
     """Replace what this process said by these pairs of workspace and user."""
     forgotten = func.clock_timestamp() - FORGOTTEN_AFTER
     mine = presence.c.process_id == process_id

@@ -49,7 +49,7 @@ class Registered(NamedTuple):
     public_url: str | None
 
 
-class _Wanted(NamedTuple):
+class _Requested(NamedTuple):
     provider: ProviderName
     label: str
     shared: bool
@@ -63,7 +63,7 @@ async def start_authorization(
     Raises NotFoundError for a connection that the actor does not see, UnsupportedError when nobody
     can sign in there.
     """
-    wanted = await _wanted(work, actor, body)
+    wanted = await _requested(work, actor, body)
     client = oauth_client(wanted.provider, platform.providers)
     if client is None or platform.public_url is None:
         raise UnsupportedError(
@@ -95,13 +95,13 @@ async def start_authorization(
     )
 
 
-async def _wanted(work: UnitOfWork, actor: Actor, body: StartAuthorization) -> _Wanted:
+async def _requested(work: UnitOfWork, actor: Actor, body: StartAuthorization) -> _Requested:
     if body.connection_id is not None:
         found = await get_connection(work, actor, body.connection_id)
-        return _Wanted(found.provider, found.label, found.shared)
+        return _Requested(found.provider, found.label, found.shared)
     assert body.provider is not None, "the shape asks for it"
     assert body.label is not None, "the shape asks for it"
-    return _Wanted(body.provider, body.label, body.shared)
+    return _Requested(body.provider, body.label, body.shared)
 
 
 async def _make_room(work: UnitOfWork, actor: Actor) -> None:

@@ -24,7 +24,7 @@ _TITLES: Mapping[LegacyImportStatus, str] = {
 """What whoever made a run is told of: that a person has the next move, and each end."""
 
 
-async def tell_maker(
+async def notify_maker(
     work: UnitOfWork, run: LegacyImportRun, status: LegacyImportStatus, reason: str = ""
 ) -> None:
     """Notify whoever made a run of the status that it comes to, if it is one they are told of.
@@ -51,7 +51,7 @@ async def tell_maker(
     await notify(work, place, [run.created_by_user_id], notice)
 
 
-async def tell_owners(
+async def notify_owners(
     work: UnitOfWork,
     run: LegacyImportRun,
     status: LegacyImportStatus,

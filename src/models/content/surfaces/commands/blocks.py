@@ -11,7 +11,7 @@ from models.content.surfaces.commands.changes import (
     hold_surface,
     store_blocks,
 )
-from models.content.surfaces.notices import home_of, tell_mentioned
+from models.content.surfaces.notices import home_of, notify_mentioned
 from models.content.surfaces.queries import BlockRow, block_detail, find_block, nested, this_block
 from models.content.surfaces.references import check_references
 from models.content.surfaces.rules.frames import Frame, frame_problems
@@ -64,7 +64,7 @@ async def add_blocks(
     if taken is not None:
         raise ConflictError(f"The id {taken.id} is that of a block on this surface already.")
     await store_blocks(work, actor, surface_id, planned)
-    await tell_mentioned(work, actor, home_of(held), {one.id: one.content for one in planned})
+    await notify_mentioned(work, actor, home_of(held), {one.id: one.content for one in planned})
     changed = await close_change(work, actor, held)
     rows = await work.rows(select(block).where(*these), of=Block)
     return AddedBlocks(blocks=nested(rows, body.parent_block_id), version=changed.version)
@@ -100,7 +100,7 @@ async def update_block(
         .where(*this_block(actor, surface_id, block_id))
         .values(**values, updated_at=func.greatest(work.now, block.c.updated_at))
     )
-    await tell_mentioned(work, actor, home_of(held), {block_id: values.get("content", {})})
+    await notify_mentioned(work, actor, home_of(held), {block_id: values.get("content", {})})
     changed = await close_change(work, actor, held)
     shown = block_detail(await find_block(work, actor, surface_id, block_id))
     return ChangedBlock(block=shown, version=changed.version)

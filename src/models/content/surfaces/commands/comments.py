@@ -4,7 +4,7 @@ from typing import Any
 
 from sqlalchemy import delete, func, insert, select, update
 
-from models.content.surfaces.notices import home_of, tell_of_comment
+from models.content.surfaces.notices import home_of, notify_of_comment
 from models.content.surfaces.queries import find_block, find_surface
 from models.content.surfaces.shapes import (
     CommentDetail,
@@ -55,7 +55,7 @@ async def create_comment(
         .returning(surface_comment),
         of=SurfaceComment,
     )
-    await tell_of_comment(work, actor, home_of(held), made)
+    await notify_of_comment(work, actor, home_of(held), made)
     return CommentDetail.model_validate(made)
 
 

@@ -26,7 +26,7 @@ from models.content.surfaces.commands.changes import (
     most_blocks,
     store_blocks,
 )
-from models.content.surfaces.notices import Home, home_of, tell_mentioned
+from models.content.surfaces.notices import Home, home_of, notify_mentioned
 from models.content.surfaces.queries import detail
 from models.content.surfaces.references import check_references
 from models.content.surfaces.rules.kinds import SurfaceKind
@@ -67,7 +67,7 @@ async def create_surface(
     await _insert(work, actor, made, kind, settings=given.settings or {}, item_id=item_id)
     await store_blocks(work, actor, made, planned)
     here = Home(id=made, item_id=item_id)
-    await tell_mentioned(work, actor, here, {one.id: one.content for one in planned})
+    await notify_mentioned(work, actor, here, {one.id: one.content for one in planned})
     return made
 
 
@@ -100,7 +100,7 @@ async def replace_surface(
         )
     )
     here = home_of(held)
-    await tell_mentioned(work, actor, here, {one.id: one.content for one in planned})
+    await notify_mentioned(work, actor, here, {one.id: one.content for one in planned})
     return await detail(work, actor, await close_change(work, actor, held, body.settings))
 
 

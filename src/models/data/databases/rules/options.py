@@ -69,7 +69,10 @@ def changed_options(
     problems: list[Detail],
 ) -> tuple[Option, ...]:
     """The new list of options: those named by id or key are kept, the others are new."""
-    kept = [_kept(known, body, f"{path}.{place}", problems) for place, body in enumerate(bodies)]
+    kept = [
+        _existing_option(known, body, f"{path}.{place}", problems)
+        for place, body in enumerate(bodies)
+    ]
     named = [
         (body.name, option.key if option else body.key)
         for body, option in zip(bodies, kept, strict=True)
@@ -113,7 +116,7 @@ class OptionGrowth:
         self._names.add(name.casefold())
 
 
-def _kept(
+def _existing_option(
     known: Sequence[Option], body: ChangeOption, path: str, problems: list[Detail]
 ) -> Option | None:
     """The existing option that a body names; its key stays, because records store it."""

@@ -18,7 +18,7 @@ from runtime.database import UnitOfWork
 from runtime.ids import parse_id
 
 
-async def tell_assigned(
+async def notify_assigned(
     work: UnitOfWork, actor: Actor, schema: Schema, planned: Sequence[Planned]
 ) -> None:
     """Notify who is in a person field now and was not before; rows that come in tell nobody."""

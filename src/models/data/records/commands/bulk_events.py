@@ -18,7 +18,7 @@ from models.data.databases.rules.kinds import TITLE_KEY
 from models.data.record_changes.rules import ChangeKind, RecordedChange
 from models.data.record_changes.tables import RecordChange, record_change
 from models.data.records.commands.rows import read_records
-from models.data.records.events import CHUNK, is_heard, keep_changes
+from models.data.records.events import CHUNK, has_subscriber, keep_changes
 from models.data.records.rules.write.writes import Planned, StoredRecord
 from runtime.database import UnitOfWork
 from runtime.ids import least_id
@@ -29,7 +29,7 @@ async def emit_written(work: UnitOfWork, actor: Actor, schema: Schema) -> None:
 
     Never more than `CHUNK` changes are in memory.
     """
-    if not await is_heard(work, actor, schema):
+    if not await has_subscriber(work, actor, schema):
         return
     # Ids of changes come from the database's clock.
     last = least_id(await work.scalar(select(func.transaction_timestamp())))

@@ -53,7 +53,7 @@ _NOW = bindparam("now", type_=Timestamp)
 _COLUMNS = [record.c[name] for name in StoredRecord._fields]
 
 
-def _given(*columns: ColumnElement[Any]) -> CTE:
+def _entries(*columns: ColumnElement[Any]) -> CTE:
     """The rows of the document."""
     rows: FromClause = (
         func.jsonb_to_recordset(cast(bindparam("rows", type_=Text), JSONB))
@@ -110,7 +110,7 @@ def inserting(number: ColumnElement[Any], given: CTE) -> Insert:
     return insert(record).from_select(list(values), selected).add_cte(history)
 
 
-_NEW = _given(
+_NEW = _entries(
     column("title", Text),
     column("data", JSONB),
     column("links", JSONB),
@@ -134,7 +134,7 @@ _INSERT_NUMBERED = PreparedStatement(
     )
 )
 
-_CHANGED = _given(
+_CHANGED = _entries(
     column("kind", Text),
     column("before", JSONB),
     column("after", JSONB),
@@ -234,7 +234,7 @@ async def insert_records(
     rows = [
         {
             "id": one.after.id,
-            "omitted": _kept(one).omitted or None,
+            "omitted": _history_of(one).omitted or None,
             "title": one.after.title,
             "data": one.after.data,
             "links": one.links,
@@ -259,10 +259,10 @@ async def update_records(
     rows = [
         {
             "id": one.after.id,
-            "omitted": _kept(one).omitted or None,
-            "kind": _kept(one).kind,
-            "before": _kept(one).before,
-            "after": _kept(one).after,
+            "omitted": _history_of(one).omitted or None,
+            "kind": _history_of(one).kind,
+            "before": _history_of(one).before,
+            "after": _history_of(one).after,
             "title": one.after.title,
             "data": one.change.data,
             "cleared": sorted(one.change.cleared),
@@ -276,7 +276,7 @@ async def update_records(
     await _UPDATE.execute(work, _with_rows(work, actor, schema, rows))
 
 
-def _kept(planned: Planned) -> RecordedChange:
+def _history_of(planned: Planned) -> RecordedChange:
     assert planned.history is not None, "what changes nothing is not written"
     return planned.history
 

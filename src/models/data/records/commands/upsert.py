@@ -66,7 +66,7 @@ async def find_matches(work: UnitOfWork, schema: Schema, upserts: Sequence[Write
     wanted: dict[str, dict[str, Any]] = {}
     first = next((write for write in upserts if write.upsert_by), upserts[0])
     for write in upserts:
-        values, problems = _wanted(schema, write, first)
+        values, problems = _upsert_values(schema, write, first)
         matches.problems += problems
         if not problems:
             wanted[write.at] = values
@@ -77,7 +77,9 @@ async def find_matches(work: UnitOfWork, schema: Schema, upserts: Sequence[Write
     return matches
 
 
-def _wanted(schema: Schema, write: Write, first: Write) -> tuple[dict[str, Any], list[Detail]]:
+def _upsert_values(
+    schema: Schema, write: Write, first: Write
+) -> tuple[dict[str, Any], list[Detail]]:
     """The values to find the record by, in their stored form."""
     if write.upsert_by and set(write.upsert_by) != set(first.upsert_by):
         message = f"must name the fields that {first.at}upsertBy names"

@@ -12,7 +12,7 @@ from models.core.access.rules import Actor
 from models.data.databases.rules.fields import Schema
 from models.data.databases.rules.kinds import FieldKind
 from models.data.record_changes.rules import ChangeKind
-from models.data.records.commands.assignments import tell_assigned
+from models.data.records.commands.assignments import notify_assigned
 from models.data.records.commands.computed_values import recompute
 from models.data.records.commands.index import index_records
 from models.data.records.commands.links import write_links
@@ -73,7 +73,7 @@ async def _store(
     if any(spec.derived for spec in schema.fields.values()):
         rows = await read_records(work, schema, rows)
     await emit_changes(work, actor, schema, planned, rows)
-    await tell_assigned(work, actor, schema, planned)
+    await notify_assigned(work, actor, schema, planned)
     shown = [rows[one.after.id] for one in planned]
     details = await record_details(work, actor, schema, shown)
     return [Written(detail, one.kind) for detail, one in zip(details, planned, strict=True)]

@@ -19,7 +19,7 @@ from models.data.time_entries.commands.writes import (
     hold,
     is_timed,
     settle,
-    tell_execution,
+    signal_execution,
     write_entry,
 )
 from models.data.time_entries.queries.entries import get_entry
@@ -84,7 +84,7 @@ async def delete_entry(
         delete(time_entry).where(_entry.workspace_id == held.workspace_id, _entry.id == held.id)
     )
     if is_timed(held) and held.closed_at is None:
-        await tell_execution(work, held.workspace_id, held.id)
+        await signal_execution(work, held.workspace_id, held.id)
     fields = TimerFields(work)
     fields.touch(held)
     await fields.write()

@@ -60,7 +60,7 @@ async def insert_entry(
         return None
     fields.touch(row)
     if row.status == EntryStatus.COMPLETED:
-        await _tell_completed(work, row)
+        await _emit_completed(work, row)
     elif is_timed(row):
         summary = f"{row.mode.capitalize()} of a time entry"
         request: outbox.StartRequest = {"summary": summary, "resourceId": str(row.id)}
@@ -87,9 +87,9 @@ async def write_entry(
     for each in (held, row):
         fields.touch(each)
     if row.status == EntryStatus.COMPLETED and held.status in OPEN_ENTRY:
-        await _tell_completed(work, row)
+        await _emit_completed(work, row)
     if heard and is_timed(held) and (held.status, held.due_at) != (row.status, row.due_at):
-        await tell_execution(work, row.workspace_id, row.id)
+        await signal_execution(work, row.workspace_id, row.id)
     return row
 
 
@@ -127,7 +127,7 @@ async def settle(
     return await complete(work, held, times, CompletedBy.TIMER, fields, heard=heard)
 
 
-async def _tell_completed(work: UnitOfWork, row: TimeEntry) -> None:
+async def _emit_completed(work: UnitOfWork, row: TimeEntry) -> None:
     """What follows from the end of an entry."""
     shown = detail_of(row).model_dump(mode="json", by_alias=True)
     await time_entry_completed(work, row.workspace_id, shown, row.database_id)
@@ -160,7 +160,7 @@ def is_timed(row: TimeEntry) -> bool:
     return EntryMode(row.mode) in TIMED_MODES
 
 
-async def tell_execution(work: UnitOfWork, workspace_id: Id, entry_id: Id) -> None:
+async def signal_execution(work: UnitOfWork, workspace_id: Id, entry_id: Id) -> None:
     """Have the execution of an entry look at it again."""
     request: outbox.SignalRequest = {
         "workflowId": Family.TIMER_DUE.workflow_id(entry_id),

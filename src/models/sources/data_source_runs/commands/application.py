@@ -84,7 +84,7 @@ async def insert_new(work: UnitOfWork, run: Application, count: int) -> None:
         .prefix_with("MATERIALIZED")
     )
     named = (given.c.identity, given.c.id, given.c.digest)
-    known = _known(run, select(*named), given)
+    known = _remembered(run, select(*named), given)
     also = [] if run.creates and not run.merges else [known]
     await insert_from(work, run.actor, run.rows.schema, given, count, also)
 
@@ -102,7 +102,7 @@ async def update_changed(work: UnitOfWork, run: Application) -> int:
     )
     if run.merges:
         await forget_replaced(work, run.rows)
-    await work.execute(select(literal(1)).add_cte(_known(run, found, staged_row)))
+    await work.execute(select(literal(1)).add_cte(_remembered(run, found, staged_row)))
     return written
 
 
@@ -191,7 +191,7 @@ def _with_title(values: Any, renamed: Any, title: Any) -> Any:
     return values.op("||", return_type=JSONB())(case((renamed, named), else_=literal({}, JSONB)))
 
 
-def _known(run: Application, found: Select[Any], said: FromClause) -> CTE:
+def _remembered(run: Application, found: Select[Any], said: FromClause) -> CTE:
     """The insertion of rows that the source has, with their records; `said` has what it says."""
     identity, record_id, digest = found.selected_columns
     columns = ["workspace_id", "source_id", "identity", "record_id", "digest", "run_id", "removed"]

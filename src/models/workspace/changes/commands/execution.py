@@ -188,13 +188,13 @@ async def _create_record(call: Call) -> Made:
 
 async def _create_records(call: Call) -> Made:
     body: CreateRecords = call.body
-    operations = [{"op": "create", **_given(one)} for one in body.records]
+    operations = [{"op": "create", **_fields_set(one)} for one in body.records]
     batch = RecordBatch.model_validate({"operations": operations}, strict=False)
     written = await write_batch(call.work, call.actor, call.about.database_id, batch)
     return Made(call.about.database_id, records=[one.id for one in written.records])
 
 
-def _given(record: NewRecord) -> JsonObject:
+def _fields_set(record: NewRecord) -> JsonObject:
     return record.model_dump(mode="json", by_alias=True, exclude={"ref"}, exclude_unset=True)
 
 

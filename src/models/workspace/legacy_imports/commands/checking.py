@@ -10,11 +10,11 @@ from models.workspace.bundles.registry import KINDS
 from models.workspace.legacy_imports.commands.entries import (
     EntryMovedError,
     Held,
+    described,
     enter_stage,
     findings_of,
     hold,
     record,
-    told,
     without_none,
 )
 from models.workspace.legacy_imports.commands.importing import kinds_for
@@ -74,13 +74,13 @@ async def conclude(work: UnitOfWork, held: Held) -> None:
     target = held.entry.target_workspace_id
     if target is not None and not await is_open_workspace(work, target):
         findings.refuse("target", "The workspace that it should go to does not exist any more.")
-    errors = told(findings.errors)
+    errors = described(findings.errors)
     await record(
         work,
         held.entry.id,
         stage=(ImportStage.BLOCKED if errors else ImportStage.READY).value,
         counts=without_none(findings.rows),
-        warnings=told(findings.warnings),
+        warnings=described(findings.warnings),
         errors=errors,
         progress={},
     )

@@ -12,7 +12,7 @@ from models.core.base import Id
 from models.people.workspaces.queries import is_open_workspace
 from models.workspace.legacy_imports.commands import executions
 from models.workspace.legacy_imports.commands.moves import chosen_of, move, require
-from models.workspace.legacy_imports.notices import tell_maker
+from models.workspace.legacy_imports.notices import notify_maker
 from models.workspace.legacy_imports.queries import (
     entries_of,
     find_entry,
@@ -69,7 +69,7 @@ async def approve(
         approved_by_user_id=principal.user_id,
         approval_note=body.note,
     )
-    await executions.tell(work, run, "approve")
+    await executions.signal_execution(work, run, "approve")
     return await get_run(work, run_id)
 
 
@@ -101,7 +101,7 @@ async def start(work: UnitOfWork, run_id: Id) -> LegacyImport:
     await work.execute(
         of_run.where(~_entry.selected).values(stage=ImportStage.SKIPPED.value, updated_at=work.now)
     )
-    await executions.tell(work, run, "start")
+    await executions.signal_execution(work, run, "start")
     return await get_run(work, run_id)
 
 
@@ -124,7 +124,7 @@ async def _check_again(
         stale.values(stage=ImportStage.QUEUED.value, progress={}, updated_at=work.now)
     )
     await move(work, run, LegacyImportStatus.DRY_RUNNING)
-    await executions.tell(work, run, decision)
+    await executions.signal_execution(work, run, decision)
 
 
 async def update_workspace(
@@ -183,7 +183,7 @@ async def cancel(
     who = {"canceled_by_user_id": principal.user_id, "cancellation_reason": body.reason}
     if run.status in TAKEN_BACK:
         await move(work, run, LegacyImportStatus.CANCELLING, **who)
-        await executions.tell(work, run, "cancel")
+        await executions.signal_execution(work, run, "cancel")
         return await get_run(work, run_id)
     await move(work, run, LegacyImportStatus.CANCELLED, completed_at=work.now, **who)
     await work.execute(
@@ -193,5 +193,5 @@ async def cancel(
     )
     await executions.cancel_execution(work, run)
     if run.created_by_user_id != principal.user_id:
-        await tell_maker(work, run, LegacyImportStatus.CANCELLED, body.reason or "")
+        await notify_maker(work, run, LegacyImportStatus.CANCELLED, body.reason or "")
     return await get_run(work, run_id)

@@ -157,7 +157,7 @@ def findings_of(entry: LegacyImportWorkspace) -> Findings:
     return Findings() if stored is None else Findings.from_json(stored)
 
 
-def told(notes: Mapping[tuple[str, str], int]) -> list[str]:
+def described(notes: Mapping[tuple[str, str], int]) -> list[str]:
     """Notes in words."""
     return [
         message if times == 1 else f"{message} ({times:,} times)"

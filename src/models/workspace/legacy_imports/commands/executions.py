@@ -35,7 +35,7 @@ async def start_execution(
     await lifecycle.start(work, Family.LEGACY_IMPORT, run_id, run_id, request, restarts)
 
 
-async def tell(work: UnitOfWork, run: Executed, decision: str) -> None:
+async def signal_execution(work: UnitOfWork, run: Executed, decision: str) -> None:
     """Have the execution of a run look at its row again."""
     await outbox.append(
         work,

@@ -7,11 +7,11 @@ from models.people.workspaces.commands import create_hidden_workspace
 from models.people.workspaces.queries import is_open_workspace
 from models.workspace.legacy_imports.commands.entries import (
     Held,
+    described,
     enter_stage,
     findings_of,
     record,
     target_workspace,
-    told,
 )
 from models.workspace.legacy_imports.rules import IMPORT_STAGES, ImportStage, LifecycleState
 from models.workspace.legacy_imports.tables import LegacyImportWorkspace
@@ -50,7 +50,7 @@ async def end_stage(work: UnitOfWork, held: Held) -> ImportStage:
     if following != ImportStage.VERIFYING:
         await enter_stage(work, held, following)
         return following
-    found = told(findings_of(held.entry).warnings)
+    found = described(findings_of(held.entry).warnings)
     warnings = list(dict.fromkeys([*held.entry.warnings, *found]))
     await enter_stage(work, held, following, warnings=warnings, imported_at=work.now)
     return following

@@ -9,7 +9,7 @@ from models.core.base import Id
 from models.workspace.legacy_imports.commands import executions
 from models.workspace.legacy_imports.commands.moves import chosen_of, move, require
 from models.workspace.legacy_imports.commands.releases import release
-from models.workspace.legacy_imports.notices import tell_owners
+from models.workspace.legacy_imports.notices import notify_owners
 from models.workspace.legacy_imports.queries import (
     entries_of,
     find_entry,
@@ -67,10 +67,10 @@ async def retry_workspace(work: UnitOfWork, run_id: Id, entry_id: Id) -> LegacyI
         )
     )
     if run.status == LegacyImportStatus.IMPORTING:
-        await executions.tell(work, run, "retry_workspace")
+        await executions.signal_execution(work, run, "retry_workspace")
     elif run.status == LegacyImportStatus.VERIFYING:
         await move(work, run, LegacyImportStatus.IMPORTING)
-        await executions.tell(work, run, "retry_workspace")
+        await executions.signal_execution(work, run, "retry_workspace")
     else:
         await _go_on(work, run, LegacyImportStatus.IMPORTING, "retry")
     return await get_run(work, run_id)
@@ -86,7 +86,7 @@ async def release_finished(work: UnitOfWork, run_id: Id, keys: KeyRing) -> Legac
             f"The legacy import run is {run.status}, and no workspace of it is finished and hidden."
         )
     await release(work, run, finished, keys)
-    await tell_owners(work, run, LegacyImportStatus(run.status), finished)
+    await notify_owners(work, run, LegacyImportStatus(run.status), finished)
     return await get_run(work, run_id)
 
 

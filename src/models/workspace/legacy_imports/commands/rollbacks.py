@@ -70,7 +70,7 @@ async def remove_batch(work: UnitOfWork, held: Held) -> int | None:
             await record(work, entry.id, progress=progress, **_running(held))
             return removed
         place = following
-    left = await _left(work, held)
+    left = await _rows_left(work, held)
     if entry.creates and not any(left.values()):
         removed = await purge_events_of(work, entry.target_workspace_id) or await purge_workspace(
             work, entry.target_workspace_id
@@ -214,7 +214,7 @@ def _keys_to(table: Table) -> Iterator[tuple[Table, ForeignKeyConstraint]]:
                 yield one.table, key
 
 
-async def _left(work: UnitOfWork, held: Held) -> dict[str, int]:
+async def _rows_left(work: UnitOfWork, held: Held) -> dict[str, int]:
     """How many rows of each kind are there still; in a workspace of its own, whoever made them."""
     left = {}
     for kind in _REMOVED:

@@ -9,7 +9,7 @@ from models.core.base import Id
 from models.core.lifecycle import commands as lifecycle
 from models.workspace.legacy_imports.commands.executions import cancel_execution
 from models.workspace.legacy_imports.commands.releases import release
-from models.workspace.legacy_imports.notices import tell_maker, tell_owners
+from models.workspace.legacy_imports.notices import notify_maker, notify_owners
 from models.workspace.legacy_imports.queries import decisive, entries_of
 from models.workspace.legacy_imports.rules import (
     AT_ONCE_CANCELLED,
@@ -66,10 +66,10 @@ async def _enter(
     if status in END_WITH_DATA:
         done = [one for one in entries if one.stage == ImportStage.DONE]
         await release(work, run, done, keys)
-        await tell_owners(work, run, status, done)
+        await notify_owners(work, run, status, done)
     moved = await lifecycle.move(work, LEGACY_IMPORTS, run.id, status, **values)
     assert moved, f"no move leads from {run.status} to {status}"
-    await tell_maker(work, run, status)
+    await notify_maker(work, run, status)
     if status == LegacyImportStatus.CANCELLED:
         await cancel_execution(work, run)
 
@@ -116,7 +116,7 @@ async def _close(
         updated_at=work.now,
     )
     if moved:
-        await tell_maker(work, run, end, errors[-1])
+        await notify_maker(work, run, end, errors[-1])
     return moved
 
 

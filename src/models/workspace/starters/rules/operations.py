@@ -48,12 +48,12 @@ def _place_ref(ref: str) -> JsonObject:
     return _ref(f"{ref}.item")
 
 
-def _looks(node: PlanNode) -> JsonObject:
+def _appearance(node: PlanNode) -> JsonObject:
     return {} if node.icon is None else {"icon": node.icon}
 
 
 def _item(node: PlanNode, kind: str, **given: Any) -> Operation:
-    body = {"kind": kind, "title": node.label, **_place(node), **_looks(node), **given}
+    body = {"kind": kind, "title": node.label, **_place(node), **_appearance(node), **given}
     return _operation(OperationKind.CREATE_ITEM, node.ref, body)
 
 
@@ -93,7 +93,7 @@ def _database(node: PlanNode, databases: Sequence[PlanNode]) -> Operation:
     body = {
         "label": node.label,
         **_place(node),
-        **_looks(node),
+        **_appearance(node),
         **({} if node.description is None else {"description": node.description}),
         "fields": [_field(field) for field in fields],
         "views": [_view(view, fields) for view in node.views or suggested_views(fields)],

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from sqlalchemy import ARRAY, FromClause, Uuid, func, literal
 
 from models.content.grants.commands import copy_grants
-from models.content.items.commands import check_parent, check_scopes, copy_looks
+from models.content.items.commands import check_parent, check_scopes, copy_appearance
 from models.content.items.joins import ITEM, live_items
 from models.content.items.queries import find_item, get_item, item_detail, items_below, target_of
 from models.content.items.rules import ItemKind, copy_stem, copy_title
@@ -104,7 +104,7 @@ async def _copy_own_columns(
 ) -> None:
     """Copy the columns and grants of the items; those below the root keep their order."""
     copies = _pairs(made)
-    await copy_looks(work, actor, root_id, copies)
+    await copy_appearance(work, actor, root_id, copies)
     await copy_grants(work, actor, copies)
 
 
