@@ -40,7 +40,7 @@ from tests.contract.catalogue import EXAMPLES
 from tests.contract.furnished import Furnished
 from tests.contract.operations import Operation, call, operations
 from tests.contract.watching import checksums
-from tests.support.bundles import exported
+from tests.support.bundles import exported, sparse
 from tests.support.engine import Engine
 from tests.support.furnished_fully import furnish_fully
 from tests.support.import_driver import ImportDriver
@@ -125,7 +125,7 @@ async def imports(
 ) -> AsyncIterator[Imports]:
     await furnish_fully(own)
     store = ObjectStore(settings.object_store)
-    content = await exported(own.space, store, 5_000)
+    content = sparse(await exported(own.space, store, 5_000))
     admin = await make_space(_watched_database, keys)
     yield Imports(admin, store, ImportDriver(_watched_database, store, keys), content)
 

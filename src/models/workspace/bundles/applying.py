@@ -4,7 +4,19 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic_core import to_json
-from sqlalchemy import ARRAY, Text, Uuid, cast, column, func, literal, select, type_coerce, update
+from sqlalchemy import (
+    ARRAY,
+    Column,
+    Text,
+    Uuid,
+    cast,
+    column,
+    func,
+    literal,
+    select,
+    type_coerce,
+    update,
+)
 from sqlalchemy.dialects.postgresql import JSON
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.exc import DataError, IntegrityError
@@ -155,10 +167,15 @@ async def _insert(work: UnitOfWork, kind: BundleKind, rows: Sequence[Row]) -> No
 
 
 def _value(work: UnitOfWork, kind: BundleKind, name: str, given: Any) -> Any:
-    """A value of a row; none is written in the future, and a default stands for what is missing."""
+    """A value of a row; none is written in the future."""
     of = kind.table.c[name]
     if isinstance(of.type, type(Timestamp)) and name in {"created_at", "updated_at"}:
         return func.least(given, literal(work.now, Timestamp))
+    return or_default(of, given)
+
+
+def or_default(of: Column[Any], given: Any) -> Any:
+    """A value for a column; where that may not be null, its default stands for what is missing."""
     if of.server_default is not None and not of.nullable:
         return func.coalesce(given, type_coerce(of.server_default.arg, of.type))  # type: ignore[attr-defined]
     return given

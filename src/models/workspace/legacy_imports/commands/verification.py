@@ -10,6 +10,7 @@ from sqlalchemy import JSON, Text, cast, column, func, literal, select
 from models.core.base import JsonObject
 from models.core.bundles.findings import Findings
 from models.core.bundles.kinds import BundleKind, ImportTarget, Row
+from models.workspace.bundles.applying import or_default
 from models.workspace.bundles.id_map import found_count
 from models.workspace.bundles.lines import read_rows
 from models.workspace.bundles.references import resolve
@@ -72,8 +73,9 @@ async def _compared(
         pairs = [part for name in names for part in (literal(name, Text), of[name])]
         return func.md5(cast(func.jsonb_strip_nulls(func.jsonb_build_object(*pairs)), Text))
 
+    meant = {name: or_default(table.c[name], told.c[name]) for name in names}
     pairs = await work.rows(
-        select(digest(told.c).label("told"), digest(table.c).label("there"), table.c.id)
+        select(digest(meant).label("told"), digest(table.c).label("there"), table.c.id)
         .select_from(told.outerjoin(table, table.c.id == told.c.id))
         .order_by(told.c.id)
     )
