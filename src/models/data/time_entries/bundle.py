@@ -1,12 +1,13 @@
 """Time entries in a bundle: those that are completed."""
 
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Select, or_, select
 
 from models.content.items.joins import ITEM, live_items
 from models.core.base import Id
-from models.core.bundles.kinds import BundleKind
+from models.core.bundles.kinds import BundleKind, Row
 from models.core.bundles.rules import USER, Stage
 from models.data.time_entries.rules.kinds import EntryStatus
 from models.data.time_entries.tables import time_entry
@@ -21,6 +22,27 @@ def _rows(workspace_id: Id) -> Select[Any]:
         time_entry.c.deleted_at.is_(None),
         or_(time_entry.c.item_id.is_(None), seen),
     )
+
+
+def _problem(row: Row) -> str | None:
+    """What keeps a row from being a completed entry: of others one at most may run for a person,
+    and only executions, which no import starts, would end them."""
+    if row["status"] != EntryStatus.COMPLETED:
+        return f"status: an entry that is {row['status']} is not over; only completed ones come in."
+    for name in ("endedAt", "closedAt", "durationMs"):
+        if row.get(name) is None:
+            return f"{name}: a completed entry has it."
+    if row.get("pausedAt") is not None:
+        return "pausedAt: a completed entry has none."
+    if min(row["durationMs"], row["accumulatedPausedMs"]) < 0:
+        return "durationMs, accumulatedPausedMs: no time is less than none."
+    try:
+        backwards = datetime.fromisoformat(row["endedAt"]) < datetime.fromisoformat(
+            row["startedAt"]
+        )
+    except ValueError:
+        return "startedAt, endedAt: there is no such moment."
+    return "endedAt: it is before startedAt." if backwards else None
 
 
 TIME_ENTRIES = BundleKind(
@@ -47,4 +69,5 @@ TIME_ENTRIES = BundleKind(
         "deleted_at": "tells what an import has not shown yet",
     },
     hides=True,
+    check=_problem,
 )

@@ -117,6 +117,33 @@ async def test_a_part_that_nobody_could_have_made_blocks(
     assert all(message.startswith(f"{kind}: ") for _, message in errors), errors
 
 
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {},
+        {"status": "active", "endedAt": None, "closedAt": None, "durationMs": None},
+        {"status": "paused", "pausedAt": MOMENT, "endedAt": None, "closedAt": None},
+        {"status": "discarded"},
+        {"closedAt": None},
+        {"durationMs": -1},
+        {"pausedAt": MOMENT},
+        {"endedAt": "2025-12-31T23:59:59Z"},
+        {"endedAt": "2026-01-01T23:59:60Z"},
+    ],
+)
+async def test_an_entry_that_is_not_over_blocks(changed: dict[str, Any], space: Space) -> None:
+    """Two that run for one person would meet in the table, once everything before was written."""
+    people = dict.fromkeys(("userId", "createdByUserId", "updatedByUserId"), str(uuid4()))
+    entry = _part("time_entry", targetKind="workspace", targetId=str(SOURCE), source="import",
+                  mode="stopwatch", status="completed", startedAt=MOMENT, endedAt=MOMENT,
+                  closedAt=MOMENT, durationMs=0, accumulatedPausedMs=0, soundId="none",
+                  **people)  # fmt: skip
+    text = json.dumps({**entry, **changed}).encode() + b"\n"
+    errors = await _errors({f"workspaces/{SOURCE}/time_entries.ndjson": text}, space)
+    assert bool(errors) == bool(changed)
+    assert all(message.startswith("time_entry: ") for _, message in errors), errors
+
+
 async def test_the_parts_themselves_come_in(space: Space) -> None:
     assert await _errors(_whole(""), space) == set()
 
