@@ -8,7 +8,8 @@ tests/workflows/test_replay.py.
 
 import asyncio
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,12 +25,13 @@ from runtime.database import Database, UnitOfWork
 from runtime.errors import ConflictError
 from runtime.families import JOB_FAMILIES, Family, Queue
 from runtime.ids import new_id
+from runtime.outbound.mail_server import MailServer
 from tests.support.action_stories import ACTION_STORIES
 from tests.support.counting import Counting
 from tests.support.delivery_stories import DELIVERY_STORIES
 from tests.support.ending_stories import ENDING_STORIES
 from tests.support.engine import Engine, Json, graph, node, running_engine
-from tests.support.legacy_import_stories import LEGACY_IMPORT_STORIES
+from tests.support.legacy_import_stories import LEGACY_IMPORT_STORIES, LONG_STORIES
 from tests.support.loop_stories import LOOP_STORIES, loop_graphs
 from tests.support.patience import eventually
 from tests.support.post_office import open_post_office
@@ -44,6 +46,8 @@ from workflows.maintenance.maintenance import Maintenance
 from workflows.maintenance.retention import Retention
 
 DIRECTORY = Path(__file__).parents[2] / "temporal" / "histories"
+SOON = 12
+"""Events after which a server suggests to go on as another execution."""
 
 TWICE = {"maxAttempts": 3, "initialDelaySeconds": 0.1, "backoffMultiplier": 1}
 
@@ -284,23 +288,37 @@ async def _waiting(engine: Engine) -> tuple[uuid.UUID, uuid.UUID]:
     return automation.id, run_id
 
 
-async def record(engine: Engine, sink: Sink, directory: Path = DIRECTORY) -> list[str]:
-    """Run every story that has no history yet and write it; the names of the files."""
+async def record(
+    engine: Engine,
+    graphs: Mapping[str, Json],
+    stories: Mapping[str, Callable[[Engine], Awaitable[str]]],
+    directory: Path = DIRECTORY,
+) -> None:
+    """Run every graph and story that has no history yet and write it.
+
+    One that went on as another execution has two: of the first, and as `<name>-last` of the last.
+    """
     recorded = await asyncio.to_thread(lambda: {path.stem for path in directory.glob("*.json")})
     workflow_ids = {}
-    for name, content in {**graphs(sink), **loop_graphs(sink)}.items():
+    for name, content in graphs.items():
         if name not in recorded:
             run = await engine.run(content)
             workflow_ids[name] = Family.AUTOMATION_RUN.workflow_id(run.id)
-    for name, story in STORIES.items():
+    for name, story in stories.items():
         if name not in recorded:
             workflow_ids[name] = await story(engine)
     for name, workflow_id in workflow_ids.items():
         handle = engine.client.get_workflow_handle(workflow_id)
         await _closed(handle)
-        text = golden(await handle.fetch_history())
-        await asyncio.to_thread((directory / f"{name}.json").write_text, text)
-    return sorted(workflow_ids)
+        last = await handle.describe()
+        first = last.raw_description.workflow_execution_info.first_run_id
+        executions = {f"{name}-last": last.run_id, name: first}
+        if first == last.run_id:
+            del executions[f"{name}-last"]
+        for file, run_id in executions.items():
+            one = engine.client.get_workflow_handle(workflow_id, run_id=run_id)
+            text = golden(await one.fetch_history())
+            await asyncio.to_thread((directory / f"{file}.json").write_text, text)
 
 
 async def _closed(handle: WorkflowHandle[Any, Any]) -> None:
@@ -316,20 +334,28 @@ async def _closed(handle: WorkflowHandle[Any, Any]) -> None:
     await eventually(is_closed, what=f"the end of {handle.id}")
 
 
-async def main() -> None:
-    """Record against servers of the recorder's own."""
+@asynccontextmanager
+async def recorder(*extra: str, mail: MailServer | None = None) -> AsyncIterator[Engine]:
+    """An engine on servers of the recorder's own; `extra` as `dev_server` takes it."""
     families = {family: Recorded() for family in JOB_FAMILIES}
     counting = patch("cli.worker_activities.job_families", lambda *_: families)
     with counting, migrated_database("recorder") as url:
         database = Database(url)
         async with (
-            dev_server() as environment,
-            serving() as sink,
-            open_post_office() as office,
-            running_engine(database, url, environment.client, mail=office.server) as engine,
+            dev_server(*extra) as environment,
+            running_engine(database, url, environment.client, mail=mail) as engine,
         ):
-            await record(engine, sink)
+            yield engine
         await database.close()
+
+
+async def main() -> None:
+    """Record what has no history."""
+    async with serving() as sink, open_post_office() as office:
+        async with recorder(mail=office.server) as engine:
+            await record(engine, {**graphs(sink), **loop_graphs(sink)}, STORIES)
+        async with recorder(f"limit.historyCount.suggestContinueAsNew={SOON}") as engine:
+            await record(engine, {}, LONG_STORIES)
 
 
 if __name__ == "__main__":

@@ -25,9 +25,9 @@ def _options(*extra: str) -> dict[str, Any]:
 
 
 @asynccontextmanager
-async def dev_server() -> AsyncIterator[WorkflowEnvironment]:
-    """A server whose time is the clock's."""
-    async with await WorkflowEnvironment.start_local(**_options()) as environment:
+async def dev_server(*extra: str) -> AsyncIterator[WorkflowEnvironment]:
+    """A server whose time is the clock's; `extra` are more values of its configuration."""
+    async with await WorkflowEnvironment.start_local(**_options(*extra)) as environment:
         yield environment
 
 
