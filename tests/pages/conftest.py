@@ -30,7 +30,9 @@ async def server(
     emptied(database_url)
     async with (
         dev_server() as temporal,
-        running_engine(_watched_database, database_url, temporal.client),
+        running_engine(
+            _watched_database, database_url, temporal.client, store=settings.object_store
+        ),
         api_process(settings, WORKSPACE_TEMPORAL_UI_URL="http://127.0.0.1:8233") as server,
     ):
         yield server

@@ -45,8 +45,8 @@ async function data(path, signal, more) {
 export const overview = (path, signal) => data(path, signal);
 
 /** Asks for something to be done. */
-export const act = (path, body) => data(path, undefined, {
-  method: "POST", body: JSON.stringify(body), headers: { "Content-Type": "application/json" },
+export const act = (path, body, method = "POST") => data(path, undefined, {
+  method, body: JSON.stringify(body), headers: { "Content-Type": "application/json" },
 });
 
 /** One page of the node runs of a node. */
