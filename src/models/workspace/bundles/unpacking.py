@@ -170,7 +170,12 @@ def _compare(manifest: Manifest, parts: dict[str, Part]) -> None:
         raise BundleError(Fault.DUPLICATE_NAME, f"{MANIFEST} lists a file twice.")
     if extra := parts.keys() - listed.keys():
         raise BundleError(Fault.UNLISTED_FILE, f"{MANIFEST} does not list {min(extra)}.")
+    homes = tuple(home(one.id) for one in manifest.workspaces)
     for path, told in listed.items():
+        if path.startswith("workspaces/") and not path.startswith(homes):
+            raise BundleError(
+                Fault.UNLISTED_FILE, f"{path} is of a workspace that {MANIFEST} does not list."
+            )
         part = parts.get(path)
         if part is None:
             raise BundleError(Fault.MISSING_FILE, f"The bundle lacks {path}.")
