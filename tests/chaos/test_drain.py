@@ -1,16 +1,22 @@
 """A worker that is asked to stop ends what it has begun (reliability G26)."""
 
 import asyncio
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from activities.outbox.deliveries import ExecutionDeliveries
 from activities.outbox.relay import Relay
 from activities.outbox.run_starts import RunStarts
+from models.workspace.legacy_imports.commands import decisions
+from models.workspace.legacy_imports.shapes import ApproveLegacyImport
+from runtime.object_store import ObjectStore
 from tests.chaos.conftest import MakeDatabase
 from tests.chaos.processes import Workers
 from tests.chaos.story import ended, fetch
 from tests.support.engine import Engine, graph, node
+from tests.support.legacy_import_stories import accept, small, until
 from tests.support.patience import ENOUGH, eventually
 from tests.support.sink import Sink
 from workflows.registry import ROUTES
@@ -61,9 +67,17 @@ async def test_a_relay_that_is_woken_as_it_is_stopped_stops(idle: Engine) -> Non
     assert done == {running}
 
 
-async def test_a_stopping_worker_finishes_its_calls(
-    idle: Engine, workers: Workers, sink: Sink, new_database: MakeDatabase, url: str
+async def test_a_stopping_worker_finishes_its_calls_and_hands_over_what_waits(
+    idle: Engine,
+    workers: Workers,
+    sink: Sink,
+    new_database: MakeDatabase,
+    url: str,
+    tmp_path: Path,
 ) -> None:
+    """What waits is a legacy import, for its review."""
+    store = (tmp_path / "objects").as_uri()
+    engine = replace(idle, store=ObjectStore(store))
     database_id = await new_database(idle)
     automation = await idle.publish(
         graph(
@@ -78,8 +92,10 @@ async def test_a_stopping_worker_finishes_its_calls(
             edges=[("call", "note")],
         )
     )
-    first = await workers.start()
+    first = await workers.start(WORKSPACE_OBJECT_STORE=store)
     await first.ready()
+    waiting = await accept(engine, await small(engine))
+    await until(engine, waiting, "awaiting_review")
     for _ in range(RUNS):
         await idle.start(automation.id)
 
@@ -93,11 +109,15 @@ async def test_a_stopping_worker_finishes_its_calls(
     answered = await fetch(url, "SELECT status, attempt FROM node_run WHERE node_id = 'call'")
     assert answered == [("succeeded", 1)] * RUNS
 
-    await workers.start()
+    await workers.start(WORKSPACE_OBJECT_STORE=store)
+    async with idle.database.transaction() as work:
+        await decisions.approve(work, idle.actor.principal, waiting, ApproveLegacyImport())
+        await decisions.start(work, waiting)
     assert await ended(url, automation.id, RUNS) == {"succeeded": RUNS}
     assert set(sink.counts().values()) == {1}
     titles = await fetch(url, "SELECT title FROM record WHERE database_id = %s", database_id)
     assert titles == [("done",)] * RUNS
+    await until(engine, waiting, "completed")
 
 
 async def test_a_worker_that_is_not_heard_ends_so_that_it_is_replaced(workers: Workers) -> None:
