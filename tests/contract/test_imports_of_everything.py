@@ -276,15 +276,25 @@ async def test_what_people_changed_since_stays_until_it_is_to_go_by_force(
     surface = (await own.client.get(f"/v1/surfaces/{surface_id}")).json()["data"]
     page = f"/v1/items/{surface['itemId']}"
     assert (await own.client.patch(page, json={"title": "Mine"})).is_success
+    whole_id = named[own.ids["wholeId"]]
+    listed = (await own.client.get(f"{own.space.path}/databases")).json()["data"]["databases"]
+    (whole,) = (one for one in listed if one["id"] == whole_id)
+    place = f"/v1/items/{whole['itemId']}"
+    assert (await own.client.patch(place, json={"title": "Mine too"})).is_success
     run = await imports.rolled_back(run_id)
     (entry,) = run.workspaces
     assert entry.rollback_state == "partial"
     kept = [one for one in entry.warnings if one.startswith("Kept")]
-    assert any(f" record: {record_id}" in one for one in kept), kept
+    (records,) = (one for one in kept if " record: " in one)
+    assert record_id in records
+    assert named[own.ids["wholeRecordId"]] in records
     shown = await own.client.get(f"/v1/records/{record_id}")
     assert shown.json()["data"]["data"]["price"] == 7
     content = (await own.client.get(f"/v1/surfaces/{surface_id}")).json()["data"]
     assert content["blocks"] == surface["blocks"]
+    rows = await own.client.get(f"/v1/databases/{whole_id}/records")
+    titles = {one["title"] for one in rows.json()["data"]["records"]}
+    assert titles == {"One", "Two"}
     gone = await own.client.get(f"/v1/items/{named[own.ids['folderId']]}")
     assert gone.status_code == 404
 

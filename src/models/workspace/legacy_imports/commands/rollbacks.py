@@ -244,7 +244,8 @@ async def _names(work: UnitOfWork, held: Held, left: dict[str, int]) -> list[str
         )
         ids = ", ".join(str(row.id) for row in rows)
         told.append(
-            f"Kept, since changed after the import: {left[kind.name]:,} {kind.name}: {ids}."
+            "Kept, since changed after the import, or together with what was:"
+            f" {left[kind.name]:,} {kind.name}: {ids}."
         )
     return told
 
