@@ -6,13 +6,15 @@ from typing import Any
 
 import httpx2
 import pytest
+from sqlalchemy import func, update
 
 from models.people.users.commands import make_platform_admin
+from models.people.workspaces.tables import workspace
 from tests.support.browser import Page
 from tests.support.legacy_imports import folder, folders, whole
 from tests.support.patience import ENOUGH
 from tests.support.server import Server
-from tests.support.spaces import Space
+from tests.support.spaces import Space, make_space
 
 pytestmark = pytest.mark.takes(seconds=30)
 
@@ -78,3 +80,35 @@ async def test_an_administrator_leaves_out_what_is_blocked_and_imports_the_rest(
     await page.until(f"{BUTTONS} === 'Roll back'")
     assert "item: 3" in await page.evaluate(f"{_of('Good')}.innerText")
     await page.screenshot(screens / "legacy-import-completed.png")
+
+
+async def test_a_workspace_whose_import_failed_is_retried(
+    page: Page, server: Server, space: Space, screens: Path
+) -> None:
+    target = await make_space(space.database, space.keys)
+    run = await _uploaded(server, space, whole({"Moved": folders(3)}))
+    await page.open(f"{server.url}{run['pageUrl']}")
+    await page.write("#token", space.token)
+    await page.press("Enter")
+    await page.until(f"{STATUS} === 'awaiting review'")
+    await page.evaluate(f"(window.prompt = () => ' {target.id} ') && null")
+    await _press(page, "Import into …", _of("Moved"))
+    await page.until(f"{_controls('Moved')}.endsWith('Import into one of its own')")
+    await _press(page, "Approve")
+    await page.until(f"{STATUS} === 'approved'")
+    await _delete(target, func.now())
+    await _press(page, "Start")
+    await page.until(f"{STATUS} === 'failed'")
+    assert "does not exist any more" in await page.evaluate(f"{_of('Moved')}.innerText")
+    await page.screenshot(screens / "legacy-import-failed.png")
+    await _delete(target, None)
+    await _press(page, "Retry", _of("Moved"))
+    await page.until(f"{STATUS} === 'completed'")
+    await page.until(f"{_controls('Moved')} === ''")
+
+
+async def _delete(target: Space, moment: Any) -> None:
+    """Put a workspace into the trash, or take it out."""
+    async with target.database.transaction() as work:
+        own = update(workspace).where(workspace.c.id == target.id)
+        await work.execute(own.values(deleted_at=moment))
