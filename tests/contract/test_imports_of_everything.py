@@ -295,7 +295,7 @@ async def test_what_people_changed_since_stays_until_it_is_to_go_by_force(
     rows = await own.client.get(f"/v1/databases/{whole_id}/records")
     titles = {one["title"] for one in rows.json()["data"]["records"]}
     assert titles == {"One", "Two"}
-    gone = await own.client.get(f"/v1/items/{named[own.ids['folderId']]}")
+    gone = await own.client.get(f"/v1/automations/{named[own.ids['automationId']]}")
     assert gone.status_code == 404
 
     run = await imports.rolled_back(run_id, force=True)
