@@ -135,6 +135,21 @@ async def test_what_ended_thirty_days_ago_is_not_rolled_back(admin: Administrato
     assert (await admin.get(str(run_id)))["workspaces"][0]["rollbackState"] == "expired"
 
 
+async def test_what_is_hidden_for_thirty_days_is_not_released_in_parts(
+    admin: Administrator,
+) -> None:
+    run_id, _ = await made(admin.space, S.CANCELLED, **ENTRIES["release"])
+    for days, status in ((31, 409), (29, 200)):
+        async with admin.space.database.transaction() as work:
+            await work.execute(
+                update(legacy_import_run)
+                .where(legacy_import_run.c.id == run_id)
+                .values(started_at=work.now_after(-days * 24 * 3600))
+            )
+        answer = await admin.decide(str(run_id), "release", status)
+        assert status == 200 or "removed after 30 days" in answer["message"]
+
+
 async def test_of_approve_and_cancel_at_once_exactly_one_wins(admin: Administrator) -> None:
     """G25: a run is cancelled or approved; cancelling an approved one is a decision of its own."""
     firsts: set[bool] = set()

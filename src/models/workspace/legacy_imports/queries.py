@@ -11,6 +11,7 @@ from sqlalchemy import select
 from models.core.base import Id
 from models.core.pagination import PageRequest
 from models.workspace.legacy_imports.rules import (
+    HIDDEN_WINDOW,
     ROLLBACK_WINDOW,
     Entry,
     ImportStage,
@@ -117,6 +118,11 @@ def decisive(rows: Sequence[LegacyImportWorkspace]) -> list[Entry]:
 def is_expired(run: LegacyImportRun, now: datetime) -> bool:
     """Whether it is too late to roll a run back."""
     return run.completed_at is not None and run.completed_at + ROLLBACK_WINDOW < now
+
+
+def is_purged(run: LegacyImportRun, now: datetime) -> bool:
+    """Whether what a run keeps hidden may be gone: it is removed as what is in the trash."""
+    return run.started_at is not None and run.started_at + HIDDEN_WINDOW < now
 
 
 def holds_data(row: LegacyImportWorkspace) -> bool:

@@ -10,6 +10,8 @@ from models.core.lifecycle.rules import Lifecycle
 
 ROLLBACK_WINDOW = timedelta(days=30)
 """How long after its end a run can be rolled back."""
+HIDDEN_WINDOW = timedelta(days=30)
+"""How long after its start what a run keeps hidden is there for certain: as long as the trash."""
 MAX_ATTEMPTS = 5
 """How often the import of one workspace may be begun."""
 PARALLEL = 3

@@ -18,8 +18,10 @@ from models.workspace.legacy_imports.queries import (
     holds_data,
     is_expired,
     is_finished,
+    is_purged,
 )
 from models.workspace.legacy_imports.rules import (
+    HIDDEN_WINDOW,
     MAX_ATTEMPTS,
     RELEASED_IN,
     RETRIED_IN,
@@ -77,13 +79,21 @@ async def retry_workspace(work: UnitOfWork, run_id: Id, entry_id: Id) -> LegacyI
 
 
 async def release_finished(work: UnitOfWork, run_id: Id, keys: KeyRing) -> LegacyImport:
-    """Show the workspaces that were verified before a run was cancelled. Raises ConflictError."""
+    """Show the workspaces that were verified before a run was cancelled.
+
+    Raises ConflictError where there is none, or when the retention may have removed parts of it.
+    """
     run = await find_run(work, run_id, lock=True)
     require(run, RELEASED_IN, "released")
     finished = [one for one in await entries_of(work, run_id) if is_finished(one)]
     if not finished:
         raise ConflictError(
             f"The legacy import run is {run.status}, and no workspace of it is finished and hidden."
+        )
+    if is_purged(run, work.now):
+        raise ConflictError(
+            f"The legacy import run is {run.status}, and what it kept hidden was removed after"
+            f" {HIDDEN_WINDOW.days} days. Import the bundle again."
         )
     await release(work, run, finished, keys)
     await notify_owners(work, run, LegacyImportStatus(run.status), finished)
