@@ -20,7 +20,7 @@ from api.kernel.routing import Route, Router
 from api.kernel.services import Background, Services, feeds, notifications
 from api.kernel.sessions import SessionVerifier
 from api.pages.documentation import Documentation
-from api.realtime.door import serve_socket
+from api.realtime.opening import serve_socket
 from api.reference.document import openapi_document
 from api.routers import ROUTERS
 from models.registrations import register_models

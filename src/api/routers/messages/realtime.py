@@ -7,7 +7,7 @@ from starlette.responses import Response
 
 from api.kernel.event_streams import EventStream, with_keepalive
 from api.kernel.routing import Access, ApiRequest, Data, Router
-from api.realtime.door import MOST_SINCE, PATH, connection_url, open_feed, resumed_at
+from api.realtime.opening import MOST_SINCE, PATH, connection_url, open_feed, resumed_at
 from api.realtime.sse import ABORT, EventFeed
 from models.core.access.rules import Scope
 from models.messages.realtime_tickets.commands import mint
