@@ -23,7 +23,7 @@ _AWAY = (psycopg.Error, DBAPIError, PoolTimeoutError)
 
 
 async def report_presence(database: Database, queues: Sequence[Queue]) -> None:
-    """Say it again and again, and that the process ends when this is cancelled."""
+    """Report it again and again, and the end of the process when this is cancelled."""
     worker_id = new_id()
     try:
         while True:

@@ -91,7 +91,7 @@ async def listen_to_logs(
 ) -> None:
     """Call `grown` with the id of each workspace whose log has grown, reconnecting for ever.
 
-    `missed` is called whenever the listening begins: what was sent before went unheard.
+    `missed` is called whenever the listening begins: what was sent before is lost.
     """
     await _listen(url, LOG_CHANNEL, grown, missed)
 

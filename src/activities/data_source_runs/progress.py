@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
-TELL_SECONDS = 1.0
+REPORT_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,11 +18,11 @@ class StepReply:
 
 @asynccontextmanager
 async def reporting(
-    counted: Callable[[], int], tell: Callable[[int], Awaitable[None]]
+    counted: Callable[[], int], report: Callable[[int], Awaitable[None]]
 ) -> AsyncIterator[None]:
-    """While the block runs, tell once a second what is counted, if it has changed.
+    """While the block runs, report once a second what is counted, if it has changed.
 
-    Raises at its end what `tell` raised.
+    Raises at its end what `report` raised.
     """
     over = asyncio.Event()
 
@@ -30,10 +30,10 @@ async def reporting(
         last = counted()
         while not over.is_set():
             with suppress(TimeoutError):
-                await asyncio.wait_for(over.wait(), TELL_SECONDS)
+                await asyncio.wait_for(over.wait(), REPORT_SECONDS)
             found = counted()
             if found != last and not over.is_set():
-                await tell(found)
+                await report(found)
                 last = found
 
     task = asyncio.create_task(follow())

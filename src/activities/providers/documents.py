@@ -56,22 +56,22 @@ def text_document(content: bytes) -> list[JsonObject]:
 
 def _read_elsewhere(answer: Callable[[bytes], bytes], content: bytes) -> list[JsonObject]:
     try:
-        told = from_json(_processes.call(answer, content))
+        found = from_json(_processes.call(answer, content))
     except OverLimitError:
         raise UnreadableDocumentError("The document takes too long to be read.") from None
-    if "problem" in told:
-        raise UnreadableDocumentError(told["problem"])
-    blocks: list[JsonObject] = told["blocks"]
+    if "problem" in found:
+        raise UnreadableDocumentError(found["problem"])
+    blocks: list[JsonObject] = found["blocks"]
     return blocks
 
 
 def answer_html(content: bytes) -> bytes:
-    """What `html_document` hears of its process."""
+    """The blocks of an HTML document, or why there are none, as JSON; runs in the process."""
     return _answer(html_blocks, content)
 
 
 def answer_markdown(content: bytes) -> bytes:
-    """What `markdown_document` hears of its process."""
+    """The blocks of a Markdown document, or why there are none, as JSON; runs in the process."""
     return _answer(markdown_blocks, content)
 
 

@@ -9,7 +9,7 @@ import structlog
 from api.realtime.hub import Hub
 from api.realtime.messages import Message
 from models.core.base import Id
-from models.messages.presence.commands import SAID_EVERY_SECONDS, report_presence
+from models.messages.presence.commands import REPORT_SECONDS, report_presence
 from models.messages.presence.queries import present_in
 from models.messages.workspace_events.rules import EventType
 from runtime.database import Database
@@ -30,30 +30,30 @@ class Presence:
         self._database = database
         self._hub = hub
         self._process_id = new_id()
-        self._said: frozenset[tuple[Id, Id]] = frozenset()
+        self._reported: frozenset[tuple[Id, Id]] = frozenset()
         self._published: Mapping[Id, frozenset[Id]] = {}
 
     async def run(self) -> None:
-        """Say and publish for ever."""
+        """Report and publish until it is cancelled."""
         while True:
             try:
                 await self._turn()
             except Exception as error:  # noqa: BLE001  # the next turn may go well
                 log.warning("presence_not_published", **describe(error))
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._hub.presence_due.wait(), SAID_EVERY_SECONDS)
+                await asyncio.wait_for(self._hub.presence_due.wait(), REPORT_SECONDS)
             await asyncio.sleep(PAUSE_SECONDS)
             self._hub.presence_due.clear()
 
     async def _turn(self) -> None:
         here = self._hub.present()
-        changed = {place for place, _ in here ^ self._said}
+        changed = {place for place, _ in here ^ self._reported}
         places = {place for place, _ in here}
-        if here or self._said:
+        if here or self._reported:
             async with self._database.transaction() as work:
                 await report_presence(work, self._process_id, here)
                 present = await present_in(work, places)
-            self._said = here
+            self._reported = here
             self._database.notify_readers({f"{self._hub.PRESENCE}{place}" for place in changed})
             self._publish(present)
 

@@ -9,7 +9,7 @@ from models.core.base import Id
 from models.messages.presence.tables import presence
 from runtime.database import UnitOfWork
 
-SAID_EVERY_SECONDS = 20.0
+REPORT_SECONDS = 20.0
 FORGOTTEN_AFTER = timedelta(seconds=60)
 """Since a process last said so: it has died, or is cut off."""
 
@@ -25,7 +25,7 @@ _rows = (
 async def report_presence(
     work: UnitOfWork, process_id: Id, present: Collection[tuple[Id, Id]]
 ) -> None:
-    """Replace what this process said by these pairs of workspace and user."""
+    """Replace what this process reported by these pairs of workspace and user."""
     forgotten = func.clock_timestamp() - FORGOTTEN_AFTER
     mine = presence.c.process_id == process_id
     await work.execute(delete(presence).where(or_(mine, presence.c.seen_at < forgotten)))

@@ -1,1 +1,1 @@
-"""Webhook endpoints: servers that hear what happens in a workspace."""
+"""Webhook endpoints: servers that the events of a workspace are sent to."""
