@@ -119,6 +119,16 @@ def hidden_url(url: str) -> str:
     return _PARAMETER.sub(_hidden_parameter, url)
 
 
+def restored_url(url: str, stored: str | None) -> str | None:
+    """The URL; the stored one where it is given as that is shown.
+
+    None for another with something hidden: nobody knows what was meant.
+    """
+    if HIDDEN not in url:
+        return url
+    return stored if stored is not None and url == hidden_url(stored) else None
+
+
 def _hidden_parameter(found: re.Match[str]) -> str:
     mark, name, _ = found.groups()
     return f"{mark}{name}={HIDDEN}" if is_credential(unquote_plus(name)) else found[0]

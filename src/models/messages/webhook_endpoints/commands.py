@@ -6,7 +6,7 @@ from sqlalchemy import delete, func, insert, select, update
 
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
-from models.core.credentials import GIVE_AGAIN, HIDDEN, hidden_url
+from models.core.credentials import GIVE_AGAIN, restored_url
 from models.core.revisions import next_updated_at
 from models.messages.deliveries.commands import NewDelivery, accept_deliveries, cancel_deliveries
 from models.messages.deliveries.rules import DeliveryChannel, DeliveryStatus
@@ -91,7 +91,9 @@ async def update_endpoint(
         name: value for name, value in given.items() if value is not None or name == "description"
     }
     if body.url is not None:
-        values["url"] = _url(body.url, before)
+        values["url"] = restored_url(body.url, before.url)
+        if values["url"] is None:
+            raise ValidationError.at("url", GIVE_AGAIN)
     if body.enabled is True and not before.enabled:
         values |= {"disabled_at": None, "disabled_reason": None, "failing_since": None}
         values["log_position"] = await head(work, actor.workspace_id)
@@ -99,15 +101,6 @@ async def update_endpoint(
         values |= {"disabled_at": work.now, "disabled_reason": DisabledReason.MANUAL.value}
     row = await _update(work, actor, endpoint_id, values)
     return endpoint_body(row, actor)
-
-
-def _url(given: str, before: WebhookEndpoint) -> str:
-    """The URL; one that is given back as it is shown stays."""
-    if HIDDEN not in given:
-        return given
-    if given != hidden_url(before.url):
-        raise ValidationError.at("url", GIVE_AGAIN)
-    return before.url
 
 
 async def rotate_secret(

@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 from sqlalchemy.dialects.postgresql import insert
 
 from models.core.access.rules import Actor
-from models.core.credentials import GIVE_AGAIN, HIDDEN, hidden_url
+from models.core.credentials import GIVE_AGAIN, restored_url
 from models.workspace.model_settings.queries import find_settings, key_place, shown
 from models.workspace.model_settings.shapes import REDACTED, ModelSettingsBody, PutModelSettings
 from models.workspace.model_settings.tables import ModelSettings, model_settings
@@ -23,8 +23,11 @@ async def put_settings(
     another one would get it.
     """
     before = await find_settings(work, actor.workspace_id)
+    base_url = restored_url(body.base_url, None if before is None else before.base_url)
+    if base_url is None:
+        raise ValidationError.at("baseUrl", GIVE_AGAIN)
     values = {
-        "base_url": _base_url(before, body),
+        "base_url": base_url,
         "model": body.model,
         "sealed_api_key": _sealed_key(actor, keys, before, body),
         "enabled": body.enabled,
@@ -40,15 +43,6 @@ async def put_settings(
         of=ModelSettings,
     )
     return shown(row)
-
-
-def _base_url(before: ModelSettings | None, body: PutModelSettings) -> str:
-    """The URL; one that is given back as it is shown stays."""
-    if HIDDEN not in body.base_url:
-        return body.base_url
-    if before is None or body.base_url != hidden_url(before.base_url):
-        raise ValidationError.at("baseUrl", GIVE_AGAIN)
-    return before.base_url
 
 
 def _sealed_key(
