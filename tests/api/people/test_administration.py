@@ -83,7 +83,6 @@ async def test_usage_counts_what_a_workspace_holds_and_does(client: Client, spac
         "fileBytes": 5,
         "webhookEndpoints": 0,
     }
-    assert usage["limits"] == {}
     assert usage["thisMonth"]["automationRuns"] == 1
     assert usage["thisMonth"]["webhookDeliveries"] == 0
 

@@ -15,7 +15,7 @@ from models.messages.webhook_endpoints.queries import deliveries_since, endpoint
 from models.people.members.queries import members_of
 from models.people.request_logs.queries import calls_since
 from models.people.workspaces.queries import plan_of
-from models.workspace.usage.shapes import Activity, Holdings, Limits, Usage
+from models.workspace.usage.shapes import Activity, Holdings, Usage
 from runtime.database import UnitOfWork
 
 
@@ -33,7 +33,6 @@ async def get_usage(work: UnitOfWork, actor: Actor) -> Usage:
     assert files is not None
     return Usage(
         plan=await plan_of(work, place),
-        limits=Limits(),
         holds=Holdings(
             members=await _count(work, members_of(place)),
             items=sum(by_kind.values()),

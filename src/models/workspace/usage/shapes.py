@@ -29,26 +29,9 @@ class Activity(Shape):
     webhook_deliveries: int
 
 
-class Limits(Shape):
-    """How much of each counter the plan allows. What is not there is unlimited, as on all plans."""
-
-    members: int | None = None
-    items: int | None = None
-    databases: int | None = None
-    records: int | None = None
-    automations: int | None = None
-    files: int | None = None
-    file_bytes: int | None = None
-    webhook_endpoints: int | None = None
-    automation_runs: int | None = None
-    api_calls: int | None = None
-    webhook_deliveries: int | None = None
-
-
 class Usage(Shape):
     """The plan of a workspace and its counters. A plan is a name: none sets a limit."""
 
     plan: Plan
-    limits: Limits
     holds: Holdings
     this_month: Activity
