@@ -1,7 +1,7 @@
 """Calling the API about a legacy import run, and following it until somebody has the next move."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -14,13 +14,13 @@ from cli.legacy_imports.display import WorkspaceBars
 from cli.legacy_imports.report import print_list, print_run
 from cli.rows.display import Display
 from cli.rows.following import GivenUpError, follow
+from cli.rows.upload import pieces_of
 from cli.supervisor.errors import StartError
 
 Place = tuple[Path, str | None, str | None]
 """State directory, URL and API key: where the platform is."""
 
 _RUNS = "/v1/admin/legacy-imports"
-_PIECE = 1 << 20
 _STANDS = frozenset({"awaiting_review", "approved"})
 _FAILED = frozenset({"failed", "rollback_failed"})
 _SHOWN = 20
@@ -31,17 +31,9 @@ async def upload_bundle(file: Path, place: Place) -> None:
     size = _size(file)
     async with await api_client(*place) as client:
         with Display(aside()) as display:
-
-            async def pieces() -> AsyncIterator[bytes]:
-                done = 0
-                with file.open("rb") as opened:
-                    while piece := opened.read(_PIECE):
-                        display.sent(done, size)
-                        yield piece
-                        done += len(piece)
-
             headers = {"Content-Type": "application/octet-stream", "Content-Length": str(size)}
-            run = await client.call("POST", _RUNS, content=pieces(), headers=headers, timeout=3600)
+            content = pieces_of(file, size, display)
+            run = await client.call("POST", _RUNS, content=content, headers=headers, timeout=3600)
         await _watch(client, run)
 
 

@@ -35,24 +35,25 @@ def size_of_spreadsheet(file: Path) -> int:
     return size
 
 
+async def pieces_of(file: Path, size: int, display: Display) -> AsyncIterator[bytes]:
+    """A file, a piece at a time; the display shows how much of it was sent."""
+    done = 0
+    with file.open("rb") as opened:
+        while piece := opened.read(_PIECE):
+            display.sent(done, size)
+            yield piece
+            done += len(piece)
+    display.sent(done, size)
+
+
 async def upload(client: ApiClient, file: Path, size: int, display: Display) -> str:
     """Send a file; gives its id. Raises StartError."""
-
-    async def pieces() -> AsyncIterator[bytes]:
-        done = 0
-        with file.open("rb") as opened:
-            while piece := opened.read(_PIECE):
-                display.sent(done, size)
-                yield piece
-                done += len(piece)
-        display.sent(done, size)
-
     headers = {"Content-Type": "application/octet-stream", "Content-Length": str(size)}
     stored = await client.call(
         "POST",
         f"{client.workspace}/files",
         params={"name": file.name},
-        content=pieces(),
+        content=pieces_of(file, size, display),
         headers=headers,
         timeout=120,
     )
