@@ -58,8 +58,8 @@ LONG_HISTORY = 4_000
 HEARTBEAT_TIMEOUT = timedelta(seconds=5)
 """How long a regular activity may be silent before it counts as lost: five heartbeats.
 
-With what the next worker needs to begin, a killed one costs ten seconds at most. Shorter, it would
-take a worker that is only busy for a lost one: then a call is made twice, and a node without
+The call of a killed worker is made anew when that is over and another worker has begun. Shorter, it
+would take a worker that is only busy for a lost one: then a call is made twice, and a node without
 retries fails.
 """
 
