@@ -1,6 +1,6 @@
 """Actions against running workers."""
 
-import asyncio
+from functools import partial
 from typing import Any
 
 from sqlalchemy import select
@@ -13,7 +13,7 @@ from models.automation.actions.shapes import CreateAction
 from models.core.base import Id
 from runtime.ids import new_id
 from tests.support.engine import Engine
-from tests.support.patience import ENOUGH
+from tests.support.patience import eventually, found_when
 
 Json = dict[str, Any]
 
@@ -53,28 +53,20 @@ async def get(engine: Engine, action_id: Id, run_id: Id) -> ActionRunDetail:
 
 async def until(engine: Engine, action_id: Id, run_id: Id, condition: Any) -> ActionRunDetail:
     """The run once it satisfies the condition."""
-    async with asyncio.timeout(ENOUGH):
-        while True:
-            run = await get(engine, action_id, run_id)
-            if condition(run):
-                return run
-            await asyncio.sleep(0.02)
+    return await found_when(partial(get, engine, action_id, run_id), condition)
 
 
 async def ended(engine: Engine, action_id: Id, run_id: Id) -> ActionRunDetail:
     """The run once it has ended."""
-    async with asyncio.timeout(ENOUGH):
-        while True:
-            if not await _is_open(engine, run_id):
-                return await get(engine, action_id, run_id)
-            await asyncio.sleep(0.02)
+    await eventually(partial(_has_ended, engine, run_id), what="the end of the action run")
+    return await get(engine, action_id, run_id)
 
 
-async def _is_open(engine: Engine, run_id: Id) -> bool:
+async def _has_ended(engine: Engine, run_id: Id) -> bool:
     """Asked over and over: reading the whole run takes several times as long."""
     async with engine.database.reading() as work:
         status = select(action_run.c.status).where(action_run.c.id == run_id)
-        return bool(await work.scalar(status) == "started")
+        return bool(await work.scalar(status) != "started")
 
 
 async def act(

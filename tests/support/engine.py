@@ -1,10 +1,10 @@
 """The engine as a test drives it: commands in, rows out, real workers and Temporal in between."""
 
-import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -45,7 +45,7 @@ from runtime.outbound.mail_server import MailServer
 from runtime.outbound_policy import OutboundPolicy
 from runtime.provider_settings import ProviderSettings
 from tests.support.browsers import VAPID
-from tests.support.patience import ENOUGH
+from tests.support.patience import eventually, found_when
 from tests.support.spaces import MASTER_SECRET, make_space
 
 KEYS = KeyRing([MASTER_SECRET])
@@ -131,26 +131,18 @@ class Engine:
 
     async def ended(self, automation_id: Id, run_id: Id) -> AutomationRunDetail:
         """The run once it has ended, as our own rows say; fails when it takes too long."""
-        async with asyncio.timeout(ENOUGH):
-            while True:
-                if not await self._is_open(run_id):
-                    return await self.get(automation_id, run_id)
-                await asyncio.sleep(0.02)
+        await eventually(partial(self._has_ended, run_id), what="the end of the run")
+        return await self.get(automation_id, run_id)
 
-    async def _is_open(self, run_id: Id) -> bool:
+    async def _has_ended(self, run_id: Id) -> bool:
         """Asked over and over: reading the whole run takes ten times as long."""
         async with self.database.reading() as work:
             status = select(automation_run.c.status).where(automation_run.c.id == run_id)
-            return await work.scalar(status) in OPEN_RUN
+            return await work.scalar(status) not in OPEN_RUN
 
     async def until(self, automation_id: Id, run_id: Id, condition: Any) -> AutomationRunDetail:
         """The run once it satisfies `condition`."""
-        async with asyncio.timeout(ENOUGH):
-            while True:
-                run = await self.get(automation_id, run_id)
-                if condition(run):
-                    return run
-                await asyncio.sleep(0.02)
+        return await found_when(partial(self.get, automation_id, run_id), condition)
 
     async def run(
         self, graph: Json, payload: Json | None = None, **fields: Any

@@ -1,9 +1,9 @@
 """Legacy imports as an administrator drives them, over HTTP, with real workers in between."""
 
-import asyncio
 import json
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -14,7 +14,7 @@ from models.people.workspaces.tables import workspace, workspace_member
 from models.workspace.bundles.tables import import_id_map
 from tests.support.bundles import bundle, line
 from tests.support.client import Client
-from tests.support.patience import ENOUGH
+from tests.support.patience import found_when
 from tests.support.spaces import Space
 
 Json = dict[str, Any]
@@ -72,12 +72,9 @@ class Administrator:
 
     async def settled(self, run_id: str, moving: Collection[str] = frozenset(MOVING)) -> Json:
         """The run when it stands still."""
-        async with asyncio.timeout(ENOUGH):
-            while True:
-                run = await self.get(run_id)
-                if run["status"] not in moving:
-                    return run
-                await asyncio.sleep(0.02)
+        return await found_when(
+            partial(self.get, run_id), lambda run: run["status"] not in moving, "the end of the run"
+        )
 
     async def change(self, run: Json, entry: int, status: int = 200, **body: Any) -> Json:
         """Update a workspace of a run."""

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from typing import TypeVar
 
 ENOUGH = 240
 """Seconds that nothing takes, however slow the machine: they end a test that hangs.
@@ -9,14 +10,27 @@ ENOUGH = 240
 They are no promise. A test that promises a time gives its own.
 """
 
+Found = TypeVar("Found")
+
+
+async def found_when(
+    read: Callable[[], Awaitable[Found]], holds: Callable[[Found], bool], what: str = "it"
+) -> Found:
+    """What `read` returns once it `holds`. Fails with `what` when it takes too long.
+
+    It is read less and less often: each reading takes time from what it waits for.
+    """
+    pause = 0.02
+    try:
+        async with asyncio.timeout(ENOUGH):
+            while not holds(found := await read()):
+                await asyncio.sleep(pause)
+                pause = min(1.5 * pause, 0.1)
+    except TimeoutError:
+        raise AssertionError(f"{what} did not happen within {ENOUGH} s") from None
+    return found
+
 
 async def eventually(condition: Callable[[], Awaitable[bool]], what: str = "it") -> None:
     """Return once the condition holds. Fails with `what` when it takes too long."""
-    try:
-        async with asyncio.timeout(ENOUGH):
-            while True:
-                if await condition():
-                    return
-                await asyncio.sleep(0.05)
-    except TimeoutError:
-        raise AssertionError(f"{what} did not happen within {ENOUGH} s") from None
+    await found_when(condition, bool, what)

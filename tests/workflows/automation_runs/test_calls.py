@@ -1,6 +1,7 @@
 """Automations that call automations: as children, in chains, with and without waiting."""
 
 import asyncio
+from functools import partial
 from typing import Any
 
 import pytest
@@ -23,7 +24,7 @@ from runtime.errors import ValidationError
 from runtime.families import Family, SearchAttribute
 from tests.support.endpoint import Serve, never
 from tests.support.engine import KEYS, Engine, Json, by_node, graph, node
-from tests.support.patience import ENOUGH
+from tests.support.patience import ENOUGH, found_when
 from tests.support.run_rows import error_codes
 from tests.support.waits import event, held, publish, ways
 
@@ -64,11 +65,7 @@ async def rows(engine: Engine, automation_id: Id) -> list[Any]:
 
 
 async def one_run(engine: Engine, automation_id: Id) -> Any:
-    async with asyncio.timeout(ENOUGH):
-        while True:
-            if found := await rows(engine, automation_id):
-                return found[0]
-            await asyncio.sleep(0.02)
+    return (await found_when(partial(rows, engine, automation_id), bool, "the start of a run"))[0]
 
 
 def execution(engine: Engine, run_id: Id) -> Any:
