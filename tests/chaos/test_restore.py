@@ -12,6 +12,7 @@ from typing import Any
 
 import httpx2
 import pytest
+import pytest_asyncio
 from temporalio.client import Client
 
 from runtime.families import Family
@@ -40,6 +41,7 @@ class Checkout:
         }
         self.environment.pop("DATABASE_URL", None)
         self.connection: Json = {}
+        self.http = httpx2.AsyncClient(trust_env=False, timeout=ENOUGH)
         self._temporal: Client | None = None
 
     async def sh(self, script: str) -> None:
@@ -90,8 +92,9 @@ class Checkout:
     async def answer(self, path: str, body: Json | None = None) -> httpx2.Response:
         url = f"{self.connection['baseUrl']}/v1/workspaces/{self.connection['workspaceId']}{path}"
         headers = {"Authorization": f"Bearer {self.connection['apiKey']}"}
-        async with httpx2.AsyncClient(trust_env=False, timeout=ENOUGH, headers=headers) as client:
-            return await (client.get(url) if body is None else client.post(url, json=body))
+        if body is None:
+            return await self.http.get(url, headers=headers)
+        return await self.http.post(url, headers=headers, json=body)
 
     async def wait_for(self, run: str, status: str) -> None:
         """Wait until a run has a status, asking the reconciler not to wait for its time."""
@@ -117,10 +120,12 @@ class Checkout:
         await self._temporal.get_schedule_handle(schedule).trigger()
 
 
-@pytest.fixture
-def checkout(tmp_path: Path) -> Checkout:
+@pytest_asyncio.fixture
+async def checkout(tmp_path: Path) -> AsyncIterator[Checkout]:
     (tmp_path / ".venv").symlink_to(sys.prefix)
-    return Checkout(tmp_path)
+    checkout = Checkout(tmp_path)
+    yield checkout
+    await checkout.http.aclose()
 
 
 async def test_a_platform_goes_on_whichever_backup_it_is_given(checkout: Checkout) -> None:
@@ -189,5 +194,5 @@ async def _run(checkout: Checkout, automation: str) -> str:
 async def _records(checkout: Checkout, database_id: str) -> list[str]:
     url = f"{checkout.connection['baseUrl']}/v1/databases/{database_id}/records"
     headers = {"Authorization": f"Bearer {checkout.connection['apiKey']}"}
-    async with httpx2.AsyncClient(trust_env=False, timeout=ENOUGH, headers=headers) as client:
-        return [one["title"] for one in (await client.get(url)).json()["data"]["records"]]
+    records = (await checkout.http.get(url, headers=headers)).json()["data"]["records"]
+    return [one["title"] for one in records]

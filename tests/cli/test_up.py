@@ -42,6 +42,7 @@ class Up:
 
     directory: Path
     process: subprocess.Popen[bytes]
+    http: httpx2.Client
 
     @property
     def connection(self) -> dict[str, str]:
@@ -55,9 +56,8 @@ class Up:
             return 0
 
     def get(self, path: str, token: str = "") -> httpx2.Response:
-        with httpx2.Client(trust_env=False, timeout=ENOUGH) as client:
-            url = f"{self.connection['baseUrl']}{path}"
-            return client.get(url, headers={"Authorization": f"Bearer {token}"} if token else {})
+        url = f"{self.connection['baseUrl']}{path}"
+        return self.http.get(url, headers={"Authorization": f"Bearer {token}"} if token else {})
 
     def is_ready(self) -> bool:
         try:
@@ -66,6 +66,7 @@ class Up:
             return False
 
     def stop(self) -> int:
+        self.http.close()
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(ENOUGH)
 
@@ -83,7 +84,7 @@ def launch(directory: Path) -> Up:
             stdout=file,
             stderr=file,
         )
-    up = Up(directory, process)
+    up = Up(directory, process, httpx2.Client(trust_env=False, timeout=ENOUGH))
     eventually(lambda: published.exists() or process.poll() is not None)
     if process.poll() is not None:
         pytest.fail(output.read_text())
@@ -130,6 +131,7 @@ def up(directory: Path) -> Iterator[Up]:
     yield running
     if running.process.poll() is None:
         running.stop()
+    running.http.close()
 
 
 def test_the_reconciler_is_paused_right_after_a_start(up: Up) -> None:
