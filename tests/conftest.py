@@ -35,8 +35,8 @@ def pytest_configure() -> None:
     """Register the models, and go between Python and pytest, which holds what cannot be raised."""
     register_models()
     sys.unraisablehook = past_interruptions(sys.unraisablehook)
-    # By default a tenth of the time goes into looking for garbage among what stays.
-    gc.set_threshold(20_000, 20, 20)
+    # Until all tests are found, what is made stays.
+    gc.disable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -56,8 +56,10 @@ def _seconds(item: pytest.Item) -> int:
 
 def pytest_collection_finish() -> None:
     """Look for no garbage among modules and tests."""
-    gc.collect()
     gc.freeze()
+    # By default a tenth of the time goes into looking for garbage among what stays.
+    gc.set_threshold(20_000, 20, 20)
+    gc.enable()
 
 
 @pytest.fixture(scope="session")
