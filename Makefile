@@ -39,7 +39,7 @@ up: setup ## Start the whole platform and keep it running until Ctrl-C.
 	$(BIN)/workspace up $(UP)
 
 test: setup ## Run all tests.
-	$(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+	$(BIN)/pytest -n $(WORKERS) --dist loadfile
 
 explore: setup ## Run the random tests long, with examples nobody has tried.
 	$(BIN)/pytest -n $(WORKERS) --dist loadfile --hypothesis-profile explore \
