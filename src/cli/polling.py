@@ -74,5 +74,5 @@ async def is_polled(client: Client, queue: Queue) -> bool:
 
 
 def _is_recent(poller: PollerInfo) -> bool:
-    heard = poller.last_access_time.ToDatetime(tzinfo=UTC)
-    return datetime.now(UTC) - heard < LONGEST_SILENCE
+    last_poll = poller.last_access_time.ToDatetime(tzinfo=UTC)
+    return datetime.now(UTC) - last_poll < LONGEST_SILENCE

@@ -32,10 +32,10 @@ class BriefFailureConverter(DefaultFailureConverter):
             failure.message = failure.message[:MESSAGE_LIMIT]
             failure.stack_trace = ""
             return
-        told = ApplicationError(
+        converted = ApplicationError(
             _description(exception)[:MESSAGE_LIMIT], type=type(exception).__name__
         )
-        super().to_failure(told, payload_converter, failure)
+        super().to_failure(converted, payload_converter, failure)
         frames = traceback.format_list(_own_frames(exception.__traceback__))
         failure.stack_trace = "".join(frames)[-STACK_LIMIT:]
 

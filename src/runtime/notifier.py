@@ -97,7 +97,7 @@ async def listen_to_logs(
 
 
 async def _listen(
-    url: str, channel: str, heard: Callable[[str], None], begun: Callable[[], None]
+    url: str, channel: str, on_payload: Callable[[str], None], begun: Callable[[], None]
 ) -> None:
     while True:
         try:
@@ -105,7 +105,7 @@ async def _listen(
                 await connection.execute(f"LISTEN {channel}")
                 begun()
                 async for notification in connection.notifies():
-                    heard(notification.payload)
+                    on_payload(notification.payload)
         except Exception as error:  # noqa: BLE001  # also a standby, where nobody can listen yet
             reason = type(error).__name__
             log.warning("a listener lost its connection", channel=channel, reason=reason)

@@ -80,11 +80,11 @@ class TokenEndpoint:
 
     async def _tokens(self, grant: Mapping[str, str], before: Mapping[str, str]) -> dict[str, str]:
         answer = await self._outbound.send(self._request(self._client.token_url, grant))
-        told = _json_object(answer)
+        body = _json_object(answer)
         # GitHub says 200 beside its errors.
-        if "error" in told or answer.status in _REFUSED:
+        if "error" in body or answer.status in _REFUSED:
             raise NotAcceptedError
-        found = credentials_of(told, before, utc_now()) if answer.status == 200 else None
+        found = credentials_of(body, before, utc_now()) if answer.status == 200 else None
         if found is None:
             raise UnansweredError
         return found
@@ -133,10 +133,10 @@ class TokenEndpoint:
 def _json_object(answer: OutboundResponse) -> Mapping[str, Any]:
     """The object in an answer; empty when there is none, whatever its type says."""
     try:
-        told = json.loads(answer.body)
+        body = json.loads(answer.body)
     except (ValueError, RecursionError):
         return {}
-    return told if isinstance(told, dict) else {}
+    return body if isinstance(body, dict) else {}
 
 
 class TokenEndpoints:

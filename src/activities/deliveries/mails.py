@@ -30,8 +30,8 @@ class MailChannel(Channel[Mail]):
     async def pack(self, work: UnitOfWork, delivery: Delivery) -> Mail | Answer:
         if self._client is None:
             return NOT_CONFIGURED
-        told = await wanted_notification(work, delivery.subject_id)
-        if told is None:
+        wanted = await wanted_notification(work, delivery.subject_id)
+        if wanted is None:
             return UNWANTED
         user = await find_user(work, delivery.target_id)
         if user is None or user.email is None:
@@ -39,8 +39,8 @@ class MailChannel(Channel[Mail]):
         domain = self._client.server.sender.rpartition("@")[2]
         return Mail(
             to=[user.email],
-            subject=told.title,
-            body=told.body or told.title,
+            subject=wanted.title,
+            body=wanted.body or wanted.title,
             message_id=f"<{delivery.id}@{domain}>",
         )
 
@@ -52,6 +52,6 @@ class MailChannel(Channel[Mail]):
         except MailRefusedError as refusal:
             end = None if 400 <= refusal.reply < 500 else DeliveryStatus.FAILED
             # Its message names the address, which is not for operators.
-            said = f"The mail server answered {refusal.reply}."
-            return Answer(end=end, status=refusal.reply, code=refusal.code, message=said)
+            message = f"The mail server answered {refusal.reply}."
+            return Answer(end=end, status=refusal.reply, code=refusal.code, message=message)
         return Answer(end=DeliveryStatus.DELIVERED)

@@ -45,14 +45,14 @@ class PushChannel(Channel[Push]):
         provider = PushProvider(device.provider)
         if provider not in self._pushers:
             return NOT_CONFIGURED
-        told = await wanted_notification(work, delivery.subject_id)
-        if told is None or told.user_id != device.user_id:
+        wanted = await wanted_notification(work, delivery.subject_id)
+        if wanted is None or wanted.user_id != device.user_id:
             return UNWANTED
         try:
             token = token_of(self._keys, device)
         except UnreadableError:
             return UNREADABLE
-        title, body, data = shown(told)
+        title, body, data = shown(wanted)
         return Push(delivery.id, provider, token, title, body, data)
 
     @override

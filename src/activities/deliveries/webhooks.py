@@ -41,13 +41,13 @@ class WebhookChannel(Channel[WebhookCall]):
         status = response.status
         if 200 <= status < 300:
             return Answer(end=DeliveryStatus.DELIVERED, status=status)
-        said = f"The endpoint answered {status}."
+        message = f"The endpoint answered {status}."
         end = DeliveryStatus.UNDELIVERABLE if status == GONE else None
         return Answer(
             end=end,
             status=status,
             code=f"http_{status}",
-            message=said,
+            message=message,
             retry_after=response.retry_after,
         )
 

@@ -51,10 +51,10 @@ class JobActivities:
     @activity.defn(name="advance_job")
     async def advance_job(self, job_id: str) -> str:
         """Do one chunk. Safe to repeat: progress moves in the transaction of its chunk."""
-        told = await self._advance(job_id)
-        if told == MORE:
+        outcome = await self._advance(job_id)
+        if outcome == MORE:
             inject_fault(FaultPoint.AFTER_CHUNK_BEFORE_REPLY, job_id)
-        return told
+        return outcome
 
     async def _advance(self, job_id: str) -> str:
         async with heartbeats(), self._database.transaction() as work:

@@ -144,8 +144,8 @@ class WorkspaceExports(Chunks):
     ) -> AsyncIterator[bytes]:
         """The bytes of the bundle."""
         where = home(job.workspace_id)
-        told = exported.model_dump_json(by_alias=True, include={"id", "name", "slug", "icon"})
-        async for piece in writer.add(f"{where}workspace.json", _once(told.encode())):
+        described = exported.model_dump_json(by_alias=True, include={"id", "name", "slug", "icon"})
+        async for piece in writer.add(f"{where}workspace.json", _once(described.encode())):
             yield piece
         for path, parts in at.files.items():
             async for piece in writer.add(where + path, self._parts(job, parts)):
@@ -153,11 +153,11 @@ class WorkspaceExports(Chunks):
         async for piece in self._blobs(writer, job, at):
             yield piece
         rows = {where + path: count for path, count in at.rows.items()}
-        told_of = ManifestWorkspace.model_validate(
+        entry = ManifestWorkspace.model_validate(
             {"id": exported.id, "name": exported.name, "counts": at.counts}
         )
         began = job.started_at or job.created_at
-        manifest = manifest_text(told_of, began, writer.written, rows)
+        manifest = manifest_text(entry, began, writer.written, rows)
         async for piece in writer.add(MANIFEST, _once(manifest)):
             yield piece
         yield writer.close()

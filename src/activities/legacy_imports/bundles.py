@@ -84,10 +84,12 @@ class BundleActivities:
                 Fault.MISSING_FILE, f"There is no object {run.bundle_object_key} in the store."
             ) from None
         if digest.hexdigest() != run.bundle_checksum:
-            told = "has changed since it was approved" if run.approved_at else "is another one"
+            difference = (
+                "has changed since it was approved" if run.approved_at else "is another one"
+            )
             raise BundleError(
                 Fault.CHANGED if run.approved_at else Fault.CHECKSUM,
-                f"The bundle {told}: its checksum is {digest.hexdigest()}.",
+                f"The bundle {difference}: its checksum is {digest.hexdigest()}.",
             )
 
     async def _run(self, run_id: str) -> LegacyImportRun:

@@ -37,11 +37,9 @@ _NODE_OF_OTHER = and_(
 
 
 class _ResolvedWait(HostedWait, Protocol):
-    """A resolved wait; `unheard` says that its run has a node which waits for a resolution that is
-    there.
-    """
+    """A resolved wait; `undelivered` says that a node of its run still waits for the resolution."""
 
-    unheard: bool
+    undelivered: bool
 
 
 async def resend_signals(context: SweepContext) -> int:
@@ -71,13 +69,13 @@ async def resend_signals(context: SweepContext) -> int:
 def _stands_still(wait: _ResolvedWait, found: Execution | None) -> bool:
     if found is None or not found.sleeps:
         return False
-    return wait.unheard or not found.busy
+    return wait.undelivered or not found.busy
 
 
 async def _resolved(work: UnitOfWork, context: SweepContext) -> Sequence[_ResolvedWait]:
     """The resolved waits of runs that may stand still, those of one execution together."""
     before = work.now - context.grace
-    unheard = exists().where(
+    undelivered = exists().where(
         _other.c.run_id == _wait.run_id,
         _other.c.resolved_at < before,
         _NODE_OF_OTHER,
@@ -88,10 +86,10 @@ async def _resolved(work: UnitOfWork, context: SweepContext) -> Sequence[_Resolv
     )
     names = ("workspace_id", "run_id", "node_id", "scope_key", "workflow_id")
     stands: ColumnElement[bool] = or_(
-        unheard, overdue, automation_run.c.status == RunStatus.RUNNING
+        undelivered, overdue, automation_run.c.status == RunStatus.RUNNING
     )
     return await work.rows(
-        select(*(_wait[name] for name in names), unheard.label("unheard"))
+        select(*(_wait[name] for name in names), undelivered.label("undelivered"))
         .select_from(run_wait.join(automation_run, _RUN))
         .where(
             automation_run.c.status.in_(OPEN_RUN),

@@ -25,14 +25,14 @@ class Adapters:
     What some stand on takes long to import, and few workers ever need it.
     """
 
-    def __init__(self, makers: Mapping[ProviderName, Callable[[], Adapter]]) -> None:
-        self._makers = makers
+    def __init__(self, factories: Mapping[ProviderName, Callable[[], Adapter]]) -> None:
+        self._factories = factories
         self._made: dict[ProviderName, Adapter] = {}
 
     async def find(self, name: ProviderName) -> Adapter | None:
         """The adapter of a provider, or nothing for one that has no resources."""
-        if name in self._makers and name not in self._made:
-            self._made[name] = await asyncio.to_thread(self._makers[name])
+        if name in self._factories and name not in self._made:
+            self._made[name] = await asyncio.to_thread(self._factories[name])
         return self._made.get(name)
 
 

@@ -49,9 +49,9 @@ class AirtableAdapter(TokenAdapter):
         web = self._web(access)
         if listing.parent_external_id is None:
             query = {} if listing.cursor is None else {"offset": listing.cursor}
-            told = await web.json(web.url("v0", "meta", "bases"), query=query)
-            found = [_base(one) for one in objects(told.get("bases"))]
-            following = text_of(told.get("offset"))
+            payload = await web.json(web.url("v0", "meta", "bases"), query=query)
+            found = [_base(one) for one in objects(payload.get("bases"))]
+            following = text_of(payload.get("offset"))
         else:
             base = checked_path(listing.parent_external_id)
             start = int(listing.cursor or "0")
@@ -103,8 +103,8 @@ class AirtableAdapter(TokenAdapter):
 
 
 async def _tables(web: Web, base: str) -> list[dict[str, Any]]:
-    told = await web.json(web.url("v0", "meta", "bases", base, "tables"))
-    return objects(told.get("tables"))
+    payload = await web.json(web.url("v0", "meta", "bases", base, "tables"))
+    return objects(payload.get("tables"))
 
 
 async def _schema(web: Web, base: str, table: str) -> dict[str, Any]:
@@ -142,9 +142,9 @@ async def _pages(
     offset, seen = None, set[str]()
     while True:
         asked = {**(query or {}), **({"offset": offset} if offset else {})}
-        told = await web.json(url, query=asked)
-        yield objects(told.get(name))
-        offset = text_of(told.get("offset"))
+        payload = await web.json(url, query=asked)
+        yield objects(payload.get(name))
+        offset = text_of(payload.get("offset"))
         if offset is None:
             return
         if offset in seen:
@@ -178,30 +178,30 @@ def _text(value: Any) -> str:
             return json.dumps(value)
 
 
-def _base(told: Mapping[str, Any]) -> ProviderResource | None:
-    if told.get("permissionLevel") == "none":
+def _base(payload: Mapping[str, Any]) -> ProviderResource | None:
+    if payload.get("permissionLevel") == "none":
         return None
     kind = ResourceSurfaceKind.FOLDER
     return listed(
         externalType=BASE,
-        externalId=told.get("id"),
-        name=told.get("name"),
+        externalId=payload.get("id"),
+        name=payload.get("name"),
         surfaceKind=kind.value,
         capabilities=capabilities_of(kind),
-        canonicalUrl=f"{ADDRESS}/{told.get('id')}",
+        canonicalUrl=f"{ADDRESS}/{payload.get('id')}",
     )
 
 
-def _table(base: str, told: Mapping[str, Any]) -> ProviderResource | None:
-    if text_of(told.get("id")) is None:
+def _table(base: str, payload: Mapping[str, Any]) -> ProviderResource | None:
+    if text_of(payload.get("id")) is None:
         return None
     return listed(
         externalType=TABLE,
-        externalId=f"{base}/{told['id']}",
-        name=told.get("name"),
+        externalId=f"{base}/{payload['id']}",
+        name=payload.get("name"),
         surfaceKind=ResourceSurfaceKind.DATABASE.value,
         capabilities=[one.value for one in CONTENT],
         mimeType=CSV,
-        canonicalUrl=f"{ADDRESS}/{base}/{told['id']}",
+        canonicalUrl=f"{ADDRESS}/{base}/{payload['id']}",
         parentExternalId=base,
     )

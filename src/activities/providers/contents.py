@@ -54,10 +54,10 @@ def media_type(name: str, declared: str | None = None) -> str:
     for suffix, known in _SUFFIXES.items():
         if name.lower().endswith(suffix):
             return known
-    said = (declared or "").partition(";")[0].strip().lower()
-    if said and said != BYTES:
-        return said
-    return mimetypes.guess_type(name, strict=True)[0] or said or BYTES
+    media = (declared or "").partition(";")[0].strip().lower()
+    if media and media != BYTES:
+        return media
+    return mimetypes.guess_type(name, strict=True)[0] or media or BYTES
 
 
 def kind_of(mime_type: str) -> Kind:

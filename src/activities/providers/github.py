@@ -107,7 +107,7 @@ class GithubAdapter(TokenAdapter):
         if listing.external_type == ISSUE:
             url = web.url("repos", place.owner, place.name, "issues")
             return await _paged(
-                web, url, listing, lambda told: _issue(place, told), {"state": "all"}
+                web, url, listing, lambda payload: _issue(place, payload), {"state": "all"}
             )
         return await self._folder(web, place, listing)
 
@@ -120,8 +120,8 @@ class GithubAdapter(TokenAdapter):
             url = web.url("repos", place.owner, place.name, "issues", place.issue)
             made = _issue(place, await web.json(url))
         elif place.path:
-            told = await web.json(_contents(web, place), headers={"Accept": OBJECT})
-            made = _entry(place, told)
+            payload = await web.json(_contents(web, place), headers={"Accept": OBJECT})
+            made = _entry(place, payload)
         else:
             made = _repository(await web.json(web.url("repos", place.owner, place.name)))
         if made is None:
@@ -167,12 +167,12 @@ class GithubAdapter(TokenAdapter):
         return await _paged(web, web.url("search", "repositories"), listing, _repository, query)
 
     async def _folder(self, web: Web, place: _Place, listing: Listing) -> ResourcePage:
-        told = await web.json(_contents(web, place), headers={"Accept": OBJECT})
-        entries = objects(told.get("entries"))
-        if told.get("type") != "dir":
+        payload = await web.json(_contents(web, place), headers={"Accept": OBJECT})
+        entries = objects(payload.get("entries"))
+        if payload.get("type") != "dir":
             raise ProviderProblem(ProblemKind.INVALID, "The resource is no folder.")
         if len(entries) >= MOST_ENTRIES:
-            sha = text_of(told.get("sha")) or "HEAD"
+            sha = text_of(payload.get("sha")) or "HEAD"
             url = web.url("repos", place.owner, place.name, "git", "trees", sha)
             entries = objects((await web.json(url)).get("tree"))
         page = FirstNames[ProviderResource](listing)
@@ -184,8 +184,8 @@ class GithubAdapter(TokenAdapter):
 
     async def _issue_text(self, web: Web, place: _Place) -> str:
         url = web.url("repos", place.owner, place.name, "issues", place.issue)
-        told = await web.json(url)
-        title, body = text_of(told.get("title")) or "", text_of(told.get("body")) or ""
+        payload = await web.json(url)
+        title, body = text_of(payload.get("title")) or "", text_of(payload.get("body")) or ""
         return shown_text(f"# {title}\n\n{body}\n")
 
 
@@ -195,20 +195,20 @@ async def _paged(
     """One page of a list; the cursor is the number of the next."""
     asked = {**(query or {}), "per_page": str(listing.limit), "page": listing.cursor or "1"}
     answer = await web.send(url, query=asked)
-    told = _listed(answer)
-    found = [one for one in map(made, told) if one is not None]
+    payload = _listed(answer)
+    found = [one for one in map(made, payload) if one is not None]
     kept = [one for one in found if listing.external_type in (None, one.external_type)]
     more = linked(answer.headers.get("link", ""), "next", url) is not None
     return ResourcePage(kept, str(int(asked["page"]) + 1) if more else None)
 
 
 def _listed(answer: OutboundResponse) -> list[dict[str, Any]]:
-    told = json_of(answer)
-    if isinstance(told, dict):
-        told = told.get("items")
-    if not isinstance(told, list):
+    payload = json_of(answer)
+    if isinstance(payload, dict):
+        payload = payload.get("items")
+    if not isinstance(payload, list):
         raise ProviderProblem(ProblemKind.MALFORMED, "GitHub answered with no list.")
-    return objects(told)
+    return objects(payload)
 
 
 def _place(external_id: str) -> _Place:
@@ -230,26 +230,26 @@ def _below(place: _Place, entry: Mapping[str, Any]) -> str:
     return f"{place.path}/{name}" if place.path else name
 
 
-def _repository(told: Mapping[str, Any]) -> ProviderResource | None:
+def _repository(payload: Mapping[str, Any]) -> ProviderResource | None:
     kind = ResourceSurfaceKind.REPOSITORY
     return listed(
         externalType=REPOSITORY,
-        externalId=told.get("full_name"),
-        name=told.get("full_name"),
+        externalId=payload.get("full_name"),
+        name=payload.get("full_name"),
         surfaceKind=kind.value,
         capabilities=[*capabilities_of(kind), Capability.WATCH.value],
-        canonicalUrl=told.get("html_url"),
-        revision=told.get("pushed_at"),
-        providerCreatedAt=told.get("created_at"),
-        providerModifiedAt=told.get("updated_at"),
+        canonicalUrl=payload.get("html_url"),
+        revision=payload.get("pushed_at"),
+        providerCreatedAt=payload.get("created_at"),
+        providerModifiedAt=payload.get("updated_at"),
     )
 
 
-def _entry(place: _Place, told: Mapping[str, Any]) -> ProviderResource | None:
+def _entry(place: _Place, payload: Mapping[str, Any]) -> ProviderResource | None:
     """A file or folder, of a directory or of a tree; None for modules and links."""
     types = {"dir": FOLDER, "tree": FOLDER, "file": FILE, "blob": FILE}
-    external_type, path = types.get(str(told.get("type"))), str(told.get("path") or "")
-    if external_type is None or not path or told.get("mode") == "120000":
+    external_type, path = types.get(str(payload.get("type"))), str(payload.get("path") or "")
+    if external_type is None or not path or payload.get("mode") == "120000":
         return None
     mime_type = media_type(path) if external_type == FILE else None
     kind = ResourceSurfaceKind.FOLDER if mime_type is None else kind_of(mime_type)
@@ -262,27 +262,27 @@ def _entry(place: _Place, told: Mapping[str, Any]) -> ProviderResource | None:
         surfaceKind=kind.value,
         capabilities=[*able, Capability.WATCH.value] if mime_type is None else able,
         mimeType=mime_type,
-        canonicalUrl=told.get("html_url"),
+        canonicalUrl=payload.get("html_url"),
         parentExternalId=f"{place.repository}/{parent}" if parent else place.repository,
-        revision=told.get("sha"),
+        revision=payload.get("sha"),
     )
 
 
-def _issue(place: _Place, told: Mapping[str, Any]) -> ProviderResource | None:
-    number = told.get("number")
+def _issue(place: _Place, payload: Mapping[str, Any]) -> ProviderResource | None:
+    number = payload.get("number")
     if not isinstance(number, int):
         return None
     return listed(
         externalType=ISSUE,
         externalId=f"{place.repository}#{number}",
-        name=f"#{number} {told.get('title') or ''}",
+        name=f"#{number} {payload.get('title') or ''}",
         surfaceKind=ResourceSurfaceKind.DOCUMENT.value,
         capabilities=[one.value for one in CONTENT],
         mimeType=MARKDOWN,
-        canonicalUrl=told.get("html_url"),
+        canonicalUrl=payload.get("html_url"),
         parentExternalId=place.repository,
-        revision=told.get("updated_at"),
-        providerCreatedAt=told.get("created_at"),
-        providerModifiedAt=told.get("updated_at"),
-        metadata={"state": told.get("state")},
+        revision=payload.get("updated_at"),
+        providerCreatedAt=payload.get("created_at"),
+        providerModifiedAt=payload.get("updated_at"),
+        metadata={"state": payload.get("state")},
     )

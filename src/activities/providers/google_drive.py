@@ -118,10 +118,10 @@ class GoogleDriveAdapter(TokenAdapter):
             asked["orderBy"] = "folder,name_natural"
         if listing.cursor is not None:
             asked["pageToken"] = listing.cursor
-        told = await web.json(web.url("drive", "v3", "files"), query=asked)
-        found = [_resource(one) for one in objects(told.get("files"))]
+        payload = await web.json(web.url("drive", "v3", "files"), query=asked)
+        found = [_resource(one) for one in objects(payload.get("files"))]
         return ResourcePage(
-            [one for one in found if one][: listing.limit], text_of(told.get("nextPageToken"))
+            [one for one in found if one][: listing.limit], text_of(payload.get("nextPageToken"))
         )
 
     @override
@@ -130,8 +130,8 @@ class GoogleDriveAdapter(TokenAdapter):
     ) -> ProviderResource:
         web = self._web(access)
         query = {"fields": _FIELDS, "supportsAllDrives": "true"}
-        told = await web.json(_file(web, resource), query=query)
-        made = None if told.get("trashed") is True else _resource(told)
+        payload = await web.json(_file(web, resource), query=query)
+        made = None if payload.get("trashed") is True else _resource(payload)
         if made is None:
             raise no_such_resource()
         return made
@@ -145,10 +145,10 @@ class GoogleDriveAdapter(TokenAdapter):
         url, everything = web.url("drive", "v3", "changes"), {"supportsAllDrives": "true"}
         if mark is not None:
             asked = {"pageToken": mark, "pageSize": "1", "includeItemsFromAllDrives": "true"}
-            told = await web.send(
+            payload = await web.send(
                 url, query={**everything, **asked}, accepted=(200, 400, 403, 404, 410)
             )
-            found = json_of(told) if told.status == 200 else None
+            found = json_of(payload) if payload.status == 200 else None
             if isinstance(found, dict) and found.get("changes") == []:
                 return Watched(text_of(found.get("newStartPageToken")) or mark, changed=False)
         start = await web.json(f"{url}/startPageToken", query=everything)
@@ -158,8 +158,8 @@ class GoogleDriveAdapter(TokenAdapter):
     async def read(self, access: ProviderAccess, resource: ProviderResource) -> ReadContent:
         web, mime_type = self._web(access), resource.mime_type or ""
         if mime_type == FORM:
-            told = object_of(await self._form(access, resource))
-            return content_of(resource, JSON, _without_ids(told))
+            payload = object_of(await self._form(access, resource))
+            return content_of(resource, JSON, _without_ids(payload))
         shown_as = _READ_AS.get(mime_type)
         if shown_as is not None:
             url, query = f"{_file(web, resource)}/export", {"mimeType": shown_as}
@@ -209,8 +209,8 @@ class GoogleDriveAdapter(TokenAdapter):
         )
 
 
-def _reasons(told: Any) -> list[str]:
-    error = told.get("error") if isinstance(told, dict) else None
+def _reasons(payload: Any) -> list[str]:
+    error = payload.get("error") if isinstance(payload, dict) else None
     errors = error.get("errors") if isinstance(error, dict) else None
     return [str(one.get("reason")) for one in objects(errors)]
 
@@ -239,13 +239,13 @@ def _file(web: Web, resource: ProviderResource) -> str:
     return web.url("drive", "v3", "files", resource.external_id)
 
 
-def _without_ids(told: Mapping[str, Any]) -> str:
+def _without_ids(payload: Mapping[str, Any]) -> str:
     """A form as it is shown: JSON text of what it asks."""
-    return json.dumps({name: told[name] for name in ("info", "items") if name in told})
+    return json.dumps({name: payload[name] for name in ("info", "items") if name in payload})
 
 
-def _resource(told: Mapping[str, Any]) -> ProviderResource | None:
-    mime_type = text_of(told.get("mimeType")) or ""
+def _resource(payload: Mapping[str, Any]) -> ProviderResource | None:
+    mime_type = text_of(payload.get("mimeType")) or ""
     kind = _KINDS.get(mime_type)
     if kind is None:
         own = mime_type.startswith(_OWN)
@@ -255,17 +255,17 @@ def _resource(told: Mapping[str, Any]) -> ProviderResource | None:
         able = [*able, Capability.WATCH.value]
     if kind is ResourceSurfaceKind.GENERIC and mime_type not in _READ_AS:
         able = [one.value for one in SHOWN]
-    parents = told.get("parents")
+    parents = payload.get("parents")
     return listed(
         externalType=_TYPES.get(mime_type, "file"),
-        externalId=told.get("id"),
-        name=told.get("name"),
+        externalId=payload.get("id"),
+        name=payload.get("name"),
         surfaceKind=kind.value,
         capabilities=able,
         mimeType=mime_type or None,
-        canonicalUrl=told.get("webViewLink"),
+        canonicalUrl=payload.get("webViewLink"),
         parentExternalId=parents[0] if isinstance(parents, list) and parents else None,
-        revision=told.get("md5Checksum") or told.get("version"),
-        providerCreatedAt=told.get("createdTime"),
-        providerModifiedAt=told.get("modifiedTime"),
+        revision=payload.get("md5Checksum") or payload.get("version"),
+        providerCreatedAt=payload.get("createdTime"),
+        providerModifiedAt=payload.get("modifiedTime"),
     )

@@ -73,11 +73,11 @@ class HttpAdapter(Adapter):
             "cursor": listing.cursor,
         }
         query = {name: value for name, value in asked.items() if value is not None}
-        told = await web.json(web.url("resources"), query=query)
-        if not isinstance(told.get("resources"), list):
+        payload = await web.json(web.url("resources"), query=query)
+        if not isinstance(payload.get("resources"), list):
             raise ProviderProblem(ProblemKind.MALFORMED, "The server lists no `resources`.")
-        found = [_resource(one) for one in objects(told["resources"])[: listing.limit]]
-        return ResourcePage([one for one in found if one], text_of(told.get("cursor")))
+        found = [_resource(one) for one in objects(payload["resources"])[: listing.limit]]
+        return ResourcePage([one for one in found if one], text_of(payload.get("cursor")))
 
     @override
     async def describe(
@@ -133,18 +133,18 @@ class HttpAdapter(Adapter):
         return Web(self._outbound, config.base_url, headers)
 
 
-def _resource(told: Mapping[str, Any]) -> ProviderResource | None:
+def _resource(payload: Mapping[str, Any]) -> ProviderResource | None:
     """What a server says of a resource; only what can be done with it here."""
-    said = told.get("surfaceKind")
-    kind = said if isinstance(said, str) and said in _KINDS else "generic"
-    able = told.get("capabilities")
+    surface = payload.get("surfaceKind")
+    kind = surface if isinstance(surface, str) and surface in _KINDS else "generic"
+    able = payload.get("capabilities")
     if not isinstance(able, list):
         able = capabilities_of(ResourceSurfaceKind(kind))
     return listed(
-        externalType=told.get("externalType", kind),
-        externalId=told.get("externalId"),
-        name=told.get("name"),
+        externalType=payload.get("externalType", kind),
+        externalId=payload.get("externalId"),
+        name=payload.get("name"),
         surfaceKind=kind,
         capabilities=[one for one in dict.fromkeys(map(str, able)) if one in _ABLE],
-        **{name: told.get(name) for name in _OPTIONAL},
+        **{name: payload.get(name) for name in _OPTIONAL},
     )

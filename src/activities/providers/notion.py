@@ -64,13 +64,13 @@ class NotionAdapter(TokenAdapter):
             if listing.cursor is not None:
                 asked["start_cursor"] = listing.cursor
             url = web.url("v1", "databases", parent, "query")
-            told = await web.json(url, method="POST", body=asked)
-            return _page(told, listing, _resource)
+            payload = await web.json(url, method="POST", body=asked)
+            return _page(payload, listing, _resource)
         query = {"page_size": str(listing.limit)}
         if listing.cursor is not None:
             query["start_cursor"] = listing.cursor
-        told = await web.json(web.url("v1", "blocks", parent, "children"), query=query)
-        return _page(told, listing, lambda block: _child(parent, block))
+        payload = await web.json(web.url("v1", "blocks", parent, "children"), query=query)
+        return _page(payload, listing, lambda block: _child(parent, block))
 
     @override
     async def describe(
@@ -78,10 +78,10 @@ class NotionAdapter(TokenAdapter):
     ) -> ProviderResource:
         web, external_id = self._web(access), _checked(resource.external_id)
         kind = "databases" if resource.external_type == DATABASE else "pages"
-        told = await web.json(web.url("v1", kind, external_id))
+        payload = await web.json(web.url("v1", kind, external_id))
         made = None
-        if told.get("archived") is not True and told.get("in_trash") is not True:
-            made = _resource(told)
+        if payload.get("archived") is not True and payload.get("in_trash") is not True:
+            made = _resource(payload)
         if made is None:
             raise no_such_resource()
         return made
@@ -126,8 +126,8 @@ async def _search(web: Web, listing: Listing) -> ResourcePage:
         asked["filter"] = {"property": "object", "value": listing.external_type}
     if listing.cursor is not None:
         asked["start_cursor"] = listing.cursor
-    told = await web.json(web.url("v1", "search"), method="POST", body=asked)
-    return _page(told, listing, _resource)
+    payload = await web.json(web.url("v1", "search"), method="POST", body=asked)
+    return _page(payload, listing, _resource)
 
 
 async def _is_database(web: Web, external_id: str) -> bool:
@@ -141,10 +141,10 @@ async def _is_database(web: Web, external_id: str) -> bool:
     return True
 
 
-def _page(told: Mapping[str, Any], listing: Listing, made: Any) -> ResourcePage:
-    found = [one for one in map(made, objects(told.get("results"))) if one is not None]
+def _page(payload: Mapping[str, Any], listing: Listing, made: Any) -> ResourcePage:
+    found = [one for one in map(made, objects(payload.get("results"))) if one is not None]
     kept = [one for one in found if listing.external_type in (None, one.external_type)]
-    more = text_of(told.get("next_cursor")) if told.get("has_more") is True else None
+    more = text_of(payload.get("next_cursor")) if payload.get("has_more") is True else None
     return ResourcePage(kept[: listing.limit], more)
 
 
@@ -186,11 +186,13 @@ async def _results(web: Web, url: str, method: str = "GET") -> AsyncIterator[lis
     while True:
         asked = {"page_size": PAGE_SIZE, **({"start_cursor": cursor} if cursor else {})}
         if method == "GET":
-            told = await web.json(url, query=asked)
+            payload = await web.json(url, query=asked)
         else:
-            told = await web.json(url, method=method, body={**asked, "page_size": int(PAGE_SIZE)})
-        yield objects(told.get("results"))
-        cursor = text_of(told.get("next_cursor")) if told.get("has_more") is True else None
+            payload = await web.json(
+                url, method=method, body={**asked, "page_size": int(PAGE_SIZE)}
+            )
+        yield objects(payload.get("results"))
+        cursor = text_of(payload.get("next_cursor")) if payload.get("has_more") is True else None
         if cursor is None:
             return
         if cursor in seen:
@@ -200,13 +202,13 @@ async def _results(web: Web, url: str, method: str = "GET") -> AsyncIterator[lis
 
 async def _columns(web: Web, external_id: str) -> Sequence[str]:
     """The names of a database's properties, its title first."""
-    told = (await web.json(web.url("v1", "databases", external_id))).get("properties")
-    known = told if isinstance(told, dict) else {}
+    payload = (await web.json(web.url("v1", "databases", external_id))).get("properties")
+    known = payload if isinstance(payload, dict) else {}
     return sorted(known, key=lambda name: (_is_title(known[name]) is False, name))
 
 
-def _is_title(told: Any) -> bool:
-    return isinstance(told, dict) and told.get("type") == "title"
+def _is_title(payload: Any) -> bool:
+    return isinstance(payload, dict) and payload.get("type") == "title"
 
 
 async def _rows(web: Web, external_id: str) -> AsyncIterator[list[Row]]:
@@ -221,26 +223,26 @@ def _checked(external_id: str) -> str:
     return external_id
 
 
-def _resource(told: Mapping[str, Any]) -> ProviderResource | None:
-    external_type = told.get("object")
+def _resource(payload: Mapping[str, Any]) -> ProviderResource | None:
+    external_type = payload.get("object")
     if external_type not in {PAGE, DATABASE}:
         return None
     table = external_type == DATABASE
-    parent = told.get("parent")
+    parent = payload.get("parent")
     above = parent.get(str(parent.get("type"))) if isinstance(parent, dict) else None
     kind = ResourceSurfaceKind.DATABASE if table else ResourceSurfaceKind.DOCUMENT
     return listed(
         externalType=external_type,
-        externalId=told.get("id"),
-        name=title_of(dict(told)),
+        externalId=payload.get("id"),
+        name=title_of(dict(payload)),
         surfaceKind=kind.value,
         capabilities=_ABLE,
         mimeType=CSV if table else MARKDOWN,
-        canonicalUrl=told.get("url"),
+        canonicalUrl=payload.get("url"),
         parentExternalId=above if isinstance(above, str) else None,
-        revision=None if table else told.get("last_edited_time"),
-        providerCreatedAt=told.get("created_time"),
-        providerModifiedAt=told.get("last_edited_time"),
+        revision=None if table else payload.get("last_edited_time"),
+        providerCreatedAt=payload.get("created_time"),
+        providerModifiedAt=payload.get("last_edited_time"),
     )
 
 

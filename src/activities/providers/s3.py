@@ -256,8 +256,8 @@ def _folder(path: str) -> ProviderResource | None:
     )
 
 
-def _file(path: str, told: Mapping[str, Any]) -> ProviderResource | None:
-    mime_type = media_type(path, told.get("ContentType"))
+def _file(path: str, payload: Mapping[str, Any]) -> ProviderResource | None:
+    mime_type = media_type(path, payload.get("ContentType"))
     kind = kind_of(mime_type)
     return listed(
         externalType="file",
@@ -267,8 +267,8 @@ def _file(path: str, told: Mapping[str, Any]) -> ProviderResource | None:
         capabilities=capabilities_of(kind),
         mimeType=mime_type,
         parentExternalId=parent_of(path),
-        revision=told.get("ETag"),
-        providerModifiedAt=told.get("LastModified"),
+        revision=payload.get("ETag"),
+        providerModifiedAt=payload.get("LastModified"),
     )
 
 

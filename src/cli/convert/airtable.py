@@ -199,10 +199,10 @@ def _options(field: Mapping[str, Any]) -> list[Option]:
 def _note(bundle: BundleFile, table: Mapping[str, Any]) -> None:
     """Tell what of a table has no equivalent."""
     for field in table["fields"]:
-        if told := _AS_TEXT.get(field["type"]):
-            bundle.report.lose(f"{table['name']}: {told}")
-        elif told := _GONE.get(field["type"]):
-            bundle.report.lose(f"{table['name']}: {told} are left out")
+        if warning := _AS_TEXT.get(field["type"]):
+            bundle.report.lose(f"{table['name']}: {warning}")
+        elif warning := _GONE.get(field["type"]):
+            bundle.report.lose(f"{table['name']}: {warning} are left out")
         elif field["type"] not in _KINDS and field["type"] != _LINK:
             bundle.report.lose(f"{table['name']}: fields of the kind {field['type']} are text")
     views = len(table.get("views") or ())

@@ -44,14 +44,14 @@ def convert(
     from cli.convert.notion.conversion import convert_export
 
     converters = {Product.NOTION: convert_export, Product.AIRTABLE: convert_base}
-    told = Report()
+    losses = Report()
     try:
-        with BundleFile(bundle, name or source.stem, f"{product}/1", told) as made:
+        with BundleFile(bundle, name or source.stem, f"{product}/1", losses) as made:
             converters[product](source, made)
     except _UNREADABLE as error:
         bundle.unlink(missing_ok=True)
         terminal().print(f"{source} is no export of {product}: {error}", style="red")
         raise typer.Exit(1) from None
     if report is not None:
-        report.write_text(f"{told.text()}\n", encoding="utf-8")
-    terminal().print(told.text())
+        report.write_text(f"{losses.text()}\n", encoding="utf-8")
+    terminal().print(losses.text())

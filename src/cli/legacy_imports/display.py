@@ -19,7 +19,7 @@ class WorkspaceBars:
         self._bars = Progress(
             TextColumn("{task.description}", justify="left", markup=False),
             BarColumn(),
-            TextColumn("{task.fields[told]}", markup=False),
+            TextColumn("{task.fields[text]}", markup=False),
             TimeElapsedColumn(),
             console=console,
             transient=True,
@@ -54,14 +54,14 @@ class WorkspaceBars:
             done = total if one["stage"] in _ENDED else at.get("done")
             self._show(one["id"], one["sourceName"], _words(one["stage"]), done, total)
 
-    def _show(self, key: str, name: str, told: str, done: int | None, total: int | None) -> None:
+    def _show(self, key: str, name: str, text: str, done: int | None, total: int | None) -> None:
         if self._live:
             if key not in self._tasks:
-                self._tasks[key] = self._bars.add_task(name, total=total, told=told)
-            self._bars.update(self._tasks[key], told=told, total=total, completed=done)
-        elif self._shown.get(key) != told:
-            self._console.print(f"{name}: {told}", markup=False, soft_wrap=True)
-        self._shown[key] = told
+                self._tasks[key] = self._bars.add_task(name, total=total, text=text)
+            self._bars.update(self._tasks[key], text=text, total=total, completed=done)
+        elif self._shown.get(key) != text:
+            self._console.print(f"{name}: {text}", markup=False, soft_wrap=True)
+        self._shown[key] = text
 
 
 def _words(name: str) -> str:

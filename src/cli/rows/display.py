@@ -22,12 +22,12 @@ class Display:
         self._bar = Progress(
             TextColumn("{task.description}", justify="left"),
             BarColumn(),
-            TextColumn("{task.fields[told]}"),
+            TextColumn("{task.fields[text]}"),
             TimeElapsedColumn(),
             console=console,
             transient=True,
         )
-        self._task = self._bar.add_task("Waiting", total=None, told="")
+        self._task = self._bar.add_task("Waiting", total=None, text="")
         self._live = console.is_terminal
         self._shown = ("", "")
         self._last = 0.0
@@ -61,22 +61,22 @@ class Display:
             counted = f"{progress['rows']:,} rows of {counted}"
         self._show(_STAGES[progress["stage"]], counted, None, None)
 
-    def _show(self, what: str, told: str, done: int | None, total: int | None) -> None:
+    def _show(self, what: str, text: str, done: int | None, total: int | None) -> None:
         now = time.monotonic()
-        if (what, told) == self._shown:
+        if (what, text) == self._shown:
             return
         if self._live:
             if what != self._shown[0]:
                 # Each stage has a bar and a time of its own.
                 self._bar.remove_task(self._task)
-                self._task = self._bar.add_task(what, total=total, told=told)
-            self._bar.update(self._task, told=told, completed=done)
-            self._shown = (what, told)
+                self._task = self._bar.add_task(what, total=total, text=text)
+            self._bar.update(self._task, text=text, completed=done)
+            self._shown = (what, text)
             return
         if what != self._shown[0] or now - self._last >= _LINE_SECONDS:
-            self._console.print(f"{what}: {told}", markup=False, soft_wrap=True)
+            self._console.print(f"{what}: {text}", markup=False, soft_wrap=True)
             self._last = now
-        self._shown = (what, told)
+        self._shown = (what, text)
 
 
 def in_bytes(count: int) -> str:

@@ -96,12 +96,12 @@ async def _import(
 
 
 def _losses(result: dict[str, Any]) -> list[str]:
-    told = []
+    remarks = []
     if result["skippedRowCount"]:
-        told.append(f"{result['skippedRowCount']:,} rows made no record.")
+        remarks.append(f"{result['skippedRowCount']:,} rows made no record.")
     if result["skippedCells"]:
-        told.append(f"{result['skippedCells']:,} cells had no form of their field.")
-    return told
+        remarks.append(f"{result['skippedCells']:,} cells had no form of their field.")
+    return remarks
 
 
 async def _undo(run_id: str, place: tuple[Path, str | None, str | None], console: Console) -> None:

@@ -22,10 +22,10 @@ def print_outcome(console: Console, run: dict[str, Any], base_url: str) -> None:
     """Print the counts of a run that has succeeded."""
     stats = run["stats"]
     counts = {name: stats[f"rows{name.capitalize()}"] for name in _COUNTS}
-    told = [f"{count:,} {name}" for name, count in counts.items() if count]
+    parts = [f"{count:,} {name}" for name, count in counts.items() if count]
     size, seconds = in_bytes(stats["bytesFetched"]), stats["durationMs"] / 1000
     _line(console, f"{stats['rowsFetched']:,} rows of {size} in {seconds:.1f} s: "
-          f"{', '.join(told) or 'none of them'}.")  # fmt: skip
+          f"{', '.join(parts) or 'none of them'}.")  # fmt: skip
     _line(console, f"Its page: {base_url}{run['pageUrl']}")
 
 

@@ -67,6 +67,6 @@ def _is_left_out(field: FieldInfo) -> bool:
 
 def _without_null(schema: JsonSchemaValue) -> JsonSchemaValue:
     """The schema of the values that are no null."""
-    said = {key: value for key, value in schema.items() if key not in {"anyOf", "default"}}
+    described = {key: value for key, value in schema.items() if key not in {"anyOf", "default"}}
     branches = [branch for branch in schema["anyOf"] if branch != _NULL]
-    return {**branches[0], **said} if len(branches) == 1 else {"anyOf": branches, **said}
+    return {**branches[0], **described} if len(branches) == 1 else {"anyOf": branches, **described}

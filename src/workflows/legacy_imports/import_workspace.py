@@ -15,19 +15,19 @@ class ImportWorkspace:
     @workflow.run
     async def run(self, entry_id: str) -> str:
         """The stage that the workspace is in afterwards."""
-        told = ["| ImportStage | Counts |", "|---|---|"]
+        table = ["| ImportStage | Counts |", "|---|---|"]
         while True:
             reply = await workflow.execute_activity_method(
                 WorkspaceActivities.work_on,
                 entry_id,
                 task_queue=Queue.BULK,
-                summary=f"ImportStage {len(told) - 1}",
+                summary=f"ImportStage {len(table) - 1}",
                 start_to_close_timeout=BUNDLE_TIMEOUT,
                 heartbeat_timeout=HEARTBEAT_TIMEOUT,
                 retry_policy=JOB_RETRY,
             )
             counts = ", ".join(f"{count:,} {name}" for name, count in sorted(reply.counts.items()))
-            told.append(f"| {reply.stage} | {counts or '-'} |")
-            workflow.set_current_details("\n".join(told))
+            table.append(f"| {reply.stage} | {counts or '-'} |")
+            workflow.set_current_details("\n".join(table))
             if reply.done:
                 return reply.stage

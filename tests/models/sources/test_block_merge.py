@@ -9,7 +9,9 @@ from models.sources.resource_imports.outcomes import Outcome
 def merged(before: str, here: str, said: str) -> tuple[str, Merged]:
     """The page as letters, each a block; those that the document brings are capitals."""
     found = merge([Written(one, one) for one in before], here, said)
-    taken = (here[one.here or 0] if one.said is None else said[one.said] for one in found.blocks)
+    taken = (
+        here[one.here or 0] if one.incoming is None else said[one.incoming] for one in found.blocks
+    )
     return "".join(taken), found
 
 
@@ -35,9 +37,10 @@ def test_what_one_side_changed_counts(
 ) -> None:
     shown, found = merged(before, here, said)
     assert (shown, found.counts.kept) == (page, kept)
-    assert set(found.kept) | {one.said for one in found.blocks if one.said is not None} == set(
-        range(len(said))
-    ), "what the next import compares with is the whole document"
+    placed = {one.incoming for one in found.blocks if one.incoming is not None}
+    assert set(found.kept) | placed == set(range(len(said))), (
+        "what the next import compares with is the whole document"
+    )
 
 
 def test_a_page_that_only_people_changed_is_unchanged() -> None:

@@ -57,8 +57,8 @@ def failure_of(error: Exception) -> Failure:
         case OutboundError():
             return Failure(error.code, error.message, error.retryable)
         case NodeError():
-            said = f" It said: {error.quoted}" if error.quoted else ""
-            message = error.message + said
+            quote = f" It said: {error.quoted}" if error.quoted else ""
+            message = error.message + quote
             return Failure(error.failure_code, message, error.retryable, error.retry_after)
         case PlatformError():
             return Failure(error.code, error.message)

@@ -27,5 +27,5 @@ async def notify_members(node: Invocation) -> NodeResult:
         actor_user_id=node.actor.person,
         data={origin: str(principal.id)},
     )
-    told = await notify(node.work, workspace_id, user_ids, notice)
-    return NodeResult({"notified": [str(user_id) for user_id in told]})
+    notified = await notify(node.work, workspace_id, user_ids, notice)
+    return NodeResult({"notified": [str(user_id) for user_id in notified]})

@@ -61,8 +61,8 @@ class RecordNodes:
     async def update_record(self, node: Invocation) -> NodeResult:
         """`{record}`, the values merged per key."""
         config = UpdateRecordConfig.model_validate(node.parameters)
-        said = config.model_dump(exclude_unset=True, include=_CHANGES)
-        body = UpdateRecord.model_validate(said)
+        given = config.model_dump(exclude_unset=True, include=_CHANGES)
+        body = UpdateRecord.model_validate(given)
         record = await commands.update_record(node.work, node.actor, config.record_id, body)
         _require_database(record, config.database_id)
         return _written(record)

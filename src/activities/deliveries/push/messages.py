@@ -63,14 +63,14 @@ def dead(status: int | None, reason: str) -> Answer:
 
 def again(status: int, code: str, retry_after: float | None = None) -> Answer:
     """The provider does not take it now."""
-    said = f"The provider answered {status}."
-    return Answer(end=None, status=status, code=code, message=said, retry_after=retry_after)
+    message = f"The provider answered {status}."
+    return Answer(end=None, status=status, code=code, message=message, retry_after=retry_after)
 
 
 def refused(status: int, code: str) -> Answer:
     """The provider will never take it as it is."""
-    said = f"The provider answered {status} ({code})."
-    return Answer(end=DeliveryStatus.FAILED, status=status, code=code, message=said)
+    message = f"The provider answered {status} ({code})."
+    return Answer(end=DeliveryStatus.FAILED, status=status, code=code, message=message)
 
 
 def _cut(text: str, most: int) -> str:

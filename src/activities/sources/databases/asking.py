@@ -53,11 +53,11 @@ async def fetch_rows(
 
 async def _answer(connection: Connection, seconds: float) -> Any:
     """What the process says. It needs no thread to wait, for a query takes minutes."""
-    loop, said = asyncio.get_running_loop(), asyncio.Event()
-    loop.add_reader(connection.fileno(), said.set)
+    loop, ready = asyncio.get_running_loop(), asyncio.Event()
+    loop.add_reader(connection.fileno(), ready.set)
     try:
         async with asyncio.timeout(seconds):
-            await said.wait()
+            await ready.wait()
         return from_json(connection.recv_bytes())
     except TimeoutError:
         raise SourceProblem(

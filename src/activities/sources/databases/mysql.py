@@ -119,17 +119,17 @@ def _bound(cursor: Any, seconds: float) -> None:
 
 def _problem(query: DatabaseQuery, error: Exception) -> SourceProblem:
     code = error.args[0] if error.args and isinstance(error.args[0], int) else 0
-    said = str(error.args[-1]) if error.args else ""
+    message = str(error.args[-1]) if error.args else ""
     if code in _TIMED_OUT:
         return asked.too_slow(query)
     if code == _READ_ONLY:
         return asked.writes()
     if code in _DENIED:
-        return asked.refused(query, said, ErrorKind.AUTH)
+        return asked.refused(query, message, ErrorKind.AUTH)
     if CR.CR_ERROR_FIRST <= code <= CR.CR_ERROR_LAST:
         return asked.broken_off(query)
     if not code and isinstance(error, TypeError | pymysql.ProgrammingError):
         return asked.refused(query, "The params do not fit the %s of the query.")
     if isinstance(error, pymysql.DatabaseError) and code:
-        return asked.refused(query, said)
+        return asked.refused(query, message)
     return asked.broken_off(query)

@@ -123,7 +123,7 @@ def _loaded(load: Any, data: Any) -> Any:
 
 def _problem(query: DatabaseQuery, error: psycopg.Error) -> SourceProblem:
     state = error.sqlstate or ""
-    said = error.diag.message_primary or ""
+    message = error.diag.message_primary or ""
     if not state and isinstance(error, psycopg.InternalError):
         # Of libpq, which had no memory for the answer.
         asked.refuse_size("there is memory for")
@@ -132,10 +132,10 @@ def _problem(query: DatabaseQuery, error: psycopg.Error) -> SourceProblem:
     if isinstance(error, psycopg.errors.ReadOnlySqlTransaction):
         return asked.writes()
     if isinstance(error, psycopg.errors.InsufficientPrivilege):
-        return asked.refused(query, said, ErrorKind.AUTH)
+        return asked.refused(query, message, ErrorKind.AUTH)
     if isinstance(error, psycopg.errors.ProtocolViolation | psycopg.DataError):
         # Too few or too many params are a violation of the protocol.
-        return asked.refused(query, said or str(error))
+        return asked.refused(query, message or str(error))
     if state[:2] in _QUERY_ERRORS:
-        return asked.refused(query, said)
+        return asked.refused(query, message)
     return asked.broken_off(query)

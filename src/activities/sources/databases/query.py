@@ -124,9 +124,11 @@ def broken_off(query: DatabaseQuery) -> SourceProblem:
     return SourceProblem(ErrorKind.FETCH, message)
 
 
-def refused(query: DatabaseQuery, said: str, kind: ErrorKind = ErrorKind.MAPPING) -> SourceProblem:
+def refused(
+    query: DatabaseQuery, message: str, kind: ErrorKind = ErrorKind.MAPPING
+) -> SourceProblem:
     """A query that the database does not carry out, with what it said of it."""
-    words = " ".join(said.replace(query.password, "***").split())[:_QUOTED]
+    words = " ".join(message.replace(query.password, "***").split())[:_QUOTED]
     return SourceProblem(kind, f"The database refused the query: {words}")
 
 

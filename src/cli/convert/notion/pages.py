@@ -84,12 +84,12 @@ class PageWriter:
     def _image(self, content: Mapping[str, Any], folder: str) -> Iterator[Block]:
         address = str(content["url"])
         caption = content["caption"]
-        told = {} if caption == PurePosixPath(unquote(address)).name else {"caption": caption}
+        captioned = {} if caption == PurePosixPath(unquote(address)).name else {"caption": caption}
         stored = self._stored(address, folder)
         if stored is not None:
-            yield "image", {"fileId": stored, **told}, ()
+            yield "image", {"fileId": stored, **captioned}, ()
         elif _is_web(address):
-            yield "image", {"url": address, **told}, ()
+            yield "image", {"url": address, **captioned}, ()
         else:
             self._bundle.report.lose("images that are not in the export")
 

@@ -73,24 +73,24 @@ def read_sheet(name: str, text: str, inside: Folder) -> Sheet:
 
 def _matched(sheet: Sheet) -> list[str | None]:
     """The page of each row: by its title, of several the one that says the same as the row does."""
-    told = {name: properties(text, sheet.headers) for name, text in sheet.inside.pages.items()}
+    stated = {name: properties(text, sheet.headers) for name, text in sheet.inside.pages.items()}
     titles: dict[str, list[str]] = {}
     for name, text in sheet.inside.pages.items():
         titles.setdefault(heading(text, name), []).append(name)
     found: list[str | None] = [None] * len(sheet.rows)
-    rows = [_said(sheet.headers, row) for row in sheet.rows]
+    rows = [_cells(sheet.headers, row) for row in sheet.rows]
     for number, row in enumerate(sheet.rows):
         same = titles.get(row[0].strip())
         if same:
             own = rows[number].items()
-            best = max(same, key=lambda name: len(own & told[name].items()))
+            best = max(same, key=lambda name: len(own & stated[name].items()))
             same.remove(best)
             found[number] = best
     # A title may be written otherwise, such as "Yesterday" for a day.
     left = [name for names in titles.values() for name in names]
-    for number, said in enumerate(rows):
-        if found[number] is None and said:
-            equal = next((name for name in left if told[name] == said), None)
+    for number, cells in enumerate(rows):
+        if found[number] is None and cells:
+            equal = next((name for name in left if stated[name] == cells), None)
             if equal is not None:
                 left.remove(equal)
                 found[number] = equal
@@ -106,19 +106,19 @@ def heading(text: str, name: str) -> str:
 def properties(text: str, headers: Sequence[str]) -> Mapping[str, str]:
     """What a page of a row says again of its row, by header."""
     known = set(headers[1:])
-    told = {}
+    found = {}
     for line in _lines(text, headers):
         header, _, value = line.partition(":")
         if header in known:
-            told[header] = _comparable(value)
-    return {header: value for header, value in told.items() if value}
+            found[header] = _comparable(value)
+    return {header: value for header, value in found.items() if value}
 
 
 def without_properties(text: str, headers: Sequence[str]) -> str:
     """The page of a row without the lines that say again what stands in its table."""
-    told = len(list(_lines(text, headers)))
+    skipped = len(list(_lines(text, headers)))
     body = text.lstrip().partition("\n")[2]
-    return "\n".join(body.split("\n")[told:])
+    return "\n".join(body.split("\n")[skipped:])
 
 
 def _lines(text: str, headers: Sequence[str]) -> Iterator[str]:
@@ -129,9 +129,9 @@ def _lines(text: str, headers: Sequence[str]) -> Iterator[str]:
         yield line
 
 
-def _said(headers: Sequence[str], row: Sequence[str]) -> Mapping[str, str]:
+def _cells(headers: Sequence[str], row: Sequence[str]) -> Mapping[str, str]:
     pairs = zip(headers[1:], row[1:], strict=True)
-    return {header: told for header, cell in pairs if (told := _comparable(cell))}
+    return {header: value for header, cell in pairs if (value := _comparable(cell))}
 
 
 def _comparable(cell: str) -> str:
@@ -208,8 +208,8 @@ def _relation(sheet: Sheet, place: int, known: Mapping[str, tuple[Sheet, str]]) 
 
 def choices(cells: Sequence[str]) -> FieldKind | None:
     """The kind of a column whose words come again and again; None for any other."""
-    said = [cell.strip() for cell in cells if cell.strip()]
-    lists = [[word.strip() for word in cell.split(",")] for cell in said]
+    filled = [cell.strip() for cell in cells if cell.strip()]
+    lists = [[word.strip() for word in cell.split(",")] for cell in filled]
     words = [word for one in lists for word in one]
     distinct = set(words)
     if (

@@ -261,8 +261,8 @@ async def _change_many(work: UnitOfWork, actor: Actor, item_id: Id, change: Upda
     A folder may hold a hundred thousand: only what handlers hear of is read.
     """
     changed = change.returning(item.c.kind, item.c.target_id).cte("changed")
-    heard = changed.c.kind.in_(kinds_with_handlers()) & changed.c.target_id.is_not(None)
-    targets = func.array_agg(changed.c.target_id).filter(heard).label("targets")
+    handled = changed.c.kind.in_(kinds_with_handlers()) & changed.c.target_id.is_not(None)
+    targets = func.array_agg(changed.c.target_id).filter(handled).label("targets")
     kinds = await work.rows(
         select(changed.c.kind, targets).group_by(changed.c.kind), of=_ChangedKind
     )

@@ -55,13 +55,13 @@ async def notify_mentioned(
     place = await item_of_target(work, actor.workspace_id, home.item_id, home.database_id)
     if place is None:
         return
-    said = about(f"{await display_name(work, actor.person)} mentioned you on “{place.title}”")
+    title = about(f"{await display_name(work, actor.person)} mentioned you on “{place.title}”")
     notices = [
         (
             user_ids,
             Notice(
                 kind=NotificationKind.MENTION,
-                title=said,
+                title=title,
                 item_id=place.id,
                 record_id=home.record_id,
                 actor_user_id=actor.person,

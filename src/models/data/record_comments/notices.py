@@ -39,7 +39,7 @@ async def notify_of_comment(work: UnitOfWork, actor: Actor, made: RecordComment)
         following = await _authors(work, actor, made.record_id, made.parent_comment_id)
     mentioned = set(made.mentions)
     name = await display_name(work, actor.person)
-    said = f"{name} commented on “{subject.title}”"
+    title = f"{name} commented on “{subject.title}”"
     await notify_each(
         work,
         actor.workspace_id,
@@ -47,7 +47,7 @@ async def notify_of_comment(work: UnitOfWork, actor: Actor, made: RecordComment)
             (mentioned, _mention(actor, made, subject, name)),
             (
                 {id_ for id_ in following if id_ is not None} - mentioned,
-                _notice(actor, made, subject, NotificationKind.COMMENT, said),
+                _notice(actor, made, subject, NotificationKind.COMMENT, title),
             ),
         ],
     )
@@ -62,16 +62,16 @@ async def notify_of_mentions(work: UnitOfWork, actor: Actor, changed: RecordComm
 
 
 def _mention(actor: Actor, made: RecordComment, subject: _Subject, name: str) -> Notice:
-    said = f"{name} mentioned you on “{subject.title}”"
-    return _notice(actor, made, subject, NotificationKind.MENTION, said)
+    title = f"{name} mentioned you on “{subject.title}”"
+    return _notice(actor, made, subject, NotificationKind.MENTION, title)
 
 
 def _notice(
-    actor: Actor, made: RecordComment, subject: _Subject, kind: NotificationKind, said: str
+    actor: Actor, made: RecordComment, subject: _Subject, kind: NotificationKind, title: str
 ) -> Notice:
     return Notice(
         kind=kind,
-        title=about(said),
+        title=about(title),
         body=made.body,
         item_id=subject.item_id,
         record_id=made.record_id,

@@ -31,6 +31,6 @@ ACTS = frozenset(
 MAX_TITLE = 200
 
 
-def about(said: str) -> str:
+def about(text: str) -> str:
     """What a notification says, cut to the length of a title."""
-    return said if len(said) <= MAX_TITLE else f"{said[: MAX_TITLE - 1]}…"
+    return text if len(text) <= MAX_TITLE else f"{text[: MAX_TITLE - 1]}…"

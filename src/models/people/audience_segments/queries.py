@@ -134,9 +134,9 @@ def _judgement(
     now: datetime,
 ) -> Select[Any]:
     """One row with a truth value for each rule."""
-    told = literal(attributes, JSONB)
+    document = literal(attributes, JSONB)
     columns: list[ColumnElement[Any]] = [
-        condition_of(read_rule(rule, now), told).label(f"rule_{place}")
+        condition_of(read_rule(rule, now), document).label(f"rule_{place}")
         for place, rule in enumerate(rules)
     ]
     member = and_(
@@ -152,26 +152,26 @@ def _judgement(
     )
 
 
-def condition_of(rule: SegmentRule, told: ColumnElement[Any]) -> ColumnElement[bool]:
+def condition_of(rule: SegmentRule, document: ColumnElement[Any]) -> ColumnElement[bool]:
     """What a rule means in SQL: true or false for every caller, never NULL."""
     match rule:
         case FactLeaf():
-            value = _value_of(rule, told)
+            value = _value_of(rule, document)
             return func.coalesce(_meets(value, rule.form, rule.condition), False)
         case Not(part):
-            return not_(condition_of(part, told))
+            return not_(condition_of(part, document))
         case AllOf(parts):
-            return and_(true(), *(condition_of(part, told) for part in parts))
+            return and_(true(), *(condition_of(part, document) for part in parts))
         case AnyOf(parts):
-            return or_(false(), *(condition_of(part, told) for part in parts))
+            return or_(false(), *(condition_of(part, document) for part in parts))
 
 
-def _value_of(leaf: FactLeaf, told: ColumnElement[Any]) -> ColumnElement[Any]:
+def _value_of(leaf: FactLeaf, document: ColumnElement[Any]) -> ColumnElement[Any]:
     """The value of a fact; NULL for an attribute that was not told, or is of another form."""
     if leaf.fact is not None:
         return _FACTS[leaf.fact]
-    value = told.op("->")(leaf.attribute)
-    words = told.op("->>")(leaf.attribute)
+    value = document.op("->")(leaf.attribute)
+    words = document.op("->>")(leaf.attribute)
     kind, sql_type = {
         ValueForm.NUMBER: ("number", Numeric),
         ValueForm.BOOLEAN: ("boolean", Boolean),

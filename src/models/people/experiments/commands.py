@@ -170,8 +170,8 @@ def _read_variants(
         ids.append(one.id or first_free(slug(one.label, "variant"), ids))
         known = figures.get(ids[-1], {})
         for name in _FIGURES:
-            said = getattr(one, name)
-            if said is not None and said != known.get(name, 0):
+            figure = getattr(one, name)
+            if figure is not None and figure != known.get(name, 0):
                 raise ValidationError.at(
                     f"variants.{place}", "The figures of a variant are counted, not set."
                 )

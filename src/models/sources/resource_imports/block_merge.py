@@ -21,9 +21,9 @@ _COMPARED = 4_000_000
 
 
 class Written(NamedTuple):
-    """A block that an import wrote: digests of how the document said it, and how it is stored."""
+    """A block that an import wrote: digests of the document's form and of the stored one."""
 
-    said: str
+    incoming: str
     stored: str
 
 
@@ -31,7 +31,7 @@ class Taken(NamedTuple):
     """A block of the merged page: one of the page, one of the document, or that in the place."""
 
     here: int | None
-    said: int | None
+    incoming: int | None
 
 
 @dataclass(slots=True)
@@ -53,14 +53,14 @@ def _bare(block: JsonObject) -> list[object]:
     return [block["kind"], content, [_bare(one) for one in block.get("children") or ()]]
 
 
-def merge(before: Sequence[Written], here: Sequence[str], said: Sequence[str]) -> Merged:
-    """The page to write; `here` are digests of what is stored, `said` of what the document says."""
+def merge(before: Sequence[Written], here: Sequence[str], incoming: Sequence[str]) -> Merged:
+    """The page to write; `here` are digests of what is stored, `incoming` of the document."""
     found = Merged()
     counted = dict.fromkeys(("created", "updated", "unchanged", "removed", "kept"), 0)
-    for base, ours, theirs in _chunks(before, here, said):
+    for base, ours, theirs in _chunks(before, here, incoming):
         same_here = [before[i].stored for i in base] == [here[i] for i in ours]
-        same_said = [before[i].said for i in base] == [said[i] for i in theirs]
-        if same_said:
+        same_incoming = [before[i].incoming for i in base] == [incoming[i] for i in theirs]
+        if same_incoming:
             found.blocks += [Taken(i, None) for i in ours]
             found.kept |= {j: before[i].stored for i, j in zip(base, theirs, strict=True)}
             counted["unchanged"] += len(theirs)
@@ -106,21 +106,21 @@ def _added(
 
 
 def _chunks(
-    before: Sequence[Written], here: Sequence[str], said: Sequence[str]
+    before: Sequence[Written], here: Sequence[str], incoming: Sequence[str]
 ) -> Iterator[tuple[range, range, range]]:
     """The three lists in parts, each of blocks that are the same in all, or between such."""
     to_here = _pairs([one.stored for one in before], here)
-    to_said = _pairs([one.said for one in before], said)
+    to_incoming = _pairs([one.incoming for one in before], incoming)
     base = ours = theirs = 0
     for i in range(len(before)):
-        if i not in to_here or i not in to_said:
+        if i not in to_here or i not in to_incoming:
             continue
-        if (i, to_here[i], to_said[i]) != (base, ours, theirs):
-            yield range(base, i), range(ours, to_here[i]), range(theirs, to_said[i])
-        base, ours, theirs = i + 1, to_here[i] + 1, to_said[i] + 1
-        yield range(i, base), range(to_here[i], ours), range(to_said[i], theirs)
-    if (base, ours, theirs) != (len(before), len(here), len(said)):
-        yield range(base, len(before)), range(ours, len(here)), range(theirs, len(said))
+        if (i, to_here[i], to_incoming[i]) != (base, ours, theirs):
+            yield range(base, i), range(ours, to_here[i]), range(theirs, to_incoming[i])
+        base, ours, theirs = i + 1, to_here[i] + 1, to_incoming[i] + 1
+        yield range(i, base), range(to_here[i], ours), range(to_incoming[i], theirs)
+    if (base, ours, theirs) != (len(before), len(here), len(incoming)):
+        yield range(base, len(before)), range(ours, len(here)), range(theirs, len(incoming))
 
 
 def _pairs(one: Sequence[str], other: Sequence[str]) -> dict[int, int]:

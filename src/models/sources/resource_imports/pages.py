@@ -37,8 +37,8 @@ async def make_page(
     await hold_surface(work, actor, surface_id, Scope.SURFACES_WRITE)
     here = await _stored(work, actor, surface_id)
     before = [Written(*pair) for pair in row.blocks or ()]
-    said = [digest_of(one) for one in blocks]
-    found = merge(before, [digest_of(one) for one in here], said)
+    incoming = [digest_of(one) for one in blocks]
+    found = merge(before, [digest_of(one) for one in here], incoming)
     outcome = found.counts.outcome
     if outcome is Outcome.UPDATED:
         body = ReplaceSurface.model_validate({"blocks": _merged_blocks(found, here, blocks)})
@@ -46,7 +46,7 @@ async def make_page(
             _bare(one) for one in (await replace_surface(work, actor, surface_id, body)).blocks
         ]
         await keep_name(work, actor, row, placed)
-        pairs = _pairs(found, said, written)
+        pairs = _pairs(found, incoming, written)
         return await note(work, row, outcome, digest=digest, blocks=pairs), found.counts
     return await note(work, row, outcome), found.counts
 
@@ -64,7 +64,10 @@ async def _create(
     content = {"blocks": blocks}
     await create_surface(work, actor, item_id, SurfaceKind.PAGE, content, surface_id=made)
     stored = await _stored(work, actor, made)
-    pairs = [[digest_of(said), digest_of(kept)] for said, kept in zip(blocks, stored, strict=True)]
+    pairs = [
+        [digest_of(incoming), digest_of(kept)]
+        for incoming, kept in zip(blocks, stored, strict=True)
+    ]
     values = {"item_id": item_id, "digest": digest, "blocks": pairs}
     counts = PartCounts(created=len(blocks))
     return await note(work, row, Outcome.CREATED, **values), counts
@@ -85,26 +88,28 @@ def _bare(block: BlockTree) -> JsonObject:
 
 
 def _merged_blocks(
-    found: Merged, here: Sequence[JsonObject], said: Sequence[JsonObject]
+    found: Merged, here: Sequence[JsonObject], incoming: Sequence[JsonObject]
 ) -> list[JsonObject]:
     """The blocks of the merged page; one that only becomes another stays that block."""
     blocks: list[JsonObject] = []
     for taken in found.blocks:
         place = None if taken.here is None else here[taken.here]
-        if taken.said is None:
+        if taken.incoming is None:
             assert place is not None, "a block is of the page or of the document"
             blocks.append(place)
-        elif place is not None and place["kind"] == said[taken.said]["kind"]:
-            blocks.append({**said[taken.said], "id": place["id"]})
+        elif place is not None and place["kind"] == incoming[taken.incoming]["kind"]:
+            blocks.append({**incoming[taken.incoming], "id": place["id"]})
         else:
-            blocks.append(said[taken.said])
+            blocks.append(incoming[taken.incoming])
     return blocks
 
 
-def _pairs(found: Merged, said: Sequence[str], written: Sequence[JsonObject]) -> list[list[Any]]:
+def _pairs(
+    found: Merged, incoming: Sequence[str], written: Sequence[JsonObject]
+) -> list[list[Any]]:
     """What the next import compares with: the document, and how each block of it is stored."""
     stored = dict(found.kept)
     for taken, block in zip(found.blocks, written, strict=True):
-        if taken.said is not None:
-            stored[taken.said] = digest_of(block)
-    return [[one, stored[place]] for place, one in enumerate(said)]
+        if taken.incoming is not None:
+            stored[taken.incoming] = digest_of(block)
+    return [[one, stored[place]] for place, one in enumerate(incoming)]

@@ -120,7 +120,7 @@ def manifest_text(
     converter: str | None = None,
 ) -> bytes:
     """The manifest of one workspace, whose files are written; `rows` counts those of lists."""
-    told = {
+    manifest = {
         "format": FORMAT,
         "formatVersion": FORMAT_VERSION,
         "sourceVersion": SOURCE_VERSION,
@@ -132,5 +132,5 @@ def manifest_text(
         ],
     }
     if converter is not None:
-        told["converterVersion"] = converter
-    return to_json(told)
+        manifest["converterVersion"] = converter
+    return to_json(manifest)

@@ -92,9 +92,9 @@ async def unpack(store: ObjectStore, file: IO[bytes], size: int, run_id: Id) -> 
 
 async def load_contents(store: ObjectStore, run_id: Id) -> Contents:
     """What `unpack` gave."""
-    told = from_json(b"".join([piece async for piece in store.get(_contents_key(run_id))]))
-    parts = {path: Part(**part) for path, part in told["parts"].items()}
-    return Contents(Manifest.model_validate_json(to_json(told["manifest"])), parts)
+    contents = from_json(b"".join([piece async for piece in store.get(_contents_key(run_id))]))
+    parts = {path: Part(**part) for path, part in contents["parts"].items()}
+    return Contents(Manifest.model_validate_json(to_json(contents["manifest"])), parts)
 
 
 async def read_lines(store: ObjectStore, part: Part, chunk: int) -> list[bytes]:
@@ -171,7 +171,7 @@ def _compare(manifest: Manifest, parts: dict[str, Part]) -> None:
     if extra := parts.keys() - listed.keys():
         raise BundleError(Fault.UNLISTED_FILE, f"{MANIFEST} does not list {min(extra)}.")
     homes = tuple(home(one.id) for one in manifest.workspaces)
-    for path, told in listed.items():
+    for path, entry in listed.items():
         if path.startswith("workspaces/") and not path.startswith(homes):
             raise BundleError(
                 Fault.UNLISTED_FILE, f"{path} is of a workspace that {MANIFEST} does not list."
@@ -179,11 +179,11 @@ def _compare(manifest: Manifest, parts: dict[str, Part]) -> None:
         part = parts.get(path)
         if part is None:
             raise BundleError(Fault.MISSING_FILE, f"The bundle lacks {path}.")
-        if (part.sha256, part.bytes) != (told.sha256, told.bytes):
+        if (part.sha256, part.bytes) != (entry.sha256, entry.bytes):
             raise BundleError(Fault.CHECKSUM, f"{path} is not what {MANIFEST} says.")
-        if part.rows != told.rows:
+        if part.rows != entry.rows:
             raise BundleError(
-                Fault.COUNTS, f"{path} has {part.rows} rows and not {told.rows} as it says."
+                Fault.COUNTS, f"{path} has {part.rows} rows and not {entry.rows} as it says."
             )
         if is_blob(path) and not path.endswith(part.sha256):
             raise BundleError(Fault.CHECKSUM, f"{path} is not named by its content.")

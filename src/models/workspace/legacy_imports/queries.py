@@ -173,11 +173,11 @@ def _shown_entry(
     run: LegacyImportRun, row: LegacyImportWorkspace, now: datetime
 ) -> ImportWorkspaceEntry:
     at = row.progress
-    told = {name: getattr(row, name) for name in _ENTRY_COLUMNS}
-    told["progress"] = None
+    fields = {name: getattr(row, name) for name in _ENTRY_COLUMNS}
+    fields["progress"] = None
     if at.get("total"):
-        told["progress"] = {"stage": row.stage, "done": at["done"], "total": at["total"]}
-    shown = ImportWorkspaceEntry.model_validate(told)
+        fields["progress"] = {"stage": row.stage, "done": at["done"], "total": at["total"]}
+    shown = ImportWorkspaceEntry.model_validate(fields)
     if row.rollback_state == RollbackState.NONE and holds_data(row) and is_expired(run, now):
         shown.rollback_state = RollbackState.EXPIRED
     return shown

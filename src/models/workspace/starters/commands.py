@@ -51,8 +51,9 @@ async def _accept(
 def _facts(seed_id: Id, asked: JsonObject) -> JsonObject:
     """What analytics are told: which starter, and nothing that somebody wrote."""
     key = asked.get("templateKey")
-    told: JsonObject = {"seedId": str(seed_id), "source": "draft" if key is None else "template"}
-    return told if key is None else {**told, "templateKey": key}
+    if key is None:
+        return {"seedId": str(seed_id), "source": "draft"}
+    return {"seedId": str(seed_id), "source": "template", "templateKey": key}
 
 
 async def seed(work: UnitOfWork, job: Job, keys: KeyRing) -> JsonObject:

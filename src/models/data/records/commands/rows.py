@@ -102,9 +102,9 @@ def inserting(number: ColumnElement[Any], given: CTE) -> Insert:
     }
     selected = select(*values.values())
     # What the row says already is not sent again for its history.
-    said = func.jsonb_build_object(literal_column(f"'{TITLE_KEY}'"), given.c.title)
+    titled = func.jsonb_build_object(literal_column(f"'{TITLE_KEY}'"), given.c.title)
     omitted = func.coalesce(given.c.omitted, literal_column("'{}'::text[]"))
-    kept = said.op("||")(given.c.data).op("||")(given.c.links).op("-")(omitted)
+    kept = titled.op("||")(given.c.data).op("||")(given.c.links).op("-")(omitted)
     created = literal(ChangeKind.CREATED.value, Text)
     history = _history(given, created, null(), kept)
     return insert(record).from_select(list(values), selected).add_cte(history)

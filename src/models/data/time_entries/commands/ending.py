@@ -24,7 +24,7 @@ async def end_when_due(work: UnitOfWork, entry_id: Id, now: datetime) -> TimeEnt
     if held is None:
         return None
     fields = TimerFields(work)
-    settled = await settle(work, held, now, fields, heard=False)
+    settled = await settle(work, held, now, fields, signalled=False)
     await fields.write()
     return settled
 

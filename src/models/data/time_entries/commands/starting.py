@@ -151,7 +151,7 @@ def _mode(body: StartTimeEntry) -> EntryMode:
 
 
 def _values(work: UnitOfWork, actor: Actor, entry_id: Id, body: StartTimeEntry) -> dict[str, Any]:
-    said = body.model_dump(mode="json", by_alias=True, exclude=_UNREPEATED)
+    given = body.model_dump(mode="json", by_alias=True, exclude=_UNREPEATED)
     source = EntrySource.TIMER if body.ended_at is None else EntrySource.MANUAL
     return {
         "id": entry_id,
@@ -162,7 +162,7 @@ def _values(work: UnitOfWork, actor: Actor, entry_id: Id, body: StartTimeEntry) 
         "summary": body.summary,
         "sound_id": (body.sound_id or EntrySound.NONE).value,
         "client_mutation_id": body.client_mutation_id,
-        "mutation_digest": None if body.client_mutation_id is None else fingerprint(to_json(said)),
+        "mutation_digest": None if body.client_mutation_id is None else fingerprint(to_json(given)),
         "created_by_user_id": actor.user_id,
         "updated_by_user_id": actor.user_id,
         "created_at": work.now,

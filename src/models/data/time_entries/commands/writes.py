@@ -74,9 +74,9 @@ async def write_entry(
     values: dict[str, Any],
     fields: TimerFields,
     *,
-    heard: bool = True,
+    signalled: bool = True,
 ) -> TimeEntry:
-    """Write values of a held entry; `heard` unless its own execution writes them."""
+    """Write values of a held entry; `signalled` unless its own execution writes them."""
     statement = (
         update(time_entry)
         .where(_entry.workspace_id == held.workspace_id, _entry.id == held.id)
@@ -88,7 +88,7 @@ async def write_entry(
         fields.touch(each)
     if row.status == EntryStatus.COMPLETED and held.status in OPEN_ENTRY:
         await _emit_completed(work, row)
-    if heard and is_timed(held) and (held.status, held.due_at) != (row.status, row.due_at):
+    if signalled and is_timed(held) and (held.status, held.due_at) != (row.status, row.due_at):
         await signal_execution(work, row.workspace_id, row.id)
     return row
 
@@ -101,7 +101,7 @@ async def complete(
     fields: TimerFields,
     *,
     user_id: Id | None = None,
-    heard: bool = True,
+    signalled: bool = True,
     **values: Any,
 ) -> TimeEntry:
     """Complete a held entry, whose times say when it ended."""
@@ -114,17 +114,17 @@ async def complete(
         "closed_at": work.now,
         "updated_by_user_id": user_id or held.user_id,
     }
-    return await write_entry(work, held, ended, fields, heard=heard)
+    return await write_entry(work, held, ended, fields, signalled=signalled)
 
 
 async def settle(
-    work: UnitOfWork, held: TimeEntry, now: datetime, fields: TimerFields, *, heard: bool = True
+    work: UnitOfWork, held: TimeEntry, now: datetime, fields: TimerFields, *, signalled: bool = True
 ) -> TimeEntry:
     """End a held entry whose time is up; it has ended at `dueAt`, whoever finds it and when."""
     if held.due_at is None or held.due_at > now:
         return held
     times = times_of(held).end(held.due_at)
-    return await complete(work, held, times, CompletedBy.TIMER, fields, heard=heard)
+    return await complete(work, held, times, CompletedBy.TIMER, fields, signalled=signalled)
 
 
 async def _emit_completed(work: UnitOfWork, row: TimeEntry) -> None:

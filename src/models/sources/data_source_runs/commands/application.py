@@ -191,8 +191,8 @@ def _with_title(values: Any, renamed: Any, title: Any) -> Any:
     return values.op("||", return_type=JSONB())(case((renamed, named), else_=literal({}, JSONB)))
 
 
-def _remembered(run: Application, found: Select[Any], said: FromClause) -> CTE:
-    """The insertion of rows that the source has, with their records; `said` has what it says."""
+def _remembered(run: Application, found: Select[Any], incoming: FromClause) -> CTE:
+    """The insertion of rows of the source with their records; `incoming` has their values."""
     identity, record_id, digest = found.selected_columns
     columns = ["workspace_id", "source_id", "identity", "record_id", "digest", "run_id", "removed"]
     rows, kept = run.rows, ["position", "title", "data"] if run.merges else []
@@ -204,7 +204,7 @@ def _remembered(run: Application, found: Select[Any], said: FromClause) -> CTE:
         digest,
         literal(rows.run_id, Uuid),
         literal(False, Boolean),
-        *(said.c[name] for name in kept),
+        *(incoming.c[name] for name in kept),
     )
     inserted = insert(source_row).from_select([*columns, *kept], selected)
     return inserted.on_conflict_do_update(

@@ -145,10 +145,10 @@ async def _notify_of_failure(
     )
     person = run.actor_user_id
     if person is not None and await role_of(work, run.workspace_id, person) is not None:
-        told = [person]
+        recipients = [person]
     else:
-        told = await members_with(work, run.workspace_id, Role.OWNER)
-    await notify(work, run.workspace_id, told, notice)
+        recipients = await members_with(work, run.workspace_id, Role.OWNER)
+    await notify(work, run.workspace_id, recipients, notice)
 
 
 _BY_ITSELF = frozenset({RunTrigger.SCHEDULE, RunTrigger.AUTOMATION})

@@ -44,10 +44,10 @@ from runtime.database import UnitOfWork
 
 
 def unless_changed(
-    now: ColumnElement[Any], before: ColumnElement[Any], said: ColumnElement[Any]
+    now: ColumnElement[Any], before: ColumnElement[Any], incoming: ColumnElement[Any]
 ) -> ColumnElement[Any]:
     """What the source says, or what people made of what it said before."""
-    return case((now.is_distinct_from(before), now), else_=said)
+    return case((now.is_distinct_from(before), now), else_=incoming)
 
 
 async def match_changed(work: UnitOfWork, rows: Comparison, keys: Sequence[str]) -> int:
@@ -161,10 +161,12 @@ def _contested(keys: Sequence[str]) -> ColumnElement[bool]:
 
 
 def _is_contested(
-    now: ColumnElement[Any], before: ColumnElement[Any], said: ColumnElement[Any]
+    now: ColumnElement[Any], before: ColumnElement[Any], incoming: ColumnElement[Any]
 ) -> ColumnElement[bool]:
     return and_(
-        now.is_distinct_from(before), said.is_distinct_from(before), said.is_distinct_from(now)
+        now.is_distinct_from(before),
+        incoming.is_distinct_from(before),
+        incoming.is_distinct_from(now),
     )
 
 

@@ -57,11 +57,11 @@ def _object(value: Mapping[str, Any]) -> str:
     return ""
 
 
-def title_of(told: JsonObject) -> str:
+def title_of(payload: JsonObject) -> str:
     """The title of a page or of a database."""
-    if isinstance(told.get("title"), list):
-        return plain_text(told["title"])
-    properties = told.get("properties")
+    if isinstance(payload.get("title"), list):
+        return plain_text(payload["title"])
+    properties = payload.get("properties")
     for one in properties.values() if isinstance(properties, dict) else ():
         if isinstance(one, dict) and one.get("type") == "title":
             return plain_text(one.get("title"))

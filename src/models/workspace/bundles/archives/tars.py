@@ -54,11 +54,11 @@ class _Reader:
             _check_sum(block)
             kind, size = block[156:157], _number(block[124:136])
             if kind in {_LONG_NAME, _EXTENDED}:
-                told = self._small(size)
+                extension = self._small(size)
                 if kind == _LONG_NAME:
-                    name = _text(told.rstrip(b"\0"))
+                    name = _text(extension.rstrip(b"\0"))
                 else:
-                    name, length = _extended(told, name, length)
+                    name, length = _extended(extension, name, length)
                 continue
             if kind not in _FILE and kind != _DIRECTORY:
                 raise BundleError(Fault.NOT_A_FILE, "The bundle has a link or a device.")
@@ -147,13 +147,13 @@ def _text(name: bytes) -> str:
         raise BundleError(Fault.UNSAFE_NAME, "The bundle has a name that is no text.") from None
 
 
-def _extended(told: bytes, name: str | None, length: int | None) -> tuple[str | None, int | None]:
+def _extended(header: bytes, name: str | None, length: int | None) -> tuple[str | None, int | None]:
     """Name and length from a POSIX extended header: lines of `<length> <key>=<value>`."""
-    while told:
-        count, _, _ = told.partition(b" ")
-        if not count.isdigit() or not 5 <= int(count) <= len(told):
+    while header:
+        count, _, _ = header.partition(b" ")
+        if not count.isdigit() or not 5 <= int(count) <= len(header):
             raise BundleError(Fault.NOT_AN_ARCHIVE, "The bundle is no tar archive.")
-        line, told = told[len(count) + 1 : int(count) - 1], told[int(count) :]
+        line, header = header[len(count) + 1 : int(count) - 1], header[int(count) :]
         key, _, value = line.partition(b"=")
         if key == b"path":
             name = _text(value)

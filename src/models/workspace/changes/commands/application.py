@@ -173,12 +173,12 @@ async def _tried(
 
 def _uses(operations: Sequence[Operation]) -> list[Collection[int]]:
     """For every operation, the indexes of those whose results it names."""
-    makers: dict[str, int] = {}
+    made_by: dict[str, int] = {}
     uses: list[Collection[int]] = []
     for index, one in enumerate(operations):
-        uses.append({makers[ref] for ref in refs_in(one.input) if ref in makers})
+        uses.append({made_by[ref] for ref in refs_in(one.input) if ref in made_by})
         for name in ([] if one.ref is None else [one.ref]) + record_refs(one):
-            makers[name] = index
+            made_by[name] = index
     return uses
 
 

@@ -94,8 +94,8 @@ class _Place:
 
     @classmethod
     def of(cls, entry: LegacyImportWorkspace) -> "_Place":
-        told = entry.progress if entry.progress.get("stage") == "rollback" else {}
-        return cls(int(told.get("kind", 0)), told.get("below"), bool(told.get("again")))
+        progress = entry.progress if entry.progress.get("stage") == "rollback" else {}
+        return cls(int(progress.get("kind", 0)), progress.get("below"), bool(progress.get("again")))
 
 
 async def _remove_at(work: UnitOfWork, held: Held, place: _Place) -> tuple[int, _Place]:
@@ -232,7 +232,7 @@ def _is_left(held: Held, kind: BundleKind) -> ColumnElement[bool]:
 
 async def _names(work: UnitOfWork, held: Held, left: dict[str, int]) -> list[str]:
     """What was kept, in words."""
-    told = []
+    remarks = []
     for kind in _REMOVED:
         if not left[kind.name]:
             continue
@@ -243,11 +243,11 @@ async def _names(work: UnitOfWork, held: Held, left: dict[str, int]) -> list[str
             .limit(_NAMED)
         )
         ids = ", ".join(str(row.id) for row in rows)
-        told.append(
+        remarks.append(
             "Kept, since changed after the import, or together with what was:"
             f" {left[kind.name]:,} {kind.name}: {ids}."
         )
-    return told
+    return remarks
 
 
 async def _conclude(

@@ -48,38 +48,38 @@ async def verify_sample(
         if kind.source_kind != kind.name:
             continue
         resolved = await resolve(work, target, kind, found[kind.name][-SAMPLE:], Findings())
-        told = resolved.rows
-        if not told:
+        expected = resolved.rows
+        if not expected:
             continue
-        names = {name for row in told for name in row}
-        rows: Sequence[Row] = told
+        names = {name for row in expected for name in row}
+        rows: Sequence[Row] = expected
         if kind.prepare is not None:
-            rows = await kind.prepare(work, target, told)
+            rows = await kind.prepare(work, target, expected)
         samples.append(await _compared(work, kind, names, rows))
     return samples
 
 
 async def _compared(
-    work: UnitOfWork, kind: BundleKind, told_of: Collection[str], rows: Sequence[Row]
+    work: UnitOfWork, kind: BundleKind, expected_names: Collection[str], rows: Sequence[Row]
 ) -> Sample:
     table = kind.table
     own = {*_OF_THEIR_OWN, *kind.imported_as, kind.parent, "id"}
-    names = sorted(name for name in set(told_of) & set(table.c.keys()) if name not in own)
+    names = sorted(name for name in set(expected_names) & set(table.c.keys()) if name not in own)
     typed = [column(name, table.c[name].type) for name in ["id", *names]]
     given = cast(literal(to_json(rows).decode(), Text), JSON)
-    told = func.json_to_recordset(given).table_valued(*typed).render_derived(with_types=True)
+    expected = func.json_to_recordset(given).table_valued(*typed).render_derived(with_types=True)
 
     def digest(of: Any) -> Any:
         pairs = [part for name in names for part in (literal(name, Text), of[name])]
         return func.md5(cast(func.jsonb_strip_nulls(func.jsonb_build_object(*pairs)), Text))
 
-    meant = {name: or_default(table.c[name], told.c[name]) for name in names}
+    meant = {name: or_default(table.c[name], expected.c[name]) for name in names}
     pairs = await work.rows(
-        select(digest(meant).label("told"), digest(table.c).label("there"), table.c.id)
-        .select_from(told.outerjoin(table, table.c.id == told.c.id))
-        .order_by(told.c.id)
+        select(digest(meant).label("expected"), digest(table.c).label("there"), table.c.id)
+        .select_from(expected.outerjoin(table, table.c.id == expected.c.id))
+        .order_by(expected.c.id)
     )
-    equal = sum(one.id is not None and one.told == one.there for one in pairs)
+    equal = sum(one.id is not None and one.expected == one.there for one in pairs)
     whole = select(func.md5(literal("".join(one.there for one in pairs), Text)))
     return Sample(kind.name, len(pairs), equal, await work.scalar(whole))
 

@@ -31,8 +31,8 @@ async def list_share_links(
     shown = await page.descending(
         work, statement, share_link.c.created_at, share_link.c.id, of=ShareLink
     )
-    makers = {row.created_by_user_id: row for row in shown.items if may_open(row, work.now)}
-    seeing = {user_id for user_id, row in makers.items() if await maker_sees(work, row)}
+    creators = {row.created_by_user_id: row for row in shown.items if may_open(row, work.now)}
+    seeing = {user_id for user_id, row in creators.items() if await maker_sees(work, row)}
     links = [
         link_body(row, opens=row.created_by_user_id in seeing and may_open(row, work.now))
         for row in shown.items

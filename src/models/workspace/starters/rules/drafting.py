@@ -72,9 +72,9 @@ def instructed(instruction: str, words: JsonObject) -> JsonObject:
     topics = _topics(tokens, (), language)
     by_name = {one.name: one for one in topics}
     nodes = [_database(one, by_name, language) for one in topics]
-    said = " ".join(instruction.split())
-    page = _item("page", "page", said[:_MOST_TITLE], "📄", content=[said])
-    return {"headline": said, "nodes": nodes or [page]}
+    text = " ".join(instruction.split())
+    page = _item("page", "page", text[:_MOST_TITLE], "📄", content=[text])
+    return {"headline": text, "nodes": nodes or [page]}
 
 
 def _plain(text: str) -> str:

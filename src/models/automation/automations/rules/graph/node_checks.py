@@ -89,10 +89,10 @@ def _missing(
 
 def _parameter_problems(node: GraphNode, kind: NodeKind, given: JsonObject) -> Iterator[str]:
     value = without_literals(given)
-    said: set[str] = set()
+    reported: set[str] = set()
     for path, message in model_problems(CONFIGS[kind], value):
-        if path not in said:
-            said.add(path)
+        if path not in reported:
+            reported.add(path)
             yield f"{_place(node, path)}: {message}"
 
 
