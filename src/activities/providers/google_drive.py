@@ -145,10 +145,10 @@ class GoogleDriveAdapter(TokenAdapter):
         url, everything = web.url("drive", "v3", "changes"), {"supportsAllDrives": "true"}
         if mark is not None:
             asked = {"pageToken": mark, "pageSize": "1", "includeItemsFromAllDrives": "true"}
-            payload = await web.send(
+            response = await web.send(
                 url, query={**everything, **asked}, accepted=(200, 400, 403, 404, 410)
             )
-            found = json_of(payload) if payload.status == 200 else None
+            found = json_of(response) if response.status == 200 else None
             if isinstance(found, dict) and found.get("changes") == []:
                 return Watched(text_of(found.get("newStartPageToken")) or mark, changed=False)
         start = await web.json(f"{url}/startPageToken", query=everything)
