@@ -11,11 +11,12 @@ from collections.abc import Callable, Mapping, Sequence
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 
+from activities.sources.processes import PRELOADED
 from tests.support.patience import ENOUGH
 
 _forks = multiprocessing.get_context("forkserver")
-# `cli.main` is not among them: what it imports looks at the environment.
-_forks.set_forkserver_preload(["api.app", "cli.worker_process", "typer", "uvicorn", "uvloop"])
+# A process has one such server: the last list that it is given counts.
+_forks.set_forkserver_preload([*PRELOADED, "api.app", "cli.worker_process", "uvicorn", "uvloop"])
 
 
 class Forked:
@@ -53,9 +54,15 @@ class Forked:
 
 def forked(target: Callable[..., None], *arguments: object) -> Forked:
     """Start a function of a module in a process of its own."""
-    process = _forks.Process(target=target, args=arguments)
+    process = _forks.Process(target=_in_fork, args=(target, *arguments))
     process.start()
     return Forked(process)
+
+
+def _in_fork(target: Callable[..., None], *arguments: object) -> None:
+    # Its own children are forked from what the product loads for them.
+    _forks.set_forkserver_preload(list(PRELOADED))
+    target(*arguments)
 
 
 def workspace(

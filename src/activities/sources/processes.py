@@ -2,9 +2,11 @@
 
 import multiprocessing
 
+# A child runs the main module of its parent once more. What that imports is there already.
+PRELOADED = (
+    "activities.sources.reading_process", "activities.sources.databases.process", "cli.main",
+)  # fmt: skip
+
 context = multiprocessing.get_context("forkserver")
 """Starts them from a server that has loaded what they need, and nothing that is secret."""
-# A child runs the main module of its parent once more. What that imports is there already.
-context.set_forkserver_preload(
-    ["activities.sources.reading_process", "activities.sources.databases.process", "cli.main"]
-)
+context.set_forkserver_preload(list(PRELOADED))
