@@ -1,6 +1,7 @@
 """Fixtures every test may ask for: a migrated database, workspaces with keys, an HTTP client."""
 
 import gc
+import os
 import socket
 import sys
 from collections.abc import AsyncIterator, Iterator
@@ -11,6 +12,7 @@ import pytest_asyncio
 from fastapi import FastAPI
 from hypothesis import settings as hypothesis_settings
 
+import runtime.bounded_processes
 from models.registrations import register_models
 from runtime.crypto import KeyRing
 from runtime.development_issuer import DevelopmentIssuer, ensure_issuer
@@ -34,6 +36,10 @@ hypothesis_settings.load_profile("same")
 def pytest_configure() -> None:
     """Register the models, and go between Python and pytest, which holds what cannot be raised."""
     register_models()
+    # What is meant to run into its limit does so after a quarter of its time.
+    runtime.bounded_processes.SECONDS = 0.5
+    # Temporal looks for garbage four times less often, and takes that much more memory.
+    os.environ.setdefault("GOGC", "400")
     sys.unraisablehook = past_interruptions(sys.unraisablehook)
     # Until all tests are found, what is made stays.
     gc.disable()

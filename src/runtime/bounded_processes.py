@@ -29,7 +29,7 @@ from runtime.errors import UnavailableError
 from runtime.shares import Shares
 
 SECONDS = 2.0
-"""Processor time of one call."""
+"""Processor time of one call, where nothing else is said."""
 PATIENCE_SECONDS = 30.0
 """Until a child that does not answer is killed, however little of the processor it got."""
 LOOP_SECONDS = 0.02
@@ -59,10 +59,12 @@ class WouldBlockError(Exception):
 class BoundedProcesses:
     """At most `count` children, which import `modules` when they start.
 
-    A call gets `seconds` of processor time.
+    A call gets `seconds` of processor time, by default SECONDS.
     """
 
-    def __init__(self, modules: Sequence[str], count: int = 2, seconds: float = SECONDS) -> None:
+    def __init__(
+        self, modules: Sequence[str], count: int = 2, seconds: float | None = None
+    ) -> None:
         self._modules = tuple(modules)
         self._seconds = seconds
         self._free = threading.Semaphore(count)
@@ -83,7 +85,7 @@ class BoundedProcesses:
         with self._free:
             child = self._take()
             try:
-                answer = child.ask(request, self._seconds)
+                answer = child.ask(request, SECONDS if self._seconds is None else self._seconds)
             except BaseException:
                 child.end()
                 raise
