@@ -4,6 +4,7 @@ import asyncio
 import ssl
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from types import TracebackType
 from typing import Self
 
@@ -30,6 +31,13 @@ from runtime.outbound.messages import OutboundRequest, OutboundResponse
 from runtime.outbound.redirects import Hop, next_hop
 from runtime.outbound.resolver import Resolver, SystemResolver, permitted_addresses
 from runtime.outbound_policy import OutboundPolicy
+
+
+@cache
+def _trusting(*, http2: bool) -> ssl.SSLContext:  # noqa: ARG001  # the pool writes its protocol there
+    """What the public certificate authorities vouch for: some 150 certificates are read once."""
+    return httpx2.create_ssl_context(trust_env=False)
+
 
 KEPT, KEPT_SECONDS = 4, 600.0
 """Connections of HTTP/2 that stay open, and for how long without a call."""
@@ -65,7 +73,7 @@ class OutboundClient:
         self._threads = SystemResolver() if resolver is None else None
         self._resolver = resolver or self._threads or SystemResolver()
         self._pool = httpcore2.AsyncConnectionPool(
-            ssl_context=tls or httpx2.create_ssl_context(trust_env=False),
+            ssl_context=tls or _trusting(http2=http2),
             max_connections=None,
             max_keepalive_connections=KEPT if http2 else 0,
             keepalive_expiry=KEPT_SECONDS,
