@@ -26,7 +26,7 @@ from typing_extensions import override
 
 from cli.replay.conversion import replay_converter
 from cli.replay.steps import Step, given_steps, recorded_steps
-from cli.replay.verdicts import quiet_runtime
+from cli.replay.verdicts import BUILD_ID, quiet_runtime
 from workflows.registry import WORKFLOWS
 
 WORKFLOW_SOURCE = Path(__file__).parents[2] / "workflows"
@@ -83,6 +83,7 @@ async def traced(
         interceptors=[_Listening(trace), *interceptors],
         debug_mode=debug,
         runtime=quiet_runtime(),
+        build_id=BUILD_ID,
     )
     result = await replayer.replay_workflow(history, raise_on_replay_failure=False)
     return result.replay_failure

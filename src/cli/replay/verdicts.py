@@ -58,6 +58,8 @@ class Verdict:
 
 FOREIGN = "it is not a workflow of this platform"
 
+BUILD_ID = "replay"
+"""Nothing asks for it. Without one, the SDK reads the code of every module to make it."""
 KNOWN = frozenset(workflow.__name__ for workflow in WORKFLOWS)
 """The workflow types of this checkout, each called as its class is."""
 
@@ -83,6 +85,7 @@ async def replay_all(histories: Sequence[WorkflowHistory]) -> list[Verdict]:
         workflow_runner=workflow_runner(),
         data_converter=replay_converter,
         runtime=quiet_runtime(),
+        build_id=BUILD_ID,
     )
     async with replayer.workflow_replay_iterator(_each(ours)) as results:
         verdicts += [judged(one.history, one.replay_failure) async for one in results]
