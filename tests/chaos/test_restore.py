@@ -25,6 +25,8 @@ pytestmark = [pytest.mark.crash, pytest.mark.takes(seconds=60)]
 Json = dict[str, Any]
 
 BACK_UP, RESTORE_POSTGRESQL, RESTORE_TEMPORAL = BLOCKS["Back up and restore"]
+SWEEP_SECONDS = 0.5
+"""Between two sweeps of the reconciler that are asked for: each takes a tenth of a second."""
 OPTIONS = "--port=0 --temporal-port=0 --ui-port=0"
 
 
@@ -103,6 +105,7 @@ class Checkout:
             if (await self.call(run))["status"] == status:
                 return True
             await self._sweep()
+            await asyncio.sleep(SWEEP_SECONDS)
             return False
 
         await eventually(has_it, what=f"{status} of {run}")
