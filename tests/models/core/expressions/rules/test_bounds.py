@@ -97,7 +97,7 @@ def _texts(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
     )
 
 
-TEXTS: st.SearchStrategy[str] = st.deferred(lambda: st.one_of(_LEAVES, _texts(TEXTS)))
+TEXTS = st.recursive(_LEAVES, _texts, max_leaves=12)
 
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
