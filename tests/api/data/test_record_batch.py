@@ -182,8 +182,12 @@ async def test_each_of_many_bad_operations_is_named(client: Client, records: str
             "operations.1.recordId",
         ),
         ({"operations": [{"op": "create"}], "atomic": False}, "atomic"),
+        (
+            {"operations": [{"op": "restore", "recordId": str(uuid4()), "expectedUpdatedAt": ""}]},
+            "operations.0.expectedUpdatedAt",
+        ),
     ],
-    ids=range(10),
+    ids=range(11),
 )
 async def test_bad_shapes_are_refused_where_they_are_wrong(
     client: Client, space: Space, records: str, body: Any, path: str

@@ -177,7 +177,8 @@ def _checked(schema: Schema, writes: Sequence[Write]) -> tuple[list[Checked], li
 
 def _reported(problems: Sequence[Detail], writes: Sequence[Write]) -> list[Detail]:
     """The problems to report: of each write the first few, so that every bad one is named."""
-    most = min(MAX_PROBLEMS, MAX_OPERATIONS // len(writes))
+    # There is no write where no operation could be read.
+    most = min(MAX_PROBLEMS, MAX_OPERATIONS // max(1, len(writes)))
     if len(problems) <= most:
         return list(problems)
     reported: dict[str, list[Detail]] = {write.at: [] for write in writes}
