@@ -55,10 +55,17 @@ LEFT_OUT = (*ENDING, "call_webhook_by_delete")
 OTHER_IDS = ("get_ai_run", "reject_ai_run", "apply_ai_run")
 """Operations whose `runId` is that of no automation run."""
 
+KEYED = "create_database"
+"""The operation that is called with all kinds of keys."""
+
 CONFIGURATION = """
 [checks.positive_data_acceptance]
 # Cursors, dates in the past, references, and rules between keys: no schema can tell them.
 expected-statuses = ["2xx", "3xx", "400", "401", "403", "404", "409", "413", "415", "416", "422"]
+
+[checks.ensure_resource_availability]
+# A call that follows on another is given our ids, too, and not that of what was created.
+enabled = false
 
 [phases.examples.extra-data-sources]
 # Each example would come once for every id that was answered before, and then be given ours.
@@ -165,12 +172,12 @@ async def test_no_generated_call_breaks_a_promise(
         file = tmp_path / "schemathesis.toml"
         file.write_text(configuration(own, document))
         described = tmp_path / "openapi.json"
-        described.write_text(connected(own, document))
+        described.write_text(json.dumps(with_one_key(connected(own, document))))
         status, output = await run(described, server.url, own.space.token, file)
     assert status == 0, output[-20_000:]
 
 
-def connected(made: Furnished, document: str) -> str:
+def connected(made: Furnished, document: str) -> Any:
     """The document, whose bodies name the connection that there is."""
     real, described = made.ids["connectionId"], json.loads(document)
     for schema in described["components"]["schemas"].values():
@@ -179,7 +186,17 @@ def connected(made: Furnished, document: str) -> str:
             named["enum"] = [real]
             for example in schema.get("examples", ()):
                 example["connectionId"] = real
-    return json.dumps(described)
+    return described
+
+
+def with_one_key(described: Any) -> Any:
+    """The document, of which one operation takes an Idempotency-Key: all read it in one place."""
+    for operation in (one for methods in described["paths"].values() for one in methods.values()):
+        if operation["operationId"] != KEYED and not exploring():
+            operation["parameters"] = [
+                one for one in operation.get("parameters", ()) if one["name"] != "Idempotency-Key"
+            ]
+    return described
 
 
 async def run(document: Path, url: str, token: str, file: Path) -> tuple[int, str]:
@@ -194,6 +211,8 @@ async def run(document: Path, url: str, token: str, file: Path) -> tuple[int, st
         *("--phases", "examples,coverage,fuzzing,stateful"),
         *("--max-examples", str(EXAMPLES_PER_OPERATION)),
         *("--seed", str(SEED)),
+        # Ids of ours take the place of all that is tried for them: such calls would be the same.
+        "--generation-unique-inputs",
         *("--workers", "1"),
         *("--request-timeout", str(ENOUGH)),
         # How fast calls are generated is no promise of ours.
