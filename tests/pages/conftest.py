@@ -49,8 +49,8 @@ async def chromium(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Pr
 @pytest_asyncio.fixture
 async def page(chromium: Protocol) -> AsyncIterator[Page]:
     """A fresh tab; whatever went wrong in it fails the test."""
-    page = await chromium.page()
-    yield page
+    async with chromium.page() as page:
+        yield page
     assert page.problems == []
 
 

@@ -152,13 +152,11 @@ class Protocol:
         await self._connection.send(json.dumps(message))
         return await asyncio.wait_for(answer, ENOUGH)
 
-    async def page(self) -> Page:
-        """A fresh tab, which shares nothing with others."""
+    @asynccontextmanager
+    async def page(self) -> AsyncIterator[Page]:
+        """A fresh tab, which shares nothing with others, until the block ends."""
         context = await self.send("Target.createBrowserContext", {})
-        target = await self.send(
-            "Target.createTarget",
-            {"url": "about:blank", "browserContextId": context["browserContextId"]},
-        )
+        target = await self.send("Target.createTarget", {"url": "about:blank", **context})
         attached = await self.send(
             "Target.attachToTarget", {"targetId": target["targetId"], "flatten": True}
         )
@@ -166,7 +164,9 @@ class Protocol:
         for domain in ("Page", "Runtime", "Log", "Network"):
             await page.send(f"{domain}.enable")
         await page.show()
-        return page
+        yield page
+        del self._pages[attached["sessionId"]]
+        await self.send("Target.disposeBrowserContext", context)
 
     async def listen(self) -> None:
         async for text in self._connection:
