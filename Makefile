@@ -5,9 +5,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
-# Test processes side by side. Each has its own database, and runs whole files. One more than two
+# Test processes side by side. Each has its own database, and runs whole files. Twice as many as two
 # cores: whoever waits for a schedule or a killed process leaves its core to another.
-WORKERS ?= 3
+WORKERS ?= 4
 # Options for `workspace up`, for example: make up UP="--port 0 --state-dir /tmp/trial"
 UP ?=
 UV ?= uv
