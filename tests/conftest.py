@@ -2,7 +2,6 @@
 
 import gc
 import os
-import socket
 import sys
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -13,6 +12,7 @@ from fastapi import FastAPI
 from hypothesis import settings as hypothesis_settings
 
 import runtime.bounded_processes
+from cli.supervisor.ports import choose_port
 from models.registrations import register_models
 from runtime.crypto import KeyRing
 from runtime.development_issuer import DevelopmentIssuer, ensure_issuer
@@ -97,13 +97,6 @@ def issuer(tmp_path_factory: pytest.TempPathFactory) -> DevelopmentIssuer:
     return ensure_issuer(directory)
 
 
-def _free_port() -> int:
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        port: int = listening.getsockname()[1]
-        return port
-
-
 @pytest.fixture(scope="session")
 def settings(
     database_url: str, issuer: DevelopmentIssuer, tmp_path_factory: pytest.TempPathFactory
@@ -126,7 +119,7 @@ def settings(
             "github": ProviderSettings.model_validate({"clientId": "platform"}),
             # Where a test may have it answer.
             "google_drive": ProviderSettings.model_validate(
-                {"apiUrl": f"http://127.0.0.1:{_free_port()}"}
+                {"apiUrl": f"http://127.0.0.1:{choose_port(0, None, '')}"}
             ),
         },
     )

@@ -67,7 +67,8 @@ class Checkout:
             self._temporal = None
             yield self
         finally:
-            process.send_signal(signal.SIGTERM)
+            if process.returncode is None:
+                process.send_signal(signal.SIGTERM)
             await asyncio.wait_for(process.wait(), ENOUGH)
 
     def output(self) -> str:

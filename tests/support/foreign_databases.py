@@ -17,6 +17,7 @@ import psycopg
 import pymysql
 from psycopg import sql
 
+from cli.supervisor.ports import choose_port
 from tests.support.patience import ENOUGH
 
 PASSWORD = "p4ss of the r3ader"
@@ -101,9 +102,7 @@ async def maria_database(directory: Path) -> AsyncIterator[ForeignDatabase | Non
     user = f"--user={getpass.getuser()}"
     made = [install, "--no-defaults", data, user, "--auth-root-authentication-method=normal"]
     await (await _run(*made)).wait()
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = choose_port(0, None, "")
     options = ["--bind-address=127.0.0.1", f"--port={port}", "--skip-name-resolve"]
     process = await _run(server, "--no-defaults", data, at, user, *options)
     try:

@@ -1,5 +1,6 @@
 """Ports on loopback that stay the same from one start to the next."""
 
+import secrets
 import socket
 from collections.abc import Collection
 from typing import Any
@@ -10,6 +11,8 @@ from cli.supervisor.errors import StartError
 
 LOOPBACK = "127.0.0.1"
 _HIGHEST = 65_535
+_QUIET = range(20_000, 32_768)
+"""Ports that systems give to nobody who connects: what is free stays so until it is listened on."""
 
 
 def port_option(name: str, text: str, envvar: str | None = None) -> Any:
@@ -39,15 +42,9 @@ def choose_port(
         )
     if remembered is not None and remembered not in chosen and _is_free(remembered):
         return remembered
-    while (port := _any_free()) in chosen:
+    while (port := secrets.choice(_QUIET)) in chosen or not _is_free(port):
         pass
     return port
-
-
-def _any_free() -> int:
-    with socket.socket() as probe:
-        probe.bind((LOOPBACK, 0))
-        return int(probe.getsockname()[1])
 
 
 def _is_free(port: int) -> bool:
