@@ -12,6 +12,7 @@ from models.core.expressions.rules.bounds import extent_of
 from models.core.expressions.rules.errors import ExpressionError
 from models.core.expressions.rules.programs import Program, Type, environment
 from tests.support.attacks import GROWING
+from tests.support.exploring import examples
 
 ENVIRONMENT = environment({"trigger": Type.ANY, "nodes": Type.ANY})
 RECORD = {"id": "r1", "data": {"price": 5, "name": "Car", "tags": ["a", "b"]}}
@@ -74,44 +75,52 @@ def test_an_extent_is_known_up_to_a_power_of_two() -> None:
     assert extent_of([0] * 10**6) is None
 
 
-_LEAVES = st.sampled_from(
-    ["nodes", "trigger", "'ab'", "1", "[1, 2]", "trigger.text", "nodes[0]", "x", "y"]
-)
-
-
-def _texts(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+def _lists(depth: int) -> st.SearchStrategy[str]:
+    """Texts that give lists, of so many steps at most."""
+    if not depth:
+        return st.sampled_from(["nodes", "y", "['a', 'b']"])
+    lists, words = _lists(depth - 1), _words(depth - 1)
+    inner = lists | words
     return st.one_of(
-        st.builds("({0} + {1})".format, inner, inner),
+        lists,
+        st.builds("{0}.map(x, {1})".format, lists, inner),
+        st.builds("{0}.map(y, {1})".format, lists, inner),
+        st.builds("{0}.filter(x, {1} == x)".format, lists, inner),
+        st.builds("({0} + {1})".format, lists, lists),
+        st.builds("({0} == {1} ? {0} : {1})".format, lists, lists),
+        st.builds("{0}.split('')".format, words),
         st.builds("[{0}, {1}]".format, inner, inner),
-        st.builds("{{'k': {0}}}".format, inner),
-        st.builds("({0} == {1} ? {0} : {1})".format, inner, inner),
-        st.builds("{0}.map(x, {1})".format, inner, inner),
-        st.builds("{0}.map(y, {1})".format, inner, inner),
-        st.builds("{0}.filter(x, {1} == x)".format, inner, inner),
-        st.builds("{0}.exists(x, x == {1})".format, inner, inner),
-        st.builds("{0}.replace('a', {1})".format, inner, inner),
-        st.builds("{0}.split('')".format, inner),
-        st.builds("{0}.join({1})".format, inner, inner),
-        st.builds("string({0})".format, inner),
-        st.builds("coalesce({0}, {1})".format, inner, inner),
     )
 
 
-TEXTS = st.recursive(_LEAVES, _texts, max_leaves=12)
+def _words(depth: int) -> st.SearchStrategy[str]:
+    """Texts that give text, of so many steps at most."""
+    if not depth:
+        return st.sampled_from(["trigger.text", "nodes[0]", "x", "'ab'"])
+    lists, words = _lists(depth - 1), _words(depth - 1)
+    return st.one_of(
+        words,
+        st.builds("({0} + {1})".format, words, words),
+        st.builds("{0}.replace('a', {1})".format, words, words),
+        st.builds("{0}.join({1})".format, lists, words),
+        st.builds("string({0}.exists(x, x == {1}))".format, lists, words),
+        st.builds("string({0}.size())".format, lists),
+        st.builds("coalesce({0}, {1})".format, words, words),
+    )
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+TEXTS = st.one_of(_lists(3), _words(3), st.builds("{{'k': {0}}}".format, _lists(2)))
+
+
+@settings(max_examples=examples(300), suppress_health_check=[HealthCheck.too_slow])
 @given(
     text=TEXTS,
-    nodes=st.one_of(
-        st.integers(1, 400).map(lambda n: ["ab"] * n),
-        st.integers(1, 20).map(lambda n: [["ab"] * n] * n),
-        st.integers(1, 50_000).map(lambda n: "a" * n),
-    ),
+    nodes=st.sampled_from([["ab"], ["ab"] * 20, ["ab"] * 400, [["ab"] * 20] * 20]),
+    words=st.sampled_from(["a" * 3, "a" * 1_000, "a" * 50_000]),
 )
-def test_what_is_small_is_evaluated_soon(text: str, nodes: Any) -> None:
+def test_what_is_small_is_evaluated_soon(text: str, nodes: Any, words: str) -> None:
     dynamic = environment(dict.fromkeys(("trigger", "nodes", "x", "y"), Type.ANY))
-    data = {"trigger": {"text": "aaa"}, "nodes": nodes, "x": "a", "y": ["a"]}
+    data = {"trigger": {"text": words}, "nodes": nodes, "x": "a", "y": ["a"]}
     try:
         program = Program(dynamic, text)
     except ExpressionError:
