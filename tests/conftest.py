@@ -34,12 +34,13 @@ hypothesis_settings.load_profile("same")
 
 @pytest.hookimpl(trylast=True)
 def pytest_configure() -> None:
-    """Register the models, and go between Python and pytest, which holds what cannot be raised."""
+    """Register the models, and set what holds for all tests of a process."""
     register_models()
     # What is meant to run into its limit does so after a quarter of its time.
     runtime.bounded_processes.SECONDS = 0.5
     # Temporal looks for garbage four times less often, and takes that much more memory.
     os.environ.setdefault("GOGC", "400")
+    # Between Python and pytest, which holds what cannot be raised.
     sys.unraisablehook = past_interruptions(sys.unraisablehook)
     # Until all tests are found, what is made stays.
     gc.disable()

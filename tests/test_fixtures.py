@@ -1,5 +1,6 @@
 """The fixtures notice what they promise to notice."""
 
+import sys
 import weakref
 from collections.abc import Callable
 
@@ -9,6 +10,7 @@ from sqlalchemy.exc import DBAPIError, InvalidRequestError
 from temporalio.worker._workflow import _InterruptDeadlockError
 
 from runtime.prepared_statement import PreparedStatement
+from tests.support.forked import forked
 from tests.support.watched import WatchedDatabase
 
 WRITE = text("DELETE FROM idempotency_reply WHERE false")
@@ -120,3 +122,11 @@ def _raise_unheard(error: type[BaseException]) -> None:
     reference: Callable[[], object] = weakref.ref(watched, gone)
     del watched
     assert reference() is None
+
+
+def _exit_by_what_is_loaded() -> None:
+    sys.exit(not {"api.app", "cli.worker_process"} <= sys.modules.keys())
+
+
+def test_a_forked_process_has_loaded_the_platform() -> None:
+    assert forked(_exit_by_what_is_loaded).wait() == 0

@@ -26,7 +26,7 @@ Json = dict[str, Any]
 
 BACK_UP, RESTORE_POSTGRESQL, RESTORE_TEMPORAL = BLOCKS["Back up and restore"]
 SWEEP_SECONDS = 0.5
-"""Between two sweeps of the reconciler that are asked for: each takes a tenth of a second."""
+"""Between two sweeps of the reconciler: each takes a tenth of a second of a processor."""
 OPTIONS = "--port=0 --temporal-port=0 --ui-port=0"
 
 

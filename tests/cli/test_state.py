@@ -128,8 +128,10 @@ def test_a_taken_port_is_refused_and_a_remembered_one_is_kept() -> None:
 def test_ports_that_are_chosen_together_differ(monkeypatch: pytest.MonkeyPatch) -> None:
     first = choose_port(0, None, "")
     second = choose_port(0, None, "", [first])
-    monkeypatch.setattr("cli.supervisor.ports._QUIET", [first, second])
+    monkeypatch.setattr("cli.supervisor.ports._BELOW_EPHEMERAL", [first, second])
     assert choose_port(0, first, "", [first]) == second
+    with pytest.raises(StartError, match="No port"):
+        choose_port(0, None, "--port", [first, second])
     with pytest.raises(StartError, match="--ui-port 0"):
         choose_port(first, None, "--ui-port", [first])
 

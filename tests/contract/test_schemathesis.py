@@ -191,8 +191,10 @@ def connected(made: Furnished, document: str) -> Any:
 
 def with_one_key(described: Any) -> Any:
     """The document, of which one operation takes an Idempotency-Key: all read it in one place."""
+    if exploring():
+        return described
     for operation in (one for methods in described["paths"].values() for one in methods.values()):
-        if operation["operationId"] != KEYED and not exploring():
+        if operation["operationId"] != KEYED:
             operation["parameters"] = [
                 one for one in operation.get("parameters", ()) if one["name"] != "Idempotency-Key"
             ]

@@ -195,8 +195,7 @@ async def _paged(
     """One page of a list; the cursor is the number of the next."""
     asked = {**(query or {}), "per_page": str(listing.limit), "page": listing.cursor or "1"}
     answer = await web.send(url, query=asked)
-    listed = _listed(answer)
-    found = [one for one in map(made, listed) if one is not None]
+    found = [one for one in map(made, _listed(answer)) if one is not None]
     kept = [one for one in found if listing.external_type in (None, one.external_type)]
     more = linked(answer.headers.get("link", ""), "next", url) is not None
     return ResourcePage(kept, str(int(asked["page"]) + 1) if more else None)

@@ -202,13 +202,13 @@ async def _results(web: Web, url: str, method: str = "GET") -> AsyncIterator[lis
 
 async def _columns(web: Web, external_id: str) -> Sequence[str]:
     """The names of a database's properties, its title first."""
-    payload = (await web.json(web.url("v1", "databases", external_id))).get("properties")
-    known = payload if isinstance(payload, dict) else {}
+    properties = (await web.json(web.url("v1", "databases", external_id))).get("properties")
+    known = properties if isinstance(properties, dict) else {}
     return sorted(known, key=lambda name: (_is_title(known[name]) is False, name))
 
 
-def _is_title(payload: Any) -> bool:
-    return isinstance(payload, dict) and payload.get("type") == "title"
+def _is_title(described: Any) -> bool:
+    return isinstance(described, dict) and described.get("type") == "title"
 
 
 async def _rows(web: Web, external_id: str) -> AsyncIterator[list[Row]]:

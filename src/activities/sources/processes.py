@@ -2,10 +2,10 @@
 
 import multiprocessing
 
-# A child runs the main module of its parent once more. What that imports is there already.
 PRELOADED = (
     "activities.sources.reading_process", "activities.sources.databases.process", "cli.main",
 )  # fmt: skip
+"""A child runs the main module of its parent once more: what that imports is among them."""
 
 context = multiprocessing.get_context("forkserver")
 """Starts them from a server that has loaded what they need, and nothing that is secret."""

@@ -256,8 +256,8 @@ class BundleFile:
             rows[self._home + path] = waiting.rows
             self._write(self._home + path, waiting.file)
             waiting.file.close()
-        manifest = ManifestWorkspace(id=own, name=name or "Imported", counts=dict(self.report.rows))
-        text = manifest_text(manifest, self._now, self._written, rows, self._converter)
+        entry = ManifestWorkspace(id=own, name=name or "Imported", counts=dict(self.report.rows))
+        text = manifest_text(entry, self._now, self._written, rows, self._converter)
         self._archive.writestr(MANIFEST, text)
 
     def _append(self, waiting: str, file: str) -> None:

@@ -1,8 +1,8 @@
 """Ports on loopback that stay the same from one start to the next."""
 
-import secrets
 import socket
 from collections.abc import Collection
+from secrets import SystemRandom
 from typing import Any
 
 import typer
@@ -11,8 +11,8 @@ from cli.supervisor.errors import StartError
 
 LOOPBACK = "127.0.0.1"
 _HIGHEST = 65_535
-_QUIET = range(20_000, 32_768)
-"""Ports that systems give to nobody who connects: what is free stays so until it is listened on."""
+_BELOW_EPHEMERAL = range(20_000, 32_768)
+"""No outgoing connection is given one of them: a free one stays free until a server listens."""
 
 
 def port_option(name: str, text: str, envvar: str | None = None) -> Any:
@@ -32,7 +32,7 @@ def choose_port(
     """The port asked for; for 0 the one remembered if it is still free, else a free one.
 
     A port is never one of those `chosen` before, which nobody listens on yet. Raises StartError
-    when the port asked for is taken.
+    when the port asked for is taken, or all are.
     """
     if requested != 0:
         if requested not in chosen and _is_free(requested):
@@ -42,9 +42,10 @@ def choose_port(
         )
     if remembered is not None and remembered not in chosen and _is_free(remembered):
         return remembered
-    while (port := secrets.choice(_QUIET)) in chosen or not _is_free(port):
-        pass
-    return port
+    for port in SystemRandom().sample(_BELOW_EPHEMERAL, len(_BELOW_EPHEMERAL)):
+        if port not in chosen and _is_free(port):
+            return port
+    raise StartError(f"No port of {LOOPBACK} is free: choose one with {option}.")
 
 
 def _is_free(port: int) -> bool:

@@ -32,15 +32,14 @@ from runtime.outbound.redirects import Hop, next_hop
 from runtime.outbound.resolver import Resolver, SystemResolver, permitted_addresses
 from runtime.outbound_policy import OutboundPolicy
 
-
-@cache
-def _trusting(*, http2: bool) -> ssl.SSLContext:  # noqa: ARG001  # the pool writes its protocol there
-    """What the public certificate authorities vouch for: some 150 certificates are read once."""
-    return httpx2.create_ssl_context(trust_env=False)
-
-
 KEPT, KEPT_SECONDS = 4, 600.0
 """Connections of HTTP/2 that stay open, and for how long without a call."""
+
+
+@cache
+def _public_tls(*, http2: bool) -> ssl.SSLContext:  # noqa: ARG001  # a pool writes its protocols there
+    """Trusts the public certificate authorities, whose certificates a process reads once."""
+    return httpx2.create_ssl_context(trust_env=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +72,7 @@ class OutboundClient:
         self._threads = SystemResolver() if resolver is None else None
         self._resolver = resolver or self._threads or SystemResolver()
         self._pool = httpcore2.AsyncConnectionPool(
-            ssl_context=tls or _trusting(http2=http2),
+            ssl_context=tls or _public_tls(http2=http2),
             max_connections=None,
             max_keepalive_connections=KEPT if http2 else 0,
             keepalive_expiry=KEPT_SECONDS,
