@@ -9,6 +9,7 @@ import stat
 import tarfile
 import zipfile
 from collections.abc import AsyncIterator, Callable
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -91,15 +92,16 @@ def _tar(entries: Entries, kind: bytes = tarfile.REGTYPE) -> bytes:
     return packed(file.getvalue())
 
 
-ARCHIVES = {
-    f"{name}, {form}": (pack(entries), told)
+ARCHIVES: dict[str, tuple[Callable[[], bytes], str]] = {
+    f"{name}, {form}": (partial(pack, entries), told)
     for name, (entries, told) in HOSTILE.items()
     for form, pack in {"zip": zipped, "tar.zst": _tar}.items()
 } | {
-    "link, zip": (zipped([*_whole(ONE), (_link(), b"/etc/passwd")]), "link"),
-    "symbolic link, tar.zst": (_tar(_with("escaped"), tarfile.SYMTYPE), "link"),
-    "hard link, tar.zst": (_tar(_with("escaped"), tarfile.LNKTYPE), "link"),
+    "link, zip": (lambda: zipped([*_whole(ONE), (_link(), b"/etc/passwd")]), "link"),
+    "symbolic link, tar.zst": (lambda: _tar(_with("escaped"), tarfile.SYMTYPE), "link"),
+    "hard link, tar.zst": (lambda: _tar(_with("escaped"), tarfile.LNKTYPE), "link"),
 }
+"""How each is packed, and what its error names."""
 
 
 @pytest.fixture
@@ -138,8 +140,8 @@ async def unwritten(space: Space, settings: Settings) -> AsyncIterator[None]:
 async def test_a_hostile_bundle_ends_failed_or_blocked_with_its_error_named(
     name: str, admin: Administrator, driver: ImportDriver
 ) -> None:
-    content, named = ARCHIVES[name]
-    run_id = (await admin.upload(content))["id"]
+    pack, named = ARCHIVES[name]
+    run_id = (await admin.upload(pack()))["id"]
     status = await driver.drive(UUID(run_id))
     run = await admin.get(run_id)
     assert run["status"] == status
