@@ -3,8 +3,11 @@
 import multiprocessing
 
 PRELOADED = (
-    "activities.sources.reading_process", "activities.sources.databases.process", "cli.main",
-)  # fmt: skip
+    "runtime.fork_server_garbage",
+    "activities.sources.reading_process",
+    "activities.sources.databases.process",
+    "cli.main",
+)
 """A child runs the main module of its parent once more: what that imports is among them."""
 
 context = multiprocessing.get_context("forkserver")
