@@ -13,6 +13,7 @@ from models.data.databases.commands.databases import create_database
 from models.data.databases.shapes import CreateDatabase
 from runtime.database import Database
 from tests.chaos.processes import Workers
+from tests.chaos.queries import close_connections
 from tests.support.engine import KEYS, Engine, running_engine
 from tests.support.postgres import migrated_database
 from tests.support.sink import Sink, serving
@@ -38,6 +39,12 @@ async def own_database(url: str) -> AsyncIterator[Database]:
     database = Database(url, pool_size=10, application="chaos")
     yield database
     await database.close()
+
+
+@pytest_asyncio.fixture(scope="module", autouse=True)
+async def _closed_connections() -> AsyncIterator[None]:
+    yield
+    await close_connections()
 
 
 @pytest_asyncio.fixture

@@ -5,7 +5,7 @@ from typing import Any
 
 import psycopg
 
-from tests.chaos.story import fetch
+from tests.chaos.queries import fetch
 from tests.support.patience import eventually
 
 ROWS = 9_000

@@ -8,8 +8,9 @@ from uuid import UUID
 
 import psycopg
 
+from tests.chaos.queries import fetch
 from tests.support.engine import graph, node
-from tests.support.patience import ENOUGH, eventually
+from tests.support.patience import eventually
 from tests.support.sink import Sink
 
 Json = dict[str, Any]
@@ -117,9 +118,3 @@ async def _delivered(url: str) -> None:
         return not await fetch(url, "SELECT id FROM outbox")
 
     await eventually(is_empty, what="the delivery of every intent")
-
-
-async def fetch(url: str, query: str, *parameters: Any) -> list[Any]:
-    """Rows, over a connection of its own."""
-    async with await psycopg.AsyncConnection.connect(url, connect_timeout=ENOUGH) as connection:
-        return await (await connection.execute(query, parameters)).fetchall()

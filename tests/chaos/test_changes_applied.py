@@ -12,7 +12,7 @@ from models.workspace.changes.commands.proposals import propose
 from models.workspace.changes.shapes import ApplyChanges, Operation
 from runtime.ids import new_id
 from tests.chaos.processes import Workers
-from tests.chaos.story import fetch
+from tests.chaos.queries import fetch
 from tests.support.engine import KEYS, Engine
 from tests.support.patience import eventually
 

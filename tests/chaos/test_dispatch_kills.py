@@ -10,7 +10,7 @@ import pytest
 from runtime.fault_injection import FaultPoint
 from tests.chaos.conftest import MakeDatabase
 from tests.chaos.processes import Workers
-from tests.chaos.story import fetch
+from tests.chaos.queries import fetch
 from tests.support.engine import Engine, graph, node
 from tests.support.patience import eventually
 from tests.support.triggers import Listening

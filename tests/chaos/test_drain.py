@@ -14,7 +14,8 @@ from models.workspace.legacy_imports.shapes import ApproveLegacyImport
 from runtime.object_store import ObjectStore
 from tests.chaos.conftest import MakeDatabase
 from tests.chaos.processes import Workers
-from tests.chaos.story import ended, fetch
+from tests.chaos.queries import fetch
+from tests.chaos.story import ended
 from tests.support.engine import Engine, graph, node
 from tests.support.legacy_import_stories import accept, small, until
 from tests.support.patience import ENOUGH, eventually

@@ -34,7 +34,7 @@ from runtime.settings import Settings
 from tests.chaos.import_process import carrying_on
 from tests.chaos.own_postgres import OwnPostgres
 from tests.chaos.processes import Workers
-from tests.chaos.story import fetch
+from tests.chaos.queries import fetch
 from tests.contract.furnished import furnish
 from tests.contract.watching import checksums
 from tests.support.bundles import exported

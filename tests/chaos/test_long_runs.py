@@ -13,7 +13,8 @@ from models.automation.waits.commands import resume
 from models.automation.waits.shapes import ResumeNode
 from tests.chaos.conftest import MakeDatabase
 from tests.chaos.processes import Workers
-from tests.chaos.story import PATIENCE, ended, fetch
+from tests.chaos.queries import fetch
+from tests.chaos.story import PATIENCE, ended
 from tests.support.engine import Engine, graph, node
 from tests.support.sink import Sink
 

@@ -7,7 +7,8 @@ import pytest
 
 from tests.chaos.conftest import MakeDatabase
 from tests.chaos.processes import Workers
-from tests.chaos.story import PATIENCE, ended, fetch
+from tests.chaos.queries import fetch
+from tests.chaos.story import PATIENCE, ended
 from tests.support.engine import Engine, graph, node
 from tests.support.patience import eventually
 from tests.support.sink import Sink

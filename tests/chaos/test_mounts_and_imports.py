@@ -18,7 +18,7 @@ from runtime.crypto import KeyRing
 from runtime.fault_injection import FaultPoint
 from runtime.ids import new_id
 from tests.chaos.processes import SECRET, Workers
-from tests.chaos.story import fetch
+from tests.chaos.queries import fetch
 from tests.support.engine import Engine
 from tests.support.patience import eventually
 

@@ -19,8 +19,8 @@ from models.sources.data_sources.shapes import CreateDataSource
 from runtime.fault_injection import FaultPoint
 from runtime.ids import new_id
 from tests.chaos.processes import Workers
+from tests.chaos.queries import fetch
 from tests.chaos.rows import ROWS, judge
-from tests.chaos.story import fetch
 from tests.support.engine import Engine
 from tests.support.patience import eventually
 

@@ -16,7 +16,7 @@ from activities.automation_runs.transactions import AutomationRunActivities
 from activities.contracts import NodeState
 from activities.outbox.run_starts import RunStarts
 from tests.chaos.conftest import MakeDatabase
-from tests.chaos.story import fetch
+from tests.chaos.queries import fetch
 from tests.support.engine import KEYS, Engine, graph, node
 
 pytestmark = pytest.mark.crash
