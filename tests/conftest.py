@@ -40,6 +40,8 @@ def pytest_configure() -> None:
     runtime.bounded_processes.SECONDS = 0.5
     # Temporal looks for garbage four times less often, and takes that much more memory.
     os.environ.setdefault("GOGC", "400")
+    # Its threads look for work in vain on cores that the test processes keep busy.
+    os.environ.setdefault("GOMAXPROCS", "1")
     # Between Python and pytest, which holds what cannot be raised.
     sys.unraisablehook = past_interruptions(sys.unraisablehook)
     # Until all tests are found, what is made stays.
