@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 from sqlalchemy import delete, select
 from temporalio.api.common.v1 import WorkflowExecution
-from temporalio.api.enums.v1 import EventType, ResetReapplyExcludeType
+from temporalio.api.enums.v1 import ResetReapplyExcludeType
 from temporalio.api.workflowservice.v1 import ResetWorkflowExecutionRequest
 from temporalio.testing import ActivityEnvironment
 
@@ -127,17 +127,7 @@ async def test_an_execution_that_was_put_back_is_told_what_its_rows_know(engine:
     handle = engine.client.get_workflow_handle(Family.AUTOMATION_RUN.workflow_id(run_id))
     # A task after the one that parked the node: what a reset to it keeps is that the node waits.
     await handle.signal("admitted")
-    tasks: list[int] = []
-
-    async def has_looked() -> bool:
-        tasks[:] = [
-            one.event_id
-            for one in (await handle.fetch_history()).events
-            if one.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED
-        ]
-        return len(tasks) > 1
-
-    await eventually(has_looked, what="a second task")
+    tasks = await engine.completed_tasks(run_id, 2)
     await publish(engine, "put back 1")
     await engine.until(
         automation_id,

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from sqlalchemy import select
+from temporalio.api.enums.v1 import EventType
 from temporalio.client import Client
 
 from activities.deliveries.push.web_push import WebPush
@@ -143,6 +144,20 @@ class Engine:
     async def until(self, automation_id: Id, run_id: Id, condition: Any) -> AutomationRunDetail:
         """The run once it satisfies `condition`."""
         return await found_when(partial(self.get, automation_id, run_id), condition)
+
+    async def completed_tasks(self, run_id: Id, count: int = 1) -> list[int]:
+        """The events that ended workflow tasks of a run, once there are so many.
+
+        A row says that its run waits within a task, which may end later.
+        """
+        handle = self.client.get_workflow_handle(Family.AUTOMATION_RUN.workflow_id(run_id))
+        completed = EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED
+
+        async def events() -> list[int]:
+            history = await handle.fetch_history()
+            return [one.event_id for one in history.events if one.event_type == completed]
+
+        return await found_when(events, lambda found: len(found) >= count, what="a task's end")
 
     async def run(
         self, graph: Json, payload: Json | None = None, **fields: Any

@@ -204,11 +204,12 @@ async def test_after_a_reset_the_execution_is_told_and_counted_as_its_own(engine
     run_id = await engine.start(automation.id)
     await engine.until(automation.id, run_id, lambda run: run.status == "waiting")
     name = Family.AUTOMATION_RUN.workflow_id(run_id)
+    [first, *_] = await engine.completed_tasks(run_id)
     reset = await engine.client.workflow_service.reset_workflow_execution(
         ResetWorkflowExecutionRequest(
             namespace=engine.client.namespace,
             workflow_execution=WorkflowExecution(workflow_id=name),
-            workflow_task_finish_event_id=4,
+            workflow_task_finish_event_id=first,
             request_id=str(new_id()),
             reason="Mended",
         )
