@@ -25,7 +25,7 @@ async def found_when(
         async with asyncio.timeout(ENOUGH):
             while not holds(found := await read()):
                 await asyncio.sleep(pause)
-                pause = min(1.5 * pause, 0.1)
+                pause = min(1.5 * pause, 0.2)
     except TimeoutError:
         raise AssertionError(f"{what} did not happen within {ENOUGH} s") from None
     return found
