@@ -53,6 +53,7 @@ def sql(query: str) -> SqlConfig:
     [
         "select 1",
         "-- why\n/* so * far */ ( SELECT 1 )",
+        "/***/ /* a **/\n#\n(select 1)",
         "WITH a AS (SELECT 1) TABLE a",
         "VALUES (1)",
         "# MySQL\nSELECT 'drop'",
@@ -73,6 +74,9 @@ def test_queries_that_read_are_taken(query: str) -> None:
         "selection",
         "",
         "/**/" * 20_000,
+        "/*" + "a*" * 40_000,
+        "/*" + "*" * 80_000,
+        "/*a**/ (-- b\n" * 6_000,
         "SELECT '\x00'",
     ],
 )
