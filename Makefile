@@ -11,28 +11,24 @@ WORKERS ?= 4
 # Options for `workspace up`, for example: make up UP="--port 0 --state-dir /tmp/trial"
 UP ?=
 UV ?= uv
-PIP := $(BIN)/python -m pip --disable-pip-version-check
 
 # The sandbox loads a workflow's module for every run; without bytecode it would compile it, too.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up test explore check fix demo bench histories openapi lock clean
+.PHONY: help setup up test quick explore check fix demo bench histories openapi lock clean
 
 help: ## Show this list.
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "%-10s %s\n", $$1, $$2}'
 
 setup: $(INSTALLED) ## Install everything into .venv.
 
-$(INSTALLED): requirements-dev.lock pyproject.toml
+$(INSTALLED): requirements-dev.lock requirements-uv.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 		echo "$(PYTHON) is not Python 3.11 or newer: name one that is, as in make setup PYTHON=python3.12"; \
 		exit 1; }
-	@test -x $(BIN)/python || { echo "1/3 Make $(VENV)"; $(PYTHON) -m venv $(VENV); }
-	@echo "2/3 Install $$(grep -c == requirements-dev.lock) packages into $(VENV): some minutes"
-	@$(PIP) install --require-hashes -r requirements-dev.lock
-	@echo "3/3 Install the platform itself"
-	@$(PIP) install --quiet --no-deps --no-build-isolation -e .
+	@$(BIN)/python -m pip --version > /dev/null 2>&1 || { echo "Make $(VENV)"; $(PYTHON) -m venv $(VENV); }
+	@$(BIN)/python .ci/install.py requirements-dev.lock requirements-uv.lock
 	@touch $@
 
 up: setup ## Start the whole platform and keep it running until Ctrl-C.
@@ -40,6 +36,12 @@ up: setup ## Start the whole platform and keep it running until Ctrl-C.
 
 test: setup ## Run all tests.
 	$(BIN)/pytest -n $(WORKERS) --dist loadfile
+
+quick: setup ## Lint, types and the fast tests: rules and models.
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/pytest -n $(WORKERS) --dist loadfile -m "not takes and not crash" tests/house tests/models
 
 explore: setup ## Run the random tests long, with examples nobody has tried.
 	$(BIN)/pytest -n $(WORKERS) --dist loadfile --hypothesis-profile explore \
@@ -78,6 +80,8 @@ lock: ## Resolve the lock files anew; needs uv.
 	$(COMPILE) --group dev pyproject.toml --output-file requirements-dev.lock
 	@# What runs is what was tested: the same versions, without the tools.
 	$(COMPILE) --constraint requirements-dev.lock pyproject.toml --output-file requirements.lock
+	@echo uv | $(UV) pip compile --quiet --generate-hashes --no-emit-index-url --no-header --no-annotate \
+		- --output-file requirements-uv.lock
 
 clean: ## Remove the environment and the caches; the state directory stays.
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

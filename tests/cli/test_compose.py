@@ -78,7 +78,7 @@ def test_the_dynamic_configuration_becomes_flags() -> None:
 
 
 def test_the_lock_files_name_no_index() -> None:
-    for name in ("requirements.lock", "requirements-dev.lock"):
+    for name in ("requirements.lock", "requirements-dev.lock", "requirements-uv.lock"):
         text = (ROOT / name).read_text()
         assert "--hash=sha256:" in text
         assert "://" not in text
