@@ -18,6 +18,7 @@ from models.data.time_entries.purge import purge_discarded
 from models.messages.deliveries.purge import purge_deliveries
 from models.messages.jobs.purge import purge_jobs
 from models.messages.realtime_tickets.commands import purge_tickets
+from models.messages.webhook_endpoints.fan_out import expire_untold
 from models.messages.workspace_events.commands import purge_events
 from models.people.experiments.purge import purge_units
 from models.people.request_logs.commands import purge_request_logs
@@ -107,7 +108,11 @@ class RetentionActivities:
                 )
             case Expired.REQUEST_LOGS:
                 before = work.now - self._periods.request_logs
-                return await purge_request_logs(work, before) or await purge_events(work, before)
+                return (
+                    await purge_request_logs(work, before)
+                    or await expire_untold(work, before)
+                    or await purge_events(work, before)
+                )
             case Expired.JOBS:
                 before = work.now - self._periods.jobs
                 return (

@@ -8,6 +8,7 @@ from temporalio.types import MethodAsyncNoParam
 with workflow.unsafe.imports_passed_through():
     from activities.maintenance.reconciler import Reconciler
     from activities.maintenance.schedules import ScheduleMaintenance
+    from activities.maintenance.usage import UsageMaintenance
     from workflows.policies import SWEEP_HEARTBEAT_TIMEOUT, SWEEP_RETRY, SWEEP_TIMEOUT
 
 Sweep = MethodAsyncNoParam[Any, dict[str, int]]
@@ -15,7 +16,7 @@ Sweep = MethodAsyncNoParam[Any, dict[str, int]]
 
 @workflow.defn(name="Maintenance")
 class Maintenance:
-    """One sweep of the reconcilers (promise I7); gives how often each repair was made."""
+    """One sweep of the reconcilers (promise I7) and of the totals; gives the counts of each."""
 
     @workflow.run
     async def run(self) -> dict[str, int]:
@@ -24,7 +25,12 @@ class Maintenance:
             ScheduleMaintenance.reconcile_schedules,
             "Compare schedules with what automations say",
         )
-        return counts | {f"schedules_{name}": count for name, count in schedules.items()}
+        usage = await _swept(UsageMaintenance.settle_usage, "Count what workspaces did")
+        return (
+            counts
+            | {f"schedules_{name}": count for name, count in schedules.items()}
+            | {f"usage_{name}": count for name, count in usage.items()}
+        )
 
 
 async def _swept(sweep: Sweep, summary: str) -> dict[str, int]:

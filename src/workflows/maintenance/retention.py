@@ -1,6 +1,7 @@
 """The retention workflow: a schedule starts it to remove what has expired."""
 
 from collections import Counter
+from dataclasses import dataclass
 
 from temporalio import workflow
 from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_exception
@@ -16,15 +17,25 @@ with workflow.unsafe.imports_passed_through():
     )
 
 ROUNDS = 200
-"""Batches of each kind in one sweep, so that its history stays small; the next one goes on."""
+"""Batches of each kind in one execution, whose history stays small; the next execution goes on."""
 ORPHANS = "orphans"
+
+
+@dataclass(frozen=True, slots=True)
+class Swept:
+    """The state of a sweep for the execution that goes on with it."""
+
+    left: list[str]
+    removed: dict[str, int]
+    failed: list[str]
 
 
 @workflow.defn(name="Retention")
 class Retention:
     """One sweep, batch by batch, in turn among the kinds; gives what was removed of each.
 
-    A kind that cannot be removed hinders no other, and fails the sweep at its end.
+    It ends when nothing is left, or with its time: a busy hour may leave more than one execution
+    removes. A kind that cannot be removed hinders no other, and fails the sweep at its end.
     """
 
     def __init__(self) -> None:
@@ -32,12 +43,19 @@ class Retention:
         self._failed: list[str] = []
 
     @workflow.run
-    async def run(self) -> dict[str, int]:
+    async def run(self, earlier: Swept | None = None) -> dict[str, int]:
         left = list(Expired)
+        if earlier is not None:
+            left, self._failed = [Expired(what) for what in earlier.left], [*earlier.failed]
+            self._removed.update(earlier.removed)
         for _ in range(ROUNDS):
             left = [what for what in left if await self._purge(what)]
             if not left:
                 break
+        if left:
+            workflow.continue_as_new(
+                Swept([what.value for what in left], dict(self._removed), self._failed)
+            )
         await self._remove_orphans()
         if self._failed:
             raise ApplicationError(f"Not removed: {', '.join(self._failed)}", non_retryable=True)

@@ -84,6 +84,12 @@ async def happened(client: Client, made: Json, *events: str, **changes: Any) -> 
     return counted
 
 
+def reasons(counted: Json) -> list[str | None]:
+    """Why each event was not counted, None for one that was."""
+    assert [one["recorded"] for one in counted["results"]].count(True) == counted["recorded"]
+    return [one.get("reason") for one in counted["results"]]
+
+
 async def test_an_experiment_is_created_read_and_listed(admin: Client) -> None:
     made = await create(admin, hypothesis="Less is more.")
     assert made["status"] == "draft"
@@ -219,9 +225,17 @@ async def test_an_assignment_stays_and_is_counted_when_it_is_met(
     assert variant in {"a", "b"}
     assert {await assigned(client, made) for _ in range(5)} == {variant}
 
-    assert await happened(client, made, "signed_up") == {"recorded": 0, "ignored": 1}
-    await happened(client, made, "exposure", "exposure", "signed_up", "form_failed", "other")
-    assert await happened(client, made, "exposure") == {"recorded": 1, "ignored": 0}
+    early = await happened(client, made, "signed_up")
+    assert (early["recorded"], early["ignored"], reasons(early)) == (0, 1, ["not_exposed"])
+    met_now = await happened(
+        client, made, "signed_up", "exposure", "exposure", "form_failed", "other"
+    )
+    assert reasons(met_now) == [None, None, None, None, "unknown_event"]
+    assert await happened(client, made, "exposure") == {
+        "recorded": 1,
+        "ignored": 0,
+        "results": [{"recorded": True}],
+    }
     shown = (await admin.get(f"{PATH}/{made['id']}")).json()["data"]
     figures = {one["id"]: one for one in shown["variants"]}
     met, other = figures[variant], figures["b" if variant == "a" else "a"]
@@ -237,7 +251,20 @@ async def test_nobody_is_assigned_while_an_experiment_is_paused(
     made = await running(admin)
     await change(admin, made, status="paused")
     assert await assigned(client, made) is None
-    assert (await happened(client, made, "exposure"))["ignored"] == 1
+    assert reasons(await happened(client, made, "exposure")) == ["not_running"]
+
+
+async def test_events_that_are_not_counted_say_why(admin: Client, client: Client) -> None:
+    by_device = await running(admin, assignmentUnit="device")
+    nobody = await running(admin, allocation=0)
+    phones = await running(admin, audience="mobile_users")
+    assert reasons(await happened(client, by_device, "exposure")) == ["no_unit"]
+    assert reasons(await happened(client, by_device, "exposure", deviceId="tablet-1")) == [None]
+    assert reasons(await happened(client, nobody, "exposure")) == ["not_allocated"]
+    assert reasons(await happened(client, phones, "exposure")) == ["not_in_audience"]
+    unknown = await happened(client, {"flagKey": "no-such-flag"}, "exposure")
+    assert reasons(unknown) == ["not_running"]
+    assert unknown["results"][0]["message"].startswith("No experiment of this name runs now")
 
 
 async def test_a_winner_is_for_everybody(admin: Client, client: Client) -> None:

@@ -95,12 +95,19 @@ async def test_files_are_looked_for_before_their_items() -> None:
     assert kinds.index(Expired.FILES) < kinds.index(Expired.ITEMS)
 
 
-async def test_a_sweep_is_bounded(sweeping: Sweeping) -> None:
-    sweeping.store.batches = {Expired.RUNS: 10 * ROUNDS}
-    removed = await (await sweeping.start()).result()
-    assert removed["runs"] == 10 * ROUNDS
-    assert removed["orphans"] == 3
-    assert sweeping.store.batches[Expired.RUNS] == 9 * ROUNDS
+async def test_a_sweep_goes_on_until_nothing_is_left(sweeping: Sweeping) -> None:
+    batches = 2 * ROUNDS + 5
+    sweeping.store.batches = {Expired.RUNS: batches, Expired.ITEMS: 2}
+    handle = await sweeping.start()
+    assert await handle.result() == {
+        **dict.fromkeys(Expired, 0),
+        "runs": 10 * batches,
+        "items": 20,
+        "orphans": 3,
+    }
+    assert sweeping.store.calls.count("orphans") == 1
+    first = await handle.describe()
+    assert first.run_id != handle.first_execution_run_id, "each execution is bounded"
 
 
 async def test_what_cannot_be_removed_hinders_nothing_else(sweeping: Sweeping) -> None:

@@ -22,7 +22,8 @@ async def list_workspace_events(
 
     Who remembers the last `seq` they saw misses nothing. An event of an item is shown to who sees
     the item and holds the scope that reads its kind; what concerns one user alone, such as their
-    notifications, to that user. Events are kept for 30 days.
+    notifications, to that user. Events are kept for 30 days. Go on while there is a
+    cursor: a page may show few events, or none, of a part of the log in which a reader sees few.
     """
     page = request.page("events", limit, cursor, since)
     return Data(await list_events(request.work, request.actor, since, page))

@@ -8,7 +8,7 @@ from models.people.audience_segments.shapes import (
     AudienceSegmentList,
     CreateAudienceSegment,
 )
-from models.people.experiments import assignments, commands, queries
+from models.people.experiments import assignments, commands, events, queries
 from models.people.experiments.shapes import (
     AssignExperiments,
     Assignments,
@@ -106,7 +106,8 @@ async def assign_experiments(request: ApiRequest, body: AssignExperiments) -> Da
 
 @router.post("/v1/experiments/events", access=Access(idempotent=True), errors=[NotFoundError])
 async def record_experiment_events(request: ApiRequest, body: RecordEvents) -> Data[EventsRecorded]:
-    """Record what happened to the caller: that a variant was met, a conversion, an error."""
-    return Data(
-        await assignments.record_events(request.work, request.principal, request.roles, body)
-    )
+    """Record what happened to the caller: that a variant was met, a conversion, an error.
+
+    `results` say of each event that it was counted, or why not.
+    """
+    return Data(await events.record_events(request.work, request.principal, request.roles, body))

@@ -8,6 +8,7 @@ from sqlalchemy import (
     BigInteger,
     CheckConstraint,
     ForeignKeyConstraint,
+    Identity,
     Index,
     Numeric,
     Text,
@@ -153,6 +154,22 @@ class RecordLink(SQLModel, table=True):
     target_position: int = Field(sa_type=BigInteger)
 
 
+class RecordCount(SQLModel, table=True):
+    """A part of the number of records that a database has outside the trash: the sum over its rows.
+
+    A trigger of `record` writes one with each statement that changes the number, so that writers
+    of one database wait for nobody; `counts.merge_counts` makes one row of them.
+    """
+
+    __tablename__ = "record_count"
+    __table_args__ = (Index("ix_record_count_database_id", "database_id"),)
+
+    id: int = Field(sa_type=BigInteger, sa_column_args=[Identity(always=True)], primary_key=True)
+    database_id: Id
+    number: int = Field(sa_type=BigInteger)
+
+
 record = table_of(Record)
 record_link = table_of(RecordLink)
 record_index = table_of(RecordIndex)
+record_count = table_of(RecordCount)

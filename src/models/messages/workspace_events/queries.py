@@ -85,6 +85,28 @@ async def events_between(  # what and whose, from where to where
     return await _BETWEEN.rows(work, parameters)
 
 
+_END_OF_NEXT = PreparedStatement(
+    select(func.max(column("seq")).label("seq"), func.count().label("count")).select_from(
+        select(_event.seq)
+        .where(
+            _event.workspace_id == bindparam("workspace_id", type_=Uuid),
+            _event.seq > bindparam("after", type_=BigInteger),
+            _event.seq <= bindparam("until", type_=BigInteger),
+        )
+        .order_by(_event.seq)
+        .limit(bindparam("most", type_=BigInteger))
+        .subquery()
+    )
+)
+
+
+async def end_of_next(work: Work, workspace_id: Id, after: int, until: int, *, most: int) -> int:
+    """The number of the last of the next `most` events of a log, or `until` when it has fewer."""
+    parameters = {"workspace_id": workspace_id, "after": after, "until": until, "most": most}
+    (row,) = await _END_OF_NEXT.rows(work, parameters)
+    return until if row.count < most else int(row.seq)
+
+
 _GROWN = PreparedStatement(
     select(_event.workspace_id)
     .distinct()

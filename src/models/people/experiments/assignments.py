@@ -1,12 +1,10 @@
-"""Assigning variants and counting what happens to units (decisions C16, ADR 0049)."""
+"""Assigning variants to callers (decisions C16, ADR 0049)."""
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from sqlalchemy import ARRAY, Boolean, Text, Uuid, and_, any_, bindparam, func, or_, select, update
-from sqlalchemy.dialects.postgresql import insert as upsert
+from sqlalchemy import ARRAY, Boolean, Text, Uuid, and_, any_, bindparam, or_, select
 
 from models.core.access.rules import Principal, Role
 from models.core.base import Id, JsonObject
@@ -15,6 +13,7 @@ from models.people.audience_segments.rules import EVERYBODY
 from models.people.experiments.rules import (
     AssignmentUnit,
     ExperimentStatus,
+    IgnoredBecause,
     TargetType,
     Variant,
     draw,
@@ -23,19 +22,14 @@ from models.people.experiments.shapes import (
     AssignExperiments,
     Assignment,
     Assignments,
-    EventsRecorded,
-    ExperimentEvent,
     RecordEvents,
 )
-from models.people.experiments.tables import experiment, experiment_unit
+from models.people.experiments.tables import experiment
 from runtime.database import UnitOfWork
-from runtime.errors import NotFoundError, ValidationError
+from runtime.errors import NotFoundError
 from runtime.prepared_statement import PreparedStatement
 
-EXPOSURE, CONVERSION, ERROR = "exposure", "conversion", "error"
-
 _experiment = experiment.c
-_unit = experiment_unit.c
 _NOW = bindparam("now", type_=_experiment.created_at.type)
 
 
@@ -111,7 +105,7 @@ class Caller:
 
 
 @dataclass(frozen=True, slots=True)
-class _Drawn:
+class Drawn:
     """The variant that a unit got in an experiment; `runs` says that it is still being found out
     which one is best."""
 
@@ -121,41 +115,24 @@ class _Drawn:
     runs: bool
 
 
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """An experiment that the caller takes no part in, and why."""
+
+    row: LiveRow
+    reason: IgnoredBecause
+
+
 async def assign(
     work: UnitOfWork, principal: Principal, roles: Mapping[Id, Role], body: AssignExperiments
 ) -> Assignments:
     """The variants of the caller. Raises NotFoundError for a workspace they are not in."""
-    caller = _caller(principal, roles, body)
-    drawn = await _draw_all(work, caller, body.flag_keys, [])
-    return Assignments(assignments=[_assignment(one) for one in drawn])
+    caller = caller_of(principal, roles, body)
+    drawn = await draw_all(work, caller, body.flag_keys, [])
+    return Assignments(assignments=[_assignment(one) for one in drawn if isinstance(one, Drawn)])
 
 
-async def record_events(
-    work: UnitOfWork, principal: Principal, roles: Mapping[Id, Role], body: RecordEvents
-) -> EventsRecorded:
-    """Count what happened to the caller; each kind of event once per unit and experiment.
-
-    Raises NotFoundError for an unknown experiment or workspace, ValidationError for an event that
-    names no experiment or two.
-    """
-    caller = _caller(principal, roles, body)
-    for place, event in enumerate(body.events):
-        if (event.experiment_id is None) == (event.flag_key is None):
-            raise ValidationError.at(f"events.{place}", "Give either experimentId or flagKey.")
-    ids = sorted({one.experiment_id for one in body.events if one.experiment_id is not None})
-    await _check_known(work, ids)
-    flags = [one.flag_key for one in body.events if one.flag_key is not None]
-    drawn = [one for one in await _draw_all(work, caller, flags, ids) if one.runs]
-    recorded = 0
-    for kind in (EXPOSURE, CONVERSION, ERROR):
-        for one in drawn:
-            times = sum(_means(event, one.row) == kind for event in body.events)
-            if times and await _count(work, one, kind):
-                recorded += times
-    return EventsRecorded(recorded=recorded, ignored=len(body.events) - recorded)
-
-
-def _caller(
+def caller_of(
     principal: Principal, roles: Mapping[Id, Role], body: AssignExperiments | RecordEvents
 ) -> Caller:
     workspace_id = body.workspace_id or principal.key_workspace_id
@@ -164,13 +141,14 @@ def _caller(
     return Caller(principal.user_id, workspace_id, body.device_id, body.attributes)
 
 
-async def _draw_all(
+async def draw_all(
     work: UnitOfWork, caller: Caller, flags: Sequence[str] | None, ids: Sequence[Id]
-) -> list[_Drawn]:
+) -> list[Drawn | LeftOut]:
+    """What the caller gets of these experiments, as far as they run or have a winner."""
     asked = {"every": flags is None, "flags": list(flags or ()), "ids": list(ids)}
     rows = await _LIVE.rows(work, {"now": work.now, **asked})
-    drawn = [one for row in rows if (one := _draw(row, caller, runs=row.runs)) is not None]
-    audiences = {one.row.audience for one in drawn} - {EVERYBODY}
+    drawn = [_draw(row, caller, runs=row.runs) for row in rows]
+    audiences = {one.row.audience for one in drawn if isinstance(one, Drawn)} - {EVERYBODY}
     belongs = {EVERYBODY}
     if audiences:
         belongs |= await segments_of(
@@ -180,19 +158,26 @@ async def _draw_all(
             workspace_id=caller.workspace_id,
             attributes=caller.attributes,
         )
-    return [one for one in drawn if one.row.audience in belongs]
+    return [
+        LeftOut(one.row, IgnoredBecause.NOT_IN_AUDIENCE)
+        if isinstance(one, Drawn) and one.row.audience not in belongs
+        else one
+        for one in drawn
+    ]
 
 
-def _draw(row: LiveRow, caller: Caller, *, runs: bool) -> _Drawn | None:
+def _draw(row: LiveRow, caller: Caller, *, runs: bool) -> Drawn | LeftOut:
     unit = caller.unit(AssignmentUnit(row.assignment_unit))
     if unit is None:
-        return None
+        return LeftOut(row, IgnoredBecause.NO_UNIT)
     variants = {one["id"]: Variant(one["id"], one["label"], one["split"]) for one in row.variants}
     chosen = draw(row.id, unit, row.allocation, list(variants.values())) if runs else row.winner
-    return None if chosen is None else _Drawn(row, unit, variants[chosen], runs)
+    if chosen is None:
+        return LeftOut(row, IgnoredBecause.NOT_ALLOCATED)
+    return Drawn(row, unit, variants[chosen], runs)
 
 
-def _assignment(drawn: _Drawn) -> Assignment:
+def _assignment(drawn: Drawn) -> Assignment:
     row = drawn.row
     return Assignment(
         experiment_id=row.id,
@@ -203,42 +188,3 @@ def _assignment(drawn: _Drawn) -> Assignment:
         variant_id=drawn.variant.id,
         label=drawn.variant.label,
     )
-
-
-def _means(event: ExperimentEvent, row: LiveRow) -> str | None:
-    """What an event is to an experiment; None when it is nothing to it."""
-    if event.experiment_id != row.id and (event.flag_key is None or event.flag_key != row.flag_key):
-        return None
-    if event.event == EXPOSURE:
-        return EXPOSURE
-    if event.event in {CONVERSION, row.primary_metric}:
-        return CONVERSION
-    return ERROR if event.event in {ERROR, row.guardrail_metric} else None
-
-
-async def _count(work: UnitOfWork, drawn: _Drawn, kind: str) -> bool:
-    """Count an event of a unit; False when the unit has not met its variant."""
-    this = {
-        "experiment_id": drawn.row.id,
-        "unit": hashlib.sha256(drawn.unit.encode()).digest(),
-    }
-    if kind == EXPOSURE:
-        values = {**this, "variant": drawn.variant.id, "exposed_at": work.now}
-        await work.execute(upsert(experiment_unit).values(values).on_conflict_do_nothing())
-        return True
-    column = _unit.converted_at if kind == CONVERSION else _unit.failed_at
-    first = {column.name: func.coalesce(column, work.now)}
-    counted = await work.execute(
-        update(experiment_unit)
-        .where(_unit.experiment_id == this["experiment_id"], _unit.unit == this["unit"])
-        .values(first)
-    )
-    return counted.rowcount > 0
-
-
-async def _check_known(work: UnitOfWork, ids: Sequence[Id]) -> None:
-    if not ids:
-        return
-    known = await work.rows(select(_experiment.id).where(_experiment.id.in_(ids)))
-    if len(known) < len(ids):
-        raise NotFoundError("experiment")

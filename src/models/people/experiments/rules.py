@@ -46,6 +46,33 @@ class ExperimentStatus(StrEnum):
     ARCHIVED = "archived"
 
 
+class IgnoredBecause(StrEnum):
+    """Why an event of a unit is not counted."""
+
+    NOT_RUNNING = "not_running"
+    NO_UNIT = "no_unit"
+    NOT_IN_AUDIENCE = "not_in_audience"
+    NOT_ALLOCATED = "not_allocated"
+    UNKNOWN_EVENT = "unknown_event"
+    NOT_EXPOSED = "not_exposed"
+
+
+WHY_IGNORED: Mapping[IgnoredBecause, str] = {
+    IgnoredBecause.NOT_RUNNING: (
+        "No experiment of this name runs now: it is unknown, a draft, paused or over, or its target"
+        " is an automation, which counts its runs itself."
+    ),
+    IgnoredBecause.NO_UNIT: (
+        "The experiment assigns variants to a unit that is not named: give workspaceId or deviceId."
+    ),
+    IgnoredBecause.NOT_IN_AUDIENCE: "The caller is not in the audience of the experiment.",
+    IgnoredBecause.NOT_ALLOCATED: "The unit is outside of the allocation of the experiment.",
+    IgnoredBecause.UNKNOWN_EVENT: (
+        "The event is neither exposure, conversion or error nor a metric of the experiment."
+    ),
+    IgnoredBecause.NOT_EXPOSED: "The unit has not met its variant: record its exposure first.",
+}
+
 _S = ExperimentStatus
 
 TRANSITIONS: dict[ExperimentStatus, frozenset[ExperimentStatus]] = {

@@ -21,6 +21,7 @@ from models.people.experiments.rules import (
     WHOLE,
     AssignmentUnit,
     ExperimentStatus,
+    IgnoredBecause,
     TargetType,
     Variant,
 )
@@ -268,8 +269,17 @@ class RecordEvents(_Unit):
     events: Annotated[list[ExperimentEvent], Field(min_length=1, max_length=MAX_EVENTS)]
 
 
+class EventResult(Shape):
+    """What became of one event."""
+
+    recorded: bool
+    reason: IgnoredBecause | None = None
+    """Why it is not counted."""
+    message: str | None = None
+
+
 class EventsRecorded(Shape):
-    """How many events were counted, and how many were not.
+    """How many events were counted, how many were not, and `results` in the order of the events.
 
     Not counted is what concerns no experiment that runs or a unit that takes no part in it, and
     what happened to a unit that has not met its variant.
@@ -277,6 +287,7 @@ class EventsRecorded(Shape):
 
     recorded: int
     ignored: int
+    results: list[EventResult]
 
 
 def as_variants(given: list[VariantInput], ids: list[str]) -> list[Variant]:

@@ -3,18 +3,15 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Select, func, select
+from sqlalchemy import Select, func, select, true
 
 from models.core.access.rules import Actor
 from models.core.base import Id
 from models.core.pagination import PageRequest
 from models.people.api_keys.tables import api_key
 from models.people.request_logs.shapes import AuditEntryBody, AuditLog, RequestLogBody
-from models.people.request_logs.tables import RequestLog, request_log
+from models.people.request_logs.tables import IS_CHANGE, RequestLog, request_log
 from runtime.database import UnitOfWork
-
-READING = ("GET", "HEAD", "OPTIONS")
-"""Methods that change nothing (RFC 9110, 9.2.1)."""
 
 
 async def list_request_logs(work: UnitOfWork, actor: Actor, limit: int) -> list[RequestLogBody]:
@@ -37,7 +34,7 @@ async def list_audit_log(work: UnitOfWork, actor: Actor, page: PageRequest) -> A
             func.coalesce(api_key.c.bound_user_id, columns.principal_id).label("user_id"),
         )
         .outerjoin(api_key, api_key.c.id == columns.api_key_id)
-        .where(columns.workspace_id == actor.workspace_id, columns.method.not_in(READING))
+        .where(columns.workspace_id == actor.workspace_id, IS_CHANGE)
     )
     shown = await page.descending(work, changes, columns.created_at, columns.id, of=RequestLog)
     return AuditLog(
@@ -45,9 +42,11 @@ async def list_audit_log(work: UnitOfWork, actor: Actor, page: PageRequest) -> A
     )
 
 
-def calls_since(workspace_id: Id, since: datetime) -> Select[Any]:
-    """The calls in a workspace since a moment."""
+def calls_since(workspace_id: Id, since: datetime, until: datetime | None = None) -> Select[Any]:
+    """The calls in a workspace from one moment on, and before another."""
     columns = request_log.c
     return select(columns.id).where(
-        columns.workspace_id == workspace_id, columns.created_at >= since
+        columns.workspace_id == workspace_id,
+        columns.created_at >= since,
+        true() if until is None else columns.created_at < until,
     )

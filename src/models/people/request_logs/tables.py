@@ -2,11 +2,14 @@
 
 from datetime import datetime
 
-from sqlalchemy import Index
+from sqlalchemy import Index, text
 from sqlmodel import Field, SQLModel
 
 from models.core.base import Id
 from runtime.schema import Timestamp, table_of
+
+IS_CHANGE = text("method NOT IN ('GET', 'HEAD', 'OPTIONS')")
+"""The calls whose methods are not safe (RFC 9110, 9.2.1)."""
 
 
 class RequestLog(SQLModel, table=True):
@@ -16,6 +19,11 @@ class RequestLog(SQLModel, table=True):
     __table_args__ = (
         Index("ix_request_log_workspace_id_created_at_id", "workspace_id", "created_at", "id"),
         Index("ix_request_log_created_at", "created_at"),
+        Index(
+            "ix_request_log_changes",
+            *("workspace_id", "created_at", "id"),
+            postgresql_where=IS_CHANGE,
+        ),
     )
 
     id: Id = Field(primary_key=True)

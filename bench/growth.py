@@ -1,0 +1,148 @@
+"""Growth: what lists, filters and counters cost as a workspace grows, and how fast the old goes."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from math import log10
+from typing import Any
+
+from temporalio.client import Client
+
+from bench.figures import Figure, quantile
+from bench.growth_rows import LongHistory, automation_of_three_nodes
+from bench.platform import Platform
+from bench.rounds import say
+from models.workspace.usage.totals import settle_totals
+from runtime.database import Database
+from runtime.families import Family
+
+SMALL = 2_000
+SIZES = (10_000, 100_000, 1_000_000)
+ASKED = 40
+"""Requests of each question and size; the first of them warm up."""
+WARM = 10
+EXPIRED = 20_000
+RUNS_A_SECOND = 100.0
+"""The runs a second that a busy platform makes, and that retention keeps up with."""
+
+Ask = Callable[[], Awaitable[None]]
+
+
+async def growth(platform: Platform, client: Client) -> list[Figure]:
+    """Every question at each size against the same with 2,000 rows; and the rate of deletion."""
+    automation_id = await automation_of_three_nodes(platform)
+    past = await LongHistory.of(platform, automation_id)
+    questions = _questions(platform, automation_id, past)
+    times: dict[str, dict[int, list[float]]] = {name: {} for name in questions}
+    for size in (SMALL, *SIZES):
+        started = time.monotonic()
+        await past.grow(size)
+        await _settle(platform)
+        say(f"  {size:,} rows of each table, after {time.monotonic() - started:.0f} s")
+        for name, ask in questions.items():
+            times[name][size] = await _timed(ask)
+    _print_exponents(times)
+    figures = [_figure(name, seconds) for name, seconds in times.items()]
+    return [*figures, await _deletion(platform, client, past)]
+
+
+def _questions(platform: Platform, automation_id: str, past: LongHistory) -> Mapping[str, Ask]:
+    """The requests by name."""
+    place = f"/v1/workspaces/{platform.connection['workspaceId']}"
+    runs, records = f"{place}/automation-runs", f"/v1/databases/{past.database_id}/records"
+    of_one = f"{place}/automations/{automation_id}/runs"
+    since = time.strftime("%Y-%m-%dT00:00:00Z", time.gmtime(time.time() - 5 * 86_400))
+    lists: dict[str, tuple[str, dict[str, Any]]] = {
+        "runs": (runs, {}),
+        "runs failed": (runs, {"status": "failed"}),
+        "runs timed out": (runs, {"status": "timed_out"}),
+        "runs succeeded": (runs, {"status": "succeeded"}),
+        "runs running": (runs, {"status": "running"}),
+        "runs of schedules": (runs, {"source": "schedule"}),
+        "runs failed of schedules": (runs, {"status": "failed", "source": "schedule"}),
+        "runs failed in five days": (runs, {"status": "failed", "since": since}),
+        "runs before five days": (runs, {"until": since}),
+        "runs of an automation": (of_one, {}),
+        "runs failed of an automation": (of_one, {"status": "failed"}),
+        "automations": (f"{place}/automations", {}),
+        "usage": (f"{place}/usage", {}),
+        "events": (f"{place}/events", {}),
+        "request logs": (f"{place}/api-keys/request-logs", {}),
+        "audit log": (f"{place}/audit-log", {}),
+        "records": (records, {}),
+        "databases": (f"{place}/databases", {}),
+        "items": ("/v1/items", {"workspaceId": platform.connection["workspaceId"]}),
+    }
+
+    def get(path: str, params: dict[str, Any]) -> Ask:
+        async def ask() -> None:
+            (await platform.http.get(path, params=params)).raise_for_status()
+
+        return ask
+
+    async def query() -> None:
+        await platform.post(f"{records}/query", {"limit": 50})
+
+    async def accept() -> None:
+        await platform.run_one(automation_id)
+
+    return {
+        **{name: get(*request) for name, request in lists.items()},
+        "records queried": query,
+        "a run of three nodes": accept,
+    }
+
+
+async def _timed(ask: Ask) -> list[float]:
+    """Seconds of each request."""
+    times = []
+    for number in range(ASKED):
+        started = time.perf_counter()
+        await ask()
+        if number >= WARM:
+            times.append(time.perf_counter() - started)
+    return times
+
+
+async def _settle(platform: Platform) -> None:
+    """Count what maintenance has counted when rows come in as time passes, and not all at once."""
+    database = Database(platform.database_url)
+    async with database.transaction() as work:
+        await settle_totals(work)
+    await database.close()
+
+
+def _figure(name: str, times: Mapping[int, list[float]]) -> Figure:
+    figure = Figure(f"{name}, {SIZES[-1]:,} against {SMALL:,}", "ms", at_most=2.0)
+    few, many = times[SMALL], times[SIZES[-1]]
+    figure.add(quantile(many, 0.5) * 1000, quantile(few, 0.5) * 1000)
+    figure.tail(many, few)
+    return figure
+
+
+def _print_exponents(times: Mapping[str, Mapping[int, list[float]]]) -> None:
+    """Milliseconds at each size, and the exponent: 0 is constant, 1 grows as the rows do."""
+    decades = log10(SIZES[-1] / SIZES[0])
+    for name, seconds in times.items():
+        medians = {size: quantile(seconds[size], 0.5) * 1000 for size in (SMALL, *SIZES)}
+        exponent = log10(medians[SIZES[-1]] / medians[SIZES[0]]) / decades
+        shown = "  ".join(f"{value:7.1f}" for value in medians.values())
+        say(f"  {name:<30} {shown} ms  exponent {exponent:+.2f}")
+
+
+async def _deletion(platform: Platform, client: Client, past: LongHistory) -> Figure:
+    """Expired runs that a sweep removes a second, beside all that is kept."""
+    figure = Figure("expired runs removed", "1/s", at_least=1.0)
+    await past.expire(EXPIRED)
+    left = "SELECT count(*) FROM automation_run WHERE created_at < now() - interval '100 days'"
+    started = time.perf_counter()
+    await client.get_schedule_handle(Family.RETENTION.workflow_id("sweep")).trigger()
+    async with asyncio.timeout(EXPIRED / RUNS_A_SECOND * 5):
+        while True:
+            row = await (await platform.database.execute(left)).fetchone()
+            assert row is not None
+            if not row[0]:
+                break
+            await asyncio.sleep(0.2)
+    figure.add(EXPIRED / (time.perf_counter() - started), RUNS_A_SECOND)
+    return figure

@@ -1,0 +1,33 @@
+"""The sweep of usage totals: rows that can no longer change are counted once."""
+
+from temporalio import activity
+
+from activities.heartbeats import heartbeats
+from models.data.records.counts import merge_counts
+from models.workspace.usage.totals import settle_totals
+from runtime.database import Database
+
+MOST_TURNS = 50
+"""Transactions of one sweep; the next one goes on."""
+
+
+class UsageMaintenance:
+    """Keeps the totals of workspaces near the present."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    @activity.defn(name="settle_usage")
+    async def settle_usage(self) -> dict[str, int]:
+        """Bring totals up to date. Safe to repeat: a total goes on from where it is."""
+        sweeps = {"workspaces": settle_totals, "databases": merge_counts}
+        counts = dict.fromkeys(sweeps, 0)
+        async with heartbeats():
+            for counter, settle in sweeps.items():
+                for _ in range(MOST_TURNS):
+                    async with self._database.transaction() as work:
+                        settled = await settle(work)
+                    counts[counter] += settled
+                    if not settled:
+                        break
+        return counts

@@ -1,0 +1,117 @@
+"""Counting what happens to the units of experiments (decisions C16, ADR 0049)."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+
+from sqlalchemy import func, select, update
+from sqlalchemy.dialects.postgresql import insert as upsert
+
+from models.core.access.rules import Principal, Role
+from models.core.base import Id
+from models.people.experiments.assignments import Drawn, LeftOut, LiveRow, caller_of, draw_all
+from models.people.experiments.rules import WHY_IGNORED, IgnoredBecause
+from models.people.experiments.shapes import (
+    EventResult,
+    EventsRecorded,
+    ExperimentEvent,
+    RecordEvents,
+)
+from models.people.experiments.tables import experiment, experiment_unit
+from runtime.database import UnitOfWork
+from runtime.errors import NotFoundError, ValidationError
+
+EXPOSURE, CONVERSION, ERROR = "exposure", "conversion", "error"
+
+_unit = experiment_unit.c
+
+
+async def record_events(
+    work: UnitOfWork, principal: Principal, roles: Mapping[Id, Role], body: RecordEvents
+) -> EventsRecorded:
+    """Count what happened to the caller; each kind of event once per unit and experiment.
+
+    Raises NotFoundError for an unknown experiment or workspace, ValidationError for an event that
+    names no experiment or two.
+    """
+    caller = caller_of(principal, roles, body)
+    for place, event in enumerate(body.events):
+        if (event.experiment_id is None) == (event.flag_key is None):
+            raise ValidationError.at(f"events.{place}", "Give either experimentId or flagKey.")
+    ids = sorted({one.experiment_id for one in body.events if one.experiment_id is not None})
+    await _check_known(work, ids)
+    flags = [one.flag_key for one in body.events if one.flag_key is not None]
+    draws = await draw_all(work, caller, flags, ids)
+    reasons = [_ignored(event, draws) for event in body.events]
+    # An exposure counts before what follows it, whatever the order of the events.
+    for kind in (EXPOSURE, CONVERSION, ERROR):
+        for one in draws:
+            these = [
+                place
+                for place, event in enumerate(body.events)
+                if reasons[place] is None and _names(event, one.row) and _means(event, one) == kind
+            ]
+            if these and isinstance(one, Drawn) and not await _count(work, one, kind):
+                for place in these:
+                    reasons[place] = IgnoredBecause.NOT_EXPOSED
+    results = [_result(reason) for reason in reasons]
+    recorded = reasons.count(None)
+    return EventsRecorded(recorded=recorded, ignored=len(results) - recorded, results=results)
+
+
+def _result(reason: IgnoredBecause | None) -> EventResult:
+    if reason is None:
+        return EventResult(recorded=True)
+    return EventResult(recorded=False, reason=reason, message=WHY_IGNORED[reason])
+
+
+def _ignored(event: ExperimentEvent, draws: Sequence[Drawn | LeftOut]) -> IgnoredBecause | None:
+    """Why an event counts for no experiment, as far as it is known before it is counted."""
+    one = next((draw for draw in draws if _names(event, draw.row)), None)
+    if one is None or (isinstance(one, Drawn) and not one.runs):
+        return IgnoredBecause.NOT_RUNNING
+    if isinstance(one, LeftOut):
+        return one.reason
+    return None if _means(event, one) else IgnoredBecause.UNKNOWN_EVENT
+
+
+def _names(event: ExperimentEvent, row: LiveRow) -> bool:
+    if event.experiment_id is not None:
+        return event.experiment_id == row.id
+    return event.flag_key == row.flag_key
+
+
+def _means(event: ExperimentEvent, one: Drawn | LeftOut) -> str | None:
+    """What an event is to the experiment it names; None when it is nothing to it."""
+    if event.event == EXPOSURE:
+        return EXPOSURE
+    if event.event in {CONVERSION, one.row.primary_metric}:
+        return CONVERSION
+    return ERROR if event.event in {ERROR, one.row.guardrail_metric} else None
+
+
+async def _count(work: UnitOfWork, drawn: Drawn, kind: str) -> bool:
+    """Count an event of a unit; False when the unit has not met its variant."""
+    this = {
+        "experiment_id": drawn.row.id,
+        "unit": hashlib.sha256(drawn.unit.encode()).digest(),
+    }
+    if kind == EXPOSURE:
+        values = {**this, "variant": drawn.variant.id, "exposed_at": work.now}
+        await work.execute(upsert(experiment_unit).values(values).on_conflict_do_nothing())
+        return True
+    column = _unit.converted_at if kind == CONVERSION else _unit.failed_at
+    first = {column.name: func.coalesce(column, work.now)}
+    counted = await work.execute(
+        update(experiment_unit)
+        .where(_unit.experiment_id == this["experiment_id"], _unit.unit == this["unit"])
+        .values(first)
+    )
+    return counted.rowcount > 0
+
+
+async def _check_known(work: UnitOfWork, ids: Sequence[Id]) -> None:
+    if not ids:
+        return
+    known = await work.rows(select(experiment.c.id).where(experiment.c.id.in_(ids)))
+    if len(known) < len(ids):
+        raise NotFoundError("experiment")
