@@ -6,7 +6,7 @@ from typing import TypeVar
 
 import structlog
 
-from activities.automation_runs.nodes.failures import is_away
+from activities.database_errors import is_away
 
 log = structlog.get_logger()
 

@@ -1,19 +1,20 @@
-"""The poison pill: work that ends every worker that executes it is failed (promise I7).
+"""Work that ends its workers goes on in quarantine, and fails when it ends that too (promise I7).
 
 Every activity of every family passes here. Nothing is done for work that is not suspected.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+import os
+import socket
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
-from typing import Any
+from typing import Any, Protocol
 
 import structlog
 from temporalio import activity
 from temporalio.client import Client
 from temporalio.exceptions import ApplicationError
-from temporalio.service import RPCError
 from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput, Interceptor
 from typing_extensions import override
 
@@ -21,6 +22,7 @@ from activities.maintenance.families import AbnormalEnd, EndKind, SweepContext, 
 from models.core.base import Id
 from models.core.lifecycle import suspects
 from runtime.database import Database
+from runtime.exit_codes import end_of, ended_by_itself
 from runtime.ids import parse_id
 
 log = structlog.get_logger()
@@ -31,59 +33,124 @@ REFRESH_SECONDS = 3
 """Another worker takes over what a lost one did after five."""
 _BEAT_SECONDS = 2
 
-REASON = f"Its worker was lost {suspects.MOST_LOST} times while it was executed."
+
+class QuarantineDeathError(Exception):
+    """The quarantine ended with this code at this step; None when it ran out of memory."""
+
+    def __init__(self, step: str, code: int | None) -> None:
+        super().__init__(step, code)
+        self.step = step
+        self.code = code
+
+    @property
+    def reason(self) -> str:
+        """What the row of the work says."""
+        end = "out of memory" if self.code is None else end_of(self.code)
+        return (
+            f"{self.step} ended {suspects.MOST_LOST} workers, and then a process of its own: {end}."
+        )
+
+
+class Quarantine(Protocol):
+    """A process apart that executes an activity. Raises QuarantineDeathError when it ends."""
+
+    async def execute(self, call: ExecuteActivityInput) -> Any:
+        """What the activity gives or raises there."""
+        ...
 
 
 class Suspects:
     """The suspects that a worker process knows of, and the turn they take in it."""
 
     def __init__(
-        self, database: Database, client: Client, families: Sequence[WorkFamily[Any]]
+        self,
+        database: Database,
+        families: Sequence[WorkFamily[Any]],
+        client: Client,
+        quarantine: Quarantine,
     ) -> None:
         self._database = database
-        self._context = SweepContext(database, client, timedelta())
         self._families = {value.value: family for family in families for value in family.families}
-        self._known: frozenset[Id] = frozenset()
+        self._context = SweepContext(database, client, timedelta())
+        self._quarantine = quarantine
+        self._host = socket.gethostname()
+        self._known: Mapping[Id, bool] = {}
+        """Suspects, and which are quarantined."""
+        self._unreported: set[Id] = set()
         self._turn = asyncio.Lock()
 
-    async def begin(self) -> None:
-        """Suspect what is open now; before the workers of the process start."""
+    async def begin(self, predecessor: int | None) -> None:
+        """Suspect what is open now, before the workers of the process start.
+
+        Not after a worker that somebody else ended: what it executed was only present.
+        """
         kinds = {family.name: family.kind for family in self._families.values()}
+        guilty = ended_by_itself(predecessor)
         async with self._database.transaction() as work:
-            await suspects.suspect(work, kinds.values())
+            await suspects.settle(work, self._host, guilty=guilty)
+            if guilty:
+                await suspects.suspect(work, kinds.values())
             self._known = await suspects.suspected(work)
 
     async def run(self) -> None:
         """Learn for ever of what other processes suspect."""
         while True:
             await asyncio.sleep(REFRESH_SECONDS)
+            if self._unreported:
+                await self._report()
             try:
                 async with self._database.transaction() as work:
                     self._known = await suspects.suspected(work)
             except Exception:  # noqa: BLE001  # the database is away: its users say so
                 log.warning("suspects could not be read")
 
-    async def execute(self, execution: Callable[[], Awaitable[Any]]) -> Any:
-        """Execute an activity; that of a suspect begins while no other suspect's does."""
+    async def execute(self, call: ExecuteActivityInput, here: ActivityInboundInterceptor) -> Any:
+        """Execute an activity, that of a suspect while no other suspect's begins."""
         info = activity.info()
         family, work_id = self._work_of(info.workflow_id or "")
-        if family is None or work_id not in self._known:
-            return await execution()
-        async with self._alone():
-            async with self._database.transaction() as work:
-                trusted = await suspects.begin_alone(work, work_id)
-            if not trusted:
-                await self._stop(family, work_id, info.workflow_id or "")
-                raise ApplicationError(REASON, type="lethal", non_retryable=True)
-            executing = asyncio.ensure_future(execution())
-            try:
-                await asyncio.wait({executing}, timeout=ALONE_SECONDS)
-            except asyncio.CancelledError:
-                executing.cancel()
-            finally:
+        if family is None or work_id is None or work_id not in self._known:
+            return await here.execute_activity(call)
+        if not self._known[work_id]:
+            async with self._alone():
                 async with self._database.transaction() as work:
+                    holder = f"{self._host}:{os.getpid()}"
+                    trusted = await suspects.begin_alone(work, work_id, holder)
+                if trusted:
+                    executing = asyncio.ensure_future(here.execute_activity(call))
+                    await self._watch(work_id, executing)
+            if trusted:
+                return await executing
+            self._known = {**self._known, work_id: True}
+            log.error("work goes on in quarantine", id=str(work_id), family=family.name)
+        return await self._apart(call, family, work_id)
+
+    async def _watch(self, work_id: Id, executing: "asyncio.Future[Any]") -> None:
+        try:
+            await asyncio.wait({executing}, timeout=ALONE_SECONDS)
+        except asyncio.CancelledError:
+            executing.cancel()
+        self._unreported.add(work_id)
+        await self._report()
+
+    async def _report(self) -> None:
+        """Take back the counts of what did not end this process; later, if it must be."""
+        try:
+            async with self._database.transaction() as work:
+                for work_id in sorted(self._unreported):
                     await suspects.report(work, work_id)
-        return await executing
+        except Exception:  # noqa: BLE001  # the database is away: its users say so
+            log.warning("suspects could not be cleared")
+        else:
+            self._unreported.clear()
+
+    async def _apart(self, call: ExecuteActivityInput, family: WorkFamily[Any], id_: Id) -> Any:
+        try:
+            return await self._quarantine.execute(call)
+        except QuarantineDeathError as death:
+            if death.code is not None and not ended_by_itself(death.code):
+                raise ApplicationError("The quarantine was ended.", type="interrupted") from None
+            await self._fail(family, id_, death.reason)
+            raise ApplicationError(death.reason, type="lethal", non_retryable=True) from None
 
     def _work_of(self, workflow_id: str) -> tuple[WorkFamily[Any] | None, Id | None]:
         """An id is `<family>/<row id>`, and below it are the parts of a run's long loops."""
@@ -104,21 +171,17 @@ class Suspects:
         finally:
             self._turn.release()
 
-    async def _stop(self, family: WorkFamily[Any], work_id: Id, workflow_id: str) -> None:
-        """Fail the work, and have nobody execute it again."""
-        log.error("work was stopped that ends its workers", id=str(work_id), family=family.name)
+    async def _fail(self, family: WorkFamily[Any], work_id: Id, reason: str) -> None:
+        """Fail the work; its execution then fails with the activity, as its row has."""
+        log.error("work failed in quarantine", id=str(work_id), family=family.name, reason=reason)
         async with self._database.transaction() as work:
             statement = family.rows().where(family.kind.table.c.id == work_id)
             row = await work.first(statement, of=family.row)
-        if row is None:
-            return
-        await family.close(self._context, row, AbnormalEnd(EndKind.FAILED, REASON))
-        for each in dict.fromkeys((workflow_id, family.workflow_id(row))):
-            try:
-                # To cancel it would take a worker.
-                await self._context.client.get_workflow_handle(each).terminate(reason=REASON)
-            except RPCError:
-                log.warning("an execution could not be terminated", workflow=each)
+        if row is not None:
+            await family.close(self._context, row, AbnormalEnd(EndKind.FAILED, reason))
+        async with self._database.transaction() as work:
+            await suspects.clear(work, work_id)
+        self._known = {id_: known for id_, known in self._known.items() if id_ != work_id}
 
 
 class SuspectInterceptor(Interceptor):
@@ -139,4 +202,4 @@ class _Passing(ActivityInboundInterceptor):
 
     @override
     async def execute_activity(self, input: ExecuteActivityInput) -> Any:
-        return await self._known.execute(lambda: self.next.execute_activity(input))
+        return await self._known.execute(input, self.next)

@@ -13,7 +13,7 @@ from cli.memory_limit import bound_memory
 from cli.shutdown import ANSWER_SECONDS
 from cli.supervisor.ports import port_option
 from runtime.bounded_processes import refuse_beyond
-from runtime.settings import load_settings
+from runtime.settings import Settings, load_settings
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -40,7 +40,7 @@ def api(
     from runtime.tracing import configure_tracing
 
     with reported():
-        settings = load_settings()
+        settings = listening_at(load_settings(), f"{host}:{port}")
         configure_logging(settings.log_format, settings.log_level)
         configure_tracing(settings.otel_endpoint, "workspace-api")
         bound_memory(settings.api_memory_limit)
@@ -52,6 +52,11 @@ def api(
         gc.set_threshold(50_000, 10, 10)
         gc.enable()
         _serve(app, host, port)
+
+
+def listening_at(settings: Settings, address: str) -> Settings:
+    """The settings of a process that listens there itself."""
+    return settings.model_copy(update={"own_listeners": (*settings.own_listeners, address)})
 
 
 def _serve(app: "FastAPI", host: str, port: int) -> None:
@@ -78,6 +83,8 @@ def _serve(app: "FastAPI", host: str, port: int) -> None:
             access_log=False,
             log_config=None,
             server_header=False,
+            # No answer depends on what a request says of its host, scheme or sender.
+            proxy_headers=False,
             timeout_graceful_shutdown=ANSWER_SECONDS,
             timeout_keep_alive=_KEEP_ALIVE_SECONDS,
         )

@@ -15,6 +15,7 @@ from cli.history import history
 from cli.legacy_imports.command import legacy_import
 from cli.migrate import migrate
 from cli.openapi import bundle_schema, openapi
+from cli.quarantine.command import quarantine
 from cli.replay.command import replay
 from cli.rows.importing import import_file
 from cli.rows.refresh import refresh
@@ -38,6 +39,7 @@ for command in (
     session,
     replay,
     history,
+    quarantine,
     refresh,
     openapi,
     demo,

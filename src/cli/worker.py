@@ -9,6 +9,7 @@ import typer
 
 from cli.console import reported
 from cli.memory_limit import bound_memory
+from runtime.exit_codes import PREDECESSOR
 from runtime.families import Queue
 from runtime.settings import Settings, load_settings
 
@@ -40,4 +41,10 @@ async def _run(settings: Settings, queues: list[Queue]) -> None:
     gc.freeze()
     gc.enable()
     heartbeat = os.environ.get("WORKSPACE_HEARTBEAT_FILE")
-    await run_worker(settings, queues, None if heartbeat is None else Path(heartbeat))
+    predecessor = os.environ.get(PREDECESSOR)
+    await run_worker(
+        settings,
+        queues,
+        None if heartbeat is None else Path(heartbeat),
+        None if predecessor is None else int(predecessor),
+    )

@@ -49,7 +49,7 @@ from activities.maintenance.reconciler import Reconciler
 from activities.maintenance.retention import Periods, RetentionActivities
 from activities.maintenance.schedules import ScheduleMaintenance
 from activities.maintenance.time_entries import TimeEntries
-from activities.outbox.relay import RUNNING_CAP
+from activities.maintenance.usage import UsageMaintenance
 from activities.outbox.run_starts import RunStarts
 from activities.providers.adapters import adapters_of
 from activities.providers.calls import Providers
@@ -59,11 +59,12 @@ from activities.schedules.schedules import Schedules
 from activities.sources.fetchers import Fetchers
 from activities.time_entries.timers import TimerActivities
 from models.automation.automations.rules.graph.kinds import NodeKind
+from models.core.work_bounds import RUNNING
 from models.messages.deliveries.rules import DeliveryChannel
 from models.messages.push_devices.rules import PushProvider
 from runtime.crypto import KeyRing
 from runtime.database import Database
-from runtime.families import Queue
+from runtime.families import Family, Queue
 from runtime.object_store import ObjectStore
 from runtime.outbound.client import OutboundClient
 from runtime.outbound.mail import MailClient
@@ -84,7 +85,7 @@ class Parts:
     mail: MailClient | None = None
     run_limit: timedelta = timedelta(days=30)
     """A run that lasts longer is timed out."""
-    running_cap: int = RUNNING_CAP
+    running_cap: int = RUNNING[Family.AUTOMATION_RUN]
     starts: RunStarts = field(default_factory=RunStarts)
     providers: Mapping[str, ProviderSettings] = field(default_factory=dict)
     """What the operator says of providers, by their names."""
@@ -192,9 +193,10 @@ def _channels(parts: Parts) -> Mapping[DeliveryChannel, Channel[Any]]:
 
 
 def _sweeps(parts: Parts, families: Sequence[WorkFamily[Any]]) -> list[Callable[..., Any]]:
-    """What makes rows and Temporal agree again."""
+    """Sweeps that make rows and Temporal agree again, and keep totals near the present."""
     schedules = Schedules(parts.database, parts.client, SCHEDULED)
     return [
         Reconciler(parts.database, parts.client, families).reconcile,
         ScheduleMaintenance(parts.database, parts.client, schedules).reconcile_schedules,
+        UsageMaintenance(parts.database).settle_usage,
     ]

@@ -16,10 +16,10 @@ from typing import Any
 import structlog
 from temporalio.worker import Interceptor, Worker
 
-from activities.deliveries.push.providers import pushers_of
+from activities.database_errors import FinalErrorInterceptor
+from activities.deliveries.starter import DeliveryStarter
 from activities.deliveries.webhook_fan_out import WebhookFanOut
 from activities.heartbeats import HEARTBEAT_SECONDS
-from activities.maintenance.retention import Periods
 from activities.outbox.deliveries import ExecutionDeliveries
 from activities.outbox.relay import LIMITS, Relay
 from activities.schedules.schedules import Schedules
@@ -28,21 +28,17 @@ from activities.triggers.dispatcher import Dispatcher
 from cli.maintenance_schedules import MAINTENANCE_SCHEDULES, ensure_schedule
 from cli.polling import require_polling
 from cli.presence import report_presence
+from cli.quarantine.process import QuarantineProcess
 from cli.shutdown import DRAIN_SECONDS, background, until_stopped
 from cli.worker_activities import Parts, registrations_of
+from cli.worker_parts import open_parts
 from models.registrations import register_models
 from runtime.bounded_processes import refuse_beyond
-from runtime.crypto import KeyRing
-from runtime.database import Database, libpq_url
-from runtime.families import Queue
+from runtime.database import libpq_url
+from runtime.families import Family, Queue
 from runtime.notifier import Notifier, listen
-from runtime.object_store import ObjectStore
-from runtime.outbound.client import OutboundClient
-from runtime.outbound.mail import MailClient
-from runtime.outbound_policy import OutboundPolicy
 from runtime.outbox import Intent
 from runtime.settings import Settings
-from runtime.temporal_client import connect
 from workflows.registry import ROUTES, SCHEDULED, WORKFLOWS
 from workflows.sandbox import workflow_runner
 
@@ -68,7 +64,10 @@ STICKY_TIMEOUT = timedelta(seconds=5)
 
 @asynccontextmanager
 async def running_workers(
-    parts: Parts, database_url: str, queues: Sequence[Queue] = tuple(Queue)
+    parts: Parts,
+    database_url: str,
+    queues: Sequence[Queue] = tuple(Queue),
+    predecessor: int | None = None,
 ) -> AsyncIterator[Relay]:
     """Workers, relay and listener, running until the block ends."""
     deliveries = ExecutionDeliveries(parts.client, ROUTES)
@@ -77,13 +76,14 @@ async def running_workers(
         parts.database,
         {**deliveries.by_intent(), Intent.SCHEDULE: schedules.deliver},
         parts.starts,
-        replace(LIMITS, running=parts.running_cap),
+        replace(LIMITS, running={**LIMITS.running, Family.AUTOMATION_RUN: parts.running_cap}),
     )
-    dispatcher, fan_out = Dispatcher(parts.database), WebhookFanOut(parts.database)
+    fan_out = WebhookFanOut(parts.database)
+    woken = (relay, Dispatcher(parts.database), DeliveryStarter(parts.database))
 
     def wake() -> None:
-        relay.wake()
-        dispatcher.wake()
+        for each in woken:
+            each.wake()
 
     parts.database.notify_workers = wake
     notifier = Notifier(libpq_url(database_url))
@@ -92,20 +92,20 @@ async def running_workers(
     failure: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     register_models()
     registrations = registrations_of(parts)
-    suspects = Suspects(parts.database, parts.client, registrations.families)
-    await suspects.begin()
+    quarantine = QuarantineProcess()
+    suspects = Suspects(parts.database, registrations.families, parts.client, quarantine)
+    await suspects.begin(predecessor)
     async with contextlib.AsyncExitStack() as stack:
+        enter = stack.enter_async_context
+        stack.push_async_callback(quarantine.close)
         for worker in _workers(parts, queues, registrations.activities, suspects, failure):
-            await stack.enter_async_context(worker)
-        await stack.enter_async_context(background(_raised(failure), suspects.run()))
-        await stack.enter_async_context(background(notifier.run()))
+            await enter(worker)
+        await enter(background(_raised(failure), suspects.run(), notifier.run()))
         if Queue.AUTOMATION in queues:
             for schedule in MAINTENANCE_SCHEDULES:
                 await ensure_schedule(parts.client, schedule)
             listening = listen(libpq_url(database_url), wake)
-            await stack.enter_async_context(
-                background(relay.run(), dispatcher.run(), fan_out.run(), listening)
-            )
+            await enter(background(*(each.run() for each in woken), fan_out.run(), listening))
         yield relay
 
 
@@ -120,7 +120,7 @@ def _workers(
     suspects: Suspects,
     failure: asyncio.Future[None],
 ) -> list[Worker]:
-    interceptors = [SuspectInterceptor(suspects)]
+    interceptors = [SuspectInterceptor(suspects), FinalErrorInterceptor()]
 
     # A worker that fails shuts down by itself, but only when no workflow task is left, and one
     # whose local activities it now refuses is left for ever.
@@ -179,10 +179,14 @@ def _activity_worker(
 
 
 async def run_worker(
-    settings: Settings, queues: Sequence[Queue] = tuple(Queue), heartbeat: Path | None = None
+    settings: Settings,
+    queues: Sequence[Queue] = tuple(Queue),
+    heartbeat: Path | None = None,
+    predecessor: int | None = None,
 ) -> None:
     """Work until SIGTERM or SIGINT, then drain; from the moment it is ready, touch `heartbeat`.
 
+    `predecessor` is the exit code of the process before this one, where somebody saw its end.
     Raises SilentWorkerError for workers that no longer poll, and whatever a worker failed with:
     their process must be replaced.
     """
@@ -191,35 +195,16 @@ async def run_worker(
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopping.set)
     url = settings.database_url.get_secret_value()
-    database = Database(url, pool_size=settings.database_pool_size, application="workspace-worker")
-    policy = OutboundPolicy.from_entries(settings.outbound_allow)
     refuse_beyond(LONG_EVALUATIONS_OF_ONE_WORKSPACE)
-    async with (
-        OutboundClient(policy) as outbound,
-        OutboundClient(policy, http2=True) as http2,
-    ):
-        parts = Parts(
-            database,
-            await connect(settings, metrics_address=settings.worker_metrics_address),
-            outbound,
-            KeyRing(settings.secret_keys),
-            ObjectStore(settings.object_store),
-            Periods.of(settings),
-            None if settings.mail is None else MailClient(settings.mail, policy),
-            timedelta(seconds=settings.run_limit_seconds),
-            settings.running_cap,
-            providers=settings.providers,
-            pushers=pushers_of(settings, outbound, http2),
-        )
-        beside = background(_beat(heartbeat), report_presence(database, queues))
-        async with running_workers(parts, url, queues), beside:
+    async with open_parts(settings, "workspace-worker", settings.worker_metrics_address) as parts:
+        beside = background(_beat(heartbeat), report_presence(parts.database, queues))
+        async with running_workers(parts, url, queues, predecessor), beside:
             log.info("worker is ready", queues=[queue.value for queue in queues])
             try:
                 await until_stopped(stopping, require_polling(parts.client, queues))
             finally:
                 log.info("worker is draining")
                 _cut_off_later()
-    await database.close()
 
 
 async def _beat(heartbeat: Path | None) -> None:

@@ -23,6 +23,8 @@ class PlatformError(Exception):
     code: ClassVar[str] = "internal_error"
     status: ClassVar[int] = 500
     headers: ClassVar[dict[str, str]] = {}
+    advice: ClassVar[str] = ""
+    """What a client does about it, for the documentation."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
@@ -32,6 +34,7 @@ class PlatformError(Exception):
 class ValidationError(PlatformError):
     """The input breaks a rule of its shape or of the resource it is meant for."""
 
+    advice = "Correct what `details` names, each at its `path` in the body, then send it again."
     tag = "ApiValidationError"
     code = "validation_error"
     status = 400
@@ -49,12 +52,20 @@ class ValidationError(PlatformError):
 
 
 class InvalidError(PlatformError):
+    """What was asked for makes no sense for this resource, such as browsing a provider that
+    cannot be browsed.
+    """
+
+    advice = "Ask for something else; the message says why."
     tag = "ApiInvalid"
     code = "invalid"
     status = 400
 
 
 class UnauthorizedError(PlatformError):
+    """No key or session was shown, or one that is mistyped, expired or revoked."""
+
+    advice = "Send `Authorization: Bearer` with a key of the workspace, or sign in again."
     tag = "ApiUnauthorized"
     code = "unauthorized"
     status = 401
@@ -62,6 +73,11 @@ class UnauthorizedError(PlatformError):
 
 
 class DeniedError(PlatformError):
+    """The caller is known and may not do this: a scope of the key, the role, or access to the
+    item is missing.
+    """
+
+    advice = "Ask for the scope that the message names, or for access to the item."
     tag = "ApiDenied"
     code = "denied"
     status = 403
@@ -70,6 +86,10 @@ class DeniedError(PlatformError):
 class NotFoundError(PlatformError):
     """The thing does not exist, or the caller cannot see it: the two are never told apart."""
 
+    advice = (
+        "Look at the ids and at the workspace of the key. For a path that does not exist the "
+        "message names the nearest."
+    )
     tag = "ApiNotFound"
     code = "not_found"
     status = 404
@@ -79,6 +99,9 @@ class NotFoundError(PlatformError):
 
 
 class MethodNotAllowedError(PlatformError):
+    """The path exists, and not with this method."""
+
+    advice = "Take one of the methods in `Allow`."
     tag = "ApiMethodNotAllowed"
     code = "method_not_allowed"
     status = 405
@@ -87,12 +110,16 @@ class MethodNotAllowedError(PlatformError):
 class RequestTimeoutError(PlatformError):
     """The request arrives too slowly, or not at all (RFC 9110, 15.5.9)."""
 
+    advice = "Send the request again."
     tag = "ApiRequestTimeout"
     code = "request_timeout"
     status = 408
 
 
 class ConflictError(PlatformError):
+    """The state of the resource does not allow it, or it was changed since it was read."""
+
+    advice = "Read the resource again and decide anew."
     tag = "ApiConflict"
     code = "conflict"
     status = 409
@@ -101,12 +128,18 @@ class ConflictError(PlatformError):
 class RunError(PlatformError):
     """An automation cannot be run in the state it is in."""
 
+    advice = "Publish and enable the automation, or test its draft."
     tag = "ApiRunError"
     code = "run_error"
     status = 409
 
 
 class InProgressError(PlatformError):
+    """The same call, by its `Idempotency-Key` or `clientMutationId`, is still under way, or the
+    work takes longer than a request.
+    """
+
+    advice = "Send the same call again after `Retry-After`: it answers with the result."
     tag = "ApiInProgress"
     code = "in_progress"
     status = 409
@@ -114,30 +147,45 @@ class InProgressError(PlatformError):
 
 
 class PayloadTooLargeError(PlatformError):
+    """The body is larger than the operation takes."""
+
+    advice = "Send less at a time; files are uploaded by themselves."
     tag = "ApiPayloadTooLarge"
     code = "payload_too_large"
     status = 413
 
 
 class UnsupportedMediaTypeError(PlatformError):
+    """The `Content-Type` is not one that the operation takes."""
+
+    advice = "Send JSON as `application/json`."
     tag = "ApiUnsupportedMediaType"
     code = "unsupported_media_type"
     status = 415
 
 
 class ConflictingMutationError(PlatformError):
+    """An `Idempotency-Key` or `clientMutationId` was used for another request before."""
+
+    advice = "Take a new one for each request that is not a repetition."
     tag = "ApiConflictingMutation"
     code = "conflicting_mutation"
     status = 422
 
 
 class UnsupportedError(PlatformError):
+    """The platform, or the provider, cannot do this with such a resource."""
+
+    advice = "Nothing to repeat: take another way."
     tag = "ApiUnsupported"
     code = "unsupported"
     status = 422
 
 
 class RateLimitedError(PlatformError):
+    """The key, or the address, asks more often than it may."""
+
+    advice = "Wait for `Retry-After`; the headers `X-RateLimit-…` tell what is left."
     tag = "ApiRateLimited"
     code = "rate_limited"
     status = 429
@@ -145,16 +193,24 @@ class RateLimitedError(PlatformError):
 
 
 class InternalError(PlatformError):
-    pass
+    """The platform has a defect."""
+
+    advice = "Send it again later; name `X-Request-Id` to whoever runs the platform."
 
 
 class UpstreamError(PlatformError):
+    """Something that the platform depends on, such as a provider, did not answer as it should."""
+
+    advice = "Send it again, each time after twice as long."
     tag = "ApiUpstreamError"
     code = "upstream_error"
     status = 502
 
 
 class UnavailableError(PlatformError):
+    """The platform cannot answer now, because its database is away or it is going down."""
+
+    advice = "Send it again after `Retry-After`."
     tag = "ApiUnavailable"
     code = "unavailable"
     status = 503

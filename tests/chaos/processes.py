@@ -21,6 +21,20 @@ from tests.support.patience import eventually
 SECRET = "a secret of the chaos tests that is long enough to be one"
 
 
+WITHOUT_OWNER = (
+    "Task exception was never retrieved",
+    "an event was not answered",
+    "a debounced change was not answered",
+    "a turn failed",
+)
+"""What no log of a worker says, whatever is killed."""
+
+
+def without_owner(log: str) -> list[str]:
+    """The lines of a log about errors that nobody handles."""
+    return [line for line in log.splitlines() if any(word in line for word in WITHOUT_OWNER)]
+
+
 class Worker:
     """One `workspace worker`."""
 
@@ -70,6 +84,7 @@ class Workers:
         for worker in self._started:
             worker.process.kill()
             await worker.process.ended()
+        assert [line for worker in self._started for line in without_owner(worker.log())] == []
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +165,7 @@ async def running_up(directory: Path) -> AsyncIterator[Up]:
 
         await eventually(is_up, what="the platform's start")
         yield up
+        assert without_owner(_text(state.log("worker"))) == []
     finally:
         await _end(process)
 

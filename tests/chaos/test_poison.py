@@ -2,17 +2,20 @@
 
 import asyncio
 import signal
+import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from typing import Any
 
 import pytest
 from sqlalchemy import insert, select
+from temporalio.client import WorkflowExecutionStatus
 
-from activities.suspects import REASON
 from models.automation.action_runs.tables import action_run
 from models.core.lifecycle.tables import work_suspect
 from models.messages.jobs.commands import accept_job
 from models.messages.jobs.tables import job
+from runtime.exit_codes import PREDECESSOR
 from runtime.families import Family
 from runtime.ids import new_id
 from tests.chaos.processes import Workers
@@ -32,6 +35,33 @@ def substitute(run, node):
     return whole(run, node)
 quick_nodes.substitute = substitute
 """
+LETHAL_EVERYWHERE = """
+import os, signal
+from activities.action_runs.steps import ActionSteps
+from activities.jobs.transactions import JobActivities
+whole = ActionSteps._open
+async def die(self, attempt, *_):
+    if not hasattr(attempt, "step") or "lethal" in str(attempt.step.parameters):
+        os.kill(os.getpid(), signal.SIGSEGV)
+    return await whole(self, attempt)
+ActionSteps._open = JobActivities._chunk = die
+"""
+SLEEPY = """
+import asyncio
+from activities.outbox.relay import Relay
+Relay.run = lambda self: asyncio.sleep(99)
+"""
+REASON = 'Node "lethal" ended 3 workers, and then a process of its own: signal 11 (SIGSEGV).'
+
+
+def prepared(lethal: str) -> str:
+    """The Python that makes a worker and its quarantine lethal."""
+    child = f"{lethal}\nfrom cli.quarantine.child import main; main()"
+    return f"""{lethal}
+import sys
+from cli.quarantine import process
+process.COMMAND = [sys.executable, "-c", {child!r}]
+"""
 
 
 @asynccontextmanager
@@ -40,7 +70,7 @@ async def supervised(workers: Workers, deaths: list[int]) -> AsyncIterator[None]
 
     async def supervise() -> None:
         while True:
-            worker = await workers.start(prepared=LETHAL)
+            worker = await workers.start(prepared=prepared(LETHAL))
             deaths.append(await worker.process.ended())
 
     supervising = asyncio.create_task(supervise())
@@ -67,32 +97,73 @@ async def test_a_run_that_ends_three_workers_is_failed_and_another_goes_on(
         again = await idle.run(graph(node("end", "transform", output={"ok": True})))
         assert again.status == "succeeded"
     assert deaths == [-signal.SIGSEGV] * 3
+    name = Family.AUTOMATION_RUN.workflow_id(lethal)
+    assert await status_of(idle, name) is WorkflowExecutionStatus.FAILED
 
 
-async def test_every_family_is_stopped_after_three(idle: Engine, workers: Workers) -> None:
-    action_id = await make(idle, "transform", output={})
-    run_id, job_id = await start(idle, action_id), new_id()
+async def status_of(engine: Engine, workflow_id: str) -> WorkflowExecutionStatus | None:
+    return (await engine.client.get_workflow_handle(workflow_id).describe()).status
+
+
+async def test_every_family_goes_on_in_quarantine_and_fails_when_it_ends_that(
+    idle: Engine, workers: Workers
+) -> None:
+    lethal_id = await make(idle, "transform", output={"lethal": 1})
+    healthy_id = await make(idle, "transform", output={"ok": 1})
+    lethal, healthy = await start(idle, lethal_id), await start(idle, healthy_id)
+    job_id = new_id()
     async with idle.database.transaction() as work:
-        await accept_job(
-            work,
-            idle.actor,
-            Family.RECOMPUTATION,
-            job_id,
-            new_id(),
-            summary="Test",
-        )
-        lost = [{"id": each, "lost": 3, "suspected_at": work.now} for each in (run_id, job_id)]
+        await accept_job(work, idle.actor, Family.RECOMPUTATION, job_id, new_id(), summary="Test")
+        lost = [
+            {"id": each, "lost": 3, "suspected_at": work.now} for each in (lethal, healthy, job_id)
+        ]
         await work.execute(insert(work_suspect), lost)
-    await workers.start()
+    worker = await workers.start(prepared=prepared(LETHAL_EVERYWHERE))
 
-    async def reasons() -> list[str | None]:
+    async def row(table: Any, id_: Any) -> tuple[str, str | None]:
         async with idle.database.transaction() as work:
-            rows = [(action_run, run_id), (job, job_id)]
-            statements = [select(table.c.error).where(table.c.id == id_) for table, id_ in rows]
-            return [await work.scalar(statement) for statement in statements]
+            columns = table.c
+            found = await work.first(select(columns.status, columns.error).where(columns.id == id_))
+        assert found is not None, "it is there"
+        return found.status, found.error
 
-    async def stopped() -> bool:
-        return None not in await reasons()
+    async def ended() -> bool:
+        rows = [
+            await row(action_run, lethal),
+            await row(action_run, healthy),
+            await row(job, job_id),
+        ]
+        return {status for status, _ in rows} <= {"succeeded", "failed"}
 
-    await eventually(stopped, what="the end of both")
-    assert await reasons() == [REASON, REASON]
+    await eventually(ended, what="the end of all")
+    end = "ended 3 workers, and then a process of its own: signal 11 (SIGSEGV)."
+    assert (await row(action_run, healthy))[0] == "succeeded"
+    assert await row(action_run, lethal) == ("failed", f'Step "main" {end}')
+    assert await row(job, job_id) == ("failed", f"advance_job {end}")
+    assert worker.process.exit_code is None
+    for name in (Family.ACTION_RUN.workflow_id(lethal), Family.RECOMPUTATION.workflow_id(job_id)):
+
+        async def failed(name: str = name) -> bool:
+            return await status_of(idle, name) is WorkflowExecutionStatus.FAILED
+
+        await eventually(failed, what=f"the end of {name}")
+
+
+@pytest.mark.parametrize(
+    ("code", "lost"), [(-signal.SIGKILL, 0), (0, 0), (-signal.SIGSEGV, 1), (3, 1), (None, 1)]
+)
+async def test_a_worker_that_others_ended_leaves_no_count(
+    idle: Engine, workers: Workers, code: int | None, lost: int
+) -> None:
+    action_id = await make(idle, "transform", output={"ok": 1})
+    run_id = await start(idle, action_id)
+    async with idle.database.transaction() as work:
+        gone = f"{socket.gethostname()}:{2**22 + 1}"
+        row = {"id": run_id, "lost": 1, "suspected_at": work.now, "held_by": gone}
+        await work.execute(insert(work_suspect), row)
+    variables = {} if code is None else {PREDECESSOR: str(int(code))}
+    worker = await workers.start(prepared=SLEEPY, **variables)
+    await worker.ready()
+    async with idle.database.transaction() as work:
+        counted = await work.scalar(select(work_suspect.c.lost).where(work_suspect.c.id == run_id))
+    assert counted == lost

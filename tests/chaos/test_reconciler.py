@@ -357,7 +357,7 @@ async def test_a_restarted_run_keeps_what_operators_see(engine: Engine) -> None:
         "summary": "Test · v1 · schedule",
         "resourceId": str(automation.id),
         "source": "schedule",
-        "priority": 3,
+        "weight": 1,
     }
     await engine.until(automation.id, run_id, lambda run: run.status == "waiting")
     described = await execution(engine, run_id).describe()
@@ -377,7 +377,7 @@ async def test_a_run_in_line_is_left_alone(engine: Engine) -> None:
     await engine.until(automation_id, first, lambda run: run.status == "waiting")
     counts = await sweep(engine)
     assert (counts["restarted"], counts["closed"], counts["admitted"]) == (0, 0, 0)
-    assert (await engine.get(automation_id, second)).metadata["admittedAt"] is None
+    assert (await engine.get(automation_id, second)).metadata.get("admittedAt") is None
     for run_id in (second, first):
         await engine.cancel(automation_id, run_id)
 

@@ -22,6 +22,7 @@ from cli.supervisor.state import StateDir
 from cli.supervisor.status import Status
 from cli.supervisor.supervisor import Supervisor
 from cli.supervisor.temporal import temporal_service
+from runtime.exit_codes import PREDECESSOR
 from tests.support.patience import ENOUGH
 
 STAY = "import time; time.sleep(600)"
@@ -99,6 +100,17 @@ async def test_a_killed_child_comes_back(supervisor: Supervisor, state: StateDir
     pid = pid_of(state, "a")
     os.kill(pid, signal.SIGKILL)
     assert psutil.pid_exists(await replaced(state, "a", pid))
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV])
+async def test_a_child_is_told_how_the_one_before_it_ended(
+    supervisor: Supervisor, state: StateDir, number: signal.Signals
+) -> None:
+    code = f"import os; print(os.environ['{PREDECESSOR}'], flush=True)\n{STAY}"
+    await supervisor.start(service("a", code))
+    await eventually(lambda: state.log("a").read_text().split() == ["0"])
+    os.kill(pid_of(state, "a"), number)
+    await eventually(lambda: state.log("a").read_text().split() == ["0", str(-number.value)])
 
 
 async def test_a_child_comes_back_though_it_could_not_be_started(
@@ -232,7 +244,9 @@ async def test_strays_are_ended_and_strangers_are_not(state: StateDir) -> None:
 
 @pytest.mark.parametrize("place", [0, 2 * 4096])
 def test_a_damaged_database_of_temporal_is_named(state: StateDir, place: int) -> None:
-    temporal = temporal_service(state, 1, 2)
+    temporal = temporal_service(
+        state, {"temporal": 1, "temporalUi": 2, "temporalHttp": 3, "temporalMetrics": 4}
+    )
     assert temporal.damage() == ""
     with closing(sqlite3.connect(state.temporal_database)) as database:
         database.execute("CREATE TABLE one (words TEXT)")

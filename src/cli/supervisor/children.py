@@ -14,6 +14,7 @@ import psutil
 from cli.supervisor.errors import StartError
 from cli.supervisor.files import read_object, write_private
 from cli.supervisor.state import StateDir
+from runtime.exit_codes import PREDECESSOR
 
 
 def _nothing() -> None:
@@ -52,8 +53,11 @@ class Child:
         self._record = record
 
     @classmethod
-    async def start(cls, service: Service, state: StateDir) -> "Child":
-        """Start the process. Raises StartError when its program cannot be run."""
+    async def start(cls, service: Service, state: StateDir, predecessor: int = 0) -> "Child":
+        """Start the process, which is told the exit code of the one before it.
+
+        Raises StartError when its program cannot be run.
+        """
         service.before_start()
         state.rotate_log(service.name)
         with state.log(service.name).open("ab") as log:
@@ -61,7 +65,7 @@ class Child:
             try:
                 process = await asyncio.create_subprocess_exec(
                     *service.command,
-                    env=dict(service.environment),
+                    env={**service.environment, PREDECESSOR: str(predecessor)},
                     cwd=service.directory,
                     stdin=asyncio.subprocess.DEVNULL,
                     stdout=log,

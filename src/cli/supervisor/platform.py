@@ -25,6 +25,8 @@ from cli.supervisor.temporal import temporal_probe, temporal_service
 STOP_ORDER = ("worker", "api", "migrate", "temporal", "postgres")
 _HEARTBEAT_SECONDS = 10
 _EXTERNAL_SECONDS = 30
+LOOPBACK_ALLOWED = ("127.0.0.0/8", "::1", "localhost")
+"""What the embedded platform may call when nobody says anything else."""
 _MARGIN_SECONDS = 5
 """Past the time a process gives itself to stop, until it is killed."""
 
@@ -64,7 +66,9 @@ class Platform:
             ui_url = f"http://{LOOPBACK}:{ports['temporalUi']}"
         sessions = development_sessions(self._state)
         self._environment = self._shared_environment(temporal_address, ui_url)
+        self._environment |= self._outbound_environment(ports)
         self._environment |= sessions.environment
+        self._environment.setdefault("WORKSPACE_PUBLIC_URL", base_url)
         await together(self._start_database(), self._start_temporal(ports, temporal_address))
         await together(
             self._supervisor.start(self._api(ports["api"], base_url)),
@@ -97,6 +101,9 @@ class Platform:
         if options.temporal_address is None:
             wanted["temporal"] = (options.temporal_port, "--temporal-port")
             wanted["temporalUi"] = (options.ui_port, "--ui-port")
+            # Free ones, of which Temporal would else choose others that nobody knows.
+            wanted["temporalHttp"] = (0, "--port")
+            wanted["temporalMetrics"] = (0, "--port")
         ports: dict[str, int] = {}
         for name, (requested, option) in wanted.items():
             ports[name] = choose_port(requested, known.get(name), option, ports.values())
@@ -117,6 +124,20 @@ class Platform:
         }
         if ui_url:
             environment["WORKSPACE_TEMPORAL_UI_URL"] = ui_url
+        return environment
+
+    def _outbound_environment(self, ports: dict[str, int]) -> dict[str, str]:
+        """Which ports are the platform's own, and what may be called besides the internet."""
+        known = os.environ.get("WORKSPACE_OWN_LISTENERS", "")
+        own = [f"{LOOPBACK}:{port}" for port in ports.values()]
+        environment = {"WORKSPACE_OWN_LISTENERS": ",".join(filter(None, [known, *own]))}
+        embedded = self._options.database_url is None and self._options.temporal_address is None
+        if embedded and "WORKSPACE_OUTBOUND_ALLOW" not in os.environ:
+            environment["WORKSPACE_OUTBOUND_ALLOW"] = ",".join(LOOPBACK_ALLOWED)
+            self._status.say(
+                "Servers on this machine may be called by automations and connections, the"
+                " platform's own ports apart: set WORKSPACE_OUTBOUND_ALLOW to change that."
+            )
         return environment
 
     async def _start_database(self) -> None:
@@ -140,7 +161,7 @@ class Platform:
 
     async def _start_temporal(self, ports: dict[str, int], address: str) -> None:
         if self._options.temporal_address is None:
-            service = temporal_service(self._state, ports["temporal"], ports["temporalUi"])
+            service = temporal_service(self._state, ports)
             await self._supervisor.start(service)
             self._embedded += ("temporal",)
             return

@@ -10,6 +10,7 @@ from cli.supervisor.errors import StartError
 from cli.supervisor.files import tail
 from cli.supervisor.state import StateDir
 from cli.supervisor.status import Status
+from runtime.exit_codes import end_of
 
 _FIRST_DELAY = 0.2
 _LONGEST_DELAY = 10.0
@@ -71,19 +72,21 @@ class Supervisor:
         log = self._state.log(child.service.name)
         return f"The end of {log}:\n{tail(log, since=child.log_begin)}"
 
-    async def _spawn(self, service: Service) -> Child:
+    async def _spawn(self, service: Service, predecessor: int = 0) -> Child:
         self._status.set(service.name, "starting")
-        child = await Child.start(service, self._state)
+        child = await Child.start(service, self._state, predecessor)
         self._children[service.name] = child
         return child
 
     async def _keep_running(self, child: Child) -> None:
         delay = _FIRST_DELAY
         service = child.service
-        ended = ""
+        code, ended = 0, ""
         while True:
             started = time.monotonic()
-            ended = ended or _how(await self._watch(child))
+            if not ended:
+                code = await self._watch(child)
+                ended = _how(code)
             self._ready[service.name].clear()
             if time.monotonic() - started > _STEADY_SECONDS:
                 delay = _FIRST_DELAY
@@ -93,7 +96,7 @@ class Supervisor:
             for needed in service.needs:
                 await self._ready[needed].wait()
             try:
-                child = await self._spawn(service)
+                child = await self._spawn(service, code)
             except (StartError, OSError) as error:
                 # A full disk or table of processes may have room again the next time.
                 ended = str(error)
@@ -133,4 +136,4 @@ class Supervisor:
 
 
 def _how(code: int) -> str:
-    return f"killed by signal {-code}" if code < 0 else f"ended with code {code}"
+    return f"ended: {end_of(code)}"

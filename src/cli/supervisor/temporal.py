@@ -6,7 +6,7 @@ import os
 import shutil
 import sqlite3
 import sysconfig
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
@@ -24,12 +24,14 @@ from runtime.families import SearchAttribute
 _PROBE_TIMEOUT = timedelta(seconds=2)
 
 
-def temporal_service(state: StateDir, port: int, ui_port: int) -> Service:
+def temporal_service(state: StateDir, ports: Mapping[str, int]) -> Service:
     """Temporal's development server as a supervised process. Raises StartError."""
     options = {
         "ip": LOOPBACK,
-        "port": str(port),
-        "ui-port": str(ui_port),
+        "port": str(ports["temporal"]),
+        "ui-port": str(ports["temporalUi"]),
+        "http-port": str(ports["temporalHttp"]),
+        "metrics-port": str(ports["temporalMetrics"]),
         "db-filename": str(state.temporal_database),
         "log-level": "warn",
     }
@@ -44,7 +46,7 @@ def temporal_service(state: StateDir, port: int, ui_port: int) -> Service:
         command=command,
         # Settings of the person's own Temporal clients do not concern this server.
         environment={k: v for k, v in os.environ.items() if not k.startswith("TEMPORAL_")},
-        is_ready=temporal_probe(f"{LOOPBACK}:{port}"),
+        is_ready=temporal_probe(f"{LOOPBACK}:{ports['temporal']}"),
         damage=lambda: _damage(state.temporal_database),
     )
 

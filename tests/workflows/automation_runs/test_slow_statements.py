@@ -4,7 +4,7 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import OperationalError
 
-from activities.automation_runs.nodes.failures import DATABASE_AWAY, took_too_long
+from activities.database_errors import DATABASE_AWAY, took_too_long
 from runtime.database import Database
 
 

@@ -1,32 +1,62 @@
 """Work that may end its workers: what was open when a worker started, counted until it is cleared.
 
 A lost worker takes much with it, and only one piece of work is to blame. So each suspect is
-executed while no other suspect is, and counted before and after: `begin_alone`, `report`.
+executed while no other suspect is, and counted before and after: `begin_alone`, `report`. A worker
+that somebody else ended leaves no count: `settle`. Work with too many counts is quarantined.
 """
 
-from collections.abc import Iterable
+import os
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 
-from sqlalchemy import case, delete, exists, func, literal, select, update
+from sqlalchemy import ColumnElement, case, delete, exists, func, literal, or_, select, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from models.core.base import Id
 from models.core.lifecycle.commands import WorkTable
-from models.core.lifecycle.tables import work_suspect
+from models.core.lifecycle.tables import WorkSuspect, work_suspect
 from runtime.database import UnitOfWork
 from runtime.outbox import Intent, outbox
 
 MOST_LOST = 3
-"""Workers that may be lost with one piece of work."""
+"""Workers that are lost with one piece of work before it is quarantined."""
 SUSPICION = timedelta(minutes=10)
 """How long work is suspected after the start of a worker."""
+LONGEST_QUARANTINE = timedelta(days=60)
+"""Longer than any work lasts."""
 
 _suspect = work_suspect.c
 
 
+async def settle(work: UnitOfWork, host: str, *, guilty: bool) -> None:
+    """Close the counts of the processes of this host that are gone.
+
+    They stay when those processes died of what they did, and are taken back when they did not.
+    """
+    held = select(_suspect.held_by).where(_suspect.held_by.startswith(f"{host}:", autoescape=True))
+    gone = [row.held_by for row in await work.rows(held.distinct()) if _is_gone(row.held_by)]
+    lost = _suspect.lost if guilty else func.greatest(_suspect.lost - 1, 0)
+    statement = update(work_suspect).where(_suspect.held_by.in_(gone))
+    await work.execute(statement.values(lost=lost, held_by=None))
+
+
+def _is_gone(holder: str) -> bool:
+    pid = int(holder.rpartition(":")[2])
+    if pid == os.getpid():
+        # The process before this one had the same number.
+        return True
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        return False
+    return False
+
+
 async def suspect(work: UnitOfWork, kinds: Iterable[WorkTable]) -> None:
     """Suspect all open work whose start has been delivered; it has lost one worker then."""
-    await work.execute(delete(work_suspect).where(_suspect.suspected_at < work.now - SUSPICION))
+    await work.execute(delete(work_suspect).where(~_is_current(work)))
     for kind in kinds:
         columns = kind.table.c
         undelivered = exists().where(
@@ -38,23 +68,47 @@ async def suspect(work: UnitOfWork, kinds: Iterable[WorkTable]) -> None:
         await work.execute(statement.on_conflict_do_update(index_elements=["id"], set_=again))
 
 
-async def suspected(work: UnitOfWork) -> frozenset[Id]:
-    """The ids of all suspects."""
-    statement = select(_suspect.id).where(_suspect.suspected_at >= work.now - SUSPICION)
-    return frozenset(row.id for row in await work.rows(statement))
+def _is_current(work: UnitOfWork) -> ColumnElement[bool]:
+    return or_(
+        _suspect.suspected_at >= work.now - SUSPICION,
+        _suspect.quarantined_at >= work.now - LONGEST_QUARANTINE,
+    )
 
 
-async def begin_alone(work: UnitOfWork, work_id: Id) -> bool:
-    """Count one more worker; False when too many were lost with the work already."""
-    count = case((_suspect.lost < MOST_LOST, _suspect.lost + 1), else_=_suspect.lost)
-    statement = update(work_suspect).where(_suspect.id == work_id).values(lost=count)
-    before = select(_suspect.lost).where(_suspect.id == work_id).with_for_update()
-    lost = await work.scalar(before)
-    await work.execute(statement)
-    return lost is None or lost < MOST_LOST
+async def suspected(work: UnitOfWork) -> Mapping[Id, bool]:
+    """The ids of all suspects, and which of them are quarantined."""
+    statement = select(_suspect.id, _suspect.quarantined_at).where(_is_current(work))
+    return {row.id: row.quarantined_at is not None for row in await work.rows(statement)}
+
+
+async def begin_alone(work: UnitOfWork, work_id: Id, holder: str) -> bool:
+    """Count one more worker; False when so many were lost with the work that it is quarantined."""
+    counted = _suspect.lost < MOST_LOST
+    statement = update(work_suspect).where(_suspect.id == work_id)
+    lost = await work.scalar(
+        statement.values(
+            lost=case((counted, _suspect.lost + 1), else_=_suspect.lost),
+            held_by=case((counted, holder), else_=None),
+            quarantined_at=case((counted, None), else_=work.now),
+        ).returning(_suspect.quarantined_at)
+    )
+    return lost is None
 
 
 async def report(work: UnitOfWork, work_id: Id) -> None:
     """Take back what `begin_alone` counted: the worker is still there."""
     lost = func.greatest(_suspect.lost - 1, 0)
-    await work.execute(update(work_suspect).where(_suspect.id == work_id).values(lost=lost))
+    statement = update(work_suspect).where(_suspect.id == work_id)
+    await work.execute(statement.values(lost=lost, held_by=None))
+
+
+async def quarantined(work: UnitOfWork) -> Sequence[WorkSuspect]:
+    """All quarantined work, the latest first."""
+    statement = select(work_suspect).where(_suspect.quarantined_at.is_not(None))
+    return await work.rows(statement.order_by(_suspect.quarantined_at.desc()), of=WorkSuspect)
+
+
+async def clear(work: UnitOfWork, work_id: Id) -> bool:
+    """Suspect a piece of work no longer, and lift its quarantine; False when it was none."""
+    statement = delete(work_suspect).where(_suspect.id == work_id).returning(_suspect.id)
+    return await work.scalar(statement) is not None

@@ -13,6 +13,10 @@ class ExpressionError(BindingError):
     """A CEL expression does not compile, or its evaluation failed."""
 
 
+class MissingKeyError(ExpressionError):
+    """The evaluation selected a key that a map does not have."""
+
+
 class ExpressionLimitError(ExpressionError):
     """The evaluation takes too much time or memory, or gives too much."""
 

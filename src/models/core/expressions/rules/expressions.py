@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any, Protocol
 
 from models.core.expressions.rules.cel_text import selections
-from models.core.expressions.rules.errors import ExpressionError
+from models.core.expressions.rules.errors import ExpressionError, MissingKeyError
 from models.core.expressions.rules.programs import MAX_LENGTH, Program, Type, environment
 from models.core.expressions.rules.reads import Reads
 
@@ -71,4 +71,8 @@ class _CelExpression:
         return self._program.type in ("BOOL", "DYN")
 
     def evaluate(self, variables: Mapping[str, Any]) -> Any:
-        return self._program.run(self._reads.take(variables))
+        try:
+            return self._program.run(self._reads.take(variables))
+        except MissingKeyError as error:
+            told = ". ".join((error.message, *self._reads.missing(variables)))
+            raise MissingKeyError(told) from None

@@ -20,7 +20,11 @@ from google.protobuf.message import DecodeError
 from models.core.expressions.rules import coalesce
 from models.core.expressions.rules.bounds import Extent, extent_of, is_small
 from models.core.expressions.rules.cel_text import names, tokens
-from models.core.expressions.rules.errors import ExpressionError, ExpressionLimitError
+from models.core.expressions.rules.errors import (
+    ExpressionError,
+    ExpressionLimitError,
+    MissingKeyError,
+)
 from models.core.expressions.rules.json_values import ResultReader
 from models.core.expressions.rules.nulls import with_nulls
 from models.core.expressions.rules.syntax import read_tree
@@ -149,7 +153,7 @@ class Program:
             raise ExpressionLimitError from None
         error, value = json.loads(answer)
         if error is not None:
-            raise (ExpressionLimitError if value else ExpressionError)(error)
+            raise _ERRORS[value](error)
         return value
 
     def _request(self, data: Mapping[str, Any]) -> bytes:
@@ -169,7 +173,7 @@ class Program:
             value, again = _value(self._with_nulls(), data)
             problem = problem if again is not None else None
         if problem is not None:
-            raise ExpressionError(problem)
+            raise problem
         try:
             return reader.read(opened(value))
         except (TypeError, SystemError):
@@ -186,6 +190,9 @@ class Program:
 
 
 _processes = BoundedProcesses([__name__])
+
+_NOT_FOUND = "NOT_FOUND: "
+_ERRORS = {one.__name__: one for one in (ExpressionError, ExpressionLimitError, MissingKeyError)}
 
 _OPTIONAL = "The result is an optional value; end it with .orValue(…)."
 
@@ -205,7 +212,7 @@ def _plain(value: Any) -> Any:
 
 
 def run_apart(request: bytes) -> bytes:
-    """In a child: the error, if any, and the value; beside an error, whether it is a limit."""
+    """In a child: the error, if any, and the value; beside an error, the name of its class."""
     (variables,), text, data, moments = json.loads(request)
     surrounding = Environment(tuple((name, Type(kind)) for name, kind in variables))
     data.update((name, datetime.fromisoformat(each)) for name, each in moments.items())
@@ -213,7 +220,7 @@ def run_apart(request: bytes) -> bytes:
     try:
         answer = (None, _kept(surrounding, text).run_unbounded(data))
     except ExpressionError as error:
-        answer = (error.message, isinstance(error, ExpressionLimitError))
+        answer = (error.message, type(error).__name__)
     return json.dumps(answer).encode()
 
 
@@ -222,20 +229,20 @@ def _kept(surrounding: Environment, text: str) -> Program:
     return Program(surrounding, text)
 
 
-def _value(compiled: Any, data: Mapping[str, Any]) -> tuple[Any, str | None]:
+def _value(compiled: Any, data: Mapping[str, Any]) -> tuple[Any, ExpressionError | None]:
     """The library's value, or what it says against it."""
     try:
         value = compiled.eval(data=data)
         if value.type() != cel.Type.ERROR:
             return value, None
-        return None, _runtime_message(str(value.plain_value()))
+        return None, _runtime_error(str(value.plain_value()))
     except RuntimeError as error:
-        return None, _runtime_message(str(error))
+        return None, _runtime_error(str(error))
     except MemoryError:
         raise ExpressionLimitError from None
     except (TypeError, SystemError):
         # An optional has no Python form.
-        return None, _OPTIONAL
+        return None, ExpressionError(_OPTIONAL)
 
 
 def _compiled_with_nulls(surrounding: Environment, compiled: Any) -> Any:
@@ -267,6 +274,12 @@ def _compile_message(text: str) -> str:
     line, column, reason = place.groups()
     where = f"at line {line}, column {column}" if int(line) > 0 else "as a whole"
     return f"The expression does not compile {where}: {_quoted(reason)}"
+
+
+def _runtime_error(text: str) -> ExpressionError:
+    """The library tells the class of an error by the code of its status alone."""
+    missing = text.startswith(_NOT_FOUND)
+    return (MissingKeyError if missing else ExpressionError)(_runtime_message(text))
 
 
 def _runtime_message(text: str) -> str:

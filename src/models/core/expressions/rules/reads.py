@@ -1,11 +1,15 @@
 """What an expression reads of its variables, so that the rest is neither converted nor copied."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 from models.core.expressions.rules.cel_text import names, paths
 from models.core.expressions.rules.json_values import readable
 from models.core.expressions.rules.nulls import RECORD_MARK, VALUES
+from models.core.nearest import known, shown
+
+_MOST_MISSING = 2
 
 Paths = Collection[tuple[str, ...]]
 
@@ -13,17 +17,38 @@ Paths = Collection[tuple[str, ...]]
 class Reads:
     """The parts of its variables that a text can read, as far as it tells without data."""
 
-    __slots__ = ("_paths",)
+    __slots__ = ("_named", "_paths")
 
     def __init__(self, text: str, variables: Collection[str]) -> None:
         used = names(text)
-        self._paths = {name: _with_marks(paths(text, name)) for name in variables if name in used}
+        self._named = {name: paths(text, name) for name in variables if name in used}
+        self._paths = {name: _with_marks(read) for name, read in self._named.items()}
 
     def take(self, variables: Mapping[str, Any]) -> dict[str, Any]:
         """What is read, in the form that CEL reads; an absent variable is null."""
         return {
             name: readable(part(variables.get(name), read)) for name, read in self._paths.items()
         }
+
+    def missing(self, variables: Mapping[str, Any]) -> list[str]:
+        """What stands in place of the first keys that are read and not there: keys, no values."""
+        return list(islice(self._missing(variables), _MOST_MISSING))
+
+    def _missing(self, variables: Mapping[str, Any]) -> Iterator[str]:
+        for name, read in self._named.items():
+            for path in sorted(read):
+                within, value = [name], variables.get(name)
+                for key in path:
+                    if not isinstance(value, Mapping):
+                        break
+                    if key not in value:
+                        # Of the nodes only those are loaded that are read.
+                        if within != ["nodes"]:
+                            place = shown(".".join(within))
+                            yield f"There is no {shown(key)} in {place}; {known(key, value)}"
+                        break
+                    within.append(key)
+                    value = value[key]
 
 
 def part(value: Any, read: Paths) -> Any:

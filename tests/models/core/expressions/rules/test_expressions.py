@@ -197,3 +197,29 @@ def test_the_nodes_an_expression_reads_are_known(text: str, nodes: set[str] | No
 )
 def test_whether_an_expression_can_decide(text: str, decides: bool) -> None:
     assert compile_expression(text).decides is decides
+
+
+def test_a_missing_key_is_told_with_the_keys_there_are() -> None:
+    data = {"trigger": {"Total": "a secret", "x": 1}, "nodes": {"ok": {"decision": "approved"}}}
+    for text, there in (
+        ("trigger.total > 1.0", "There is no total in trigger; known: Total, x"),
+        ("nodes.ok.by == 'a'", "There is no by in nodes.ok; known: decision"),
+    ):
+        with pytest.raises(ExpressionError) as refusal:
+            compile_expression(text).evaluate(data)
+        assert refusal.value.message.endswith(there)
+        assert refusal.value.code == "binding_error"
+        assert "secret" not in refusal.value.message
+
+
+def test_what_is_told_of_missing_keys_is_bounded() -> None:
+    many = {f"{'k' * 200}{at}": at for at in range(5_000)}
+    with pytest.raises(ExpressionError) as refusal:
+        compile_expression("trigger.a == trigger.b && trigger.c == 1").evaluate({"trigger": many})
+    assert len(refusal.value.message) < 4_000
+
+
+def test_nodes_that_are_not_loaded_are_not_listed() -> None:
+    with pytest.raises(ExpressionError) as refusal:
+        compile_expression("nodes.later.x").evaluate({"nodes": {}})
+    assert "known" not in refusal.value.message

@@ -1,0 +1,150 @@
+"""The process of a quarantine: executes what its worker sends, until nothing comes any more."""
+
+import asyncio
+import ctypes
+import os
+import signal
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any
+
+from temporalio import activity
+from temporalio.api.failure.v1 import Failure as EncodedFailure
+from temporalio.testing import ActivityEnvironment
+from temporalio.worker import ActivityInboundInterceptor, ExecuteActivityInput
+from typing_extensions import override
+
+from activities.database_errors import FinalErrorInterceptor
+from cli.memory_limit import bound_memory
+from cli.quarantine import messages
+from cli.quarantine.messages import Pipe, receive
+from cli.shutdown import background
+from cli.worker_activities import registrations_of
+from cli.worker_parts import open_parts
+from models.registrations import register_models
+from runtime import steps
+from runtime.database import libpq_url
+from runtime.notifier import Notifier
+from runtime.payload_converter import data_converter
+from runtime.settings import Settings, load_settings
+from runtime.telemetry import configure_logging
+
+MEMORY = 2 * 1024**3
+"""Bytes of address space, and less where a worker has less."""
+IDLE_SECONDS = 120
+_PR_SET_PDEATHSIG = 1
+
+_Activities = Mapping[str, Callable[..., Any]]
+
+
+def main() -> None:
+    """Serve the standard streams; what anybody prints goes to the log of the worker."""
+    answers = Pipe(os.dup(1))
+    os.dup2(2, 1)
+    # Ctrl-C and the end of a container are for the worker, which then ends this process.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+    _end_with_parent()
+    settings = load_settings()
+    configure_logging(settings.log_format, settings.log_level)
+    bound_memory(min(filter(None, (MEMORY, settings.worker_memory_limit))))
+    asyncio.run(_serve(settings, answers))
+    os._exit(0)
+
+
+def _end_with_parent() -> None:
+    """Where the system can; elsewhere the process ends with its input."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+async def _serve(settings: Settings, answers: Pipe) -> None:
+    register_models()
+    notifier = Notifier(libpq_url(settings.database_url.get_secret_value()))
+    async with open_parts(settings, "workspace-quarantine") as parts, background(notifier.run()):
+        parts.database.notify_workers = parts.starts.on_foreign_begin = notifier.notify
+        parts.database.notify_readers = notifier.notify_readers
+        queues = registrations_of(parts).activities.values()
+        activities = {_name(each): each for queue in queues for each in queue}
+        steps.listen(lambda step: answers.write(messages.Step(step)))
+        answers.write(messages.Ready())
+        await _answer(activities, parts.client, await _standard_input(), answers)
+
+
+async def _standard_input() -> asyncio.StreamReader:
+    reader = asyncio.StreamReader()
+    loop = asyncio.get_running_loop()
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+    return reader
+
+
+def _name(function: Callable[..., Any]) -> str:
+    definition = activity._Definition.must_from_callable(function)  # it has no other
+    assert definition.name is not None, "all of ours have one"
+    return definition.name
+
+
+async def _answer(
+    activities: _Activities, client: Any, requests: asyncio.StreamReader, answers: Pipe
+) -> None:
+    environment = ActivityEnvironment(client)
+    executing: asyncio.Task[None] | None = None
+    while True:
+        idle = executing is None or executing.done()
+        try:
+            request = await asyncio.wait_for(receive(requests), IDLE_SECONDS if idle else None)
+        except (TimeoutError, asyncio.IncompleteReadError):
+            return
+        if isinstance(request, messages.Cancel):
+            environment.cancel()
+        elif isinstance(request, messages.Execute):
+            environment = ActivityEnvironment(client)
+            environment.info = request.facts.info()
+            environment.payload_converter = data_converter.payload_converter
+            environment.on_heartbeat = lambda *details: answers.write(
+                messages.Beat(messages.packed(details))
+            )
+            function = activities[request.facts.activity_type]
+            executing = asyncio.create_task(_execute(environment, function, request, answers))
+
+
+async def _execute(
+    environment: ActivityEnvironment,
+    function: Callable[..., Any],
+    request: messages.Execute,
+    answers: Pipe,
+) -> None:
+    chain = FinalErrorInterceptor().intercept_activity(_Function())
+    types, _ = messages.types_of(function)
+    arguments = messages.unpacked(request.arguments, types)
+    call = ExecuteActivityInput(function, arguments, None, {})
+    with suppress(BrokenPipeError):
+        try:
+            answer: messages.Message = messages.Result(
+                messages.packed([await environment.run(chain.execute_activity, call)])
+            )
+        except asyncio.CancelledError:
+            answer = messages.Cancelled()
+        except MemoryError:
+            answer = messages.OutOfMemory()
+        except Exception as error:  # noqa: BLE001  # the worker raises it again
+            failure = EncodedFailure()
+            await data_converter.encode_failure(error, failure)
+            answer = messages.Failure(failure.SerializeToString().hex())
+        answers.write(answer)
+
+
+class _Function(ActivityInboundInterceptor):
+    """The end of the chain: the activity itself."""
+
+    def __init__(self) -> None:
+        """Nothing follows."""
+
+    @override
+    async def execute_activity(self, input: ExecuteActivityInput) -> Any:
+        return await input.fn(*input.args)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,145 @@
+"""The quarantine of a worker: a process of its own that executes one activity at a time.
+
+It is started when it is first needed, and ends when it is idle or its worker is gone.
+"""
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
+from datetime import timedelta
+from typing import Any
+
+from temporalio import activity
+from temporalio.api.failure.v1 import Failure as EncodedFailure
+from temporalio.exceptions import ApplicationError
+from temporalio.worker import ExecuteActivityInput
+
+from activities.suspects import QuarantineDeathError
+from cli.quarantine import messages
+from runtime.payload_converter import data_converter
+
+COMMAND: Sequence[str] = (sys.executable, "-m", "cli.quarantine.child")
+TURN_SECONDS = 2.0
+"""How long a transaction waits for its turn before it makes room in its worker."""
+START_SECONDS = 60
+CANCEL_SECONDS = 10
+_BEAT_SECONDS = 2
+
+
+class QuarantineProcess:
+    """Executes activities in the process, in turn."""
+
+    def __init__(self, command: Sequence[str] | None = None) -> None:
+        self._command = COMMAND if command is None else command
+        self._process: asyncio.subprocess.Process | None = None
+        self._turn = asyncio.Lock()
+
+    async def execute(self, call: ExecuteActivityInput) -> Any:
+        """What the activity gives there, raised or returned.
+
+        Raises QuarantineDeathError when the process ends before.
+        """
+        async with self._held():
+            process = await self._started()
+            facts = messages.Facts.of(activity.info())
+            await _send(process, messages.Execute(facts, messages.packed(call.args)))
+            ending = asyncio.ensure_future(self._end(process, messages.types_of(call.fn)[1]))
+            try:
+                return await asyncio.shield(ending)
+            except asyncio.CancelledError:
+                await _send(process, messages.Cancel())
+                try:
+                    return await asyncio.wait_for(ending, CANCEL_SECONDS)
+                except TimeoutError:
+                    await self.close()
+                    raise asyncio.CancelledError from None
+
+    async def close(self) -> None:
+        """End the process."""
+        process, self._process = self._process, None
+        if process is not None:
+            with suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
+
+    @asynccontextmanager
+    async def _held(self) -> AsyncIterator[None]:
+        while True:
+            try:
+                await asyncio.wait_for(self._turn.acquire(), TURN_SECONDS)
+                break
+            except TimeoutError:
+                if activity.info().is_local:
+                    raise _later("The quarantine executes something else.") from None
+                activity.heartbeat(*activity.info().heartbeat_details)
+        try:
+            yield
+        finally:
+            self._turn.release()
+
+    async def _started(self) -> asyncio.subprocess.Process:
+        if self._process is not None and self._process.returncode is None:
+            return self._process
+        self._process = await asyncio.create_subprocess_exec(
+            *self._command, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
+        )
+        starting = asyncio.ensure_future(_receive(self._process))
+        try:
+            async with asyncio.timeout(START_SECONDS):
+                while not (await asyncio.wait({starting}, timeout=_BEAT_SECONDS))[0]:
+                    if not activity.info().is_local:
+                        activity.heartbeat(*activity.info().heartbeat_details)
+                starting.result()
+        except (EOFError, TimeoutError):
+            await self.close()
+            raise _later("The quarantine could not be started.") from None
+        except BaseException:
+            starting.cancel()
+            await self.close()
+            raise
+        return self._process
+
+    async def _end(self, process: asyncio.subprocess.Process, kind: Any) -> Any:
+        step = activity.info().activity_type
+        while True:
+            try:
+                message = await _receive(process)
+            except EOFError:
+                raise QuarantineDeathError(step, await process.wait()) from None
+            match message:
+                case messages.Step(name):
+                    step = name
+                case messages.Beat(details):
+                    activity.heartbeat(*messages.unpacked(details))
+                case messages.Result(value):
+                    return messages.unpacked(value, [kind])[0]
+                case messages.Failure(text):
+                    failure = EncodedFailure.FromString(bytes.fromhex(text))
+                    raise await data_converter.decode_failure(failure)
+                case messages.Cancelled():
+                    raise asyncio.CancelledError
+                case messages.OutOfMemory():
+                    await self.close()
+                    raise QuarantineDeathError(step, None)
+                case _:
+                    raise RuntimeError(f"The quarantine said {message!r}.")
+
+
+def _later(reason: str) -> ApplicationError:
+    return ApplicationError(
+        reason, type="quarantine_busy", next_retry_delay=timedelta(seconds=TURN_SECONDS)
+    )
+
+
+async def _send(process: asyncio.subprocess.Process, message: messages.Message) -> None:
+    assert process.stdin is not None, "it was asked for"
+    # Of a process that is gone, the reading end tells.
+    with suppress(OSError):
+        process.stdin.write(messages.encoded(message))
+        await process.stdin.drain()
+
+
+async def _receive(process: asyncio.subprocess.Process) -> messages.Message:
+    assert process.stdout is not None, "it was asked for"
+    return await messages.receive(process.stdout)

@@ -1,0 +1,45 @@
+"""Opens what the workers of a process share, from its settings."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+
+from activities.deliveries.push.providers import pushers_of
+from activities.maintenance.retention import Periods
+from cli.worker_activities import Parts
+from runtime.crypto import KeyRing
+from runtime.database import Database
+from runtime.object_store import ObjectStore
+from runtime.outbound.client import OutboundClient
+from runtime.outbound.mail import MailClient
+from runtime.platform_policy import platform_policy
+from runtime.settings import Settings
+from runtime.temporal_client import connect
+
+
+@asynccontextmanager
+async def open_parts(
+    settings: Settings, application: str, metrics_address: str | None = None
+) -> AsyncIterator[Parts]:
+    """The parts; PostgreSQL knows the process as `application`."""
+    url = settings.database_url.get_secret_value()
+    database = Database(url, pool_size=settings.database_pool_size, application=application)
+    policy = platform_policy(settings)
+    async with (
+        OutboundClient(policy) as outbound,
+        OutboundClient(policy, http2=True) as http2,
+    ):
+        yield Parts(
+            database,
+            await connect(settings, metrics_address=metrics_address),
+            outbound,
+            KeyRing(settings.secret_keys),
+            ObjectStore(settings.object_store),
+            Periods.of(settings),
+            None if settings.mail is None else MailClient(settings.mail, policy),
+            timedelta(seconds=settings.run_limit_seconds),
+            settings.running_cap,
+            providers=settings.providers,
+            pushers=pushers_of(settings, outbound, http2),
+        )
+    await database.close()

@@ -1,0 +1,42 @@
+"""What the end of a process says of its cause: itself, or somebody else. Pure."""
+
+import signal
+
+PREDECESSOR = "WORKSPACE_PREDECESSOR_EXIT"
+"""The variable in which a process is told the exit code of the one it takes the place of."""
+_FROM_INSIDE = frozenset(
+    {
+        signal.SIGABRT,
+        signal.SIGBUS,
+        signal.SIGFPE,
+        signal.SIGILL,
+        signal.SIGSEGV,
+        signal.SIGSYS,
+        signal.SIGTRAP,
+        signal.SIGXCPU,
+        signal.SIGXFSZ,
+    }
+)
+"""Signals that a process gets for what it does. All others come from outside."""
+
+
+def ended_by_itself(code: int | None) -> bool:
+    """Whether a process died of what it did; None, when nobody saw its end, counts as that.
+
+    A negative code is a signal.
+    """
+    if code is None:
+        return True
+    if code < 0:
+        return -code in _FROM_INSIDE
+    return code != 0
+
+
+def end_of(code: int) -> str:
+    """How a process ended, in words."""
+    if code >= 0:
+        return f"exit code {code}"
+    try:
+        return f"signal {-code} ({signal.Signals(-code).name})"
+    except ValueError:
+        return f"signal {-code}"
