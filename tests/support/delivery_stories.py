@@ -85,23 +85,37 @@ async def attempted(engine: Engine, delivery_id: Id) -> Delivery:
     return await row(engine, delivery_id)
 
 
-async def attempted_again(engine: Engine) -> str:
-    """A mail that the server puts off once."""
+def execution_of(attempted_one: Delivery) -> str:
+    """The id of the latest execution."""
+    return Family.DELIVERY.workflow_id(attempted_one.id, str(attempted_one.executions))
+
+
+async def sending(engine: Engine, delivery_id: Id) -> Delivery:
+    """The row once its first attempt is under way."""
+
+    async def has_begun() -> bool:
+        return (await row(engine, delivery_id)).attempts == 1
+
+    await eventually(has_begun, what=f"the first attempt of delivery {delivery_id}")
+    return await row(engine, delivery_id)
+
+
+async def put_off(engine: Engine) -> str:
+    """The first attempt of a mail that the server puts off."""
     delivery_id = await mail(engine, await tell(engine, await member(engine, "later")))
-    await ended(engine, delivery_id)
-    return Family.DELIVERY.workflow_id(delivery_id)
+    return execution_of(await attempted(engine, delivery_id))
 
 
 async def cancelled(engine: Engine) -> str:
-    """A mail that is cancelled while it waits for its second attempt."""
-    delivery_id = await mail(engine, await tell(engine, await member(engine, "never")))
-    await attempted(engine, delivery_id)
+    """A mail that is cancelled while the server does not answer."""
+    delivery_id = await mail(engine, await tell(engine, await member(engine, "silent")))
+    sent = await sending(engine, delivery_id)
     async with engine.database.transaction() as work:
         await cancel_deliveries(work, engine.actor.workspace_id, [delivery_id])
-    return Family.DELIVERY.workflow_id(delivery_id)
+    return execution_of(sent)
 
 
 DELIVERY_STORIES: Mapping[str, Callable[[Engine], Awaitable[str]]] = {
-    "delivery-attempted-again": attempted_again,
-    "delivery-cancelled": cancelled,
+    "delivery-put-off": put_off,
+    "delivery-cancelled-while-sent": cancelled,
 }

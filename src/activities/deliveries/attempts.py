@@ -1,6 +1,5 @@
 """One attempt of a delivery: what is sent is read, sent, and its answer written (ADR 0055)."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -15,10 +14,12 @@ from activities.heartbeats import heartbeats
 from models.core.base import Id
 from models.messages.deliveries.commands import (
     begin_attempt,
-    close_delivery,
+    close_execution,
     end_attempt,
     hold_delivery,
+    is_attempted_by,
 )
+from models.messages.deliveries.lines import record_answer
 from models.messages.deliveries.rules import Answer, DeliveryChannel, DeliveryStatus
 from runtime.database import Database
 from runtime.outbound.errors import OutboundError
@@ -28,7 +29,8 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class AttemptReply:
-    """The status of a delivery, and in how many seconds it is attempted again; None for never."""
+    """The status of a delivery. `seconds` is only in the histories of before deliveries stood in
+    lines, whose executions waited for the next attempt themselves."""
 
     status: str
     seconds: float | None = None
@@ -45,7 +47,7 @@ class DeliveryActivities:
 
     @activity.defn(name="attempt_delivery")
     async def attempt_delivery(self, delivery_id: str) -> AttemptReply:
-        """Attempt a delivery whose time has come.
+        """Attempt a delivery, unless this execution did so before.
 
         Repeated after a loss of its worker, it may send once more: receivers know a repetition by
         its id.
@@ -58,10 +60,8 @@ class DeliveryActivities:
             held = await hold_delivery(work, delivery_id)
             if held is None:
                 return AttemptReply(CLOSED)
-            if held.next_attempt_at is not None and held.next_attempt_at > work.now:
-                left = (held.next_attempt_at - work.now).total_seconds()
-                # Rounded up, for the row must not find it early again.
-                return AttemptReply(held.status, math.ceil(left * 1000) / 1000)
+            if not is_attempted_by(held, _execution()):
+                return AttemptReply(held.status)
             channel = self._channels[DeliveryChannel(held.channel)]
             await begin_attempt(work, held)
             parcel = await channel.pack(work, held)
@@ -73,15 +73,29 @@ class DeliveryActivities:
             held = await hold_delivery(work, delivery_id)
             if held is None:
                 return AttemptReply(CLOSED)
-            status, seconds = await end_attempt(work, held, answer)
+            if not is_attempted_by(held, _execution()):
+                return AttemptReply(held.status)
+            status = await end_attempt(work, held, answer)
             await channel.settle(work, held, answer)
-        return AttemptReply(status.value, seconds)
+            # The line last: whoever ends another attempt in it waits for this transaction.
+            await record_answer(work, held, answer)
+        return AttemptReply(status.value)
 
     @activity.defn(name="close_cancelled_delivery")
     async def close_cancelled_delivery(self, delivery_id: str) -> bool:
         """Close a delivery whose execution was cancelled; False when it was closed before."""
         async with self._database.transaction() as work:
-            return await close_delivery(work, Id(delivery_id), DeliveryStatus.CANCELLED)
+            end = DeliveryStatus.CANCELLED
+            return await close_execution(work, Id(delivery_id), _execution(), end)
+
+
+def _execution() -> int:
+    """The number at the end of the id of the execution: `delivery/<row id>/<number>`.
+
+    0 for one of before deliveries stood in lines: it attempts nothing any more.
+    """
+    _, _, rest = (activity.info().workflow_id or "").partition("/")
+    return int(rest.partition("/")[2] or 0)
 
 
 async def _sent(channel: Channel[Any], parcel: Any) -> Answer:

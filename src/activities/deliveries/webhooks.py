@@ -8,16 +8,10 @@ from models.messages.deliveries.rules import Answer, DeliveryStatus
 from models.messages.deliveries.tables import Delivery
 from models.messages.webhook_endpoints import health
 from models.messages.webhook_endpoints.queries import existing_endpoint, secrets_of
-from models.messages.webhook_endpoints.rules import GONE, DisabledReason
+from models.messages.webhook_endpoints.rules import DISABLED, GONE, DisabledReason
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
 from runtime.outbound.client import OutboundClient
-
-DISABLED = Answer(
-    end=DeliveryStatus.UNDELIVERABLE,
-    code="endpoint_disabled",
-    message="The endpoint was disabled or deleted.",
-)
 
 
 class WebhookChannel(Channel[WebhookCall]):

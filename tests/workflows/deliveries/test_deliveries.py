@@ -16,8 +16,16 @@ from models.messages.deliveries.commands import cancel_deliveries
 from models.messages.deliveries.rules import DeliveryChannel
 from models.messages.notifications.tables import notification
 from models.people.users.queries import find_user
-from runtime.families import Family
-from tests.support.delivery_stories import attempted, ended, mail, member, row, tell
+from tests.support.delivery_stories import (
+    attempted,
+    ended,
+    execution_of,
+    mail,
+    member,
+    row,
+    sending,
+    tell,
+)
 from tests.support.engine import Engine
 from tests.support.patience import eventually
 from tests.support.post_office import Delivered, PostOffice
@@ -40,8 +48,9 @@ async def mails(engine: Engine, office: PostOffice, user_id: Id) -> list[Deliver
 
 
 async def fate(engine: Engine, delivery_id: Id) -> WorkflowExecutionStatus:
-    """How the execution ended."""
-    handle = engine.client.get_workflow_handle(Family.DELIVERY.workflow_id(delivery_id))
+    """How the latest execution ended."""
+    latest = execution_of(await row(engine, delivery_id))
+    handle = engine.client.get_workflow_handle(latest)
 
     async def is_over() -> bool:
         return (await handle.describe()).status is not WorkflowExecutionStatus.RUNNING
@@ -118,26 +127,35 @@ async def test_what_was_read_meanwhile_is_not_sent(engine: Engine, post_office: 
 async def test_a_cancelled_one_ends_while_it_waits(engine: Engine) -> None:
     user_id = await member(engine, "never")
     delivery_id = await mail(engine, await tell(engine, user_id))
-    await attempted(engine, delivery_id)
+    waiting = await attempted(engine, delivery_id)
+    assert not waiting.executing
+    assert await fate(engine, delivery_id) is WorkflowExecutionStatus.COMPLETED
     async with engine.database.transaction() as work:
         place = engine.actor.workspace_id
         assert await cancel_deliveries(work, place, [delivery_id]) == [delivery_id]
     assert (await row(engine, delivery_id)).status == "cancelled"
+
+
+async def test_a_cancelled_one_ends_while_it_is_sent(engine: Engine) -> None:
+    delivery_id = await mail(engine, await tell(engine, await member(engine, "silent")))
+    await sending(engine, delivery_id)
+    async with engine.database.transaction() as work:
+        place = engine.actor.workspace_id
+        assert await cancel_deliveries(work, place, [delivery_id]) == [delivery_id]
     assert await fate(engine, delivery_id) is WorkflowExecutionStatus.CANCELED
 
 
 async def test_who_cancels_the_execution_cancels_the_delivery(engine: Engine) -> None:
-    delivery_id = await mail(engine, await tell(engine, await member(engine, "never")))
-    await attempted(engine, delivery_id)
-    await engine.client.get_workflow_handle(Family.DELIVERY.workflow_id(delivery_id)).cancel()
+    delivery_id = await mail(engine, await tell(engine, await member(engine, "silent")))
+    sent = await sending(engine, delivery_id)
+    await engine.client.get_workflow_handle(execution_of(sent)).cancel()
     assert (await ended(engine, delivery_id)).status == "cancelled"
 
 
 async def test_the_row_of_a_dead_execution_is_closed(engine: Engine) -> None:
-    delivery_id = await mail(engine, await tell(engine, await member(engine, "never")))
-    await attempted(engine, delivery_id)
-    handle = engine.client.get_workflow_handle(Family.DELIVERY.workflow_id(delivery_id))
-    await handle.terminate()
+    delivery_id = await mail(engine, await tell(engine, await member(engine, "silent")))
+    sent = await sending(engine, delivery_id)
+    await engine.client.get_workflow_handle(execution_of(sent)).terminate()
 
     async def is_closed() -> bool:
         await sweep(engine)

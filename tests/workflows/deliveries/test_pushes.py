@@ -18,9 +18,8 @@ from models.messages.notifications.tables import Notification
 from models.messages.push_devices.commands import register_push_device
 from models.messages.push_devices.shapes import RegisterPushDevice
 from models.messages.push_devices.tables import push_device
-from runtime.families import Family
 from tests.support.browsers import Browser
-from tests.support.delivery_stories import attempted, ended, member, tell
+from tests.support.delivery_stories import attempted, ended, execution_of, member, tell
 from tests.support.endpoint import Serve, reply
 from tests.support.engine import KEYS, Engine
 
@@ -71,7 +70,7 @@ async def test_every_device_of_a_user_rings(engine: Engine, serve: Serve) -> Non
         message = browser.read(by_path[f"/{number}"])
         assert message["title"] == "Secret words"
         assert message["data"]["notificationId"] == str(told.id)
-    handle = engine.client.get_workflow_handle(Family.DELIVERY.workflow_id(sent[0].id))
+    handle = engine.client.get_workflow_handle(execution_of(await ended(engine, sent[0].id)))
     history = (await handle.fetch_history()).to_json()
     assert "Secret words" not in history
     assert json.loads(browsers[0].token)["keys"]["auth"] not in history

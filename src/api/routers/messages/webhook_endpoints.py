@@ -37,8 +37,10 @@ async def create_webhook_endpoint(
     Its `secret` is shown in this answer only. A call is a POST of `type`, `timestamp`, `data` and
     some facts beside them, with the headers of Standard Webhooks; `webhook-id` is the same for all
     attempts. What is not answered with 2xx within 15 seconds is tried again after 5 s, 5 min,
-    30 min, 2, 5, 10, 14, 20 and 24 h. An answer 410 disables the endpoint, and so do three days
-    without a success. Events that concern one user alone are not sent.
+    30 min, 2, 5, 10, 14, 20 and 24 h. After five failures in a row the `circuit` opens: the events
+    wait in order, and one is tried after 10 s, then after twice as long each time, an hour at most.
+    The first that arrives closes it, and the others follow. An answer 410 disables the endpoint,
+    and so do three days without a success. Events that concern one user alone are not sent.
     """
     keys = request.services.keys
     return Data(await commands.create_endpoint(request.work, request.actor, keys, body))
@@ -48,7 +50,7 @@ async def create_webhook_endpoint(
 async def list_webhook_endpoints(
     request: ApiRequest, limit: Limit = 30, cursor: Cursor = None
 ) -> Data[WebhookEndpointList]:
-    """List endpoints, newest first, without their secrets."""
+    """List endpoints, newest first, without their secrets, and whether each is called now."""
     page = request.page("webhook endpoints", limit, cursor)
     return Data(await queries.list_endpoints(request.work, request.actor, page))
 
@@ -97,7 +99,10 @@ async def list_webhook_deliveries(
     cursor: Cursor = None,
     status: DeliveryStatus | None = None,
 ) -> Data[WebhookDeliveryList]:
-    """List what goes and went to an endpoint, newest first, of one `status` if asked for."""
+    """List what goes and went to an endpoint, newest first, of one `status` if asked for.
+
+    `circuit` says whether the endpoint is called now, and if not, when it is tried again.
+    """
     endpoint_id = request.ids["endpointId"]
     page = request.page("webhook deliveries", limit, cursor, endpoint_id, status)
     return Data(

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
+from sqlalchemy import select
 from sqlalchemy.dialects.postgresql import insert as upsert
 
 from models.core.base import Id, JsonObject
@@ -11,16 +12,14 @@ from models.messages.deliveries.rules import (
     Answer,
     DeliveryChannel,
     DeliveryStatus,
+    kept_for,
     next_pause,
 )
-from models.messages.deliveries.tables import DELIVERIES, Delivery, delivery
+from models.messages.deliveries.tables import DELIVERIES, WAITING, Delivery, delivery
 from runtime import outbox
 from runtime.database import UnitOfWork
 from runtime.derived_ids import derived_id
 from runtime.families import Family
-
-PRIORITY = 4
-"""Behind what people and triggers wait for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +39,7 @@ class NewDelivery:
 
 
 async def accept_deliveries(work: UnitOfWork, wanted: Sequence[NewDelivery]) -> None:
-    """Record deliveries and their starts; those that were accepted before stay as they are."""
+    """Record deliveries, in this order; those that were accepted before stay as they are."""
     if not wanted:
         return
     rows = [
@@ -53,33 +52,34 @@ async def accept_deliveries(work: UnitOfWork, wanted: Sequence[NewDelivery]) -> 
             "input": one.input,
             "status": DeliveryStatus.PENDING.value,
             "attempts": 0,
-            "created_at": work.now,
+            "executing": False,
+            "executions": 0,
+            "expires_at": work.now_after(kept_for(one.channel)),
+            "created_at": work.next_moment(),
         }
         for one in wanted
     ]
     await work.execute(upsert(delivery).on_conflict_do_nothing(index_elements=["id"]), rows)
-    await outbox.append_all(work, [_start(one) for one in wanted])
+    work.notify_workers = True
 
 
-def _start(one: NewDelivery) -> outbox.IntentArguments:
+def request_of(channel: DeliveryChannel, subject_id: Id, execution: int) -> outbox.StartRequest:
+    """What operators see of an execution, and its number."""
     return {
-        "intent": outbox.Intent.START,
-        "family": Family.DELIVERY,
-        "workspace_id": one.workspace_id,
-        "subject_id": one.id,
-        "request": request_of(one.channel, one.subject_id),
+        "summary": f"Delivery by {channel.value}",
+        "resourceId": str(subject_id),
+        "execution": str(execution),
     }
-
-
-def request_of(channel: DeliveryChannel, subject_id: Id) -> outbox.StartRequest:
-    """What operators see of a delivery."""
-    summary = f"Delivery by {channel.value}"
-    return {"summary": summary, "resourceId": str(subject_id), "priority": PRIORITY}
 
 
 async def hold_delivery(work: UnitOfWork, delivery_id: Id) -> Delivery | None:
     """A delivery, locked; None when it is closed."""
     return await lifecycle.hold(work, DELIVERIES, delivery_id, of=Delivery)
+
+
+def is_attempted_by(held: Delivery, execution: int) -> bool:
+    """Whether an open delivery is the business of its execution of this number."""
+    return held.executing and held.executions == execution
 
 
 async def begin_attempt(work: UnitOfWork, held: Delivery) -> int:
@@ -90,11 +90,10 @@ async def begin_attempt(work: UnitOfWork, held: Delivery) -> int:
     return number
 
 
-async def end_attempt(
-    work: UnitOfWork, held: Delivery, answer: Answer
-) -> tuple[DeliveryStatus, float | None]:
-    """Write what the latest attempt came to; the status, and the seconds to the next attempt."""
-    facts = {
+async def end_attempt(work: UnitOfWork, held: Delivery, answer: Answer) -> DeliveryStatus:
+    """Write what the latest attempt came to; the status. What waits behind it may go on."""
+    work.notify_workers = True
+    facts: JsonObject = {
         "answer_status": answer.status,
         "error": answer.message,
         "error_code": answer.code,
@@ -102,29 +101,82 @@ async def end_attempt(
     pause = next_pause(DeliveryChannel(held.channel), held.attempts, answer)
     if pause is not None:
         moment = work.now_after(pause)
-        await lifecycle.record_progress(work, DELIVERIES, held.id, next_attempt_at=moment, **facts)
-        return DeliveryStatus.PENDING, pause
+        facts |= {"next_attempt_at": moment, "executing": False}
+        await lifecycle.record_progress(work, DELIVERIES, held.id, **facts)
+        return DeliveryStatus.PENDING
     end = answer.end or DeliveryStatus.FAILED
-    await lifecycle.finish(work, DELIVERIES, [held.id], end, next_attempt_at=None, **facts)
-    return end, None
+    facts |= {"next_attempt_at": None, "executing": False}
+    await lifecycle.finish(work, DELIVERIES, [held.id], end, **facts)
+    return end
 
 
 async def cancel_deliveries(
     work: UnitOfWork, workspace_id: Id, delivery_ids: Collection[Id]
 ) -> list[Id]:
     """Cancel the open ones among these deliveries; their ids. What is being sent may arrive."""
-    cancelled = await lifecycle.finish(work, DELIVERIES, delivery_ids, DeliveryStatus.CANCELLED)
-    await lifecycle.cancel_executions(work, Family.DELIVERY, workspace_id, cancelled)
+    own = select(delivery.c.id, delivery.c.executions).where(
+        delivery.c.id.in_(delivery_ids), delivery.c.executing
+    )
+    executing = await work.rows(own.order_by(delivery.c.id).with_for_update())
+    end = DeliveryStatus.CANCELLED
+    cancelled = await lifecycle.finish(work, DELIVERIES, delivery_ids, end, executing=False)
+    withdrawn = await outbox.withdraw_starts(work, cancelled)
+    intents: list[outbox.IntentArguments] = [
+        {
+            "intent": outbox.Intent.CANCEL,
+            "family": Family.DELIVERY,
+            "workspace_id": workspace_id,
+            "subject_id": row.id,
+            "request": {"execution": str(row.executions)},
+        }
+        for row in executing
+        if row.id not in withdrawn
+    ]
+    await outbox.append_all(work, intents)
     return cancelled
+
+
+async def give_up_waiting(
+    work: UnitOfWork, workspace_id: Id, channel: DeliveryChannel, target_id: Id, answer: Answer
+) -> None:
+    """End what waits for a target, with this answer. What is being sent ends by itself."""
+    waiting = select(delivery.c.id).where(
+        WAITING,
+        delivery.c.workspace_id == workspace_id,
+        delivery.c.channel == channel,
+        delivery.c.target_id == target_id,
+    )
+    ids = [row.id for row in await work.rows(waiting.with_for_update(skip_locked=True))]
+    await end_unsent(work, ids, answer)
+
+
+async def end_unsent(work: UnitOfWork, delivery_ids: Collection[Id], answer: Answer) -> int:
+    """End those of these deliveries that are open, with this answer; how many."""
+    assert answer.end is not None
+    facts = {"error": answer.message, "error_code": answer.code, "next_attempt_at": None}
+    return len(await lifecycle.finish(work, DELIVERIES, delivery_ids, answer.end, **facts))
 
 
 async def close_delivery(
     work: UnitOfWork, delivery_id: Id, status: DeliveryStatus, error: str | None = None
 ) -> bool:
     """End an open delivery for ever; False when it was closed before."""
-    values = {} if error is None else {"error": error, "error_code": "interrupted"}
-    return bool(
-        await lifecycle.finish(
-            work, DELIVERIES, [delivery_id], status, next_attempt_at=None, **values
-        )
-    )
+    values: JsonObject = {"next_attempt_at": None, "executing": False}
+    if error is not None:
+        values |= {"error": error, "error_code": "interrupted"}
+    work.notify_workers = True
+    return bool(await lifecycle.finish(work, DELIVERIES, [delivery_id], status, **values))
+
+
+async def close_execution(
+    work: UnitOfWork,
+    delivery_id: Id,
+    execution: int,
+    status: DeliveryStatus,
+    error: str | None = None,
+) -> bool:
+    """End the delivery that an execution attempts; False when it does so no more."""
+    held = await hold_delivery(work, delivery_id)
+    if held is None or not is_attempted_by(held, execution):
+        return False
+    return await close_delivery(work, delivery_id, status, error)

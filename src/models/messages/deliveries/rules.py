@@ -52,6 +52,8 @@ PAUSES: Mapping[DeliveryChannel, Sequence[float]] = {
 
 LONGEST_PAUSE = 24 * HOUR
 """A receiver that asks for more is asked again after this time."""
+PATIENCE = 24 * HOUR
+"""How much longer than its schedule a delivery is kept that waits behind others."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,3 +80,15 @@ def next_pause(channel: DeliveryChannel, attempts: int, answer: Answer) -> float
     if answer.end is not None or attempts > len(pauses):
         return None
     return max(pauses[attempts - 1], min(answer.retry_after or 0, LONGEST_PAUSE))
+
+
+def kept_for(channel: DeliveryChannel) -> float:
+    """Seconds from the beginning of a delivery to its end, however long it waited."""
+    return sum(PAUSES[channel]) + PATIENCE
+
+
+EXPIRED = Answer(
+    end=DeliveryStatus.FAILED,
+    code="expired",
+    message="Its time was over before its receiver took it.",
+)

@@ -1,9 +1,9 @@
-"""The table of deliveries."""
+"""The tables of deliveries and of the lines they stand in."""
 
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ForeignKeyConstraint, Index, text
+from sqlalchemy import ForeignKeyConstraint, Index, literal_column, text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlmodel import Field, SQLModel
 
@@ -18,6 +18,7 @@ from models.messages.deliveries.rules import (
 from runtime.schema import Timestamp, listed, one_of, table_of
 
 _OPEN = f"status IN ({listed(OPEN_DELIVERY)})"
+_LINE = ("workspace_id", "channel", "target_id")
 
 
 class Delivery(SQLModel, table=True):
@@ -25,6 +26,9 @@ class Delivery(SQLModel, table=True):
 
     `input` is what the channel needs beside the two. `answer_status`, `error` and `error_code` are
     of the latest attempt; `next_attempt_at` is null while one is made.
+
+    One that is not `executing` waits as a row alone, in a line with the others for its target, the
+    oldest first. `executions` counts those that were started for it.
     """
 
     __tablename__ = "delivery"
@@ -34,13 +38,21 @@ class Delivery(SQLModel, table=True):
         one_of("status", DeliveryStatus),
         Index("ix_delivery_target_id", "workspace_id", "target_id", "created_at", "id"),
         Index("ix_delivery_completed_at", "completed_at"),
+        Index("ix_delivery_created_at", "workspace_id", "channel", "created_at"),
+        Index("ix_delivery_open_target_id", "target_id", postgresql_where=text(_OPEN)),
+        Index("ix_delivery_open", "id", postgresql_where=text(_OPEN)),
         Index(
-            "ix_delivery_open_target_id",
-            "target_id",
-            postgresql_where=text(f"status IN ({listed(OPEN_DELIVERY)})"),
+            "ix_delivery_waiting",
+            *_LINE,
+            "created_at",
+            "id",
+            postgresql_where=text(f"{_OPEN} AND NOT executing"),
         ),
+        Index("ix_delivery_executing", *_LINE, postgresql_where=text(f"{_OPEN} AND executing")),
         Index(
-            "ix_delivery_open", "id", postgresql_where=text(f"status IN ({listed(OPEN_DELIVERY)})")
+            "ix_delivery_expires_at",
+            "expires_at",
+            postgresql_where=text(f"{_OPEN} AND NOT executing"),
         ),
     )
 
@@ -56,9 +68,41 @@ class Delivery(SQLModel, table=True):
     answer_status: int | None = None
     error: str | None = None
     error_code: str | None = None
+    executing: bool = False
+    executions: int = 0
+    expires_at: datetime = Field(sa_type=Timestamp)
     created_at: datetime = Field(sa_type=Timestamp)
     completed_at: datetime | None = Field(default=None, sa_type=Timestamp)
 
 
+class DeliveryLine(SQLModel, table=True):
+    """What is known of the receiver of a line, from its first answer on.
+
+    `failures` are those in a row. `opened` and `retry_at` belong to its circuit, which is closed
+    without them; `since` is when that last changed.
+    """
+
+    __tablename__ = "delivery_line"
+    __table_args__ = (
+        ForeignKeyConstraint(["workspace_id"], ["workspace.id"]),
+        one_of("channel", DeliveryChannel),
+    )
+
+    workspace_id: Id = Field(primary_key=True)
+    channel: str = Field(primary_key=True)
+    target_id: Id = Field(primary_key=True)
+    failures: int
+    opened: int
+    retry_at: datetime | None = Field(default=None, sa_type=Timestamp)
+    since: datetime | None = Field(default=None, sa_type=Timestamp)
+    succeeded_at: datetime | None = Field(default=None, sa_type=Timestamp)
+
+
 delivery = table_of(Delivery)
+delivery_line = table_of(DeliveryLine)
+
+# Written out, for PostgreSQL must know them to be the conditions of the indexes.
+_PENDING = delivery.c.status == literal_column(listed(OPEN_DELIVERY))
+WAITING = _PENDING & ~delivery.c.executing
+EXECUTING = _PENDING & delivery.c.executing
 DELIVERIES = WorkTable(delivery, DELIVERY_LIFECYCLE)

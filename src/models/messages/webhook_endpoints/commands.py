@@ -8,16 +8,29 @@ from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.core.credentials import GIVE_AGAIN, restored_url
 from models.core.revisions import next_updated_at
-from models.messages.deliveries.commands import NewDelivery, accept_deliveries, cancel_deliveries
+from models.messages.deliveries.commands import (
+    NewDelivery,
+    accept_deliveries,
+    cancel_deliveries,
+    give_up_waiting,
+)
+from models.messages.deliveries.lines import forget_line, try_now
 from models.messages.deliveries.rules import DeliveryChannel, DeliveryStatus
 from models.messages.deliveries.tables import delivery
 from models.messages.webhook_endpoints.queries import (
     delivery_body,
-    endpoint_body,
+    endpoint_circuits,
     find_delivery,
     find_endpoint,
+    with_circuit,
 )
-from models.messages.webhook_endpoints.rules import OVERLAP, TEST, DisabledReason, secret_place
+from models.messages.webhook_endpoints.rules import (
+    DISABLED,
+    OVERLAP,
+    TEST,
+    DisabledReason,
+    secret_place,
+)
 from models.messages.webhook_endpoints.shapes import (
     CreateWebhookEndpoint,
     DeletedWebhookEndpoint,
@@ -75,7 +88,7 @@ async def create_endpoint(
         .returning(webhook_endpoint),
         of=WebhookEndpoint,
     )
-    return _issued(row, secret)
+    return await _issued(work, row, secret)
 
 
 async def update_endpoint(
@@ -100,7 +113,12 @@ async def update_endpoint(
     if body.enabled is False and before.enabled:
         values |= {"disabled_at": work.now, "disabled_reason": DisabledReason.MANUAL.value}
     row = await _update(work, actor, endpoint_id, values)
-    return endpoint_body(row, actor)
+    place = (actor.workspace_id, DeliveryChannel.WEBHOOK, endpoint_id)
+    if before.enabled and not row.enabled:
+        await give_up_waiting(work, *place, DISABLED)
+    if row.url != before.url or (row.enabled and not before.enabled):
+        await forget_line(work, *place)
+    return await with_circuit(work, row, actor)
 
 
 async def rotate_secret(
@@ -113,7 +131,7 @@ async def rotate_secret(
         "previous_secret_until": work.now + OVERLAP,
         "sealed_secret": keys.seal(secret, secret_place(endpoint_id)),
     }
-    return _issued(await _update(work, actor, endpoint_id, values), secret)
+    return await _issued(work, await _update(work, actor, endpoint_id, values), secret)
 
 
 async def delete_endpoint(
@@ -133,6 +151,7 @@ async def delete_endpoint(
     deleted = await work.execute(delete(webhook_endpoint).where(*this))
     if deleted.rowcount == 0:
         raise NotFoundError("endpoint")
+    await forget_line(work, actor.workspace_id, DeliveryChannel.WEBHOOK, endpoint_id)
     return DeletedWebhookEndpoint(id=endpoint_id)
 
 
@@ -176,6 +195,7 @@ async def _send(  # the parts of a delivery
         key=key,
     )
     await accept_deliveries(work, [wanted])
+    await try_now(work, actor.workspace_id, DeliveryChannel.WEBHOOK, endpoint_id)
     made = await find_delivery(work, actor.workspace_id, endpoint_id, wanted.id)
     return delivery_body(made, actor)
 
@@ -202,6 +222,10 @@ async def _update(
     return row
 
 
-def _issued(row: WebhookEndpoint | None, secret: bytes) -> IssuedWebhookEndpoint:
+async def _issued(
+    work: UnitOfWork, row: WebhookEndpoint | None, secret: bytes
+) -> IssuedWebhookEndpoint:
     assert row is not None
-    return IssuedWebhookEndpoint.model_validate({**columns_of(row), "secret": secret_text(secret)})
+    circuits = await endpoint_circuits(work, row.workspace_id, [row.id])
+    shown = {**columns_of(row), "circuit": circuits[row.id], "secret": secret_text(secret)}
+    return IssuedWebhookEndpoint.model_validate(shown)

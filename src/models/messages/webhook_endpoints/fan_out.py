@@ -6,12 +6,14 @@ endpoint, whatever dies.
 """
 
 from collections.abc import Sequence
+from datetime import datetime
+from itertools import takewhile
 
 from sqlalchemy import ColumnElement, Uuid, bindparam, exists, func, select, update
 
 from models.core.base import Id, JsonObject
-from models.messages.deliveries.commands import NewDelivery, accept_deliveries
-from models.messages.deliveries.rules import OPEN_DELIVERY, DeliveryChannel
+from models.messages.deliveries.commands import NewDelivery, accept_deliveries, end_unsent
+from models.messages.deliveries.rules import EXPIRED, OPEN_DELIVERY, DeliveryChannel
 from models.messages.deliveries.tables import delivery
 from models.messages.webhook_endpoints.tables import WebhookEndpoint, webhook_endpoint
 from models.messages.workspace_events.queries import events_between, head
@@ -100,6 +102,35 @@ async def make_deliveries(work: UnitOfWork, workspace_id: Id) -> int:
         .where(_endpoint.id.in_([one.id for one in endpoints]))
         .values(log_position=func.greatest(_endpoint.log_position, events[-1].seq))
     )
+    return len(events)
+
+
+async def expire_untold(work: UnitOfWork, before: datetime, limit: int = MOST_EVENTS) -> int:
+    """End what the log is about to forget and an endpoint was not told of; how many events.
+
+    Each becomes a delivery that failed, so that its loss is seen. To be called until it gives 0.
+    """
+    old = exists().where(
+        _event.workspace_id == _endpoint.workspace_id,
+        _event.seq > _endpoint.log_position,
+        _event.at < before,
+        _event.audience_user_id.is_(None),
+    )
+    behind = select(webhook_endpoint).where(_endpoint.enabled, old).limit(1)
+    found = await work.first(behind.with_for_update(skip_locked=True), of=WebhookEndpoint)
+    if found is None:
+        return 0
+    here, place = found.workspace_id, found.log_position
+    until, types = await head(work, here), list(EventType)
+    following = await events_between(work, here, place, until, types=types, user_ids=[], most=limit)
+    events = list(takewhile(lambda event: event.at < before, following))
+    if not events:
+        return 0
+    wanted = [_delivery(found, event) for event in events if _wants(found, event)]
+    await accept_deliveries(work, wanted)
+    await end_unsent(work, [one.id for one in wanted], EXPIRED)
+    this = update(webhook_endpoint).where(_endpoint.id == found.id)
+    await work.execute(this.values(log_position=events[-1].seq))
     return len(events)
 
 

@@ -4,9 +4,11 @@ from sqlalchemy import func, update
 
 from models.core.access.rules import MANAGERS
 from models.core.base import Id
+from models.messages.deliveries.commands import give_up_waiting
+from models.messages.deliveries.rules import DeliveryChannel
 from models.messages.notifications.commands import Notice, notify
 from models.messages.notifications.rules import NotificationKind
-from models.messages.webhook_endpoints.rules import DisabledReason, is_given_up
+from models.messages.webhook_endpoints.rules import DISABLED, DisabledReason, is_given_up
 from models.messages.webhook_endpoints.tables import webhook_endpoint
 from models.people.members.queries import members_with
 from runtime.database import UnitOfWork
@@ -40,7 +42,7 @@ async def failed(work: UnitOfWork, workspace_id: Id, endpoint_id: Id) -> None:
 async def disable(
     work: UnitOfWork, workspace_id: Id, endpoint_id: Id, reason: DisabledReason
 ) -> None:
-    """Disable an endpoint and tell owners and administrators, once."""
+    """Disable an endpoint and tell owners and administrators, once; what waits for it ends."""
     enabled = _endpoint.id == endpoint_id, _endpoint.enabled
     url = await work.scalar(
         update(webhook_endpoint)
@@ -50,6 +52,7 @@ async def disable(
     )
     if url is None:
         return
+    await give_up_waiting(work, workspace_id, DeliveryChannel.WEBHOOK, endpoint_id, DISABLED)
     notice = Notice(
         kind=NotificationKind.SYSTEM,
         title="A webhook endpoint was disabled",

@@ -1,17 +1,19 @@
 """Reading webhook endpoints and what was delivered to them."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Select, select
+from sqlalchemy import Select, select, true
 
 from models.core.access.queries import WorkspaceOf
 from models.core.access.rules import MANAGERS, Actor, Scope
 from models.core.base import Id
 from models.core.credentials import hidden_url
 from models.core.pagination import PageRequest
+from models.messages.deliveries.lines import circuits_of
 from models.messages.deliveries.rules import DeliveryChannel, DeliveryStatus
+from models.messages.deliveries.shapes import CircuitBody
 from models.messages.deliveries.tables import Delivery, delivery
 from models.messages.webhook_endpoints.rules import secret_place
 from models.messages.webhook_endpoints.shapes import (
@@ -22,7 +24,7 @@ from models.messages.webhook_endpoints.shapes import (
 )
 from models.messages.webhook_endpoints.tables import WebhookEndpoint, webhook_endpoint
 from runtime.crypto import KeyRing
-from runtime.database import UnitOfWork
+from runtime.database import UnitOfWork, columns_of
 from runtime.errors import NotFoundError
 
 _endpoint = webhook_endpoint.c
@@ -63,12 +65,26 @@ def existing_endpoints(workspace_id: Id, endpoint_ids: Collection[Id]) -> Select
 
 async def get_endpoint(work: UnitOfWork, actor: Actor, endpoint_id: Id) -> WebhookEndpointBody:
     """One endpoint, without its secret. Raises NotFoundError."""
-    return endpoint_body(await find_endpoint(work, actor.workspace_id, endpoint_id), actor)
+    row = await find_endpoint(work, actor.workspace_id, endpoint_id)
+    return await with_circuit(work, row, actor)
 
 
-def endpoint_body(row: WebhookEndpoint, actor: Actor) -> WebhookEndpointBody:
-    """An endpoint; what its URL has of credentials is for those who may change it."""
-    body = WebhookEndpointBody.model_validate(row)
+async def with_circuit(work: UnitOfWork, row: WebhookEndpoint, actor: Actor) -> WebhookEndpointBody:
+    """An endpoint and its circuit."""
+    circuits = await endpoint_circuits(work, row.workspace_id, [row.id])
+    return _body(row, circuits[row.id], actor)
+
+
+async def endpoint_circuits(
+    work: UnitOfWork, workspace_id: Id, endpoint_ids: Collection[Id]
+) -> Mapping[Id, CircuitBody]:
+    """The circuits of endpoints."""
+    return await circuits_of(work, workspace_id, DeliveryChannel.WEBHOOK, endpoint_ids)
+
+
+def _body(row: WebhookEndpoint, circuit: CircuitBody, actor: Actor) -> WebhookEndpointBody:
+    """What the URL has of credentials is for those who may change it."""
+    body = WebhookEndpointBody.model_validate({**columns_of(row), "circuit": circuit})
     if Scope.WEBHOOKS_WRITE not in actor.scopes:
         body.url = hidden_url(row.url)
     return body
@@ -79,8 +95,10 @@ async def list_endpoints(work: UnitOfWork, actor: Actor, page: PageRequest) -> W
     own = select(webhook_endpoint).where(_endpoint.workspace_id == actor.workspace_id)
     newest = (_endpoint.created_at, _endpoint.id)
     shown = await page.descending(work, own, *newest, of=WebhookEndpoint)
+    ids = [row.id for row in shown.items]
+    circuits = await endpoint_circuits(work, actor.workspace_id, ids)
     return WebhookEndpointList(
-        endpoints=[endpoint_body(row, actor) for row in shown.items],
+        endpoints=[_body(row, circuits[row.id], actor) for row in shown.items],
         cursor=shown.cursor,
     )
 
@@ -92,7 +110,7 @@ async def list_deliveries(
     page: PageRequest,
     status: DeliveryStatus | None = None,
 ) -> WebhookDeliveryList:
-    """What goes and went to an endpoint, newest first."""
+    """What goes and went to an endpoint, newest first, and its circuit."""
     sent = select(delivery).where(
         delivery.c.workspace_id == actor.workspace_id,
         delivery.c.target_id == endpoint_id,
@@ -102,8 +120,11 @@ async def list_deliveries(
         sent = sent.where(delivery.c.status == status)
     newest = (delivery.c.created_at, delivery.c.id)
     shown = await page.descending(work, sent, *newest, of=Delivery)
+    circuits = await endpoint_circuits(work, actor.workspace_id, [endpoint_id])
     return WebhookDeliveryList(
-        deliveries=[delivery_body(row, actor) for row in shown.items], cursor=shown.cursor
+        circuit=circuits[endpoint_id],
+        deliveries=[delivery_body(row, actor) for row in shown.items],
+        cursor=shown.cursor,
     )
 
 
@@ -143,6 +164,7 @@ def delivery_body(row: Delivery, actor: Actor) -> WebhookDeliveryBody:
         error=row.error,
         error_code=row.error_code,
         payload=payload,
+        expires_at=row.expires_at,
         created_at=row.created_at,
         completed_at=row.completed_at,
     )
@@ -163,10 +185,13 @@ def endpoints_of(workspace_id: Id) -> Select[Any]:
     return select(_endpoint.id).where(_endpoint.workspace_id == workspace_id)
 
 
-def deliveries_since(workspace_id: Id, since: datetime) -> Select[Any]:
-    """The ids of the deliveries to endpoints of a workspace since a moment."""
+def deliveries_since(
+    workspace_id: Id, since: datetime, until: datetime | None = None
+) -> Select[Any]:
+    """The deliveries to endpoints of a workspace from one moment on, and before another."""
     return select(delivery.c.id).where(
         delivery.c.workspace_id == workspace_id,
         delivery.c.channel == DeliveryChannel.WEBHOOK,
         delivery.c.created_at >= since,
+        true() if until is None else delivery.c.created_at < until,
     )

@@ -4,6 +4,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from models.core.base import Id
+from models.messages.deliveries.rules import Answer, DeliveryStatus
 
 TEST = "webhook.test"
 """The type of the event that a test sends."""
@@ -13,6 +14,12 @@ FAILING_FOR = timedelta(days=3)
 """An endpoint that has taken nothing for so long, though it was tried, is disabled."""
 GONE = 410
 """The status by which a receiver says that it wants nothing more (RFC 9110, 15.5.11)."""
+
+DISABLED = Answer(
+    end=DeliveryStatus.UNDELIVERABLE,
+    code="endpoint_disabled",
+    message="The endpoint was disabled or deleted.",
+)
 
 
 class DisabledReason(StrEnum):

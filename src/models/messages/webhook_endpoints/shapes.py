@@ -7,6 +7,7 @@ from pydantic import Field
 from models.core.base import Id, Input, JsonObject, Moment, Nullable, Shape, example
 from models.core.http_inputs import CallableUrl
 from models.messages.deliveries.rules import DeliveryStatus
+from models.messages.deliveries.shapes import CircuitBody
 from models.messages.webhook_endpoints.rules import DisabledReason
 from models.messages.workspace_events.rules import EventType
 
@@ -31,6 +32,7 @@ class WebhookEndpointBody(Shape):
     disabled_at: Moment | None
     disabled_reason: DisabledReason | None
     failing_since: Moment | None
+    circuit: CircuitBody
     previous_secret_until: Moment | None
     created_by_user_id: Id
     created_at: Moment
@@ -82,6 +84,9 @@ class DeletedWebhookEndpoint(Shape):
 class WebhookDeliveryBody(Shape):
     """An event on its way to an endpoint; the answer and the error are of the latest attempt.
 
+    What is pending without `nextAttemptAt` is being sent, or waits for the events before it. At
+    `expiresAt` it fails with the code `expired`, if it still waits then.
+
     Only owners and administrators are shown all of `payload`, others its `type` and `timestamp`.
     """
 
@@ -96,10 +101,12 @@ class WebhookDeliveryBody(Shape):
     error: str | None
     error_code: str | None
     payload: JsonObject
+    expires_at: Moment
     created_at: Moment
     completed_at: Moment | None
 
 
 class WebhookDeliveryList(Shape):
+    circuit: CircuitBody
     deliveries: list[WebhookDeliveryBody]
     cursor: Nullable[str]

@@ -22,6 +22,9 @@ async def old_delivery(space: Space, days: float, status: DeliveryStatus) -> Id:
         "input": {},
         "status": status.value,
         "attempts": 1,
+        "executing": False,
+        "executions": 1,
+        "expires_at": ago(days - 4),
         "created_at": ago(days),
         "completed_at": None if status is DeliveryStatus.PENDING else ago(days),
     }
