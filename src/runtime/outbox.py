@@ -54,7 +54,8 @@ class StartRequest(TypedDict):
     summary: str
     resourceId: str
     source: NotRequired[str]
-    priority: NotRequired[int]
+    weight: NotRequired[int]
+    """How many times its age counts against that of the other starts in its line: see `AWAITED`."""
     traceparent: NotRequired[str]
     """What caused it, for who follows traces."""
     restarts: NotRequired[int]
@@ -89,7 +90,13 @@ class IntentArguments(TypedDict):
     request: NotRequired[StartRequest | SignalRequest | CancelRequest]
 
 
-_URGENCY = "coalesce(request ->> 'priority', '3')"
+AWAITED = 2
+"""The weight of a start that a person waits for. Any other has 1, so none waits more than twice as
+long as another of its family in its workspace."""
+ANEW = 3
+"""The weight of what begins anew. It holds its place among what is under way already."""
+
+_WEIGHT = "coalesce(request ->> 'weight', '1')"
 
 
 class Outbox(SQLModel, table=True):
@@ -97,7 +104,7 @@ class Outbox(SQLModel, table=True):
 
     __tablename__ = "outbox"
     __table_args__ = (
-        Index("ix_outbox_line", "workspace_id", "intent", text(_URGENCY), "family", "id"),
+        Index("ix_outbox_line", "workspace_id", "intent", "family", text(_WEIGHT), "id"),
         Index("ix_outbox_subject_id", "subject_id"),
     )
 
@@ -114,8 +121,8 @@ class Outbox(SQLModel, table=True):
 
 outbox = table_of(Outbox)
 
-URGENCY: ColumnElement[str] = literal_column(f"({_URGENCY})", Text)
-"""The Temporal priority of a start, a digit; what has none is like what a trigger starts."""
+WEIGHT: ColumnElement[str] = literal_column(f"({_WEIGHT})", Text)
+"""The weight of a row, a digit."""
 
 
 _VALUES: dict[str, Any] = {

@@ -1,7 +1,7 @@
-"""Which rows of the outbox are next: in turn between workspaces, by urgency and age inside each."""
+"""Which rows of the outbox are next: one of each line in turn, by weighed age inside a line."""
 
 import typing
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -16,9 +16,9 @@ from sqlalchemy import (
     Label,
     Select,
     Subquery,
+    Text,
     Uuid,
     bindparam,
-    case,
     cast,
     delete,
     false,
@@ -29,19 +29,20 @@ from sqlalchemy import (
     update,
 )
 
-from models.automation.automation_runs.rules import RunStatus
-from models.automation.automation_runs.tables import automation_run
+from activities.outbox.lines import LINE, lines
+from activities.outbox.under_way import dispatching
 from models.core.base import Id
 from runtime.database import Work
 from runtime.families import Family
-from runtime.outbox import URGENCY, Intent, Outbox, outbox
+from runtime.outbox import ANEW, WEIGHT, Outbox, outbox
 from runtime.prepared_statement import PreparedStatement
 
 CLAIM = timedelta(seconds=10)
 """How long a claim holds if its relay never comes back."""
-AGE_FACTOR = 3
-"""Inside a workspace a start goes before a less urgent one that has waited less than so many times
-as long. So none waits more than so many times as long as one that is a step more urgent."""
+
+Line = tuple[Id, str, str]
+"""The workspace, intent and family of a line."""
+BEFORE_ALL: Line = (Id(int=0), "", "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,25 +55,26 @@ class Limits:
     """Runs that this relay has started and that have not begun."""
     starting_beside_others: int
     """How many of them may be of one workspace, when others start runs too."""
-    running: int
-    """Automation runs of one workspace that are running or have been started."""
+    running: Mapping[Family, int]
+    """How much of a family one workspace may have under way when more of it is started."""
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """Rows that are this relay's to deliver, and why others were left."""
+    """Rows that are this relay's to deliver, in their turn, and why others were left."""
 
     rows: Sequence[Outbox]
     waits_for_begin: bool
     """A start was left because too many runs have not begun."""
     waits_for_end: bool
-    """A start was left because too many runs of its workspace are running."""
+    """A start was left because too much of its family is under way in its workspace."""
 
 
 class _ClaimedRow:
-    """A row of the outbox, without an id when nothing was claimed, and two columns more."""
+    """A row of the outbox, without an id when nothing was claimed, and three columns more."""
 
     id: int | None
+    number: int | None
     waits_for_begin: bool
     waits_for_end: bool
 
@@ -84,8 +86,9 @@ async def claim(
     delivered: Sequence[int],
     *,
     alone: bool,
+    after: Line = BEFORE_ALL,
 ) -> Claim:
-    """Delete what was delivered, and claim what is next.
+    """Delete what was delivered, and claim what is next, from the line that follows `after`.
 
     `not_begun` are runs this relay has started; those that began since do not count. `alone` says
     that one workspace only has started runs of late.
@@ -96,9 +99,13 @@ async def claim(
             "limit": limits.rows,
             "starts": limits.starting,
             "of_one": limits.starting if alone else limits.starting_beside_others,
-            "cap": limits.running,
+            "families": [family.value for family in limits.running],
+            "caps": list(limits.running.values()),
             "not_begun": not_begun,
             "delivered": delivered,
+            "after_workspace": after[0],
+            "after_intent": after[1],
+            "after_family": after[2],
         },
     )
     rows = typing.cast("Sequence[Outbox]", [row for row in found if row.id is not None])
@@ -107,8 +114,9 @@ async def claim(
 
 def _claim_statement() -> Select[Any]:
     """The columns of `_ClaimedRow`; at least one row."""
-    lines = _lines()
-    chosen = _chosen(lines)
+    every = lines()
+    heads = _heads(every)
+    chosen = _chosen(heads)
     next_rows = (
         select(outbox.c.id)
         .where(outbox.c.id.in_(select(chosen.c.id)))
@@ -124,147 +132,112 @@ def _claim_statement() -> Select[Any]:
         .returning(*outbox.c)
         .cte("claimed")
     )
-    left = _waiting_starts(lines, chosen)
+    left = _left(heads, chosen)
     return (
-        select(*claimed.c, *left.c)
-        .select_from(left.outerjoin(claimed, true()))
-        .add_cte(delivered.cte("delivered"))
-    )
-
-
-def _lines() -> CTE:
-    """The first rows of every line, with their `turn` in it: automation runs have lines of their
-    own, so that a workspace at its cap can begin everything else.
-
-    `place` counts the runs of the workspace that would be starting with this one, `starting` those
-    of all that are.
-    """
-    first = _first_of_each()
-    parts = (first.c.workspace_id, first.c.intent)
-    order = (first.c.age.desc(), first.c.urgency, first.c.id)
-    turn = func.row_number().over(partition_by=(*parts, first.c.is_run), order_by=order)
-    starting = (
-        select(automation_run.c.workspace_id)
-        .where(
-            automation_run.c.id == func.any(bindparam("not_begun", type_=ARRAY(Uuid))),
-            automation_run.c.status == RunStatus.QUEUED.value,
+        select(*claimed.c, chosen.c.number, *left.c)
+        .select_from(left.outerjoin(claimed, true()).outerjoin(chosen, chosen.c.id == claimed.c.id))
+        .order_by(chosen.c.number)
+        .add_cte(
+            delivered.cte("delivered"),
+            *(
+                marked.cte(f"dispatched_{number}")
+                for number, marked in enumerate(dispatching(claimed))
+            ),
         )
-        .cte("starting")
     )
-    of_workspace = (
-        select(func.count())
-        .where(starting.c.workspace_id == first.c.workspace_id)
-        .correlate(first)
-        .scalar_subquery()
-    )
-    of_all = select(func.count()).select_from(starting).scalar_subquery()
-    return select(
-        *parts,
-        first.c.id,
-        first.c.room,
-        turn.label("turn"),
-        (turn + case((first.c.is_run, of_workspace), else_=0)).label("place"),
-        of_all.label("starting"),
-    ).cte("lines")
 
 
-def _chosen(lines: CTE) -> CTE:
-    """The rows that are next, one per workspace in turn; starts go last."""
-    is_start = lines.c.intent == Intent.START
-    most = func.least(bindparam("of_one", type_=Integer), lines.c.room)
-    number = func.row_number().over(
-        partition_by=lines.c.intent, order_by=(lines.c.turn, lines.c.id)
+def _heads(every: CTE) -> CTE:
+    """The first rows of every line, with their `turn` in it; enough of each to fill a claim."""
+    limit = bindparam("limit", type_=Integer)
+    room = func.coalesce(func.least(every.c.until_end, every.c.until_begin), 1)
+    with_room = select(func.greatest(func.count(), 1)).where(room > 0).scalar_subquery()
+    head = (
+        select(
+            outbox.c.id,
+            _weighed_age().label("age"),
+            ((outbox.c.attempts > 0) | (str(ANEW) == WEIGHT)).label("has_place"),
+        )
+        .where(
+            *(column == every.c[column.name] for column in LINE),
+            every.c.weight == WEIGHT,
+            (outbox.c.claimed_until.is_(None)) | (outbox.c.claimed_until < func.now()),
+        )
+        .order_by(outbox.c.id)
+        .limit(limit // with_room + 1)
+        .correlate(every)
+        .lateral("head")
     )
+    line = [every.c[column.name] for column in LINE]
+    turn = func.row_number().over(partition_by=line, order_by=(head.c.age.desc(), head.c.id))
+    return (
+        select(
+            *line,
+            *(every.c.is_run, every.c.until_end, every.c.until_begin, every.c.room_of_all),
+            *(head.c.id, head.c.has_place, turn.label("turn")),
+        )
+        .select_from(every.join(head, true()))
+        .cte("heads")
+    )
+
+
+def _chosen(heads: CTE) -> CTE:
+    """The rows that are next, numbered in their turn: one of each line, and so on."""
+    line = tuple_(*(heads.c[column.name] for column in LINE))
+    after = tuple_(
+        bindparam("after_workspace", type_=Uuid),
+        bindparam("after_intent", type_=Text),
+        bindparam("after_family", type_=Text),
+    )
+    order = (heads.c.turn, line <= after, *(heads.c[column.name] for column in LINE))
+    among = func.row_number().over(partition_by=heads.c.is_run, order_by=order)
     in_turn = (
-        select(lines.c.id, lines.c.intent, (number + lines.c.starting).label("number"))
-        .where(~is_start | (lines.c.place <= most))
+        select(
+            heads.c.id,
+            heads.c.is_run,
+            heads.c.room_of_all,
+            among.label("among"),
+            func.row_number().over(order_by=order).label("number"),
+        )
+        .where(~_waits_for_end(heads), ~_waits_for_begin(heads))
         .subquery()
     )
     return (
-        select(in_turn.c.id)
-        .where(
-            (in_turn.c.intent != Intent.START)
-            | (in_turn.c.number <= bindparam("starts", type_=Integer))
-        )
-        .order_by(in_turn.c.intent, in_turn.c.number)
+        select(in_turn.c.id, in_turn.c.number)
+        .where(~in_turn.c.is_run | (in_turn.c.among <= in_turn.c.room_of_all))
+        .order_by(in_turn.c.number)
         .limit(bindparam("limit", type_=Integer))
         .cte("chosen")
     )
 
 
-def _waiting_starts(lines: CTE, chosen: CTE) -> Subquery:
+def _waits_for_end(heads: CTE) -> ColumnElement[bool]:
+    """What is delivered again, or begins anew, is counted among what is under way."""
+    too_many = func.coalesce(heads.c.turn > heads.c.until_end, false())
+    return ~heads.c.has_place & too_many
+
+
+def _waits_for_begin(heads: CTE) -> ColumnElement[bool]:
+    return func.coalesce(heads.c.turn > heads.c.until_begin, false())
+
+
+def _left(heads: CTE, chosen: CTE) -> Subquery:
     """Whether starts were left, and what they wait for; one row."""
-    capped = lines.c.place > lines.c.room
-    left = (lines.c.intent == Intent.START) & lines.c.id.not_in(select(chosen.c.id))
+    left = heads.c.id.not_in(select(chosen.c.id))
 
     def some(condition: ColumnElement[bool], name: str) -> Label[bool]:
         return func.coalesce(func.bool_or(condition), false()).label(name)
 
     return select(
-        some(left & ~capped, "waits_for_begin"), some(left & capped, "waits_for_end")
+        some(left & heads.c.is_run & ~_waits_for_end(heads), "waits_for_begin"),
+        some(left & _waits_for_end(heads), "waits_for_end"),
     ).subquery("left")
 
 
-def _first_of_each() -> Subquery:
-    """The first rows of every family of every urgency of every intent of every workspace, and how
-    many more runs it may have running. It reads only the head of each line, however long it is."""
-    running = (
-        select(automation_run.c.workspace_id, func.count().label("number"))
-        .where(automation_run.c.status == RunStatus.RUNNING)
-        .group_by(automation_run.c.workspace_id)
-        .subquery("running")
-    )
-    lines = _nonempty_lines()
-    is_run = lines.c.family == Family.AUTOMATION_RUN
-    counted = case((is_run, func.coalesce(running.c.number, 0)), else_=0)
-    room = bindparam("cap", type_=Integer) - counted
-    line = (
-        select(
-            *(outbox.c.id, outbox.c.workspace_id, outbox.c.intent),
-            URGENCY.label("urgency"),
-            _weighed_age().label("age"),
-        )
-        .where(
-            outbox.c.workspace_id == lines.c.workspace_id,
-            outbox.c.intent == lines.c.intent,
-            lines.c.urgency == URGENCY,
-            outbox.c.family == lines.c.family,
-            (outbox.c.claimed_until.is_(None)) | (outbox.c.claimed_until < func.now()),
-        )
-        .order_by(outbox.c.id)
-        .limit(bindparam("limit", type_=Integer))
-        .correlate(lines)
-        .lateral("line")
-    )
-    every = lines.outerjoin(running, running.c.workspace_id == lines.c.workspace_id).join(
-        line, true()
-    )
-    columns = (*line.c, is_run.label("is_run"), room.label("room"))
-    return select(*columns).select_from(every).subquery("first")
-
-
 def _weighed_age() -> ColumnElement[float]:
-    """How long a row has waited, in seconds, times AGE_FACTOR for each step of its urgency."""
+    """How long a row has waited, in seconds, times its weight."""
     waited = func.greatest(func.extract("epoch", func.now() - outbox.c.created_at), 0)
-    return waited * func.power(AGE_FACTOR, -cast(URGENCY, Integer))
-
-
-def _nonempty_lines() -> CTE:
-    """The workspaces, intents, urgencies and families that have rows, each found by one step along
-    the index."""
-    key = (outbox.c.workspace_id, outbox.c.intent, URGENCY.label("urgency"), outbox.c.family)
-    order = (outbox.c.workspace_id, outbox.c.intent, URGENCY, outbox.c.family)
-    first = select(*key).order_by(*order).limit(1).subquery()
-    found = select(*first.c).cte("found", recursive=True)
-    beyond = (
-        select(*key)
-        .where(tuple_(*order) > tuple_(*found.c))
-        .order_by(*order)
-        .limit(1)
-        .correlate(found)
-        .lateral("beyond")
-    )
-    return found.union_all(select(*beyond.c).select_from(found.join(beyond, true())))
+    return waited * cast(WEIGHT, Integer)
 
 
 _CLAIM = PreparedStatement(_claim_statement(), _ClaimedRow)

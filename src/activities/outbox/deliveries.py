@@ -6,14 +6,11 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from temporalio.client import Client
-from temporalio.common import (
-    Priority,
-    WorkflowIDConflictPolicy,
-    WorkflowIDReusePolicy,
-)
+from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.service import RPCError, RPCStatusCode
 
+from runtime.fairness import fairness
 from runtime.families import Family
 from runtime.fault_injection import FaultPoint, inject_fault
 from runtime.outbox import RESTARTS, Intent, Outbox
@@ -71,9 +68,7 @@ class ExecutionDeliveries:
                 memo=None if restarts is None else {RESTARTS: restarts},
                 request_eager_start=True,
                 static_summary=row.request.get("summary"),
-                priority=Priority(
-                    priority_key=row.request.get("priority", 3), fairness_key=str(row.workspace_id)
-                ),
+                priority=fairness(row.workspace_id, family, row.request.get("weight", 1)),
                 search_attributes=search_attributes(str(row.workspace_id), row.request, family),
                 rpc_timeout=START_TIMEOUT,
             )

@@ -3,19 +3,20 @@
 Any number of relays may run. A row is claimed, delivered, then deleted. A relay that dies in
 between leaves a claim that expires; the workflow id makes the repeated delivery harmless.
 
-Fairness between workspaces comes from four mechanisms:
+No workspace and no family holds back another (ADR 0069):
 
-1. A claim takes one row of each workspace in turn; inside a workspace urgent starts go first, but
-   age raises urgency, so that none waits more than a few times as long as another (claims.py).
-2. A relay starts a run only while fewer than STARTING of those it started have not begun, and only
-   one of a workspace while others start runs too. Temporal keeps no turns among what it queues, so
-   the lines stay in the outbox.
-3. A workspace with RUNNING_CAP running automation runs starts no more of them until one ends or
-   waits. It still starts everything else: what a person waits for, timers, imports.
-4. Tasks that queue in Temporal all the same carry the workspace as their fairness key.
+1. Rows stand in lines, one for each intent of each family of each workspace. A claim takes one row
+   of each line in turn, and the next claim goes on with the line after the last one (claims.py).
+2. Inside a line the oldest goes first. The age of what a person waits for counts twice, so nothing
+   waits more than twice as long as something else.
+3. A relay starts a run only while fewer than STARTING of those it started have not begun, and only
+   one of a workspace while others start runs too: the lines stay in the outbox.
+4. A workspace starts no more of a family while as many as its cap are under way.
+5. What queues in Temporal all the same has one priority, and its workspace and family as its
+   fairness key.
 
 So a run of a quiet workspace waits for the begin of one run of each other workspace, however many
-theirs are (bench/fairness.py). Each relay counts its own starts; rows and running runs are common.
+theirs are (bench/fairness.py). Each relay counts its own starts and turns; rows are common.
 """
 
 import asyncio
@@ -28,17 +29,16 @@ import psycopg
 import structlog
 from temporalio.service import RPCError
 
-from activities.outbox.claims import PUT_BACK, Limits, claim
+from activities.outbox.claims import BEFORE_ALL, PUT_BACK, Limits, claim
 from activities.outbox.deliveries import Delivery
 from activities.outbox.run_starts import RunStarts
+from models.core.work_bounds import RUNNING
 from runtime.database import Database
 from runtime.families import Family
 from runtime.outbox import Intent, Outbox
 
 log = structlog.get_logger()
 
-RUNNING_CAP = 200
-"""Runs of one workspace that may be running or about to begin when another is started."""
 BATCH = 20
 """Rows claimed at once, and so the deliveries under way at once."""
 STARTING = 8
@@ -48,7 +48,7 @@ STARTING_BESIDE_OTHERS = 1
 POLL_SECONDS = 1.0
 """The fallback when a notification was lost, and when a delivery is tried again."""
 LONGEST_BACKOFF = timedelta(seconds=5)
-LIMITS = Limits(BATCH, STARTING, STARTING_BESIDE_OTHERS, RUNNING_CAP)
+LIMITS = Limits(BATCH, STARTING, STARTING_BESIDE_OTHERS, RUNNING)
 
 
 class Relay:
@@ -68,6 +68,7 @@ class Relay:
         self._wake = asyncio.Event()
         self._under_way: set[asyncio.Task[None]] = set()
         self._delivered: list[int] = []
+        self._last_line = BEFORE_ALL
         starts.on_room = self.wake
 
     def wake(self) -> None:
@@ -109,6 +110,9 @@ class Relay:
 
     def _done(self, task: asyncio.Task[None]) -> None:
         self._under_way.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            # Its claim runs out, and it is claimed again.
+            log.warning("an intent was left", error=type(error).__name__)
         self._wake.set()
 
     async def _claim(self, limit: int) -> Sequence[Outbox]:
@@ -117,7 +121,12 @@ class Relay:
         limits, not_begun = replace(self._limits, rows=limit), self._starts.begin_claim()
         alone = not self._starts.several_workspaces()
         async with self._database.statement() as work:
-            found = await claim(work, limits, not_begun, delivered, alone=alone)
+            found = await claim(
+                work, limits, not_begun, delivered, alone=alone, after=self._last_line
+            )
+        if found.rows:
+            last = found.rows[-1]
+            self._last_line = (last.workspace_id, last.intent, last.family)
         del self._delivered[: len(delivered)]
         self._starts.end_claim(
             waits_for_begin=found.waits_for_begin, waits_for_end=found.waits_for_end

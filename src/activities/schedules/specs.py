@@ -15,11 +15,12 @@ from temporalio.client import (
     ScheduleSpec,
     ScheduleState,
 )
-from temporalio.common import Priority, TypedSearchAttributes
+from temporalio.common import TypedSearchAttributes
 
 from activities.outbox.deliveries import Route
 from models.core.schedules.cron import Cron
 from models.core.schedules.desired import DesiredSchedule, Timing
+from runtime.fairness import fairness
 from runtime.search_attributes import search_attributes
 
 _OVERLAPS = {
@@ -40,7 +41,7 @@ def schedule_of(wanted: DesiredSchedule, route: Route) -> Schedule:
             task_queue=route.task_queue,
             typed_search_attributes=attributes_of(wanted),
             static_summary=wanted.title,
-            priority=Priority(priority_key=wanted.priority, fairness_key=str(wanted.workspace_id)),
+            priority=fairness(wanted.workspace_id, wanted.family),
         ),
         spec=spec_of(wanted.timing),
         policy=SchedulePolicy(

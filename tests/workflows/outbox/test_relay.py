@@ -1,6 +1,7 @@
 """Which rows of the outbox a relay takes next, and what makes it look again."""
 
 import asyncio
+import time
 import uuid
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
@@ -10,7 +11,7 @@ from typing import Any
 import psycopg
 import pytest
 import pytest_asyncio
-from sqlalchemy import delete, insert, select, update
+from sqlalchemy import delete, insert, select, text, update
 
 from activities.outbox.claims import Limits
 from activities.outbox.relay import Relay
@@ -18,10 +19,12 @@ from activities.outbox.run_starts import RunStarts
 from models.automation.automation_runs.tables import automation_run
 from models.automation.automations.commands import create_automation
 from models.automation.automations.shapes import CreateAutomation
+from models.messages.jobs.commands import accept_job, close_job, start_job
+from models.messages.jobs.rules import JobStatus
 from runtime.database import Database
 from runtime.families import Family
 from runtime.ids import new_id
-from runtime.outbox import Intent, append, outbox
+from runtime.outbox import AWAITED, Intent, append, outbox
 from tests.support.engine import KEYS, graph, node
 from tests.support.patience import eventually
 from tests.support.postgres import migrated_database
@@ -46,7 +49,9 @@ async def quiet(quiet_url: str) -> AsyncIterator[Database]:
 
 def relay(database: Database, running_cap: int = 100) -> Relay:
     """A relay that only claims: it never gets as far as asking Temporal."""
-    return Relay(database, {}, RunStarts(), Limits(50, 50, 50, running_cap))
+    return Relay(
+        database, {}, RunStarts(), Limits(50, 50, 50, {Family.AUTOMATION_RUN: running_cap})
+    )
 
 
 async def intend(
@@ -82,6 +87,58 @@ async def test_a_small_workspace_does_not_wait_behind_a_large_one(quiet: Databas
     rows = await claimed(relay(quiet), 6)
     assert [row.subject_id for row in rows if row.workspace_id == small] == late
     assert sum(row.workspace_id == large for row in rows) == 3
+
+
+async def test_no_line_waits_longer_than_for_one_row_of_each_other(quiet: Database) -> None:
+    large, small = new_id(), new_id()
+    await intend(quiet, large, Intent.START, 30, Family.WORKSPACE_EXPORT)
+    await intend(quiet, large, Intent.CANCEL, 30, Family.DELIVERY)
+    taker = relay(quiet)
+    first = [await claimed(taker, 1) for _ in range(5)]
+    assert {(row.intent, row.family) for (row,) in first} == {
+        ("start", "workspace-export"),
+        ("cancel", "delivery"),
+    }
+    late = [
+        *await intend(quiet, small, Intent.START, 1, Family.SPREADSHEET_IMPORT),
+        *await intend(quiet, large, Intent.START, 1, Family.SPREADSHEET_IMPORT),
+        *await intend(quiet, large, Intent.START, 1),
+    ]
+    taken = [row.subject_id for _ in range(5) for row in await claimed(taker, 1)]
+    assert set(late) <= set(taken)
+
+
+@pytest.mark.takes(seconds=10)
+async def test_a_claim_takes_as_long_with_long_lines_as_with_short_ones(quiet: Database) -> None:
+    """A hundred lines, of 4 rows each and of 1,000; the ratio of two medians of 20."""
+    seconds = []
+    for length in (4, 1_000):
+        await hundred_lines(quiet, length)
+        taker, taken = relay(quiet), []
+        for _ in range(20):
+            began = time.perf_counter()
+            assert len(await claimed(taker, 20)) == 20
+            taken.append(time.perf_counter() - began)
+        seconds.append(sorted(taken)[10])
+    short, long = seconds
+    assert long < 3 * short + 0.005
+
+
+async def hundred_lines(database: Database, length: int) -> None:
+    """Two families of fifty workspaces, with so many rows each."""
+    async with database.transaction() as work:
+        await work.execute(delete(outbox))
+        await work.execute(
+            text(
+                "INSERT INTO outbox"
+                " (workspace_id, intent, family, subject_id, request, created_at, attempts)"
+                " SELECT md5((n / 2 % 50)::text)::uuid, 'start',"
+                " (ARRAY['delivery', 'export'])[n % 2 + 1], gen_random_uuid(), '{}', now(), 0"
+                " FROM generate_series(1, :number) AS n"
+            ),
+            {"number": 100 * length},
+        )
+        await work.execute(text("ANALYZE outbox"))
 
 
 async def test_the_order_inside_a_workspace_is_kept(quiet: Database) -> None:
@@ -147,18 +204,18 @@ async def test_a_workspace_near_its_cap_starts_as_many_as_there_is_room_for(
 
 async def test_what_a_person_waits_for_goes_first(quiet: Database) -> None:
     workspace_id = new_id()
-    triggered = await intend(quiet, workspace_id, Intent.START, 3, priority=3)
-    asked_for = await intend(quiet, workspace_id, Intent.START, 2, priority=2)
+    triggered = await intend(quiet, workspace_id, Intent.START, 3)
+    asked_for = await intend(quiet, workspace_id, Intent.START, 2, weight=AWAITED)
     taker = relay(quiet)
     taken = [await claimed(taker, 1) for _ in range(5)]
     assert [row.subject_id for (row,) in taken] == [*asked_for, *triggered]
 
 
-@pytest.mark.parametrize(("age", "first"), [(25, "asked for"), (35, "triggered")])
+@pytest.mark.parametrize(("age", "first"), [(15, "asked for"), (25, "triggered")])
 async def test_age_raises_urgency(quiet: Database, age: int, first: str) -> None:
     workspace_id = new_id()
-    (triggered,) = await intend(quiet, workspace_id, Intent.START, 1, priority=3)
-    (asked_for,) = await intend(quiet, workspace_id, Intent.START, 1, priority=2)
+    (triggered,) = await intend(quiet, workspace_id, Intent.START, 1)
+    (asked_for,) = await intend(quiet, workspace_id, Intent.START, 1, weight=AWAITED)
     async with quiet.transaction() as work:
         for subject, seconds in ((triggered, age), (asked_for, 10)):
             since = {"created_at": work.now - timedelta(seconds=seconds)}
@@ -174,7 +231,7 @@ async def test_the_line_stays_with_us_until_runs_begin(quiet: Database) -> None:
     begun, queued = [await running(quiet, space, 2, status) for status in ("running", "queued")]
     await intend(quiet, space.id, Intent.START, 5)
     others = await intend(quiet, new_id(), Intent.START, 1)
-    taker = Relay(quiet, {}, RunStarts(), Limits(20, 6, 4, 100))
+    taker = Relay(quiet, {}, RunStarts(), Limits(20, 6, 4, {}))
     late = await running(quiet, space, 2, "queued")
     taker._starts.started(new_id(), new_id())
     for run_id in [*queued, *late]:
@@ -193,7 +250,7 @@ async def test_a_workspace_alone_has_every_place_and_beside_others_its_share(
 ) -> None:
     alone = new_id()
     await intend(quiet, alone, Intent.START, 20)
-    taker = Relay(quiet, {}, RunStarts(), Limits(20, 6, 2, 100))
+    taker = Relay(quiet, {}, RunStarts(), Limits(20, 6, 2, {}))
     taker._starts.started(new_id(), alone)
     assert len(await claimed(taker, 20)) == 6
     taker._starts.started(new_id(), new_id())
@@ -208,7 +265,7 @@ async def test_a_start_that_was_left_is_taken_when_there_is_room(quiet: Database
     space = await make_space(quiet, KEYS)
     (starting,) = await running(quiet, space, 1, "queued")
     await intend(quiet, space.id, Intent.START, 1)
-    taker = Relay(quiet, {}, RunStarts(), Limits(20, 1, 1, 1))
+    taker = Relay(quiet, {}, RunStarts(), Limits(20, 1, 1, {Family.AUTOMATION_RUN: 1}))
     taker._starts.started(starting, space.id)
     assert await claimed(taker, 20) == []
     taker._starts.begun(starting)
@@ -225,7 +282,7 @@ async def test_a_begin_makes_room_for_a_start_that_was_left(quiet: Database) -> 
     space = await make_space(quiet, KEYS)
     (starting,) = await running(quiet, space, 1, "queued")
     await intend(quiet, space.id, Intent.START, 1)
-    taker = Relay(quiet, {}, RunStarts(), Limits(20, 1, 1, 100))
+    taker = Relay(quiet, {}, RunStarts(), Limits(20, 1, 1, {}))
     taker._starts.started(starting, space.id)
     assert await claimed(taker, 20) == []
     assert not taker._wake.is_set()
@@ -237,7 +294,7 @@ async def test_a_begin_makes_room_for_a_start_that_was_left(quiet: Database) -> 
 async def test_a_begin_wakes_nobody_while_nothing_is_left(quiet: Database) -> None:
     space = await make_space(quiet, KEYS)
     (starting,) = await running(quiet, space, 1, "queued")
-    taker = Relay(quiet, {}, RunStarts(), Limits(20, 1, 1, 1))
+    taker = Relay(quiet, {}, RunStarts(), Limits(20, 1, 1, {Family.AUTOMATION_RUN: 1}))
     taker._starts.started(starting, space.id)
     await claimed(taker, 20)
     taker._starts.begun(starting)
@@ -276,7 +333,7 @@ async def test_a_run_that_never_begins_holds_up_nobody(
     space = await make_space(quiet, KEYS)
     (lost,) = await running(quiet, space, 1, "queued")
     await intend(quiet, space.id, Intent.START, 1)
-    taker = Relay(quiet, {}, RunStarts(), Limits(20, 1, 1, 100))
+    taker = Relay(quiet, {}, RunStarts(), Limits(20, 1, 1, {}))
     taker._starts.started(lost, space.id)
     assert await claimed(taker, 20) == []
     monkeypatch.setattr("activities.outbox.run_starts.LOST_SECONDS", 0)
@@ -344,3 +401,44 @@ async def running(
                 )
             )
     return run_ids
+
+
+async def test_a_workspace_has_no_more_of_a_family_under_way_than_its_cap(quiet: Database) -> None:
+    space, other = await make_space(quiet, KEYS), await make_space(quiet, KEYS)
+    exports = await accepted(quiet, space, Family.EXPORT, 5)
+    copies = await accepted(quiet, space, Family.DATABASE_DUPLICATE, 3)
+    quick = await accepted(quiet, other, Family.EXPORT, 1)
+    taker = Relay(quiet, {}, RunStarts(), Limits(50, 50, 50, {Family.EXPORT: 2}))
+    taken = [row.subject_id for row in await claimed(taker, 20)]
+    assert set(taken) == {*exports[:2], *copies, *quick}
+    assert await claimed(taker, 20) == []
+    async with quiet.transaction() as work:
+        await close_job(work, exports[0], JobStatus.CANCELLED)
+        assert work.notify_workers
+    assert [row.subject_id for row in await claimed(taker, 20)] == [exports[2]]
+
+
+async def test_what_begins_anew_holds_its_place(quiet: Database) -> None:
+    space = await make_space(quiet, KEYS)
+    first, second = await accepted(quiet, space, Family.EXPORT, 2)
+    taker = Relay(quiet, {}, RunStarts(), Limits(50, 50, 50, {Family.EXPORT: 1}))
+    (row,) = await claimed(taker, 20)
+    assert row.subject_id == first
+    taker._delivered.append(row.id)
+    async with quiet.transaction() as work:
+        await start_job(work, Family.EXPORT, space.id, first, first, "Again", restarts=1)
+    assert [row.subject_id for row in await claimed(taker, 20)] == [first]
+    async with quiet.transaction() as work:
+        await close_job(work, first, JobStatus.CANCELLED)
+    assert [row.subject_id for row in await claimed(taker, 20)] == [second]
+
+
+async def accepted(
+    database: Database, space: Space, family: Family, count: int
+) -> Sequence[uuid.UUID]:
+    """Jobs whose starts wait."""
+    job_ids = [new_id() for _ in range(count)]
+    async with database.transaction() as work:
+        for job_id in job_ids:
+            await accept_job(work, space.actor, family, job_id, job_id, summary="Test")
+    return job_ids

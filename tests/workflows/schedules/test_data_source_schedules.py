@@ -89,7 +89,7 @@ async def test_temporal_follows_what_becomes_of_a_data_source(
     schedule, action = found.schedule, found.schedule.action
     assert isinstance(action, ScheduleActionStartWorkflow)
     assert (action.workflow, action.id) == ("ScheduleFire", f"data-source-schedule/{made.id}")
-    assert action.priority.priority_key == 4
+    assert action.priority.fairness_key
     assert schedule.spec.time_zone_name == "Europe/Berlin"
     assert schedule.policy.overlap is ScheduleOverlapPolicy.SKIP
     assert schedule.policy.catchup_window.total_seconds() == 600
@@ -156,7 +156,7 @@ async def test_a_due_time_makes_its_refresh(engine: Engine, scheduled: Make) -> 
     assert (await made.records()).keys() == {"a"}
     child = await engine.client.get_workflow_handle(f"data-source-refresh/{run['id']}").describe()
     assert (child.parent_id or "").startswith(f"data-source-schedule/{made.id}-")
-    assert child.raw_info.priority.priority_key == 4
+    assert child.raw_info.priority.fairness_key
     source = SearchAttributeKey.for_keyword("RunSource")
     assert child.typed_search_attributes.get(source) == "schedule"
     due = datetime(2026, 1, 1, tzinfo=UTC)

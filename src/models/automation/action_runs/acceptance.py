@@ -11,14 +11,13 @@ from models.automation.actions.rules.configs import ActionKind
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.core.lifecycle import commands as lifecycle
+from models.core.work_bounds import require_place
 from runtime.database import UnitOfWork
 from runtime.errors import ValidationError
 from runtime.families import Family
-from runtime.outbox import StartRequest
+from runtime.outbox import AWAITED, StartRequest
 
 DISABLED = "The action is disabled. Enable it, then run it."
-PRIORITY = 2
-"""A person waits for the end (decisions D1)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +70,7 @@ async def accept(work: UnitOfWork, actor: Actor, action: ActionRow, request: Act
         return False
     await work.execute(insert(action_step), _steps(actor.workspace_id, action, request.run_id))
     if node is None:
+        await require_place(work, actor, ACTION_RUNS, Family.ACTION_RUN)
         summary = summary_of(action)
         start = start_request(action.id, summary)
         await lifecycle.start(work, Family.ACTION_RUN, actor.workspace_id, request.run_id, start)
@@ -105,5 +105,5 @@ def start_request(action_id: Id, summary: str) -> StartRequest:
         "summary": summary,
         "resourceId": str(action_id),
         "source": "action",
-        "priority": PRIORITY,
+        "weight": AWAITED,
     }

@@ -17,15 +17,16 @@ from runtime.prepared_statement import PreparedStatement
 ADMITTED = "admitted"
 """The signal to an execution that its run has a slot."""
 
-_PRIORITY = {
-    RunSource.TEST: 2,
-    RunSource.MANUAL: 2,
-    RunSource.FROM_NODE: 2,
-    RunSource.REPLAY: 2,
-    RunSource.BUTTON: 2,
-}
-_TRIGGERED = 3
-"""Temporal priorities: what a person waits for goes before what a trigger started (D1)."""
+_AWAITED = frozenset(
+    {
+        RunSource.TEST,
+        RunSource.MANUAL,
+        RunSource.FROM_NODE,
+        RunSource.REPLAY,
+        RunSource.BUTTON,
+    }
+)
+"""The sources whose runs a person waits for."""
 
 
 class StartedVersion(Protocol):
@@ -58,7 +59,7 @@ def start_request(version: StartedVersion, source: RunSource) -> outbox.StartReq
         "summary": summary(version.label, version.version, source),
         "resourceId": str(version.automation_id),
         "source": source,
-        "priority": _PRIORITY.get(source, _TRIGGERED),
+        "weight": outbox.AWAITED if source in _AWAITED else 1,
     }
 
 

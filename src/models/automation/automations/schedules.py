@@ -22,9 +22,6 @@ NO_SCHEDULE = "The published version of the automation has no schedule."
 DISABLED = "The automation is disabled."
 ARCHIVED = "The automation is archived."
 
-_PRIORITY = 3
-"""That of what a trigger starts (decisions D1)."""
-
 _published = automation_version.alias("published")
 _ever = automation_version.alias("ever")
 
@@ -74,7 +71,6 @@ def _read(row: _Row) -> DesiredSchedule:
         subject_id=row.id,
         workspace_id=row.workspace_id,
         title=title_of(row.label, "schedule"),
-        priority=_PRIORITY,
         timing=timing_of(trigger),
         paused=DISABLED if not row.enabled else ARCHIVED if row.archived else None,
         next_run_at=row.next_run_at,

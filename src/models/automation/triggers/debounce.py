@@ -25,6 +25,7 @@ from models.data.records.rules.events import bounded
 from models.messages.events.tables import TriggerEvent, automation_subscription, trigger_event
 from runtime.bounded_processes import beside_loop
 from runtime.database import UnitOfWork
+from runtime.database_failures import is_conflict, is_connection_lost
 from runtime.prepared_statement import PreparedStatement
 
 log = structlog.get_logger()
@@ -158,10 +159,14 @@ async def start_debounced_runs(work: UnitOfWork) -> int:
             async with work.savepoint():
                 await _start_run(work, row)
                 await _DELETE.execute(work, key)
-        except Exception:
-            log.exception(
-                "a debounced change was not answered", automation_id=str(row.automation_id)
-            )
+        except Exception as error:
+            if is_connection_lost(error):
+                raise
+            automation_id = str(row.automation_id)
+            if is_conflict(error):
+                log.warning("a debounced change is answered later", automation_id=automation_id)
+            else:
+                log.exception("a debounced change was not answered", automation_id=automation_id)
             if row.attempts + 1 < MAX_ATTEMPTS:
                 backoff = timedelta(seconds=2**row.attempts)
                 await _POSTPONE.execute(work, {**key, "backoff": backoff})

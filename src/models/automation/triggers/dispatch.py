@@ -42,6 +42,7 @@ from models.messages.events.rules import ANSWERED_BY, EventKind
 from models.messages.events.tables import TriggerEvent, trigger_event
 from runtime.bounded_processes import beside_loop
 from runtime.database import UnitOfWork, Work
+from runtime.database_failures import is_conflict, is_connection_lost
 from runtime.prepared_statement import PreparedStatement
 
 log = structlog.get_logger()
@@ -138,9 +139,15 @@ async def _answer_all(
             if automation_id not in before:
                 await _answer(work, event, subscriber)
             answered.append(automation_id)
-        except Exception:
+        except Exception as error:
+            if is_connection_lost(error):
+                # Nothing of the batch is done: it is dispatched again.
+                raise
             # A failure of one automation must not keep the others from answering.
-            log.exception("an event was not answered", automation_id=automation_id)
+            if is_conflict(error):
+                log.warning("an event is answered later", automation_id=automation_id)
+            else:
+                log.exception("an event was not answered", automation_id=automation_id)
     return answered
 
 

@@ -76,7 +76,7 @@ async def start(
     `restarts` counts the executions before it that ended without closing the row.
     """
     if restarts:
-        request = {**request, "restarts": restarts}
+        request = {**request, "restarts": restarts, "weight": outbox.ANEW}
     await outbox.append(
         work,
         intent=outbox.Intent.START,
@@ -110,7 +110,11 @@ async def record_progress(work: UnitOfWork, kind: WorkTable, work_id: Id, **valu
 async def finish(
     work: UnitOfWork, kind: WorkTable, work_ids: Collection[Id], end: Any, **values: Any
 ) -> list[Id]:
-    """Close the open ones among these rows for ever, now or when `values` say; their ids."""
+    """Close the open ones among these rows for ever, now or when `values` say; their ids.
+
+    What waits for their place may begin.
+    """
+    work.notify_workers = work.notify_workers or "dispatched_at" in kind.table.c
     statement = (
         kind.moving(end)
         .where(kind.table.c.id.in_(work_ids))

@@ -12,7 +12,9 @@ from runtime.schema import Timestamp, table_of
 class WorkSuspect(SQLModel, table=True):
     """Work that was open when a worker started: the worker before it may have been lost with it.
 
-    `lost` counts the workers that it was executed by and that gave no report of it.
+    `lost` counts the workers that it was executed by and that gave no report of it; `held_by` is
+    the process that executes it now, as `host:pid`. Quarantined work is executed in a process of
+    its own.
     """
 
     __tablename__ = "work_suspect"
@@ -21,6 +23,8 @@ class WorkSuspect(SQLModel, table=True):
     id: Id = Field(primary_key=True)
     lost: int
     suspected_at: datetime = Field(sa_type=Timestamp)
+    held_by: str | None = None
+    quarantined_at: datetime | None = Field(default=None, sa_type=Timestamp)
 
 
 work_suspect = table_of(WorkSuspect)

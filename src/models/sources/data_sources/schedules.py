@@ -20,8 +20,6 @@ DISABLED = "The data source is disabled."
 SCHEDULE_DISABLED = "The schedule is disabled."
 ARCHIVED = "The data source is archived."
 
-PRIORITY = 4
-"""That of a refresh (decisions D1)."""
 
 _SCHEDULED = (
     select(
@@ -61,7 +59,6 @@ def _read(row: _Row) -> DesiredSchedule:
         subject_id=row.id,
         workspace_id=row.workspace_id,
         title=title_of(row.label, "refresh"),
-        priority=PRIORITY,
         timing=schedule.timing,
         paused=_paused(row, schedule),
         next_run_at=row.next_run_at,

@@ -17,8 +17,6 @@ from runtime.database import UnitOfWork
 from runtime.families import Family
 
 ARCHIVED = "The item of the mount is archived."
-PRIORITY = 4
-"""That of a refresh (decisions D1)."""
 
 _SYNCED = mount.c.root_mount_id.is_(None) & mount.c.connection_id.is_not(None)
 """Links are never synced; entries are with their root."""
@@ -55,7 +53,6 @@ def _read(row: _Row) -> DesiredSchedule:
         subject_id=row.id,
         workspace_id=row.workspace_id,
         title=title_of(row.label, "sync"),
-        priority=PRIORITY,
         timing=SYNC_TIMING,
         paused=ARCHIVED if row.archived else None,
         next_run_at=row.next_run_at,

@@ -2,7 +2,7 @@
 
 from models.core.access.rules import Actor
 from models.core.base import Id
-from models.data.database_copies.access import parent_of_copy
+from models.data.database_copies.access import check_copy_scopes, parent_of_copy
 from models.data.database_copies.queries import find_source
 from models.data.database_copies.shapes import DuplicateDatabase
 from models.messages.jobs.commands import accept_job
@@ -16,8 +16,9 @@ async def accept_copy(
     """Accept the job that makes the copy `copy_id`; nothing happens when it is accepted already.
 
     Raises `NotFoundError` for the database, `DeniedError` for an actor who may create nothing at
-    the root.
+    the root, or lacks a scope for what is copied.
     """
+    check_copy_scopes(actor, with_records=body.include_records)
     await parent_of_copy(work, actor, await find_source(work, actor.workspace_id, database_id))
     await accept_job(
         work,

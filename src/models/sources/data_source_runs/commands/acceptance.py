@@ -7,6 +7,7 @@ from sqlalchemy import select
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.core.lifecycle import commands as lifecycle
+from models.core.work_bounds import require_place
 from models.data.databases.queries import require_edit
 from models.sources.data_source_runs.commands.endings import (
     RunEnd,
@@ -18,6 +19,7 @@ from models.sources.data_source_runs.commands.staging import find_run
 from models.sources.data_source_runs.queries import get_import, get_run, run_in_workspace
 from models.sources.data_source_runs.rules import (
     OPEN_RUN,
+    RETRIED,
     DataSourceRunStatus,
     RunTrigger,
     family_of,
@@ -30,10 +32,10 @@ from models.sources.data_source_runs.tables import (
 )
 from models.sources.data_source_runs.titles import run_title
 from models.sources.data_sources.queries import DataSourceRow, find_data_source
-from models.sources.data_sources.schedules import PRIORITY
 from runtime.database import UnitOfWork
-from runtime.errors import ValidationError
-from runtime.outbox import StartRequest
+from runtime.errors import ConflictError, ValidationError
+from runtime.families import Family
+from runtime.outbox import AWAITED, StartRequest
 
 DISABLED = "The data source is disabled. Enable it, then refresh it."
 NO_TARGET = "The data source has no target any more. Name a targetDatabaseId."
@@ -48,6 +50,7 @@ async def accept_refresh(
     trigger: RunTrigger = RunTrigger.MANUAL,
     force: bool = False,
     started_by_caller: bool = False,
+    retry_of: Id | None = None,
 ) -> DataSourceRunDetail:
     """Accept a refresh; while one is open, that one is the answer.
 
@@ -67,11 +70,33 @@ async def accept_refresh(
     row = refresh_row(found, run_id, trigger, actor.person or found.created_by_user_id)
     row["chain"] = list(actor.principal.run_chain)
     row["plan"]["force"] = force
+    row["retry_of_run_id"] = retry_of
     if not await lifecycle.accept(work, DATA_SOURCE_RUNS, row):
         return await _open_run(work, actor.workspace_id, data_source_id, run_id)
     if not started_by_caller:
+        of_sources = data_source_run.c.data_source_id.is_not(None)
+        await require_place(work, actor, DATA_SOURCE_RUNS, Family.DATA_SOURCE_REFRESH, of_sources)
         await start_run(work, await find_run(work, run_id))
     return await get_run(work, actor.workspace_id, data_source_id, run_id)
+
+
+async def retry_run(
+    work: UnitOfWork, actor: Actor, data_source_id: Id, run_id: Id, retry_id: Id
+) -> DataSourceRunDetail:
+    """Accept a run that tries a failed or cancelled one again, with the configuration of today.
+
+    Raises what `accept_refresh` raises, and `ConflictError` for a run that ended otherwise or is
+    open, and while another one is open.
+    """
+    earlier = await get_run(work, actor.workspace_id, data_source_id, run_id)
+    if earlier.status not in RETRIED:
+        raise ConflictError(f"Only a failed or cancelled run is retried; this is {earlier.status}.")
+    force = (await find_run(work, run_id)).plan["force"]
+    retry, kind = (data_source_id, retry_id), RunTrigger.RETRY
+    made = await accept_refresh(work, actor, *retry, trigger=kind, force=force, retry_of=run_id)
+    if made.id != retry_id:
+        raise ConflictError("Another run of the data source is open. Wait for its end.")
+    return made
 
 
 def refresh_row(
@@ -134,7 +159,7 @@ async def start_request(work: UnitOfWork, run: DataSourceRun) -> StartRequest:
         "summary": await run_title(work, run),
         "resourceId": str(run.data_source_id or run.database_id or run.id),
         "source": run.trigger,
-        "priority": PRIORITY,
+        "weight": 1 if run.trigger == RunTrigger.SCHEDULE else AWAITED,
     }
 
 

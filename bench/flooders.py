@@ -1,0 +1,158 @@
+"""Floods: one workspace asks for one thing as fast as its rate limits allow, in its own process.
+
+`python -m bench.flooders NAME` reads a key and a workspace from its standard input, prepares the
+flood, prints a line and goes on until it is killed. It heeds no refusal and no Retry-After.
+"""
+
+import asyncio
+import base64
+import json
+import socket
+import sys
+from collections.abc import Awaitable, Callable, Mapping
+from itertools import count
+from typing import Any
+
+import httpx2
+
+from bench.endpoint import endpoint
+from bench.graphs import THREE_QUICK
+
+AT_ONCE = 4
+"""Requests that are always under way."""
+FAILING_ENDPOINTS, GOOD_ENDPOINTS = 9, 2
+IMPORTED_ROWS = 12_000
+"""Rows of a CSV of 600 KB."""
+BATCH = 500
+UPLOADED = bytes(2_000_000)
+WEBHOOK_BODY = json.dumps({"text": "x" * 50_000}).encode()
+QUERIED = 20_000
+
+Call = Callable[[], Awaitable[httpx2.Response]]
+
+
+class Flooder:
+    """A client of one workspace."""
+
+    def __init__(self, http: httpx2.AsyncClient, workspace_id: str) -> None:
+        self._http = http
+        self._place = f"/v1/workspaces/{workspace_id}"
+
+    async def exports(self) -> Call:
+        return lambda: self._http.post(f"{self._place}/workspace-exports", json={})
+
+    async def deliveries(self) -> Call:
+        """Ordinary changes of a workspace whose endpoints fail."""
+        good = await endpoint().__aenter__()
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            closed = f"http://127.0.0.1:{listener.getsockname()[1]}/"
+        urls = [closed] * FAILING_ENDPOINTS + [good] * GOOD_ENDPOINTS
+        for url in urls:
+            body = {"url": url, "eventTypes": ["item.created"]}
+            await self._made(f"{self._place}/webhook-endpoints", body)
+        return lambda: self._http.post("/v1/items", json={"kind": "folder", "title": "Flood"})
+
+    async def imports(self) -> Call:
+        rows = "".join(f"{number},{'y' * 40}\n" for number in range(IMPORTED_ROWS))
+        content = base64.b64encode(f"number,text\n{rows}".encode()).decode()
+        body = {"label": "Flood", "kind": "inline", "format": "csv", "content": content}
+        path = f"{self._place}/data-sources/import-spreadsheet"
+        numbers = count()
+        return lambda: self._http.post(
+            path, json={**body, "fields": [], "clientMutationId": f"flood-{next(numbers)}"}
+        )
+
+    async def batches(self) -> Call:
+        path = f"/v1/databases/{await self._database()}/records/batch"
+        body = {"operations": [{"op": "create", "title": f"Record {n}"} for n in range(BATCH)]}
+        return lambda: self._http.post(path, json=body)
+
+    async def uploads(self) -> Call:
+        path, headers = f"{self._place}/files", {"Content-Type": "application/octet-stream"}
+        return lambda: self._http.post(
+            path, params={"name": "flood.bin"}, content=UPLOADED, headers=headers
+        )
+
+    async def runs(self) -> Call:
+        path = f"{self._place}/automations/{(await self._published({}))['id']}/run"
+        return lambda: self._http.post(path, json={})
+
+    async def webhooks(self) -> Call:
+        hook = await self._published({"triggerConfig": {"kind": "webhook", "auth": "none"}})
+        headers = {"Content-Type": "application/json"}
+        return lambda: self._http.post(hook["webhookPath"], content=WEBHOOK_BODY, headers=headers)
+
+    async def queries(self) -> Call:
+        """Searches in a text that has no index, with an aggregate over all that fits."""
+        database_id = await self._database()
+        path = f"/v1/databases/{database_id}/records/batch"
+        for start in range(0, QUERIED, BATCH):
+            made = [
+                {"op": "create", "title": f"Record {n}", "data": {"note": f"{n} " * 50}}
+                for n in range(start, start + BATCH)
+            ]
+            await self._made(path, {"operations": made})
+        body = {
+            "filter": {"field": "note", "op": "contains", "value": "99 1"},
+            "sorts": [{"field": "note"}],
+            "aggregates": [{"field": "note", "op": "count", "as": "n"}],
+        }
+        return lambda: self._http.post(f"/v1/databases/{database_id}/records/query", json=body)
+
+    async def _database(self) -> str:
+        fields = [{"label": "Note", "kind": "long_text"}]
+        body = {"label": "Flood", "fields": fields}
+        return str((await self._made(f"{self._place}/databases", body))["id"])
+
+    async def _published(self, more: dict[str, Any]) -> dict[str, Any]:
+        body = {"label": "Flood", "enabled": True, "graph": THREE_QUICK, **more}
+        made = await self._made(f"{self._place}/automations", body)
+        return await self._made(f"{self._place}/automations/{made['id']}/publish", {})
+
+    async def _made(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        while (answer := await self._http.post(path, json=body)).status_code == 429:
+            await asyncio.sleep(1)
+        assert answer.is_success, answer.text
+        data: dict[str, Any] = answer.json()["data"]
+        return data
+
+
+FLOODS: Mapping[str, Callable[[Flooder], Awaitable[Call]]] = {
+    "exports": Flooder.exports,
+    "deliveries": Flooder.deliveries,
+    "imports of 600 KB": Flooder.imports,
+    "batches of 500": Flooder.batches,
+    "uploads": Flooder.uploads,
+    "runs": Flooder.runs,
+    "webhooks of 50 KB": Flooder.webhooks,
+    "heavy queries": Flooder.queries,
+}
+
+
+async def main() -> None:
+    """Flood until killed."""
+    connection = json.loads(sys.stdin.readline())
+    headers = {"Authorization": f"Bearer {connection['token']}"}
+    async with httpx2.AsyncClient(
+        base_url=connection["baseUrl"], headers=headers, timeout=120
+    ) as http:
+        call = await FLOODS[sys.argv[1]](Flooder(http, connection["workspaceId"]))
+        sys.stdout.write("ready\n")
+        sys.stdout.flush()
+        await asyncio.gather(*(_call_on(call) for _ in range(AT_ONCE)))
+
+
+async def _call_on(call: Call) -> None:
+    while True:
+        try:
+            answer = await call()
+        except httpx2.TransportError:
+            await asyncio.sleep(0.1)
+            continue
+        assert answer.status_code != 400, answer.text
+        if not answer.is_success:
+            await asyncio.sleep(0.02)
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

@@ -1,0 +1,67 @@
+"""What queues in Temporal takes turns: a backlog holds nobody back for longer than one turn."""
+
+import pytest
+from temporalio import workflow
+from temporalio.client import Client
+from temporalio.common import Priority
+from temporalio.testing import WorkflowEnvironment
+from temporalio.worker import UnsandboxedWorkflowRunner, Worker
+
+from runtime.fairness import fairness
+from runtime.families import Family
+from runtime.ids import new_id
+from tests.support.patience import eventually
+
+BACKLOG = 200
+DELIVERING, IMPORTING = new_id(), new_id()
+order: list[str] = []
+
+
+@workflow.defn(name="Noted", sandboxed=False)
+class Noted:
+    """Notes that its first task has come."""
+
+    @workflow.run
+    async def run(self, name: str) -> None:
+        order.append(name)
+
+
+async def place_of_an_import(client: Client, delivery: Priority, late: Priority) -> int:
+    """The place of the import's first task behind a backlog of deliveries that was there before."""
+    order.clear()
+    queue = f"turns-{new_id()}"
+
+    async def start(name: str, priority: Priority) -> None:
+        await client.start_workflow(
+            "Noted", name, id=f"{queue}/{name}", task_queue=queue, priority=priority
+        )
+
+    for number in range(BACKLOG):
+        await start(f"delivery {number}", delivery)
+    await start("import", late)
+    worker = Worker(
+        client,
+        task_queue=queue,
+        workflows=[Noted],
+        workflow_runner=UnsandboxedWorkflowRunner(),
+        max_concurrent_workflow_tasks=2,
+    )
+    async with worker:
+        await eventually(_all_noted)
+    return order.index("import")
+
+
+async def _all_noted() -> bool:
+    return len(order) > BACKLOG
+
+
+@pytest.mark.takes(seconds=10)
+async def test_an_import_does_not_wait_behind_a_backlog_of_deliveries(
+    temporal: WorkflowEnvironment,
+) -> None:
+    place = await place_of_an_import(
+        temporal.client,
+        fairness(DELIVERING, Family.DELIVERY),
+        fairness(IMPORTING, Family.LEGACY_IMPORT),
+    )
+    assert place < BACKLOG / 4
