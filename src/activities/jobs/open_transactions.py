@@ -23,3 +23,5 @@ async def keep_open(work: UnitOfWork, doing: Awaitable[T]) -> T:
         return task.result()
     finally:
         task.cancel()
+        # A transaction that is lost meanwhile is what is wrong, whatever becomes of the task.
+        await asyncio.gather(task, return_exceptions=True)

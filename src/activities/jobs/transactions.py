@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 from temporalio import activity
 
+from activities.database_errors import refusals
 from activities.endings import CLOSED
 from activities.heartbeats import heartbeats
 from models.core.base import Id, JsonObject
@@ -64,19 +65,23 @@ class JobActivities:
             if job.error_code is not None:
                 # An earlier call recorded the failure, and its reply was lost: do not try again.
                 return FAILED
-            chunks = self._families[Family(job.family)]
             try:
                 async with work.savepoint():
-                    progress = await chunks.advance(work, job)
+                    with refusals():
+                        return await self._chunk(work, job)
             except PlatformError as error:
                 await record_failure(work, job.id, error.message, error.code)
                 return FAILED
-            if progress is not None:
-                await record_progress(work, job.id, progress)
-                return MORE
-            result = await chunks.result(work, job)
-            await close_job(work, job.id, JobStatus.SUCCEEDED, result=result)
-            return DONE
+
+    async def _chunk(self, work: UnitOfWork, job: Job) -> str:
+        chunks = self._families[Family(job.family)]
+        progress = await chunks.advance(work, job)
+        if progress is not None:
+            await record_progress(work, job.id, progress)
+            return MORE
+        result = await chunks.result(work, job)
+        await close_job(work, job.id, JobStatus.SUCCEEDED, result=result)
+        return DONE
 
     @activity.defn(name="undo_job")
     async def undo_job(self, job_id: str, status: str) -> str:

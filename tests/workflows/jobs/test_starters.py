@@ -35,7 +35,7 @@ async def events(client: Client, space: Space) -> list[Json]:
 
 @pytest.mark.parametrize("key", templates())
 async def test_every_template_is_built_as_it_says(client: Client, space: Space, key: str) -> None:
-    shown = read(await client.get(f"{space.path}/starter-templates"))
+    shown = read(await client.get(f"{space.path}/starter-templates"))["templates"]
     said = next(one for one in shown if one["key"] == key)
     body = {"templateKey": key}
     made = read(await client.post(f"{space.path}/starter-template", json=body))

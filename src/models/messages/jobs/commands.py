@@ -5,11 +5,12 @@ from sqlalchemy import delete
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.core.lifecycle import commands as lifecycle
+from models.core.work_bounds import require_place
 from models.messages.jobs.rules import JobStatus
 from models.messages.jobs.tables import JOBS, Job
 from runtime.database import UnitOfWork
 from runtime.families import Family
-from runtime.outbox import StartRequest
+from runtime.outbox import AWAITED, StartRequest
 
 
 async def accept_job(
@@ -24,12 +25,13 @@ async def accept_job(
 ) -> bool:
     """Record a job and its start; False when a job of this id was accepted before.
 
-    `summary` is shown to operators and holds no user data.
+    `summary` is shown to operators and holds no user data. Raises `TooMuchOpenError`.
     """
     if not await record_job(
         work, actor.workspace_id, actor.user_id, family, job_id, subject_id, input
     ):
         return False
+    await require_place(work, actor, JOBS, family, JOBS.table.c.family == family.value)
     await start_job(work, family, actor.workspace_id, job_id, subject_id, summary)
     return True
 
@@ -62,7 +64,7 @@ def start_request(subject_id: Id, summary: str, source: str = "api") -> StartReq
         "summary": summary,
         "resourceId": str(subject_id),
         "source": source,
-        "priority": 2,
+        "weight": AWAITED,
     }
 
 
@@ -112,6 +114,15 @@ async def close_job(
 ) -> bool:
     """End an open job for ever; False when it was closed before."""
     return bool(await lifecycle.finish(work, JOBS, [job_id], status, result=result))
+
+
+async def cancel_job(work: UnitOfWork, found: Job) -> None:
+    """Cancel an open job: at once before it begins, else when what it did is taken back."""
+    this = JOBS.table.c.id == found.id, JOBS.table.c.status == JobStatus.QUEUED
+    cancelled = JOBS.moving(JobStatus.CANCELLED).where(*this).values(completed_at=work.now)
+    await work.execute(cancelled)
+    family = Family(found.family)
+    await lifecycle.cancel_executions(work, family, found.workspace_id, [found.id])
 
 
 async def forget_job(work: UnitOfWork, workspace_id: Id, job_id: Id) -> None:

@@ -7,7 +7,7 @@ from sqlalchemy import ColumnElement, Select, Uuid, bindparam, select
 from models.core.access.rules import Actor, Principal, PrincipalType
 from models.core.base import Id
 from models.messages.jobs.rules import OPEN_JOB, JobStatus
-from models.messages.jobs.tables import Job, job
+from models.messages.jobs.tables import JOBS, Job, job
 from models.people.members.queries import role_of
 from runtime.database import UnitOfWork
 from runtime.errors import (
@@ -50,6 +50,12 @@ async def find_job(work: UnitOfWork, workspace_id: Id, family: Family, job_id: I
     if found is None:
         raise NotFoundError(family.value.replace("-", " "))
     return found
+
+
+async def open_job(work: UnitOfWork, workspace_id: Id, family: Family) -> Job | None:
+    """The oldest open job of a family of which a workspace has one at a time."""
+    statement = jobs_of(workspace_id, family, *JOB).where(JOBS.is_open)
+    return await work.first(statement.order_by(job.c.id).limit(1), of=Job)
 
 
 async def succeeded_job(

@@ -10,6 +10,7 @@ from sqlmodel import Field, SQLModel
 from models.core.base import Id
 from models.core.lifecycle.commands import WorkTable
 from models.messages.jobs.rules import JOB_LIFECYCLE, OPEN_JOB, JobStatus
+from runtime.families import Family
 from runtime.schema import Timestamp, listed, one_of, table_of
 
 
@@ -17,6 +18,7 @@ class Job(SQLModel, table=True):
     """One piece of long work on `subject_id`; `family` says what is done.
 
     `input` is what was asked for, `progress` where the next chunk begins, `result` what came out.
+    From `dispatched_at` on it counts as under way.
     """
 
     __tablename__ = "job"
@@ -25,6 +27,24 @@ class Job(SQLModel, table=True):
         ForeignKeyConstraint(["workspace_id"], ["workspace.id"]),
         one_of("status", JobStatus),
         Index("ix_job_workspace_id_family_subject_id", "workspace_id", "family", "subject_id"),
+        Index(
+            "ix_job_open_workspace_export",
+            "workspace_id",
+            unique=True,
+            postgresql_where=text(
+                f"family = '{Family.WORKSPACE_EXPORT}' AND status IN ({listed(OPEN_JOB)})"
+            ),
+        ),
+        Index(
+            "ix_job_open_line",
+            *("workspace_id", "family"),
+            postgresql_where=text(f"status IN ({listed(OPEN_JOB)})"),
+        ),
+        Index(
+            "ix_job_dispatched",
+            *("workspace_id", "family"),
+            postgresql_where=text(f"dispatched_at IS NOT NULL AND status IN ({listed(OPEN_JOB)})"),
+        ),
         Index("ix_job_open", "id", postgresql_where=text(f"status IN ({listed(OPEN_JOB)})")),
     )
 
@@ -40,6 +60,7 @@ class Job(SQLModel, table=True):
     error: str | None = None
     error_code: str | None = None
     created_at: datetime = Field(sa_type=Timestamp)
+    dispatched_at: datetime | None = Field(default=None, sa_type=Timestamp)
     started_at: datetime | None = Field(default=None, sa_type=Timestamp)
     completed_at: datetime | None = Field(default=None, sa_type=Timestamp)
 

@@ -6,8 +6,9 @@ from models.content.files.commands import register_private_file
 from models.content.files.rules import Content, file_name
 from models.core.access.rules import Actor, Scope
 from models.core.base import Id
-from models.messages.jobs.commands import accept_job
-from models.messages.jobs.queries import job_actor
+from models.messages.jobs.commands import accept_job, cancel_job
+from models.messages.jobs.queries import find_job, job_actor, open_job
+from models.messages.jobs.rules import OPEN_JOB
 from models.messages.jobs.tables import Job
 from models.people.workspaces.queries import get_workspace
 from models.people.workspaces.shapes import WorkspaceBody
@@ -15,20 +16,30 @@ from runtime.database import UnitOfWork
 from runtime.errors import DeniedError
 from runtime.families import Family
 
+_FAMILY = Family.WORKSPACE_EXPORT
 _SLASH = re.compile(r"[/\\]")
 """Characters that would make directories of the name in a file name."""
 
 
-async def accept_workspace_export(work: UnitOfWork, actor: Actor, export_id: Id) -> None:
-    """Accept the job that writes a bundle; nothing happens when it is accepted already."""
-    await accept_job(
+async def accept_workspace_export(work: UnitOfWork, actor: Actor, export_id: Id) -> Id:
+    """Accept the job that writes a bundle; its id, or that of the one that is open."""
+    accepted = await accept_job(
         work,
         actor,
-        Family.WORKSPACE_EXPORT,
+        _FAMILY,
         export_id,
         actor.workspace_id,
         summary="Export the workspace",
     )
+    running = None if accepted else await open_job(work, actor.workspace_id, _FAMILY)
+    return export_id if running is None else running.id
+
+
+async def cancel_workspace_export(work: UnitOfWork, actor: Actor, export_id: Id) -> None:
+    """Cancel an open export; a finished one stays as it is. Raises `NotFoundError`."""
+    found = await find_job(work, actor.workspace_id, _FAMILY, export_id)
+    if found.status in OPEN_JOB:
+        await cancel_job(work, found)
 
 
 async def exported_workspace(work: UnitOfWork, job: Job) -> WorkspaceBody:

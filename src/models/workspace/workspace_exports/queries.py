@@ -1,11 +1,14 @@
 """Reading the state of workspace exports."""
 
 from models.content.files.queries import stored_file
+from models.content.files.shapes import StoredFile
 from models.core.access.rules import Actor
 from models.core.base import Id
-from models.messages.jobs.queries import find_job
+from models.core.pagination import PageRequest
+from models.messages.jobs.queries import JOB, find_job, jobs_of
 from models.messages.jobs.rules import JobStatus
-from models.workspace.workspace_exports.shapes import WorkspaceExport
+from models.messages.jobs.tables import Job
+from models.workspace.workspace_exports.shapes import WorkspaceExport, WorkspaceExportList
 from runtime.crypto import KeyRing
 from runtime.database import UnitOfWork
 from runtime.families import Family
@@ -16,10 +19,24 @@ async def workspace_export(
 ) -> WorkspaceExport:
     """An export of the workspace. Raises `NotFoundError`."""
     found = await find_job(work, actor.workspace_id, Family.WORKSPACE_EXPORT, export_id)
-    made = found.result if found.status == JobStatus.SUCCEEDED else None
     file = None
-    if made is not None:
+    if found.status == JobStatus.SUCCEEDED:
         file = await stored_file(work, actor.workspace_id, found.id, keys)
+    return _shown(found, file)
+
+
+async def list_workspace_exports(
+    work: UnitOfWork, actor: Actor, page: PageRequest
+) -> WorkspaceExportList:
+    """The exports of the workspace, newest first, without their files."""
+    rows = jobs_of(actor.workspace_id, Family.WORKSPACE_EXPORT, *JOB)
+    found = await page.descending(work, rows, JOB.id, of=Job)
+    shown = [_shown(row, None) for row in found.items]
+    return WorkspaceExportList(workspace_exports=shown, cursor=found.cursor)
+
+
+def _shown(found: Job, file: StoredFile | None) -> WorkspaceExport:
+    made = found.result if found.status == JobStatus.SUCCEEDED else None
     return WorkspaceExport(
         id=found.id,
         status=JobStatus(found.status),

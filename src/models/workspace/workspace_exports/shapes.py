@@ -1,7 +1,7 @@
 """Workspace exports on the wire."""
 
 from models.content.files.shapes import StoredFile
-from models.core.base import EXAMPLE_ID, Id, Input, Moment, Shape, example
+from models.core.base import EXAMPLE_ID, Id, Input, Moment, Nullable, Shape, example
 from models.messages.jobs.rules import JobStatus
 
 
@@ -32,3 +32,19 @@ class WorkspaceExport(Shape):
     error: str | None = None
     created_at: Moment
     completed_at: Moment | None = None
+
+
+class WorkspaceExportList(Shape):
+    """A page of exports, each without its `file`."""
+
+    model_config = Shape.model_config | example(
+        {
+            "workspaceExports": [
+                {"id": EXAMPLE_ID, "status": "running", "createdAt": "2026-01-01T00:00:00.000Z"}
+            ],
+            "cursor": "c2Vjb25k",
+        }
+    )
+
+    workspace_exports: list[WorkspaceExport]
+    cursor: Nullable[str]
