@@ -4,12 +4,18 @@ import re
 import socket
 from contextvars import ContextVar
 from ipaddress import IPv4Address, ip_address
-from unicodedata import normalize
 from urllib.parse import urlsplit
+
+import idna
 
 from runtime.addresses import Address, parse_address
 from runtime.outbound_policy import OutboundPolicy
 
+OWN = "The host and port are the platform's own, which is not called from here."
+PRIVATE = (
+    "The host is a private address, which is not called from here. An operator can allow it by"
+    " WORKSPACE_OUTBOUND_ALLOW."
+)
 UNREADABLE = "The URL cannot be read: check its host, its port and its characters."
 
 _NAME = re.compile(r"(?=.{1,253}\.?$)([a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9_-]{1,63}\.?")
@@ -26,6 +32,9 @@ _BAD_PORTS = frozenset({
     6668, 6669, 6679, 6697, 10080,
 })
 # fmt: on
+# What speaks other protocols and is often near: MySQL, PostgreSQL, Redis, Temporal, memcached,
+# MongoDB.
+_SERVICES = frozenset({3306, 5432, 6379, 7233, 11211, 27017})
 
 
 saving: ContextVar[OutboundPolicy | None] = ContextVar("saving", default=None)
@@ -36,18 +45,17 @@ None where it is called: there the connection itself is judged, after the name w
 
 
 def url_problem(text: str) -> str | None:
-    """Why a URL can never be called, or None.
-
-    A host in other letters than ASCII is left to the caller, who spells it as its domain does.
-    """
+    """Why a URL can never be called, or None."""
     try:
         parts = urlsplit(text)
         port = parts.port
     except ValueError:
         return UNREADABLE
-    host = normalize("NFKC", parts.hostname or "")
-    asked = host if host.isascii() else None
-    problem = target_problem(parts.scheme, asked, port, has_user="@" in parts.netloc)
+    try:
+        host = _called_host(parts.hostname or "")
+    except UnicodeError:
+        return UNREADABLE
+    problem = target_problem(parts.scheme, host, port, has_user="@" in parts.netloc)
     if problem is not None or saving.get() is None:
         return problem
     if "#" in text:
@@ -58,9 +66,20 @@ def url_problem(text: str) -> str | None:
 def host_problem(host: str, port: int) -> str | None:
     """Why a host that is being saved is never called, as far as it tells, or None."""
     policy, address = saving.get(), _literal_address(host.rstrip("."))
-    if policy is None or address is None or policy.permits(host, address, port):
+    if policy is None:
         return None
-    return "The host is a private address, which is not called from here."
+    if policy.own.is_named(host, port):
+        return OWN
+    if address is None:
+        return None
+    if policy.own.is_own(host, address, port, {}):
+        return OWN
+    return None if policy.permits(host, address, port) else PRIVATE
+
+
+def _called_host(host: str) -> str:
+    """A host as it is looked up: in ASCII (IDNA). Raises UnicodeError for one that has no form."""
+    return host if host.isascii() else idna.encode(host).decode("ascii")
 
 
 def target_problem(
@@ -73,7 +92,7 @@ def target_problem(
         return "The URL holds a user name or password: send them as a header."
     if host is not None and not _is_host(host.lower()):
         return "The URL's host is not a name or an address."
-    if port is not None and (port in _BAD_PORTS or port > 65535):
+    if port is not None and (port in _BAD_PORTS or port in _SERVICES or port > 65535):
         return f"Port {port} does not speak HTTP."
     return None
 

@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from ipaddress import ip_network
 
 from runtime.addresses import Address, Network, is_public
+from runtime.own_listeners import Listener, OwnListeners
 
 _HOST = re.compile(r"[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?")
 _WITH_PORT = re.compile(r"(?P<place>\[[0-9a-f:.]+\]|[^\[\]:/]+):(?P<port>[0-9]{1,5})")
@@ -52,6 +53,8 @@ class OutboundPolicy:
 
     allowed: tuple[Allowance, ...] = ()
     """What may be reached although it is not public."""
+    own: OwnListeners = field(default_factory=OwnListeners)
+    """What is never reached, whatever is allowed."""
     connect_seconds: float = 10
     read_seconds: float = 60
     max_redirects: int = 5
@@ -59,12 +62,13 @@ class OutboundPolicy:
     max_body_bytes: int = 100 * 1024 * 1024
 
     @classmethod
-    def from_entries(cls, entries: Iterable[str]) -> "OutboundPolicy":
+    def from_entries(cls, entries: Iterable[str], own: Iterable[Listener] = ()) -> "OutboundPolicy":
         """The policy that also allows these hosts, addresses and ranges. Raises ValueError."""
-        return cls(allowed=tuple(Allowance.parse(entry) for entry in entries))
+        allowed = tuple(Allowance.parse(entry) for entry in entries)
+        return cls(allowed=allowed, own=OwnListeners.of(own))
 
     def permits(self, host: str, address: Address, port: int) -> bool:
-        """Whether a connection to `host` may go to this address and port."""
+        """Whether a connection to `host` may go to this address and port, if it is not our own."""
         if is_public(address):
             return True
         return any(allowance.covers(host, address, port) for allowance in self.allowed)

@@ -13,6 +13,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from runtime.outbound.mail_server import MailServer
 from runtime.outbound_policy import Allowance
+from runtime.own_listeners import Listener
 from runtime.provider_settings import Providers
 from runtime.push_settings import PushSettings
 from runtime.settings_mistakes import is_cause, sentence_of
@@ -67,6 +68,12 @@ class Settings(PushSettings, TemporalSettings):
     """Hosts (also `host:port`) and CIDR ranges that may be called although they are private.
 
     The API refuses to save a URL of any other private host, and workers to call it.
+    """
+
+    own_listeners: Listed = ()
+    """Where else the platform listens, as `host:port`: no user's call is let through to it.
+
+    What other settings name is known: PostgreSQL, Temporal, its UI, the public URL, metrics.
     """
 
     smtp_url: SecretStr | None = None
@@ -151,7 +158,7 @@ class Settings(PushSettings, TemporalSettings):
     log_format: Literal["json", "console"] = "json"
     log_level: Literal["debug", "info", "warning", "error"] = "info"
 
-    @field_validator("platform_admins", "outbound_allow", mode="before")
+    @field_validator("platform_admins", "outbound_allow", "own_listeners", mode="before")
     @classmethod
     def _split(cls, value: Any) -> Any:
         if isinstance(value, str):
@@ -220,6 +227,13 @@ class Settings(PushSettings, TemporalSettings):
     def _are_hosts_or_ranges(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         for entry in value:
             Allowance.parse(entry)
+        return value
+
+    @field_validator("own_listeners")
+    @classmethod
+    def _are_listeners(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for entry in value:
+            Listener.parse(entry)
         return value
 
     @model_validator(mode="after")

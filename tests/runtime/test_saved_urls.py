@@ -27,6 +27,12 @@ def _saving() -> Iterator[None]:
         "http://169.254.169.254/latest", "http://168.63.129.16/", "http://10.1.2.3/",
         "http://10.1.2.3:8081/", "http://192.168.8.1/", "http://①②⑦.⓪.⓪.①/",
         "http://\uff11\uff12\uff17.0.0.1/", "http://ⓛocalhost/", "https://0.0.0.0/",
+        "http://127。0。0。2/", "http://127\uff0e0\uff0e0\uff0e2/", "http://127｡0｡0｡2./", "http://[::127.0.0.2]/",
+        "http://017700000002/", "http://0x7f000002/", "http://127.0.2/", "http://0177.0.0.2/",
+        "http://[::ffff:7f00:2]/", "http://[::ffff:0:127.0.0.2]/", "http://[2002:7f00:2::]/",
+        "http://[fd00::1]/", "http://[ff02::1]/", "http://[::]/", "http://100.64.0.1/",
+        "http://a.example:6379/", "http://a.example:7233/", "http://a.example:5432/",
+        "http://localhost./", "http://127.0.0.2..", "http://0x7f.0.0.0x2./", "http://224.0.0.1/",
     ],
 )  # fmt: skip
 def test_what_is_not_saved(text: str) -> None:

@@ -21,7 +21,8 @@ from activities.sources.requests import (
 from models.core.base import JsonObject
 from models.sources.data_sources.rules.configs import DataSourceKind
 from models.sources.tabular.rules.configs import read_options
-from models.sources.tabular.rules.options import MAX_ROWS, TableFormat
+from models.sources.tabular.rules.content_formats import BEGINNING, format_of_content
+from models.sources.tabular.rules.options import MAX_ROWS, TableFormat, format_named
 from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
 from runtime.outbound.client import OutboundClient
 from runtime.outbound.errors import OutboundError
@@ -150,8 +151,18 @@ async def _after(
         digest=digest,
         keys=found.columns if state.pages == 0 else state.keys,
         charset=response.charset if state.pages == 0 else state.charset,
+        format=await _format(source, response, path) if state.pages == 0 else state.format,
         validators=_validators(response) if number == 1 and following is None else {},
     )
+
+
+async def _format(source: HttpSource, response: OutboundResponse, path: Path) -> TableFormat | None:
+    """The format that the server names, else the content tells, where the config leaves it open."""
+    if source.config.get("format", "json") is not None:
+        return None
+    with path.open("rb") as file:
+        begin = await asyncio.to_thread(file.read, BEGINNING)
+    return format_named("", response.content_type) or format_of_content(begin)
 
 
 def _check_progress(

@@ -21,8 +21,12 @@ from activities.sources.readers.opening import open_table, unpacked_size
 from activities.sources.readers.table import Table, column_letter, refuse
 from models.data.databases.rules.fields import FieldSpec
 from models.data.databases.rules.kinds import TITLE_KEY
-from models.sources.tabular.rules.cells import shown_cell
-from models.sources.tabular.rules.columns import inferred_columns, profiles
+from models.sources.tabular.rules.cells import shown_cell, storable
+from models.sources.tabular.rules.columns import (
+    InferredColumn,
+    inferred_columns,
+    profiles,
+)
 from models.sources.tabular.rules.conversion import ConvertedRow, MappedColumn, RowConversion
 from models.sources.tabular.rules.options import ReadOptions
 from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
@@ -134,24 +138,38 @@ def _limit_memory(unpacked: int) -> None:
 
 
 def _described(table: Table, options: ReadOptions, request: Describe) -> Iterator[bytes]:
-    rows = table.rows()
+    rows = ([storable(value) for value in row] for row in table.rows())
     head = [*islice(rows, request.sample)]
     looked_at = islice(chain(head, rows), request.profiled)
     found = profiles(table.headers, looked_at, options.conventions)
+    columns = inferred_columns(table.headers, found)
     yield DESCRIPTION + to_json(
         {
             "sheetName": table.sheet_name,
             "sheets": table.sheets,
             "jsonPath": table.json_path,
-            "columns": [asdict(column) for column in inferred_columns(table.headers, found)],
+            "columns": [asdict(column) for column in columns],
             "rows": [
                 {name: shown_cell(value) for name, value in zip(table.headers, row, strict=True)}
                 for row in head
             ],
+            "skippedCells": _lost(table, columns, options, request.profiled),
             **_warned(table, range(len(table.headers))),
         },
         inf_nan_mode="null",
     )
+
+
+def _lost(
+    table: Table, columns: Sequence[InferredColumn], options: ReadOptions, profiled: int | None
+) -> int:
+    """How many cells of the first rows an import into the suggested fields leaves empty."""
+    if profiled is None:
+        # The import itself asks, which counts them as it goes.
+        return 0
+    mapped = [MappedColumn(place, one.field) for place, one in enumerate(columns)]
+    conversion = RowConversion(mapped, options.conventions)
+    return sum(conversion.convert(row).lost for row in islice(table.rows(), profiled))
 
 
 def _filled(table: Table, options: ReadOptions, request: Fill) -> Iterator[bytes]:

@@ -37,6 +37,15 @@ class OutboundBlockedError(OutboundError):
         )
 
 
+class OwnListenerError(OutboundBlockedError):
+    """The platform itself listens there."""
+
+    def __init__(self, host: str, port: int) -> None:
+        OutboundError.__init__(
+            self, f"Port {port} of {host} is the platform's own, which is not called from here."
+        )
+
+
 class ConnectionFailedError(OutboundError):
     """No connection: one message for unknown names, closed and filtered ports and TLS refusals,
     so that the platform does not serve as a port scanner.

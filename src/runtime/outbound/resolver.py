@@ -4,10 +4,11 @@ import asyncio
 import socket
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Protocol
 
-from runtime.addresses import Address, parse_address
-from runtime.outbound.errors import OutboundBlockedError
+from runtime.addresses import Address, is_public, parse_address
+from runtime.outbound.errors import OutboundBlockedError, OwnListenerError
 from runtime.outbound_policy import OutboundPolicy
 
 _MAX_ADDRESSES = 4
@@ -27,10 +28,28 @@ async def permitted_addresses(
     Raises OutboundBlockedError, and OSError and UnicodeError for a name that has none.
     """
     addresses = await resolver.resolve(host, port)
+    await _refuse_own(resolver, policy, host, port, addresses)
     # One private address among public ones is how a rebinding answer looks: refuse them all.
     if not all(policy.permits(host, address, port) for address in addresses):
         raise OutboundBlockedError(host)
     return addresses[:_MAX_ADDRESSES]
+
+
+async def _refuse_own(
+    resolver: Resolver, policy: OutboundPolicy, host: str, port: int, addresses: Sequence[Address]
+) -> None:
+    """Raise OwnListenerError for a connection to the platform itself.
+
+    Its names are looked up with each call to one of its ports, which are few: they may move.
+    """
+    names: dict[str, Sequence[Address]] = {}
+    public = all(is_public(address) for address in addresses)
+    for one in policy.own.at(port):
+        if one.address is None and not (one.shared and public):
+            with suppress(OSError, UnicodeError):
+                names[one.host] = await resolver.resolve(one.host, port)
+    if any(policy.own.is_own(host, address, port, names) for address in addresses):
+        raise OwnListenerError(host, port)
 
 
 class SystemResolver:

@@ -111,7 +111,7 @@ async def test_the_next_address_is_tried_when_the_first_is_dead(serve: Serve, na
         ("file:///etc/passwd", InvalidUrlError),
         ("gopher://127.0.0.1/", InvalidUrlError),
         ("http://user:pw@127.0.0.1/", InvalidUrlError),
-        ("//[::1]:6379/", OutboundBlockedError),
+        ("//[::1]:8379/", OutboundBlockedError),
         ("http://127.0.0.1:22/", InvalidUrlError),
     ],
 )

@@ -149,3 +149,54 @@ async def test_a_resource_that_is_not_there_is_not_mounted(demo: Demo) -> None:
     assert (await demo.call("mount", "nowhere")).status_code == 404
     listed = (await demo.client.get(f"{demo.space.path}/mounts")).json()["data"]
     assert listed == {"mounts": [], "cursor": None}
+
+
+async def test_a_mount_below_itself_does_not_grow(demo: Demo) -> None:
+    """The same folder is mounted in its own mount, in that one again, and once more beside it."""
+    outer = await demo.does("mount", "handbook", recursive=True)
+    mounts = [await demo.synced(outer["mount"]["id"])]
+    for _ in range(3):
+        inside = (await entries_of(demo, mounts[-1]["id"]))["archive"].item_id
+        made = await demo.does("mount", "handbook", recursive=True, parentItemId=str(inside))
+        mounts.append(await demo.synced(made["mount"]["id"]))
+    again = await demo.does("mount", "archive", recursive=True, parentItemId=outer["item"]["id"])
+    mounts.append(await demo.synced(again["mount"]["id"]))
+    sizes = [len(await entries_of(demo, one["id"])) for one in mounts]
+    assert sizes[:4] == [5] * 4
+    for _ in range(2):
+        after = await asyncio.gather(*(demo.sync(one["id"]) for one in mounts))
+        assert {one["status"] for one in after} == {"active"}
+        assert [len(await entries_of(demo, one["id"])) for one in mounts] == sizes
+    listed = (await demo.client.get("/v1/items?limit=100")).json()["data"]["items"]
+    assert len(listed) == sum(sizes) + len(mounts)
+
+
+async def test_no_mount_goes_below_what_it_holds(demo: Demo) -> None:
+    outer = await demo.does("mount", "handbook", recursive=True)
+    await demo.synced(outer["mount"]["id"])
+    inside = (await entries_of(demo, outer["mount"]["id"]))["archive"].item_id
+    made = await demo.does("mount", "handbook", recursive=True, parentItemId=str(inside))
+    await demo.synced(made["mount"]["id"])
+    deep = (await entries_of(demo, made["mount"]["id"]))["archive"].item_id
+    moves = [(outer["item"]["id"], deep), (outer["item"]["id"], inside), (made["item"]["id"], deep)]
+    for item_id, parent_id in moves:
+        place = {"parentItemId": str(parent_id)}
+        answer = await demo.client.post(f"/v1/items/{item_id}/move", json=place)
+        assert answer.status_code == 400, answer.text
+        assert "below itself" in answer.json()["details"][0]["message"]
+    # A cycle by two moves at once: each alone is possible.
+    body = {"kind": "folder", "title": "Elsewhere"}
+    folder = (await demo.client.post("/v1/items", json=body)).json()["data"]["item"]["id"]
+    other = await demo.does("mount", "handbook", recursive=True, parentItemId=folder)
+    await demo.synced(other["mount"]["id"])
+    pair = [str(made["item"]["id"]), str(other["item"]["id"])]
+    answers = await asyncio.gather(
+        *(
+            demo.client.post(f"/v1/items/{one}/move", json={"parentItemId": two})
+            for one, two in (pair, pair[::-1])
+        )
+    )
+    assert sorted(one.status_code for one in answers) == [200, 400]
+    await demo.sync(outer["mount"]["id"])
+    deleted = await demo.client.delete(f"/v1/items/{outer['item']['id']}")
+    assert deleted.is_success, deleted.text

@@ -200,7 +200,9 @@ async def test_forms_become_forms(demo: Demo) -> None:
     assert (survey["title"], survey["fieldCount"]) == ("Team survey", 4)
     assert survey["skipped"] == ["Attach a photo of your desk"]
     item = (await demo.client.get(f"/v1/items/{survey['itemId']}")).json()["data"]
-    assert (item["kind"], item["targetId"]) == ("form", survey["surfaceId"])
+    assert item["kind"] == "form"
+    opened = (await demo.client.get(f"/v1/surfaces/{survey['surfaceId']}")).json()["data"]
+    assert (opened["kind"], opened["itemId"]) == ("form", item["id"])
     feedback = await demo.does("import-form", "feedback")
     assert (feedback["fieldCount"], feedback["skipped"]) == (3, ["Your signature"])
     refused = await demo.call("import-form", "welcome")

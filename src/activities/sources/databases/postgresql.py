@@ -21,11 +21,28 @@ from models.sources.tabular.rules.problems import ErrorKind, SourceProblem
 _CONNECT_SECONDS = 10
 _SSL_MODES = {"off": "disable", "required": "require", "verified": "verify-full"}
 _FILES = """
-SELECT count(*) FROM pg_catalog.pg_roles
-WHERE rolname IN ('pg_read_server_files', 'pg_write_server_files', 'pg_execute_server_program')
-  AND pg_catalog.pg_has_role(oid, 'MEMBER')
+SELECT EXISTS (
+    SELECT FROM pg_catalog.pg_roles
+    WHERE rolname IN ('pg_read_server_files', 'pg_write_server_files', 'pg_execute_server_program')
+      AND pg_catalog.pg_has_role(oid, 'MEMBER')
+) OR pg_catalog.current_setting('server_version_num')::int >= 120000 AND EXISTS (
+    SELECT FROM pg_catalog.pg_proc
+    WHERE pronamespace = 'pg_catalog'::regnamespace
+      AND proname IN ('pg_read_file', 'pg_read_binary_file', 'lo_import', 'lo_export')
+      AND pg_catalog.has_function_privilege(oid, 'EXECUTE')
+)
 """
-"""A superuser is a member of every role."""
+"""A superuser is a member of every role. The functions can be granted each by itself; before
+PostgreSQL 12 some of them refused by other means, and everybody seems to have the right."""
+_ELSEWHERE = """
+SELECT EXISTS (
+    SELECT FROM pg_catalog.pg_proc
+    WHERE probin LIKE '%dblink'
+      AND proname IN ('dblink', 'dblink_exec', 'dblink_connect', 'dblink_connect_u')
+      AND pg_catalog.has_function_privilege(oid, 'EXECUTE')
+)
+"""
+"""What opens a connection to other servers: a transaction that only reads does not bind those."""
 _SETTINGS = {"DateStyle": "ISO, YMD", "TimeZone": "UTC", "lock_timeout": "10s"}
 _QUERY_ERRORS = frozenset({"0A", "21", "22", "25", "26", "34", "3D", "3F", "42", "44", "P0"})
 """Classes of errors that another query mends (PostgreSQL, Appendix A)."""
@@ -75,15 +92,21 @@ def _fetch(connection: psycopg.Connection[Any], query: DatabaseQuery, path: Path
     settings = {**_SETTINGS, "statement_timeout": str(round(query.seconds * 1000))}
     for name, value in settings.items():
         connection.execute("SELECT set_config(%s, %s, true)", (name, value))
-    counted = connection.execute(_FILES).fetchone()
-    if counted is None or counted[0]:
+    if _is_so(connection, _FILES):
         raise asked.too_powerful(query)
+    if _is_so(connection, _ELSEWHERE):
+        raise asked.reaches_elsewhere(query)
     for kind, loader in _LOADERS.items():
         connection.adapters.register_loader(kind, loader)
     with psycopg.RawServerCursor(connection, "source") as cursor:
         cursor.execute(sql.SQL(query.text), query.params or None)
         names = [column.name for column in cursor.description or ()]
         return asked.write_rows(query, names, asked.batches(cursor.fetchmany), path)
+
+
+def _is_so(connection: psycopg.Connection[Any], question: str) -> bool:
+    answer = connection.execute(question).fetchone()
+    return answer is None or answer[0]
 
 
 class _Day(moments.DateLoader):

@@ -113,6 +113,16 @@ def too_powerful(query: DatabaseQuery) -> SourceProblem:
     )
 
 
+def reaches_elsewhere(query: DatabaseQuery) -> SourceProblem:
+    """A user who could write, and reach other servers, through the database's server."""
+    return SourceProblem(
+        ErrorKind.AUTH,
+        f"The user {query.address.user} may call dblink, by which a query that reads may write, and"
+        " reach other servers. Revoke EXECUTE on dblink, dblink_exec and dblink_connect from"
+        " PUBLIC, or name a user without it.",
+    )
+
+
 def too_slow(query: DatabaseQuery) -> SourceProblem:
     """A statement that took its time. Another attempt takes it, too."""
     message = f"The query took more than {query.seconds:,.0f} seconds. Ask for less."

@@ -37,7 +37,7 @@ async def list_providers(work: UnitOfWork, actor: Actor) -> ProviderList:
         )
     )
     switched = {row.provider: row.enabled for row in rows}
-    return ProviderList(providers=[_detail(name, switched) for name in PROVIDERS])
+    return ProviderList(providers=[_detail(name, switched) for name in PROVIDERS], cursor=None)
 
 
 async def switch_provider(

@@ -29,6 +29,7 @@ class ProviderDetail(Shape):
 
 class ProviderList(Shape):
     providers: list[ProviderDetail]
+    cursor: Nullable[str]
 
 
 class SwitchProvider(Input):

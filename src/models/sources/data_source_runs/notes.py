@@ -104,7 +104,8 @@ NOTES: Mapping[Subject, SubjectNote] = {
         " that record; any other is a new one. Of several rows with the same keys the last one"
         " counts, the others are skipped.\n\n"
         "Without keys a row is told apart by all of its values: a changed row is a new record, and"
-        " the old one is gone.",
+        " the old one is gone.\n\n"
+        "Without `fields` a key is what a column suggests: `suggestedKey` of the preview.",
         (),
         {"keyFields": ["code"], "mode": "upsert"},
     ),

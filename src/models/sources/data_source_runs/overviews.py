@@ -8,8 +8,10 @@ from models.content.items.queries import PlacementOf, placed
 from models.core.access.placement import Placement
 from models.core.access.rules import Actor, Level
 from models.core.base import Id
+from models.core.lifecycle.workers import waiting_for_worker_since
 from models.sources.data_source_runs.notes import ERROR_NOTES
 from models.sources.data_source_runs.queries import run_in_workspace, shown_of
+from models.sources.data_source_runs.rules import OPEN_RUN
 from models.sources.data_source_runs.shapes import SourceRunOverview, SourceRunState
 from models.sources.data_source_runs.tables import DataSourceRun, data_source_run
 from models.sources.data_source_runs.titles import run_title
@@ -60,7 +62,7 @@ async def overview(work: UnitOfWork, actor: Actor, run_id: Id) -> SourceRunOverv
         data_source_id=run.data_source_id,
         database_id=run.database_id or made,
         created_at=run.created_at,
-        run=_state(run),
+        run=await _state(work, run),
         metadata={},
     )
 
@@ -72,17 +74,20 @@ async def state(work: UnitOfWork, workspace_id: Id, run_id: Id) -> SourceRunStat
     row = await work.first(statement, of=DataSourceRun)
     if row is None:
         raise NotFoundError("run")
-    return _state(row)
+    return await _state(work, row)
 
 
 _STATE = (
     *("id", "status", "progress", "stats", "result", "error", "error_kind"),
-    *("started_at", "completed_at", "reverted_at"),
+    *("created_at", "started_at", "completed_at", "reverted_at"),
 )
 
 
-def _state(row: DataSourceRun) -> SourceRunState:
+async def _state(work: UnitOfWork, row: DataSourceRun) -> SourceRunState:
+    waits = row.status in OPEN_RUN
+    since = await waiting_for_worker_since(work, row.created_at) if waits else None
     more = {
+        "waiting_for_worker_since": since,
         "skipped_cells": row.progress.get("lost", 0),
         "advice": None if row.error_kind is None else ERROR_NOTES[ErrorKind(row.error_kind)],
     }

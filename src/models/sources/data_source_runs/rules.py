@@ -37,6 +37,8 @@ RUN_LIFECYCLE = Lifecycle(
     }
 )
 OPEN_RUN = RUN_LIFECYCLE.open
+RETRIED = _ENDS
+"""The ends after which a run may be tried again."""
 
 
 class ImportKind(StrEnum):

@@ -57,13 +57,14 @@ class Reversal(Shape):
 
 
 class DataSourceRunDetail(Shape):
-    """One run of a data source."""
+    """One run of a data source; with the trigger `retry` it tries `retryOfRunId` again."""
 
     id: Id
     workspace_id: Id
     data_source_id: Id
     status: DataSourceRunStatus
     trigger: RunTrigger
+    retry_of_run_id: Id | None = None
     actor_user_id: Id | None = None
     progress: RunProgress | None = None
     stats: RunStats
@@ -80,9 +81,12 @@ class DataSourceRunDetail(Shape):
 class ImportSpreadsheet(Input):
     """Body of import spreadsheet; beside `kind` stands what it needs.
 
-    `fileId` for file, `url` for url, `rows` or `format` with `content` (base64) for inline,
-    `connectionId` and `resource` for connection. Without `fields` every column fills the field it
-    suggests. Without `targetDatabaseId` a database is created, visible when the import is done.
+    `fileId` for file, `url` for url, `rows` or `format` with `content` or `text` for inline,
+    `connectionId` and `resource` for connection. `content` is a file in base64, `text` the text of
+    one: exactly one of `rows`, `content` and `text`. The format of a URL is `format`, else what
+    its name tells, else its `Content-Type`, else its content. Without `fields` every column
+    fills the field it suggests. Without `targetDatabaseId` a database is created, visible
+    when the import is done.
     """
 
     label: Label
@@ -93,7 +97,10 @@ class ImportSpreadsheet(Input):
     url: CallableUrl | None = None
     headers: Headers = Field(default_factory=dict)
     format: Annotated[TableFormat, Field(strict=False)] | None = None
-    content: Annotated[str, Field(min_length=1)] | None = None
+    content: (
+        Annotated[str, Field(min_length=1, json_schema_extra={"contentEncoding": "base64"})] | None
+    ) = None
+    text: Annotated[str, Field(min_length=1)] | None = None
     rows: Annotated[list[Any], Field(min_length=1, max_length=MAX_INLINE_ROWS)] | None = None
     connection_id: InputId | None = None
     resource: ProviderResource | None = None
@@ -107,7 +114,10 @@ class ImportSpreadsheet(Input):
 
 
 class SpreadsheetImportResult(Shape):
-    """What an import brought in; rows are records or skipped, cells without a form are empty."""
+    """What an import brought in; rows are records or skipped, cells without a form are empty.
+
+    `sheetNameUsed` is absent where the format has no sheets.
+    """
 
     database_id: Id
     item_id: Id
@@ -142,7 +152,8 @@ class SpreadsheetImportDetail(Shape):
 class SourceRunState(Shape):
     """What changes of a run while it is watched; `skippedCells` had no form of their field.
 
-    `advice` says what to do about the error.
+    `advice` says what to do about the error. A run that should go on may wait for a worker that was
+    lost, since `waitingForWorkerSince`.
     """
 
     status: DataSourceRunStatus
@@ -156,6 +167,7 @@ class SourceRunState(Shape):
     completed_at: Moment | None = None
     reverted_at: Moment | None = None
     reversal: Reversal | None = None
+    waiting_for_worker_since: Moment | None = None
 
 
 class SourceRunOverview(Shape):

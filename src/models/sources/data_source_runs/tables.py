@@ -32,7 +32,8 @@ class DataSourceRun(SQLModel, table=True):
     `plan` is what it does: where rows come from, how they are read, which fields they fill.
     `progress` is how far it came. `database_id` is the target, which an import may still create.
     `client_mutation_id` makes a repeated import one. `actor_user_id` is in whose name it writes,
-    `chain` are the runs of automations that led to it, oldest first. Ids have no order.
+    `chain` are the runs of automations that led to it, oldest first. `retry_of_run_id` is the run
+    that it tries again. Ids have no order.
     """
 
     __tablename__ = "data_source_run"
@@ -55,6 +56,16 @@ class DataSourceRun(SQLModel, table=True):
             "ix_data_source_run_open",
             "id",
             postgresql_where=text(f"status IN ({listed(OPEN_RUN)})"),
+        ),
+        Index(
+            "ix_data_source_run_open_workspace_id",
+            "workspace_id",
+            postgresql_where=text(f"status IN ({listed(OPEN_RUN)})"),
+        ),
+        Index(
+            "ix_data_source_run_dispatched",
+            "workspace_id",
+            postgresql_where=text(f"dispatched_at IS NOT NULL AND status IN ({listed(OPEN_RUN)})"),
         ),
         Index(
             "uq_data_source_run_client_mutation_id",
@@ -80,6 +91,7 @@ class DataSourceRun(SQLModel, table=True):
     trigger: str
     actor_user_id: Id | None = None
     client_mutation_id: str | None = None
+    retry_of_run_id: Id | None = None
     chain: list[Id] = Field(sa_type=ARRAY(Uuid), sa_column_kwargs={"server_default": text("'{}'")})
     plan: dict[str, Any] = Field(sa_type=JSONB)
     progress: dict[str, Any] = Field(sa_type=JSONB)
@@ -88,6 +100,7 @@ class DataSourceRun(SQLModel, table=True):
     error: str | None = None
     error_kind: str | None = None
     created_at: datetime = Field(sa_type=Timestamp)
+    dispatched_at: datetime | None = Field(default=None, sa_type=Timestamp)
     started_at: datetime | None = Field(default=None, sa_type=Timestamp)
     completed_at: datetime | None = Field(default=None, sa_type=Timestamp)
     reverted_at: datetime | None = Field(default=None, sa_type=Timestamp)

@@ -224,12 +224,14 @@ async def _check_target(work: UnitOfWork, actor: Actor, database_id: Id | None) 
 
 
 def check_fields(fields: Sequence[FieldMapping], key_fields: Iterable[str]) -> None:
+    """Refuse a field that two columns fill, and a key that none fills; no fields are those that
+    columns suggest, which only a run knows."""
     keys = [mapping.field_key for mapping in fields]
     for place, key in enumerate(keys):
         if key in keys[:place]:
             raise ValidationError.at(f"fields.{place}.fieldKey", "Another column fills this field.")
     for place, key in enumerate(key_fields):
-        if key not in keys:
+        if keys and key not in keys:
             raise ValidationError.at(f"keyFields.{place}", "No column fills a field of this key.")
 
 

@@ -42,7 +42,11 @@ class DataSourceConfig(Input):
 
 
 class CreateDataSource(DataSourceConfig):
-    """Body of create data source; without `targetDatabaseId` a database is made for its rows."""
+    """Body of create data source; without `targetDatabaseId` a database is made for its rows.
+
+    Without `fields` every column fills the field it suggests, and `keyFields` names fields by the
+    `suggestedKey` of the preview.
+    """
 
     label: Label
     parent_item_id: InputId | None = None
@@ -116,11 +120,15 @@ class PreviewColumn(Shape):
 
 
 class DataSourcePreview(Shape):
-    """The first rows of a source: by `jsonPath` or from the sheet `sheetName`, whichever it has."""
+    """The first rows of a source: by `jsonPath` or from the sheet `sheetName`, whichever it has.
+
+    `skippedCells` of the rows looked at have no form in the field that their column suggests.
+    """
 
     rows: list[JsonObject]
     columns: list[PreviewColumn]
     json_path: str | None = None
     sheet_name: str | None = None
     sheets: list[str] | None = None
+    skipped_cells: int = 0
     warning: str | None = None

@@ -11,6 +11,7 @@ from models.data.databases.commands.databases import create_database
 from models.data.databases.rules.kinds import OPTION_KINDS, TITLE_KEY, FieldKind
 from models.data.databases.shapes import MAX_OPTIONS, CreateDatabase, CreateField
 from models.data.forms.commands import create_form
+from models.data.forms.queries import get_form
 from models.data.forms.rules.questions import ASKABLE
 from models.data.forms.shapes import MAX_QUESTIONS
 from models.messages.jobs.commands import accept_job
@@ -105,7 +106,7 @@ async def create_from(work: UnitOfWork, actor: Actor, title: str, form: HostedFo
         config["description"] = form.description[:_LONGEST_HELP]
     await create_form(work, actor, item_id, config, form_id=form_id)
     return {
-        "surfaceId": str(form_id),
+        "surfaceId": str((await get_form(work, actor, form_id)).surface_id),
         "itemId": str(item_id),
         "databaseId": str(made.id),
         "title": title,

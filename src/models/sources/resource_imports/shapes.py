@@ -71,7 +71,7 @@ class ImportedResource(Shape):
 
 
 class FormImportResult(Shape):
-    """A form and its database; `skipped` are the questions without a native equivalent."""
+    """A form, its surface and its database; `skipped` are questions without an equivalent."""
 
     surface_id: Id
     item_id: Id

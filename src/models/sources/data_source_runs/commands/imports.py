@@ -5,6 +5,7 @@ import binascii
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlsplit
 
 from pydantic_core import to_json
 from sqlalchemy import select, update
@@ -14,6 +15,7 @@ from models.content.items.commands import check_parent
 from models.core.access.rules import Actor
 from models.core.base import Id, JsonObject
 from models.core.lifecycle import commands as lifecycle
+from models.core.work_bounds import require_place
 from models.data.databases.queries import require_edit
 from models.sources.connections.queries import get_connection
 from models.sources.data_source_runs.commands.acceptance import start_run
@@ -43,6 +45,7 @@ from runtime.errors import (
     InProgressError,
     ValidationError,
 )
+from runtime.families import Family
 
 _MODES: Mapping[ImportMode, WriteMode] = {
     ImportMode.INSERT: WriteMode.APPEND,
@@ -73,7 +76,8 @@ async def accept_import(
 
     Raises `NotFoundError` for what the body names, `DeniedError` without edit access to the target
     or to the place of the new database, `ValidationError` for what cannot be imported,
-    `InProgressError` and `ConflictingMutationError` for a `clientMutationId` in use.
+    `InProgressError` and `ConflictingMutationError` for a `clientMutationId` in use,
+    `TooMuchOpenError`.
     """
     kind, config = await _source(work, actor, body)
     await _check_target(work, actor, body)
@@ -93,6 +97,8 @@ async def accept_import(
     await _forget_old(work, actor, body.client_mutation_id)
     if not await lifecycle.accept(work, DATA_SOURCE_RUNS, row):
         return await _earlier(work, actor, run_id, body.client_mutation_id, digest)
+    of_imports = DATA_SOURCE_RUNS.table.c.data_source_id.is_(None)
+    await require_place(work, actor, DATA_SOURCE_RUNS, Family.SPREADSHEET_IMPORT, of_imports)
     await start_run(work, await find_run(work, run_id))
     return run_id
 
@@ -173,28 +179,31 @@ async def _file(work: UnitOfWork, actor: Actor, body: ImportSpreadsheet) -> Json
 def _url(body: ImportSpreadsheet) -> tuple[DataSourceKind, JsonObject]:
     _required(body.url, "url", body.kind)
     assert body.url is not None
-    path = body.url.partition("?")[0].partition("#")[0]
-    file_format = _known(body.format or format_named(path))
+    file_format = body.format or format_named(urlsplit(body.url).path)
     return DataSourceKind.HTTP_JSON, {
         "url": body.url,
         "headers": body.headers,
-        "format": file_format.value,
+        # None: what is fetched tells it.
+        "format": None if file_format is None else file_format.value,
     }
 
 
 def _inline(body: ImportSpreadsheet) -> JsonObject:
+    if [body.content, body.text, body.rows].count(None) != 2:
+        raise ValidationError.at(
+            "content", "Inline takes exactly one of `content` in base64, `text` and `rows`."
+        )
     if body.rows is not None:
         content = base64.b64encode(to_json(body.rows)).decode()
         return {"content": content, "format": TableFormat.JSON.value, "jsonPath": "$"}
-    _required(body.content, "content", body.kind)
-    assert body.content is not None
+    content = body.content or base64.b64encode((body.text or "").encode()).decode()
     try:
-        base64.b64decode(body.content, validate=True)
+        base64.b64decode(content, validate=True)
     except binascii.Error:
-        raise ValidationError.at("content", "must be base64") from None
+        raise ValidationError.at("content", "must be base64; `text` takes plain text") from None
     if body.format is None:
         raise ValidationError.at("format", "Inline content needs it.")
-    return {"content": body.content, "format": body.format.value}
+    return {"content": content, "format": body.format.value}
 
 
 def _known(file_format: TableFormat | None) -> TableFormat:
@@ -215,7 +224,7 @@ def _options(body: ImportSpreadsheet) -> JsonObject:
 
 
 async def _check_target(work: UnitOfWork, actor: Actor, body: ImportSpreadsheet) -> None:
-    check_fields(body.fields, body.key_fields if body.fields else [])
+    check_fields(body.fields, body.key_fields)
     if body.mode is ImportMode.UPSERT and not body.key_fields:
         raise ValidationError.at("keyFields", "An upsert needs the fields that tell rows apart.")
     if body.target_database_id is not None:

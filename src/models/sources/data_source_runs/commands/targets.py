@@ -30,8 +30,16 @@ async def filled_fields(
 ) -> list[FieldSpec]:
     """The fields that the columns fill, in their order.
 
-    Raises SourceProblem for a field the target does not have, or has and cannot be filled.
+    Raises SourceProblem for a field the target does not have, or has and cannot be filled, and
+    for a key that no column fills.
     """
+    filled = [one.field_key for one in mapping]
+    for key in run.plan["keyFields"]:
+        if key not in filled:
+            raise SourceProblem(
+                ErrorKind.MAPPING,
+                f"No column fills the key field {key}. Columns fill: {', '.join(filled)}.",
+            )
     if run.database_id is None:
         return [_planned(one) for one in mapping]
     fields = (await load_schema(work, run.workspace_id, run.database_id)).fields

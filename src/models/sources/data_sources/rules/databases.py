@@ -34,7 +34,7 @@ class SqlConfig(Input):
     """The rows of one query, run in a transaction that only reads.
 
     `params` stand in the query as $1, $2 for PostgreSQL, %s for MySQL and ? for SQLite. The user of
-    the connection may read tables, and no files of the server.
+    the connection may read tables, no files of the server, and no other server (dblink).
     """
 
     model_config = example(

@@ -3,6 +3,8 @@
 from datetime import date, datetime, time, timedelta
 from typing import Any, TypeAlias
 
+from pydantic_core import to_json
+
 
 class Percent(float):
     """A number that its file shows as a percentage: 0.5 as 50 %."""
@@ -55,4 +57,16 @@ def shown_cell(value: Cell) -> Any:
         return value.isoformat()
     if isinstance(value, timedelta):
         return round(value / timedelta(milliseconds=1))
+    return value
+
+
+def storable(value: Cell) -> Cell:
+    """The cell as a row can be kept: text with a NUL, wherever it stands, is no text (PostgreSQL).
+
+    What is lost so is empty; converting the row counts it.
+    """
+    if isinstance(value, str):
+        return None if "\x00" in value else value
+    if isinstance(value, list | dict):
+        return None if b"\\u0000" in to_json(value) else value
     return value

@@ -178,6 +178,11 @@ class InferredColumn:
     choices: Sequence[str] = ()
     """The names of the options of a column of choices."""
 
+    @property
+    def field(self) -> FieldSpec:
+        """The field it suggests, as a field that is there."""
+        return FieldSpec(id=UUID(int=0), key=self.suggested_key, label=self.label, kind=self.kind)
+
 
 def profiles(
     headers: Sequence[str], rows: Iterable[Sequence[Cell]], conventions: Conventions
