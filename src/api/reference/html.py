@@ -7,6 +7,7 @@ from html import escape
 from typing import Any
 
 from api.reference.entries import Entry, Section, Table
+from api.reference.guides.steps import Step
 from api.reference.schemas import Schema
 from api.reference.types import type_of
 
@@ -123,11 +124,35 @@ def _entry(section: Section, entry: Entry, schemas: Mapping[str, Schema]) -> str
 
 
 def _example(entry: Entry) -> str:
+    if entry.example is None:
+        steps = "".join(_step(step) for step in entry.steps)
+        return f"<h2>Example</h2>{steps}" if steps else ""
     if isinstance(entry.example, str):
         shown = f"<pre>{escape(entry.example)}</pre>"
         return f"<h2>Example</h2>{shown}<h3>Gives</h3>{_json(entry.result)}"
     value = "" if entry.result is None else f"<h3>A value</h3>{_json(entry.result)}"
     return f"<h2>Example</h2>{_json(entry.example)}{value}"
+
+
+def _step(step: Step) -> str:
+    """A request and what of its answer the next ones need."""
+    headers = "".join(f"\n{name}: {value}" for name, value in step.headers.items())
+    body = "" if step.body is None else _json(step.body)
+    facts = {
+        "By": "" if step.by == "key" else _BY[step.by],
+        "Status": str(step.status),
+        "Keep": ", ".join(f"`data.{path}` as `{{{name}}}`" for name, path in step.keeps.items()),
+    }
+    rows = "".join(
+        f"<dt>{name}</dt><dd>{_prose(fact)}</dd>" for name, fact in facts.items() if fact
+    )
+    answers = "" if step.answers is None else f"<h4>Part of the answer</h4>{_json(step.answers)}"
+    says = f"<p>{_prose(step.says)}</p>" if step.says else ""
+    request = escape(f"{step.request}{headers}")
+    return f"<h3><code>{request}</code></h3>{says}{body}<dl>{rows}</dl>{answers}"
+
+
+_BY = {"nobody": "anybody, without a key", "administrator": "a platform administrator"}
 
 
 def _json(value: Any) -> str:

@@ -9,6 +9,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 from typing_extensions import TypeAliasType
 
+from models.core.nearest import known as nearest
 from runtime.errors import Detail, ValidationError
 
 MAX_PROBLEMS = 20
@@ -79,12 +80,13 @@ def sentence(problem: ErrorDetails, shape: Any = None) -> str:
         known = f"It must be one of: {tags.replace(chr(39), '')}."
     if shape is not None and problem["type"] == "extra_forbidden":
         keys = known_keys(shape, problem["loc"])
-        known = f"This key is not known here; known: {', '.join(keys)}." if keys else known
+        if keys:
+            known = f"This key is not known here; {nearest(problem['loc'][-1], keys)}."
     return known or problem["msg"].removeprefix("Value error, ")
 
 
 def known_keys(shape: Any, location: Sequence[str | int]) -> list[str]:
-    """The keys beside an unknown one, in the shape that was read; none when they are too many."""
+    """The keys beside an unknown one, in the shape that was read."""
     models = list(_models(shape))
     for step in location[:-1]:
         if isinstance(step, int):
@@ -93,11 +95,7 @@ def known_keys(shape: Any, location: Sequence[str | int]) -> list[str]:
         below = [each for field in fields for each in _models(field.annotation)]
         # A step that names no field is the tag of one of several shapes.
         models = below or [each for each in models if _is_tagged(each, step)] or models
-    keys = list(dict.fromkeys(key for each in models for key in _keys(each)))
-    return keys if len(keys) <= _MOST_KEYS else []
-
-
-_MOST_KEYS = 40
+    return list(dict.fromkeys(key for each in models for key in _keys(each)))
 
 
 def _models(shape: Any) -> Iterator[type[BaseModel]]:

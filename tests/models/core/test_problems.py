@@ -31,6 +31,7 @@ class Drawing(Input):
         ({"shapes": [], "color": 1}, "shapes, frame"),
         ({"shapes": [{"kind": "circle", "radius": 1}]}, "kind, lineWidth"),
         ({"shapes": [{"kind": "square", "radius": 1}]}, "kind, side"),
+        ({"shapes": [{"kind": "circle", "LineWidth": 1}]}, "lineWidth, kind"),
         ({"shapes": [], "frame": {"kind": "circle", "x": 1}}, "kind, lineWidth"),
     ],
 )

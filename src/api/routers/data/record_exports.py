@@ -22,8 +22,8 @@ async def export_records(request: ApiRequest, body: CreateExport) -> Data[Export
     """Export records as a CSV or XLSX file.
 
     What takes long is answered as it stands; `GET …/exports/{exportId}` shows how it goes on. CSV
-    is RFC 4180 in UTF-8 with a byte order mark, and text that a spreadsheet would take for a
-    formula is led by an apostrophe.
+    is RFC 4180 in UTF-8 with a byte order mark, and text whose first visible character is a sign
+    that begins a formula is led by an apostrophe, which an import keeps.
     """
     actor, export_id, keys = request.actor, request.new_id, request.services.keys
     await accept_export(request.work, actor, request.ids["databaseId"], export_id, body)

@@ -2,6 +2,7 @@
 
 import json
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,9 +24,15 @@ MAX_CELL = 32_767
 
 Cell = str | int | float | bool | None
 
-_FORMULA = tuple("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
-"""Characters that begin a formula in a spreadsheet (OWASP, CSV Injection); the last four are the
-full-width forms of the first."""
+_FORMULA_SIGNS = frozenset("=+-@\u2212")
+"""Characters that begin a formula in a spreadsheet (OWASP, CSV Injection), by their plain form."""
+_BREAKS = frozenset("\t\r\n\v\f\x1c\x1d\x1e\x85\u2028\u2029")
+"""Characters that may begin another cell or line."""
+_UNSEEN = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0"
+    "\U000e0000-\U000e0fff]"
+)
+"""Characters without a look of their own that Unicode counts among letters, marks and symbols."""
 _NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 """Characters that XML does not allow (XML 1.0, 2.2)."""
 
@@ -108,10 +115,25 @@ def _plain(value: Any) -> Cell:
 def csv_cell(cell: Cell) -> str:
     """A cell in CSV; text that a spreadsheet would read as a formula is led by an apostrophe."""
     if isinstance(cell, str):
-        return f"'{cell}" if cell.startswith(_FORMULA) else cell
+        return f"'{cell}" if _begins_formula(cell) else cell
     if isinstance(cell, bool):
         return "TRUE" if cell else "FALSE"
     return "" if cell is None else repr(cell)
+
+
+def _begins_formula(text: str) -> bool:
+    """Whether the first character that is seen is a formula's sign, or a break comes before it."""
+    for character in text:
+        if character in _BREAKS:
+            return True
+        if not _is_unseen(character):
+            return unicodedata.normalize("NFKC", character)[0] in _FORMULA_SIGNS
+    return False
+
+
+def _is_unseen(character: str) -> bool:
+    """Whether a character is a blank, a control or a format character (Z and C of Unicode)."""
+    return unicodedata.category(character)[0] in "ZC" or bool(_UNSEEN.match(character))
 
 
 def sheet_text(text: str) -> str:

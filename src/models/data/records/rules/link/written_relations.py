@@ -5,6 +5,7 @@ from typing import Any
 
 from models.core.base import Id
 from models.core.values import InvalidValueError
+from models.data.databases.rules.field_keys import FieldHints
 from models.data.databases.rules.fields import FieldSpec, FieldSpecs
 from models.data.records.rules.write.data import shown_key
 from runtime.errors import Detail
@@ -15,31 +16,44 @@ MAX_LINKS = 1_000
 
 
 def read_relations(
-    fields: FieldSpecs, relations: Mapping[str, Any], at: str = ""
+    fields: FieldSpecs,
+    relations: Mapping[str, Any],
+    at: str = "",
+    hints: FieldHints | None = None,
 ) -> tuple[dict[str, list[Id]], list[Detail]]:
     """The records each relation field shall point at, and every problem at `relations.<key>`.
 
-    null empties a field. Whether the records exist is for the command to ask.
+    null empties a field. Where a field holds one record at most, its id does in place of a list.
+    Whether the records exist is for the command to ask.
     """
+    hints = hints or FieldHints(fields)
     wanted: dict[str, list[Id]] = {}
     problems: list[Detail] = []
     for key, value in relations.items():
         try:
-            wanted[key] = _targets(fields.get(key), value)
+            wanted[key] = _targets(_relation(key, fields, hints), value)
         except InvalidValueError as problem:
             problems.append(Detail(f"{at}relations.{shown_key(key)}", str(problem)))
     return wanted, problems
 
 
-def _targets(spec: FieldSpec | None, value: Any) -> list[Id]:
+def _relation(key: str, fields: FieldSpecs, hints: FieldHints) -> FieldSpec:
+    spec = fields.get(key)
     if spec is None or not spec.relation:
-        raise InvalidValueError("is not the key of a relation field of this database")
+        raise InvalidValueError(hints.no_relation(key))
+    return spec
+
+
+def _targets(spec: FieldSpec, value: Any) -> list[Id]:
+    one = spec.settings.get("cardinality") == "one"
     if value is None:
         value = []
+    elif one and isinstance(value, str):
+        value = [value]
     if not isinstance(value, list) or len(value) > MAX_LINKS:
         raise InvalidValueError(f"must be a list of at most {MAX_LINKS} record ids")
     targets = list(dict.fromkeys(_target(entry) for entry in value))
-    if spec.settings.get("cardinality") == "one" and len(targets) > 1:
+    if one and len(targets) > 1:
         raise InvalidValueError("must be one record at most")
     return targets
 

@@ -10,6 +10,7 @@ from sqlalchemy import Float, cast, distinct, false, func, not_, null
 
 from models.core.filters.forms import LISTS, ValueForm
 from models.data.databases.rules.aggregates import Aggregate, usable_aggregates
+from models.data.databases.rules.field_keys import no_field
 from models.data.databases.rules.fields import FieldSpec, FieldSpecs
 from models.data.databases.rules.registry import value_form
 from models.data.records.rules.query.entries import ENTRY_TEXT
@@ -66,7 +67,7 @@ def _figure(wanted: Aggregation, fields: FieldSpecs, path: str) -> Figure:
         return Figure(wanted.name or "count", wanted.op, None)
     field = fields.get(wanted.field)
     if field is None:
-        raise ValidationError.at(f"{path}.field", "is not the key of a field of this database")
+        raise ValidationError.at(f"{path}.field", no_field(wanted.field, fields))
     usable = _usable(field)
     if wanted.op not in usable:
         raise ValidationError.at(

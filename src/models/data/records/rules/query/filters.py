@@ -11,6 +11,7 @@ from models.core.filters.grammar import Filter, FilterError, RawLeaf, positive_l
 from models.core.filters.operands import read_condition
 from models.core.filters.operators import OPERATORS, Op
 from models.core.values import InvalidValueError
+from models.data.databases.rules.field_keys import no_field
 from models.data.databases.rules.fields import FieldSpec, FieldSpecs
 from models.data.databases.rules.registry import value_form
 from models.data.databases.rules.settings_shapes import zone
@@ -59,7 +60,7 @@ class FieldLeaves:
     def _field(self, key: Any, path: str) -> FieldSpec:
         field = self.fields.get(key) if isinstance(key, str) else None
         if field is None:
-            raise FilterError((path, "is not the key of a field of this database"))
+            raise FilterError((path, no_field(key, self.fields)))
         return field
 
     def _zone(self, raw: RawLeaf, field: FieldSpec, path: str) -> ZoneInfo:

@@ -21,6 +21,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import JSONB
 
 from models.core.filters.forms import ValueForm
+from models.data.databases.rules.field_keys import no_field
 from models.data.databases.rules.fields import FieldSpec, FieldSpecs
 from models.data.databases.rules.registry import value_form
 from models.data.records.rules.link.conditions import linked_rows
@@ -85,7 +86,7 @@ def read_groups(
 def _level(wanted: GroupBy, fields: FieldSpecs, timezone: str | None, path: str) -> Level:
     field = fields.get(wanted.field)
     if field is None:
-        raise ValidationError.at(f"{path}.field", "is not the key of a field of this database")
+        raise ValidationError.at(f"{path}.field", no_field(wanted.field, fields))
     form = value_form(field)
     if form in _UNGROUPED:
         raise ValidationError.at(

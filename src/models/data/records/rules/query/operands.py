@@ -47,7 +47,7 @@ def _number(value: Any) -> Decimal:
 def _option(field: FieldSpec, value: Any) -> str:
     """A key that exists, or any text where records may bring options that do not exist yet."""
     if field.settings.get("allowCreate"):
-        return text(value)
+        return field.option_key(text(value)) or text(value)
     return values.check_option(field, value)
 
 

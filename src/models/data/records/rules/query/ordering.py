@@ -29,6 +29,7 @@ from sqlalchemy import (
 from sqlalchemy.types import TypeEngine
 
 from models.core.filters.forms import ValueForm
+from models.data.databases.rules.field_keys import no_field
 from models.data.databases.rules.fields import FieldSpec, FieldSpecs
 from models.data.databases.rules.registry import value_form
 from models.data.records.rules.query.entries import ENTRY_TEXT
@@ -181,7 +182,7 @@ def _sortable(sort: Sort, place: int, fields: FieldSpecs) -> FieldSpec:
     field = fields.get(sort.field)
     path = f"sorts.{place}.field"
     if field is None:
-        raise ValidationError.at(path, "is not the key of a field of this database")
+        raise ValidationError.at(path, no_field(sort.field, fields))
     if value_form(field) not in _SORTABLE:
         raise ValidationError.at(path, f"cannot be sorted by: it is a {field.kind} field")
     return field

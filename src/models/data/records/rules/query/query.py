@@ -6,6 +6,7 @@ from datetime import datetime
 
 from models.core.filters.grammar import AllOf
 from models.core.values import InvalidValueError, text
+from models.data.databases.rules.field_keys import no_field
 from models.data.databases.rules.fields import FieldSpecs
 from models.data.databases.rules.settings_shapes import zone
 from models.data.records.rules.query.aggregation import Figure, read_aggregates
@@ -86,7 +87,5 @@ def _searched(search: str) -> str:
 def _chosen(keys: Sequence[str], fields: FieldSpecs) -> FieldSpecs:
     for place, key in enumerate(keys):
         if key not in fields:
-            raise ValidationError.at(
-                f"fields.{place}", "is not the key of a field of this database"
-            )
+            raise ValidationError.at(f"fields.{place}", no_field(key, fields))
     return {key: spec for key, spec in fields.items() if key in set(keys)}

@@ -6,7 +6,8 @@ from typing import Any
 
 from models.core.values import InvalidValueError
 from models.data.databases.rules.defaults import default_value
-from models.data.databases.rules.fields import FieldSpec, FieldSpecs
+from models.data.databases.rules.field_keys import FieldHints
+from models.data.databases.rules.fields import FieldSpecs
 from models.data.databases.rules.kinds import TITLE_KEY, FieldKind
 from models.data.databases.rules.registry import KIND_RULES
 from runtime.errors import Detail, ValidationError
@@ -52,6 +53,7 @@ class DataCheck:
 
     def __init__(self, fields: FieldSpecs) -> None:
         self._fields = fields
+        self.hints = FieldHints(fields)
         self._checks = {
             key: (spec, check)
             for key, spec in fields.items()
@@ -92,16 +94,26 @@ class DataCheck:
 
     def unwritable(self, key: str) -> str | None:
         """Why no value can be written under a key; None where one can."""
-        return None if key in self._checks else _why_not(self._fields.get(key))
+        return None if key in self._checks else self._why_not(key)
 
     def _checked(self, key: str, value: Any) -> Any:
         """The stored form of a value, None for null."""
         if key not in self._checks:
-            raise InvalidValueError(_why_not(self._fields.get(key)))
+            raise InvalidValueError(self._why_not(key))
         spec, check = self._checks[key]
         if spec.required and (value is None or value in ("", [])):
             raise InvalidValueError("is required and cannot be empty")
         return None if value is None else check(spec, value)
+
+    def _why_not(self, key: str) -> str:
+        spec = self._fields.get(key)
+        if spec is None:
+            return self.hints.no_field(key)
+        if spec.system:
+            return "cannot be written: the platform writes this field"
+        if spec.relation:
+            return f"cannot be written here: set it as relations.{spec.key}"
+        return f"cannot be written: it is a {spec.kind} field"
 
 
 def ids_in(change: Change, fields: FieldSpecs, kind: FieldKind) -> Iterator[tuple[str, str]]:
@@ -110,16 +122,6 @@ def ids_in(change: Change, fields: FieldSpecs, kind: FieldKind) -> Iterator[tupl
         if fields[key].kind is kind:
             for entry in value:
                 yield key, entry
-
-
-def _why_not(spec: FieldSpec | None) -> str:
-    if spec is None:
-        return "is not the key of a field of this database"
-    if spec.system:
-        return "cannot be written: the platform writes this field"
-    if spec.relation:
-        return f"cannot be written here: set it as relations.{spec.key}"
-    return f"cannot be written: it is a {spec.kind} field"
 
 
 def shown_key(key: str) -> str:

@@ -5,6 +5,7 @@ from typing import Any
 
 from models.core.filters.operators import OPERATORS, Op
 from models.core.values import InvalidValueError
+from models.data.databases.rules.field_keys import no_field
 from models.data.databases.rules.fields import FieldSpec, FieldSpecs
 from models.data.databases.rules.registry import KIND_RULES, value_form
 from runtime.errors import Detail
@@ -27,7 +28,7 @@ def meant_values(
         spec = fields.get(key)
         by = f"{at}upsertBy.{place}"
         if spec is None:
-            problems.append(Detail(by, "is not the key of a field of this database"))
+            problems.append(Detail(by, no_field(key, fields)))
         elif not _matchable(spec):
             problems.append(Detail(by, f"cannot be matched by: it is a {spec.kind} field"))
         else:

@@ -1,0 +1,25 @@
+"""What is not told by one shape alone: how the parts of the platform are used, with examples."""
+
+from collections.abc import Sequence
+
+from api.reference.guides.databases import DATABASES
+from api.reference.guides.errors import ERRORS
+from api.reference.guides.experiments import EXPERIMENTS
+from api.reference.guides.forms import FORMS
+from api.reference.guides.graph import GRAPH
+from api.reference.guides.records import RECORDS
+from api.reference.guides.sharing import SHARING
+from api.reference.guides.steps import Guide
+from api.reference.guides.time_entries import TIME
+
+GUIDES: Sequence[Guide] = (
+    GRAPH,
+    DATABASES,
+    RECORDS,
+    FORMS,
+    SHARING,
+    TIME,
+    EXPERIMENTS,
+    ERRORS,
+)
+"""In the order of the navigation."""

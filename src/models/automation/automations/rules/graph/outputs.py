@@ -1,0 +1,147 @@
+"""The output of each node kind: what its page shows, and what other nodes can read of it (C8)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from models.automation.automations.rules.graph.kinds import NodeKind
+from models.core.base import JsonObject
+
+_TEXT = {"type": "string"}
+_COUNT = {"type": "integer"}
+_OBJECT = {"type": "object"}
+_LIST = {"type": "array", "items": {}}
+_TEXTS = {"type": "array", "items": {"type": "string"}}
+_FLAG = {"type": "boolean"}
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """The keys of an output, each with the JSON Schema of its value.
+
+    With `open` there are others, which depend on more than the kind. `written` names the parameter
+    whose keys are those of the output.
+    """
+
+    says: str = ""
+    keys: Mapping[str, JsonObject] = field(default_factory=dict)
+    open: bool = False
+    written: str | None = None
+
+
+def _key(schema: JsonObject, says: str) -> JsonObject:
+    return {**schema, "description": says}
+
+
+_RECORD = _key(_OBJECT, "The record: `id`, `title`, `data`, `relations`, …")
+_COUNTS = {
+    "count": _key(_COUNT, "How many iterations there were."),
+    "succeeded": _key(_COUNT, "Those without a failure."),
+    "failed": _key(_COUNT, "Those with one."),
+    "errors": _key(_LIST, "`{index, nodeId, error}` of the first failed ones, if there are any."),
+    "results": _key(_LIST, "With `collect`: one output for each iteration, in order."),
+}
+
+OUTPUTS: Mapping[NodeKind, Output] = {
+    NodeKind.ACTION: Output("The result of the action, as its kind gives it.", open=True),
+    NodeKind.HTTP_REQUEST: Output(
+        keys={
+            "status": _key(_COUNT, "The status of the answer."),
+            "headers": _key(_OBJECT, "Its headers, with names in lower case."),
+            "body": _key({}, "Its JSON, else its text."),
+        }
+    ),
+    NodeKind.QUERY_RECORDS: Output(
+        keys={
+            "records": _key(_LIST, "The records of the page."),
+            "cursor": _key(_TEXT, "Where the next page begins; null at the end."),
+            "count": _key(_COUNT, "How many records the page has."),
+            "groups": _key(_LIST, "With `groupBy`."),
+            "aggregates": _key(_OBJECT, "With `aggregates`."),
+        }
+    ),
+    NodeKind.CREATE_RECORD: Output(
+        keys={
+            "record": _RECORD,
+            "created": _key(_FLAG, "False where `upsertBy` found a record."),
+        }
+    ),
+    NodeKind.UPDATE_RECORD: Output(keys={"record": _RECORD}),
+    NodeKind.DELETE_RECORD: Output(keys={"record": _RECORD}),
+    NodeKind.TRANSFORM: Output("The map `output`, its bindings resolved.", written="output"),
+    NodeKind.CONDITION: Output(keys={"result": _key(_FLAG, "What the condition gave.")}),
+    NodeKind.SWITCH: Output(keys={"case": _key(_TEXT, "The key of the case; null for none.")}),
+    NodeKind.FOR_EACH: Output(keys=_COUNTS),
+    NodeKind.REPEAT: Output(
+        keys={**_COUNTS, "limitReached": _key(_FLAG, "Whether `maxIterations` ended it.")}
+    ),
+    NodeKind.JOIN: Output("An empty object."),
+    NodeKind.DELAY: Output("An empty object."),
+    NodeKind.WAIT_EVENT: Output(
+        keys={
+            "data": _key(_OBJECT, "What came with the event; null after a timeout."),
+            "resumedBy": _key(_TEXT, "Who resumed it; absent for a resume URL."),
+        }
+    ),
+    NodeKind.APPROVAL: Output(
+        keys={
+            "decision": _key(_TEXT, "`approved`, `rejected` or `timeout`."),
+            "comment": _key(_TEXT, "That of the last decision."),
+            "data": _key(_OBJECT, "The answers to the form, by key."),
+            "decisions": _key(_LIST, "`{userId, decision, comment, at}` of each, oldest first."),
+        }
+    ),
+    NodeKind.CALL_AUTOMATION: Output(
+        keys={
+            "runId": _key(_TEXT, "The run of the other automation; null where it was skipped."),
+            "status": _key(_TEXT, "How far it has come."),
+            "output": _key(_OBJECT, "With `wait`: its output."),
+        }
+    ),
+    NodeKind.NOTIFY: Output(keys={"notified": _key(_TEXTS, "The ids of the members.")}),
+    NodeKind.SEND_EMAIL: Output(
+        keys={
+            "messageId": _key(_TEXT, "The `Message-ID` of the mail."),
+            "accepted": _key(_TEXTS, "The addresses that the mail server took."),
+            "refused": _key(_LIST, "`{address, status}` of the others."),
+        }
+    ),
+    NodeKind.SEND_WEBHOOK: Output(
+        keys={
+            "webhookId": _key(_TEXT, "The `webhook-id` of the event."),
+            "status": _key(_COUNT, "The status of the answer."),
+        }
+    ),
+    NodeKind.RESPOND: Output(
+        keys={
+            "status": _key(_COUNT, "As answered."),
+            "headers": _key(_OBJECT, "As answered."),
+            "body": _key({}, "As answered."),
+        }
+    ),
+    NodeKind.STOP: Output(
+        "The map `output`, and beside it:",
+        keys={
+            "result": _key(_TEXT, "`succeeded` or `failed`."),
+            "message": _key(_TEXT, "If there is one."),
+        },
+        written="output",
+    ),
+}
+
+AFTER_FAILURE = ("error", "errorCode")
+"""What is read of a node that failed, in place of its output."""
+SIMULATED = "simulated"
+"""The output of a node with side effects in a simulated test run: true under this key."""
+
+
+def readable_keys(kind: NodeKind, parameters: JsonObject) -> frozenset[str] | None:
+    """The keys that the output of a node can have; None when more than its config decides."""
+    output = OUTPUTS[kind]
+    if output.open:
+        return None
+    if output.written is None:
+        return frozenset(output.keys)
+    written = parameters.get(output.written, {})
+    if not isinstance(written, dict) or written.keys() == {"type", "value"}:
+        return None
+    return frozenset({*output.keys, *written})

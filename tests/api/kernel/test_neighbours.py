@@ -1,0 +1,55 @@
+"""A path that is not served tells the nearest that are, whoever wrote it and however long it is."""
+
+import time
+from uuid import uuid4
+
+import pytest
+
+from api.kernel.neighbours import MOST, Neighbours
+from api.routers import ROUTERS
+
+NEIGHBOURS = Neighbours([route for router in ROUTERS for route in router.routes])
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "nearest"),
+    [
+        ("GET", "/v1/workspaces/{}/databases/{}/records", "/v1/databases/{databaseId}/records"),
+        ("POST", "/v1/workspaces/{}/databases/{}/fields", "/v1/databases/{databaseId}/fields"),
+        ("POST", "/v1/databases/{}/record", "/v1/databases/{databaseId}/records"),
+        ("PATCH", "/v1/databases/{}/records/{}", "/v1/records/{recordId}"),
+        ("GET", "/records/{}", "/v1/records/{recordId}"),
+        ("POST", "/v1/workspaces/{}/Automations", "/v1/workspaces/{workspaceId}/automations"),
+        (
+            "POST",
+            "/v1/workspaces/{}/automations/{}/runs/{}/abort",
+            "/v1/workspaces/{workspaceId}/automations/{automationId}/runs/{runId}",
+        ),
+        ("POST", "/v1/realtime/ticket", "/v1/workspaces/{workspaceId}/realtime/ticket"),
+    ],
+)
+def test_the_nearest_path_comes_first(method: str, path: str, nearest: str) -> None:
+    near = NEIGHBOURS.of(method, path.replace("{}", str(uuid4())))
+    assert near[0].partition(" ")[0] == nearest
+    assert len(near) <= MOST
+
+
+def test_a_path_with_no_known_word_has_no_neighbours() -> None:
+    assert NEIGHBOURS.of("GET", "/qqqq/zzzz") == []
+    assert NEIGHBOURS.of("GET", "") == []
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/v1/" + "records/" * 5_000,
+        "/" + "/".join(["records"] * 16),
+        "/v1/" + "recordsrecords" * 5_000,
+        "/" + "/".join(f"{'r' * 60}{at}" for at in range(16)),
+        "/v1/%00/\x00/records\x00",
+    ],
+)
+def test_a_hostile_path_costs_little(path: str) -> None:
+    began = time.process_time()
+    assert len(NEIGHBOURS.of("GET", path)) <= MOST
+    assert time.process_time() - began < 0.25

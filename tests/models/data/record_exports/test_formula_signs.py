@@ -1,0 +1,49 @@
+"""Cells of a CSV that a spreadsheet would compute, whatever stands unseen before their sign."""
+
+import csv
+import io
+
+import pytest
+
+from models.data.record_exports.rules import csv_cell
+
+SIGNS = "=+-@\uff1d\uff0b\uff0d\uff20\ufe66\ufe62\ufe63\ufe6b\u207a\u207b\u2212"
+UNSEEN = [
+    *("", " ", "   ", "\u00a0", "\u3000", "\u2009", "\u200b", "\u200c", "\u200d", "\u2060"),
+    *("\ufeff", "\u00ad", "\u200e", "\u202e", "\u2066", "\u180e", "\u034f", "\u115f", "\u3164"),
+    *("\uffa0", "\u2800", "\ufe0f", "\U000e0020", "\U000e0100", "\x00", "\x07", "\x1b", "\x7f"),
+    *("\ue000", " \u200b\u00a0\ufeff "),
+]
+BREAKS = ["\t", "\r", "\n", "\v", "\f", "\u2028", "\u2029", "\x85", " \t", "\u200b\n"]
+
+
+@pytest.mark.parametrize("before", UNSEEN)
+def test_a_sign_after_what_is_not_seen_begins_a_formula(before: str) -> None:
+    for sign in SIGNS:
+        text = f"{before}{sign}1+1"
+        assert csv_cell(text) == f"'{text}"
+
+
+@pytest.mark.parametrize("before", BREAKS)
+def test_a_break_at_the_beginning_may_begin_another_cell(before: str) -> None:
+    assert csv_cell(f"{before}Tea") == f"'{before}Tea"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", " ", "\u200b", "Tea", " Tea", "\u200bTea", "a=1", "'=1", "(-1)", "1-1", "é", "茶", "🙂+1"],
+)
+def test_other_text_is_written_as_it_is(text: str) -> None:
+    assert csv_cell(text) == text
+
+
+def test_numbers_stay_numbers() -> None:
+    assert [csv_cell(one) for one in (-1, -0.5, True, None)] == ["-1", "-0.5", "TRUE", ""]
+
+
+def test_what_leads_a_formula_is_one_apostrophe_that_any_reader_can_take_off() -> None:
+    texts = [f"{before}{sign}1" for before in UNSEEN for sign in SIGNS]
+    written = io.StringIO(newline="")
+    csv.writer(written).writerows([csv_cell(text)] for text in texts)
+    written.seek(0)
+    assert [row[0].removeprefix("'") for row in csv.reader(written)] == texts

@@ -1,0 +1,122 @@
+"""The guides of the documentation say what is true: their examples are sent as they stand."""
+
+import re
+from collections.abc import Mapping
+from html import unescape
+from typing import Any
+
+import pytest
+
+import runtime.errors
+from api.reference.guides import GUIDES
+from api.reference.guides.steps import Guide, Step
+from models.automation.automations.rules.graph.kinds import NodeKind
+from models.automation.automations.rules.graph.outputs import OUTPUTS
+from runtime.development_issuer import DevelopmentIssuer
+from runtime.errors import PlatformError
+from tests.support.admins import admin_session
+from tests.support.client import Client
+from tests.support.spaces import Space
+
+_PLACE = re.compile(r"{(\w+)}")
+
+
+@pytest.mark.parametrize("guide", GUIDES, ids=[guide.slug for guide in GUIDES])
+async def test_the_example_of_a_guide_works(
+    client: Client, space: Space, issuer: DevelopmentIssuer, guide: Guide
+) -> None:
+    kept = {"workspaceId": str(space.id)}
+    callers = {
+        "key": client,
+        "nobody": client.with_token(None),
+        "administrator": client.with_token(admin_session(issuer)),
+    }
+    for step in (step for topic in guide.topics for step in topic.steps):
+        await _send(callers[step.by], step, kept)
+
+
+async def _send(caller: Client, step: Step, kept: dict[str, str]) -> None:
+    method, _, path = step.request.partition(" ")
+    body = {} if step.body is None else {"json": _filled(step.body, kept)}
+    headers = _filled(dict(step.headers), kept)
+    answer = await caller.request(method, _filled(path, kept), headers=headers, **body)
+    assert answer.status_code == step.status, (step.request, answer.text)
+    answered = answer.json()
+    answered = answered.get("data", answered)
+    if step.answers is not None:
+        _check_part(step.answers, answered, step.request)
+    for name, place in step.keeps.items():
+        value: Any = answered
+        for key in place.split("."):
+            value = value[key]
+        kept[name] = value
+
+
+def _filled(value: Any, kept: Mapping[str, str]) -> Any:
+    if isinstance(value, str):
+        # Only whole names in single braces: templates have two.
+        return _PLACE.sub(lambda place: kept.get(place[1], place[0]), value)
+    if isinstance(value, list):
+        return [_filled(one, kept) for one in value]
+    if isinstance(value, dict):
+        return {key: _filled(one, kept) for key, one in value.items()}
+    return value
+
+
+def _check_part(part: Any, whole: Any, where: str) -> None:
+    if isinstance(part, dict):
+        for key, one in part.items():
+            assert key in whole, (where, key, whole)
+            _check_part(one, whole[key], f"{where} {key}")
+    elif isinstance(part, list):
+        assert len(part) == len(whole), (where, whole)
+        for one, other in zip(part, whole, strict=True):
+            _check_part(one, other, where)
+    else:
+        assert part == whole, where
+
+
+@pytest.mark.parametrize("guide", GUIDES, ids=[guide.slug for guide in GUIDES])
+async def test_each_topic_has_a_page(client: Client, guide: Guide) -> None:
+    listed = (await client.get(f"/docs/{guide.slug}")).text
+    for topic in guide.topics:
+        assert f'href="/docs/{guide.slug}/{topic.name}"' in listed
+        page = unescape(re.sub("<[^>]+>", "", await _page(client, guide.slug, topic.name)))
+        for step in topic.steps:
+            assert step.request in page
+    assert any(topic.steps for topic in guide.topics)
+
+
+async def _page(client: Client, slug: str, name: str) -> str:
+    answer = await client.get(f"/docs/{slug}/{name}")
+    assert answer.status_code == 200, (slug, name)
+    return answer.text
+
+
+async def test_the_graph_begins_with_how_often_a_node_is_tried(client: Client) -> None:
+    page = (await client.get("/docs/graph")).text
+    assert "<p class=lead>A node without <code>retry</code> is tried once." in page
+
+
+async def test_each_node_tells_its_output(client: Client) -> None:
+    for kind in NodeKind:
+        page = await _page(client, "nodes", kind)
+        told = page.partition('<h2 id="Output">')[2] + page.partition("<dt>Output</dt>")[2]
+        assert told, kind
+        for key in OUTPUTS[kind].keys:  # a field of that name
+            assert f"<code>{key}</code>" in told, (kind, key)
+
+
+async def test_each_error_tells_when_it_comes_and_what_to_do(client: Client) -> None:
+    classes = [
+        one
+        for one in vars(runtime.errors).values()
+        if isinstance(one, type) and issubclass(one, PlatformError) and one is not PlatformError
+    ]
+    assert len(classes) > 15
+    for one in classes:
+        assert one.__doc__, one
+        assert one.advice, one
+        page = await _page(client, "errors", one.code)
+        assert f"<code>{one.status}</code>" in page
+        assert f"<code>{one.tag}</code>" in page
